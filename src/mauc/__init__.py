@@ -1,0 +1,61 @@
+"""Train and judge classifiers by multiclass AUC.
+
+scores + labels  →  ClassPartition (partition.py): who is in which class, what each pair of classes counts
+                 →  Surrogate × scheme (surrogates.py, kernels/): the pair loss and how its sum is computed
+                 →  SurrogateRisk (risk.py): value and gradient
+                 →  mauc_score, pairwise_auc, mauc_interval, compare_mauc (metrics/): the judgement
+                 →  PairwiseAUCDisplay, MinorityPairsDisplay (metrics/display.py): the pictures
+"""
+
+from importlib import import_module
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mauc.metrics import (
+        Comparison,
+        Interval,
+        MinorityPairsDisplay,
+        PairwiseAUCDisplay,
+        compare_mauc,
+        mauc_interval,
+        mauc_score,
+        pairwise_auc,
+    )
+    from mauc.risk import SurrogateRisk
+
+__version__ = _version("mauc")
+
+_HOME = {
+    "Comparison": "mauc.metrics",
+    "Interval": "mauc.metrics",
+    "MinorityPairsDisplay": "mauc.metrics",
+    "PairwiseAUCDisplay": "mauc.metrics",
+    "SurrogateRisk": "mauc.risk",
+    "compare_mauc": "mauc.metrics",
+    "mauc_interval": "mauc.metrics",
+    "mauc_score": "mauc.metrics",
+    "pairwise_auc": "mauc.metrics",
+}
+
+__all__ = [
+    "Comparison",
+    "Interval",
+    "MinorityPairsDisplay",
+    "PairwiseAUCDisplay",
+    "SurrogateRisk",
+    "compare_mauc",
+    "mauc_interval",
+    "mauc_score",
+    "pairwise_auc",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'mauc' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

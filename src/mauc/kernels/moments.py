@@ -1,0 +1,141 @@
+"""Surrogates that split into products of a function of the positive and one of the negative: ``O(N·C)``.
+
+Writing ``a_m`` for the weight of a positive and ``ω_n`` for that of a negative (``Σ_m a_m = 1``, ``Σ_n ω_n = V``), the
+part of one column is ``Σ_m Σ_n a_m ω_n ℓ(P_m − Q_n)``, and a few weighted sums over each side give it exactly.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+
+from mauc.kernels.problem import Floats, Problem, Tile, chebyshev_terms, column_centre, passes
+
+__all__ = ["exponential_risk", "polynomial_risk", "squared_risk"]
+
+
+def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[float, Floats | None]:
+    """``ℓ(t) = (α − t)²`` as ``V (Var P + Var Q + (α − mean P + mean Q)²)``, column by column.
+
+    The centred form: expanding the square cancels, scores of 1e8 ± 1 would lose every digit.
+    """
+    y, unit = problem.y, problem.unit
+    n_classes = problem.pair.shape[0]
+    total = np.bincount(y, unit, n_classes) @ problem.pair
+
+    own = problem.own
+    mean_p = np.bincount(y, unit * own, n_classes)
+    mean_q = np.zeros(n_classes)
+    first, second = passes(problem, 2)
+    for tile in first:
+        mean_q += tile.total(tile.weight, tile.x)
+    np.divide(mean_q, total, out=mean_q, where=total > 0)
+
+    gap = alpha - mean_p + mean_q
+    own_centred = own - mean_p[y]
+    spread_p = np.bincount(y, unit * own_centred**2, n_classes)
+    spread_q = np.zeros(n_classes)
+    slope = np.empty(problem.scores.shape) if gradient else None
+    for tile in second:
+        centred = tile.x - tile.along(mean_q)
+        weighted = tile.weight * centred
+        spread_q += tile.total(weighted, centred)
+        if slope is not None:
+            centred += tile.along(gap)
+            centred *= tile.weight
+            np.multiply(centred, 2.0, out=tile.of(slope))
+    if slope is not None:
+        slope[np.arange(len(y)), y] = -2.0 * unit * total[y] * (gap[y] - own_centred)
+    return float(np.sum(total * (spread_p + gap**2) + spread_q)), slope
+
+
+def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[float, Floats | None]:
+    """``ℓ(t) = exp(−α t)``: ``R = Σ_i (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``, both sums in log space.
+
+    Nothing overflows or underflows before the result itself does, whatever the size of the scores.
+    """
+    y = problem.y
+    n_classes = problem.pair.shape[0]
+    with np.errstate(divide="ignore"):
+        term_p = np.log(problem.unit) - alpha * problem.own
+    peak_p = np.full(n_classes, -np.inf)
+    np.maximum.at(peak_p, y, term_p)
+    peak_p = _finite_peak(peak_p)
+    log_p = _log(np.bincount(y, np.exp(term_p - peak_p[y]), n_classes)) + peak_p
+
+    peak_q = np.full(n_classes, -np.inf)
+    first, second = passes(problem, 2)
+    for tile in first:
+        np.maximum(peak_q, tile.peak(_log_terms(tile, alpha)), out=peak_q)
+    peak_q = _finite_peak(peak_q)
+
+    # The terms are computed twice: keeping them in between, in the slope, was no faster.
+    slope = np.empty(problem.scores.shape) if gradient else None
+    sum_q = np.zeros(n_classes)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = alpha * np.exp(log_p + peak_q)
+        for tile in second:
+            term = _log_terms(tile, alpha)
+            term -= tile.along(peak_q)
+            np.exp(term, out=term)
+            sum_q += tile.sum(term)
+            if slope is not None:
+                np.multiply(term, tile.along(scale), out=tile.of(slope))
+        log_q = _log(sum_q) + peak_q
+        if slope is not None:
+            slope[np.arange(len(y)), y] = -alpha * np.exp(term_p + log_q[y])
+        return float(np.sum(np.exp(log_p + log_q))), slope
+
+
+def _log_terms(tile: Tile, alpha: float) -> Floats:
+    log_weight = _log(tile.weight)
+    log_weight += alpha * tile.x
+    return log_weight
+
+
+def _log(x: NDArray[Any]) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(x))
+
+
+def _finite_peak(peak: Floats) -> Floats:
+    """A class without samples, or without weight, has no term: any finite shift serves it."""
+    return np.where(np.isneginf(peak), 0.0, peak)
+
+
+def polynomial_risk(
+    problem: Problem, matrix: Floats, half_width: float, *, gradient: bool
+) -> tuple[float, Floats | None]:
+    """``ℓ(p − q) = Σ_kl matrix[k, l] T_k(x_p) T_l(x_q)`` with Chebyshev polynomials of ``x = (score −
+    centre)/half_width``.
+
+    The Chebyshev moments of each side, ``K + 1`` numbers a column, give the value; the gradient of a score is the
+    derivative of a polynomial of it. Moments of plain powers cancel from degree 16 on, these do not.
+    ``O(K·N·C)`` time, ``O(K·C)`` memory.
+    """
+    y, unit = problem.y, problem.unit
+    n_classes = problem.pair.shape[0]
+    degree = len(matrix) - 1
+    centre = column_centre(problem)
+    own = (problem.own - centre[y]) / half_width
+    moment_p = np.stack([np.bincount(y, unit * t, n_classes) for t in chebyshev_terms(own, degree)])
+    moment_q = np.zeros((degree + 1, n_classes))
+    first, second = passes(problem, 2)
+    for tile in first:
+        x = (tile.x - tile.along(centre)) / half_width
+        for k, t in enumerate(chebyshev_terms(x, degree)):
+            moment_q[k] += tile.total(tile.weight, t)
+    value = float(np.sum(moment_p * (matrix @ moment_q)))
+    if not gradient:
+        return value, None
+
+    slope = np.empty(problem.scores.shape)
+    of_negative = chebyshev.chebder(matrix.T @ moment_p, axis=0) / half_width
+    of_positive = chebyshev.chebder(matrix @ moment_q, axis=0) / half_width
+    for tile in second:
+        x = (tile.x - tile.along(centre)) / half_width
+        coefficients = of_negative[:, :, None] if tile.columns_first else of_negative
+        np.multiply(tile.weight, chebyshev.chebval(x, coefficients, tensor=False), out=tile.of(slope))
+    slope[np.arange(len(y)), y] = unit * chebyshev.chebval(own, of_positive[:, y], tensor=False)
+    return value, slope

@@ -1,0 +1,148 @@
+"""Piecewise polynomial surrogates: ``O(N·C)`` after sorting the positives of each class.
+
+For one negative ``q`` the positives whose difference ``p − q`` falls into one piece of ℓ are a contiguous run of the
+sorted positives. With ``ℓ(p − q) = Σ_kl A_kl φ_k(p) φ_l(q)`` on that piece, differences of prefix sums of ``Σ_k A_kl
+φ_k(p)`` over the run are the coefficients of a polynomial in ``q``, and the same holds for its derivative. The
+gradients of the positives come the other way round: each negative adds its ``φ_l(q)`` to a run of positives, which a
+difference array collects.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from mauc.kernels.problem import (
+    Floats,
+    Ints,
+    Problem,
+    Tile,
+    chebyshev_terms,
+    column_centre,
+    power_terms,
+    tiles,
+)
+from mauc.kernels.search import SortedColumns, locate, sort_columns
+
+__all__ = ["Piece", "ranked_risk"]
+
+
+class Piece(NamedTuple):
+    """ℓ on ``low <= p − q < high`` as ``Σ_kl matrix[k, l] φ_k(p) φ_l(q)``.
+
+    ``half_width`` is ``None`` for powers of the scores about the median positive (exact pieces: a far outlier must
+    not cost the others their digits), else φ are Chebyshev polynomials of ``(score − centre) / half_width``.
+    """
+
+    low: float
+    high: float
+    matrix: Floats
+    half_width: float | None
+
+
+def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tuple[float, Floats | None]:
+    """Value and gradient of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
+    order = problem.order
+    table = sort_columns(problem.own[order], problem.offsets, problem.unit[order])
+    runs = [_prepare(problem, table, piece) for piece in pieces]
+    breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
+    slope = np.empty(problem.scores.shape) if gradient else None
+    value = 0.0
+    for tile in tiles(problem):
+        position = {b: locate(table, tile.x + b, columns_first=tile.columns_first)[0] for b in breaks}
+        steepness = np.zeros(1)
+        for run in runs:
+            begin = position.get(run.piece.low)
+            end = position.get(run.piece.high, tile.along(run.last))
+            terms = _terms(run.piece, tile.x - tile.along(run.centre), len(run.of_q))
+            value += float(np.sum(tile.total(tile.weight, _polynomial(run.of_q, begin, end, terms))))
+            if slope is not None:
+                steepness = steepness + _polynomial(run.slope_of_q, begin, end, terms)
+                _land(run, tile, begin, end, terms)
+        if slope is not None:
+            np.multiply(tile.weight, steepness, out=tile.of(slope))
+    if slope is not None:
+        on_values = np.sum([_collect(run, table) for run in runs], axis=0)
+        slope[order, problem.y[order]] = problem.unit[order] * on_values[table.slot]
+    return value, slope
+
+
+class _Run(NamedTuple):
+    piece: Piece
+    centre: Floats
+    """``(C,)``"""
+    last: Ints
+    """``(C,)`` closing position of each column, where prefix sums hold the column's total."""
+    of_q: Floats
+    """``(K + 1, M + C)`` prefix sums of ``Σ_k A_kl φ_k(p)`` over the positives, exclusive, from 0 in each column."""
+    slope_of_q: Floats
+    """``(K, M + C)`` likewise for ``∂ℓ/∂q``."""
+    slope_of_p: Floats
+    """``(K, M + C)`` ``Σ_k`` of the same coefficients at each positive, not summed."""
+    landed: Floats
+    """``(K, M + C)`` collects ``ω_n φ_l(q_n)`` at the end of each negative's run, minus the same at its start."""
+
+
+def _prepare(problem: Problem, table: SortedColumns, piece: Piece) -> _Run:
+    size = len(piece.matrix)
+    start, last = table.start[:-1], table.start[1:] - 1
+    if piece.half_width is None:
+        median = table.values[start + (last - start) // 2]
+        centre = np.where(np.isfinite(median), median, 0.0)
+        derivative = piece.matrix[:, 1:] * np.arange(1, size)
+    else:
+        centre = column_centre(problem)
+        derivative = np.asarray(chebyshev.chebder(piece.matrix, axis=1) / piece.half_width, dtype=np.float64)
+    values = table.values.copy()
+    values[last] = centre
+    of_p = np.stack(_terms(piece, values - centre.repeat(np.diff(table.start)), size))
+    slope_of_p = derivative.T @ of_p
+    weighted = np.vstack([piece.matrix.T @ of_p, slope_of_p])
+    weighted *= table.mass
+    prefix = np.zeros_like(weighted)
+    # Column by column: one running sum over all would carry the rounding of large columns into small ones.
+    for begin, end in zip(start.tolist(), last.tolist(), strict=True):
+        np.cumsum(weighted[:, begin:end], axis=1, out=prefix[:, begin + 1 : end + 1])
+    return _Run(piece, centre, last, prefix[:size], prefix[size:], slope_of_p, np.zeros_like(slope_of_p))
+
+
+def _terms(piece: Piece, centred: Floats, size: int) -> list[Floats]:
+    """Basis functions ``φ_0 … φ_(size−1)``; the first is 1."""
+    if piece.half_width is None:
+        return power_terms(centred, size - 1)
+    return chebyshev_terms(centred / piece.half_width, size - 1)
+
+
+def _polynomial(prefix: Floats, begin: Ints | None, end: Ints, terms: list[Floats]) -> Floats:
+    """``Σ_l φ_l(q) · (sum of the l-th coefficient over q's run)`` for a tile; no ``begin``: from the column's start."""
+    total = np.zeros(1)
+    for power, sums in enumerate(prefix):
+        inner = sums.take(end)
+        if begin is not None:
+            inner = inner - sums.take(begin)
+        total = total + inner * terms[power] if power else inner
+    return np.broadcast_to(total, terms[0].shape)
+
+
+def _land(run: _Run, tile: Tile, begin: Ints | None, end: Ints, terms: list[Floats]) -> None:
+    size = run.landed.shape[1]
+    for power, landed in enumerate(run.landed):
+        term = tile.weight * terms[power] if power else tile.weight
+        if end.shape == term.shape:
+            landed += np.bincount(end.ravel(), term.ravel(), size)
+        else:
+            landed[run.last] += tile.sum(term)
+        if begin is not None:
+            landed -= np.bincount(begin.ravel(), term.ravel(), size)
+
+
+def _collect(run: _Run, table: SortedColumns) -> Floats:
+    """``(M + C,)`` derivative with respect to a positive of each value, per unit of its weight.
+
+    ``∂ℓ/∂p = −∂ℓ/∂q``, summed over the negatives whose run ends above the value and starts at or below it: what
+    has landed at later positions of the column.
+    """
+    later = np.zeros_like(run.landed)
+    for begin, end in zip(table.start[:-1].tolist(), run.last.tolist(), strict=True):
+        later[:, begin:end] = np.cumsum(run.landed[:, end:begin:-1], axis=1)[:, ::-1]
+    return np.asarray(-np.einsum("lm,lm->m", run.slope_of_p, later))

@@ -1,0 +1,221 @@
+"""Where does a score stand among the sorted positives of its column?
+
+The metric, its variance and every ranked surrogate ask this for all ``N·C`` scores, so it decides their speed.
+Bins over each column's positives answer it: ``bin(x) = clip(x·scale + shift)`` is monotone in floating point, hence
+positives in lower bins are smaller and those in higher bins larger, and only what shares the bin is compared. The
+same bins sort the positives, but for those that share one. Exact, about 6 ns a score, no N×C index array.
+
+Rejected, measured at N=20 000, C=100 (2-core AMD EPYC, NumPy 2.4): ``argsort`` of every column 83 ms,
+``np.searchsorted`` among the sorted positives 100 ms; these bins 12 ms.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mauc.kernels.problem import Floats, Ints
+
+__all__ = ["SortedColumns", "locate", "sort_columns"]
+
+# With 8 bins a value, 1 score in 140 meets a bin of two values or more. Tables beyond the caches are faster with fewer.
+BINS_PER_VALUE = 8
+BINS_PER_VALUE_OF_MANY = 4
+MANY = 1 << 15
+
+# Values in a crowded bin that a search by halves settles faster than bins within the bin.
+FEW = 8
+
+
+class Bins(NamedTuple):
+    """Equal bins over segments of values: ``bin(x) = clip(x·scale + shift, lowest, highest)``, an entry a segment."""
+
+    scale: Floats
+    shift: Floats
+    lowest: Floats
+    highest: Floats
+    first: NDArray[np.int32]
+    """Position of each bin's first value (of the next one, where the bin is empty); ``~g`` in the g-th crowded bin."""
+
+    def map(self, function: Callable[[Floats], Floats]) -> "Bins":
+        """The same bins with their segments' entries in another shape."""
+        scale, shift, lowest, highest = (function(a) for a in self[:4])
+        return Bins(scale, shift, lowest, highest, self.first)
+
+
+class SortedColumns(NamedTuple):
+    """The distinct positives of ``C`` columns, ascending, laid end to end, each column closed by ``+inf``.
+
+    A *position* is an index into ``values``.
+    """
+
+    values: Floats
+    """``(M + C,)`` distinct values, ``+inf`` closing each column."""
+    mass: Floats
+    """``(M + C,)`` summed weight of the samples that have the value, 0 at the closing ``+inf``."""
+    start: Ints
+    """``(C + 1,)`` first position of each column."""
+    slot: Ints
+    """``(N,)`` position of each given score."""
+    coarse: Bins
+    """Bins over each column."""
+    fine: Bins | None
+    """Bins over the values of each crowded coarse bin: scores that pile up (softmax near 0 and 1) need them."""
+    crowded: tuple[Ints, Ints]
+    """First and last position of the crowded bins, of the fine ones where there are any."""
+
+
+def sort_columns(own: Floats, offsets: Ints, weight: Floats) -> SortedColumns:
+    """Sort the positives of each column.
+
+    Parameters
+    ----------
+    own : (N,) scores of the samples in the column of their class, grouped by class.
+    offsets : (C + 1,) column ``i`` has the positives ``own[offsets[i]:offsets[i + 1]]``.
+    weight : (N,) weight of each sample.
+
+    Cost ``O(N)`` where the scores spread, ``O(Σ n_i log n_i)`` where they pile up; ``O(N + C)`` memory.
+    """
+    n_columns = len(offsets) - 1
+    length = np.diff(offsets)
+    filled = length > 0
+    low, high = np.zeros(n_columns), np.zeros(n_columns)
+    low[filled] = np.minimum.reduceat(own, offsets[:-1][filled])
+    high[filled] = np.maximum.reduceat(own, offsets[:-1][filled])
+    coarse, n_bins = _empty_bins(low, high, length)
+    bins = _bin(own, coarse if n_columns == 1 else coarse.map(lambda a: a.repeat(length)))
+
+    bin_end = np.cumsum(n_bins)
+    held = np.bincount(bins, minlength=int(bin_end[-1])).astype(np.int32)
+    sharing = np.flatnonzero(held.take(bins) > 1)
+    if len(sharing):
+        sharing = _sort_within(own, sharing, np.searchsorted(sharing, offsets))
+        new_bin, new_value = _runs(bins[sharing]), _runs(own[sharing])
+        new_value |= new_bin
+        rank = np.cumsum(new_value)
+        held[bins[sharing[new_bin]]] = np.diff(rank[new_bin], append=rank[-1] + 1)
+    spaced = held.copy()
+    spaced[bin_end[:-1]] += 1  # the +inf that closes the column before
+    before = np.cumsum(spaced, dtype=np.int32)
+    start = np.zeros(n_columns + 1, dtype=np.int64)
+    start[1:] = before[bin_end - 1] + 1
+    before -= held
+
+    slot = before.take(bins).astype(np.int64)
+    if len(sharing):
+        slot[sharing] += rank - np.maximum.accumulate(np.where(new_bin, rank, 0))
+    values = np.full(int(start[-1]), np.inf)
+    values[slot] = own
+    mass: Floats = np.bincount(slot, weight, len(values)).astype(np.float64, copy=False)
+
+    multiple = np.flatnonzero(held > 1)
+    begin, size = before[multiple].astype(np.int64), held[multiple].astype(np.int64)
+    before[multiple] = ~np.arange(len(multiple))
+    coarse = coarse._replace(first=before)
+    if len(size) and size.max() > FEW:
+        return SortedColumns(values, mass, start, slot, coarse, *_fine_bins(values, begin, size))
+    return SortedColumns(values, mass, start, slot, coarse, None, (begin, begin + size - 1))
+
+
+def _empty_bins(low: Floats, high: Floats, length: Ints) -> tuple[Bins, Ints]:
+    """Bins from ``low`` to ``high`` for segments of that many values, and how many there are for each."""
+    n_bins = (BINS_PER_VALUE if length.sum() < MANY else BINS_PER_VALUE_OF_MANY) * length + 1
+    lowest = (np.cumsum(n_bins) - n_bins).astype(np.float64)
+    highest = lowest + (n_bins - 1)
+    with np.errstate(all="ignore"):
+        scale = (n_bins - 1) / (high - low)
+        shift = lowest - low * scale
+    # Empty segments, single values and ranges beyond the floats: one bin for all. Slower there, never wrong.
+    usable = np.isfinite(scale) & np.isfinite(shift)
+    if not usable.all():
+        scale[~usable], shift[~usable] = 0.0, lowest[~usable]
+    return Bins(scale, shift, lowest, highest, np.empty(0, dtype=np.int32)), n_bins
+
+
+def _bin(x: Floats, bins: Bins, segment: Ints | None = None) -> NDArray[np.int32]:
+    """Bin of each score; its segment is its column unless given."""
+    if segment is not None:
+        bins = bins.map(lambda a: a.take(segment))
+    b = x * bins.scale
+    b += bins.shift
+    np.maximum(b, bins.lowest, out=b)  # np.clip with arrays for bounds takes twice as long
+    np.minimum(b, bins.highest, out=b)
+    return b.astype(np.int32)
+
+
+def _runs(x: NDArray[np.generic]) -> NDArray[np.bool_]:
+    """True where a value differs from the one before it."""
+    new = np.ones(len(x), dtype=bool)
+    np.not_equal(x[1:], x[:-1], out=new[1:])
+    return new
+
+
+def _sort_within(own: Floats, index: Ints, offsets: Ints) -> Ints:
+    """``index`` with each of its groups ordered by score."""
+    for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+        if end - begin > 1:
+            group = index[begin:end]
+            group[:] = group[np.argsort(own[group])]
+    return index
+
+
+def _fine_bins(values: Floats, begin: Ints, size: Ints) -> tuple[Bins, tuple[Ints, Ints]]:
+    """Bins over the segments of values that share a coarse bin, and the segments that share one of them again."""
+    fine, n_bins = _empty_bins(_ordinal(values[begin]), _ordinal(values[begin + size - 1]), size)
+    segment = np.repeat(np.arange(len(size)), size)
+    lead = begin - np.cumsum(size) + size
+    position = np.arange(len(segment)) + lead[segment]
+    held = np.bincount(_bin(_ordinal(values[position]), fine, segment), minlength=int(n_bins.sum()))
+    before = np.cumsum(held) - held + np.repeat(lead, n_bins)
+    multiple = np.flatnonzero(held > 1)
+    crowded = (before[multiple], before[multiple] + held[multiple] - 1)
+    before[multiple] = ~np.arange(len(multiple))
+    return fine._replace(first=before.astype(np.int32)), crowded
+
+
+def _ordinal(x: Floats) -> Floats:
+    """The place of each float among all floats: monotone, logarithmic across powers of two, linear between them."""
+    bits = (x + 0.0).view(np.int64)  # -0.0 becomes the 0.0 that it equals
+    return (bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))).astype(np.float64)
+
+
+def locate(table: SortedColumns, x: Floats, *, columns_first: bool) -> tuple[Ints, NDArray[np.bool_]]:
+    """Position of the first value ``>= x`` in its column, and whether it equals it.
+
+    ``x`` is a tile of shape ``(rows, C)``, or ``(C, rows)`` if ``columns_first``; it must be contiguous.
+    """
+    coarse = table.coarse
+    if columns_first:
+        coarse = coarse.map(lambda a: a[:, None])
+    position = coarse.first.take(_bin(x, coarse)).astype(np.int64)
+    crowded = np.flatnonzero(position < 0)
+    if len(crowded):
+        position.ravel()[crowded] = _locate_crowded(table, x.ravel()[crowded], ~position.ravel()[crowded])
+    # One value of x's own bin is left to compare with; the next one, in a higher bin, is larger than x.
+    value = table.values.take(position)
+    position += value < x
+    return position, value == x
+
+
+def _locate_crowded(table: SortedColumns, x: Floats, segment: Ints) -> Ints:
+    """Position of the first value ``>= x`` in the crowded bin ``segment``, or of its last one if there is none."""
+    first, last = table.crowded
+    if table.fine is None:
+        return _bisect(table.values, x, first[segment], last[segment])
+    position = table.fine.first.take(_bin(_ordinal(x), table.fine, segment)).astype(np.int64)
+    crowded = np.flatnonzero(position < 0)
+    if len(crowded):
+        segment = ~position[crowded]
+        position[crowded] = _bisect(table.values, x[crowded], first[segment], last[segment])
+    return position
+
+
+def _bisect(values: Floats, x: Floats, low: Ints, high: Ints) -> Ints:
+    """First position in ``[low, high]`` whose value is ``>= x``, or ``high`` if there is none."""
+    for _ in range(int((high - low).max()).bit_length()):
+        middle = (low + high) >> 1
+        below = values.take(middle) < x
+        low = np.where(below, np.minimum(middle + 1, high), low)
+        high = np.where(below, high, middle)
+    return low

@@ -1,0 +1,82 @@
+"""The class partition: who belongs to which class, with what weight, and how much each pair of classes counts."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mauc.kernels.problem import Floats, Ints, Problem
+
+__all__ = ["ClassPartition"]
+
+
+@dataclass(frozen=True)
+class ClassPartition:
+    """Clean class codes with sample weights.
+
+    ``U_i`` is the summed weight of class ``i`` (its size, when unweighted) and ``p_i = U_i / Σ U`` its prior.
+    """
+
+    codes: Ints
+    """``(N,)`` class of each sample, ``0..n_classes-1``."""
+    n_classes: int
+    sample_weight: Floats | None = None
+    """``(N,)`` or None for weights of 1."""
+
+    @cached_property
+    def counts(self) -> Ints:
+        """``(C,)`` number of samples of each class."""
+        return np.bincount(self.codes, minlength=self.n_classes)
+
+    @cached_property
+    def weights(self) -> Floats:
+        """``(C,)`` summed weight ``U_i`` of each class."""
+        if self.sample_weight is None:
+            return self.counts.astype(np.float64)
+        return np.bincount(self.codes, self.sample_weight, self.n_classes).astype(np.float64, copy=False)
+
+    @property
+    def priors(self) -> Floats:
+        """``(C,)`` share ``p_i`` of each class."""
+        return self.weights / self.weights.sum()
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """``(C,)`` whether the class has a sample."""
+        return self.counts > 0
+
+    def pair_weights(self, pairs: str | Floats) -> Floats:
+        """``(C, C)`` weights ``v_ij`` over the ordered pairs of classes that are present, summing to 1.
+
+        - ``"ovo"``: ``1 / (C (C − 1))``
+        - ``"ova"``: ``p_j / (C (1 − p_i))``
+        - a matrix: itself, off the diagonal, normalised
+
+        All 0 where no pair is left.
+        """
+        here = self.present
+        n_here = int(np.count_nonzero(here))
+        if n_here < 2:
+            return np.zeros((self.n_classes, self.n_classes))
+        if not isinstance(pairs, str):
+            v = np.array(pairs, dtype=np.float64)
+        elif pairs == "ova":
+            prior = self.priors
+            v = prior / (n_here * (1.0 - prior[:, None]))
+        else:
+            v = np.full((self.n_classes, self.n_classes), 1.0 / (n_here * (n_here - 1)))
+        if n_here < self.n_classes:
+            v[~here] = 0.0
+            v[:, ~here] = 0.0
+        np.fill_diagonal(v, 0.0)
+        if isinstance(pairs, str) or v.sum() == 0:
+            return v
+        return v / v.sum()
+
+    def problem(self, scores: NDArray[np.floating], v: Floats, *, normalised: bool = True) -> Problem:
+        """The arrays the kernels take; sample weights divided by their class sums unless ``normalised`` is False."""
+        unit = np.ones(len(self.codes)) if self.sample_weight is None else self.sample_weight
+        if normalised:
+            unit = unit / self.weights[self.codes]
+        return Problem(scores, self.codes, unit, np.ascontiguousarray(v.T))

@@ -1,0 +1,209 @@
+"""The surrogate risk: a surrogate, a class partition and a scheme that computes their sum over all pairs exactly."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mauc._validation import (
+    check_choice,
+    check_codes,
+    check_pairs,
+    check_real,
+    check_sample_weight,
+    check_scores,
+    invalid,
+)
+from mauc.approximation import APPROXIMATIONS, Approximation, approximate
+from mauc.kernels.blocked import blocked_risk
+from mauc.kernels.moments import exponential_risk, polynomial_risk, squared_risk
+from mauc.kernels.pairwise import pairwise_risk
+from mauc.kernels.problem import Floats, Problem, column_range
+from mauc.kernels.ranked import ranked_risk
+from mauc.partition import ClassPartition
+from mauc.surrogates import Exponential, Squared, Surrogate, get_surrogate
+
+__all__ = ["SCHEMES", "SurrogateRisk"]
+
+SCHEMES = ("auto", "moments", "ranked", "blocked", "pairwise")
+
+
+class SurrogateRisk:
+    r"""The risk of scores under a surrogate of the multiclass AUC, with its gradient.
+
+    .. math:: R(F) = \sum_i \sum_{j \ne i} v_{ij} \,
+        \operatorname{mean}_{m \in N_i,\, n \in N_j} \ell(F_{mi} - F_{ni})
+
+    Parameters
+    ----------
+    surrogate : str or object, default="exponential"
+        ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
+        ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
+    alpha : float, default=1.0
+        Margin or rate α of the surrogate.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        Weights :math:`v_{ij}` of the class pairs.
+    scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"
+        How the sum over pairs is computed: ``"moments"`` and ``"ranked"`` cost O(N·C), the others O(N²).
+        ``"auto"`` takes the linear one that fits the surrogate.
+    approximation : {"chebyshev", "bernstein"}, default="chebyshev"
+        Polynomials that stand for a surrogate that is smooth but not one itself (logistic, distance_weighted,
+        q_hinge with fractional q, custom ones).
+    tolerance : float, optional
+        Largest error of ℓ and ℓ′ through that approximation, relative to their values at 0. Default 1e-6 for Chebyshev.
+    degree : int, optional
+        Degree of the approximation, instead of a tolerance. Default 32 for Bernstein, whose error falls only like 1/K.
+    **options
+        Further parameters of the surrogate: ``q``, ``epsilon``.
+
+    Attributes
+    ----------
+    scheme_ : str
+        The scheme of the last call.
+    degree_ : int or None
+        Degree of the polynomials in the last call; None where none stood in for ℓ.
+
+    Notes
+    -----
+    A class without samples drops out, and the weights of the other pairs are renormalised. With fewer than two
+    classes the risk and its gradient are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc import SurrogateRisk
+    >>> y = np.array([0, 0, 1, 2])
+    >>> scores = np.array([[0.8, 0.1, 0.1], [0.4, 0.4, 0.2], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]])
+    >>> risk = SurrogateRisk("squared", alpha=1.0)
+    >>> value, gradient = risk.value_and_gradient(y, scores)
+    >>> round(value, 4), gradient.shape, risk.scheme_
+    (0.3917, (4, 3), 'moments')
+    """
+
+    def __init__(
+        self,
+        surrogate: str | Any = "exponential",
+        *,
+        alpha: float = 1.0,
+        pairs: str | ArrayLike = "ovo",
+        scheme: str = "auto",
+        approximation: str = "chebyshev",
+        tolerance: float | None = None,
+        degree: int | None = None,
+        **options: float,
+    ) -> None:
+        self.surrogate = get_surrogate(surrogate, alpha=alpha, **options)
+        self.pairs = pairs
+        self.scheme = check_choice("scheme", scheme, SCHEMES)
+        self.approximation = check_choice("approximation", approximation, APPROXIMATIONS)
+        self.tolerance = None if tolerance is None else check_real("tolerance", tolerance, low=0)
+        self.degree = degree
+        fitting = schemes_of(self.surrogate)
+        if self.scheme not in ("auto", *fitting):
+            name = self.surrogate.name
+            raise invalid(
+                "scheme", f"must fit the {name} surrogate", repr(scheme), f"use 'auto' or one of {', '.join(fitting)}"
+            )
+        if degree is not None and (not isinstance(degree, int) or isinstance(degree, bool) or not 1 <= degree <= 256):
+            raise invalid(
+                "degree", "must be a whole number from 1 to 256", repr(degree), "pass such a number, or a tolerance"
+            )
+        if degree is not None and tolerance is not None:
+            raise invalid(
+                "degree", "excludes tolerance", f"{degree} with tolerance={tolerance:g}", "pass one of the two"
+            )
+        self._approximations: dict[float, Approximation | None] = {}
+
+    def value(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The risk.
+
+        Parameters
+        ----------
+        y : (N,) class codes 0..C-1.
+        scores : (N, C) scores; column i ranks "is class i".
+        sample_weight : (N,) weights >= 0, optional.
+        """
+        return self._evaluate(y, scores, sample_weight, gradient=False)[0]
+
+    def value_and_gradient(
+        self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> tuple[float, Floats]:
+        """The risk and its ``(N, C)`` gradient with respect to the scores; parameters as in :meth:`value`."""
+        value, gradient = self._evaluate(y, scores, sample_weight, gradient=True)
+        assert gradient is not None
+        return value, gradient
+
+    def __repr__(self) -> str:
+        return f"SurrogateRisk({self.surrogate!r}, pairs={self.pairs!r}, scheme={self.scheme!r})"
+
+    def _evaluate(
+        self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None, *, gradient: bool
+    ) -> tuple[float, Floats | None]:
+        clean = check_scores(scores, "scores")
+        codes = check_codes(y, *clean.shape)
+        n_classes = clean.shape[1]
+        weight = check_sample_weight(sample_weight, codes, n_classes)
+        partition = ClassPartition(codes, n_classes, weight)
+        v = partition.pair_weights(check_pairs(self.pairs, n_classes))
+        return self._compute(partition.problem(clean, v), gradient=gradient)
+
+    def _compute(self, problem: Problem, *, gradient: bool) -> tuple[float, Floats | None]:
+        """Value and gradient of clean input."""
+        surrogate = self.surrogate
+        self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
+        self.degree_: int | None = None
+        if self.scheme_ == "pairwise":
+            return pairwise_risk(problem, surrogate.loss, surrogate.derivative)
+        if self.scheme_ == "blocked":
+            return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
+        if isinstance(surrogate, Squared):
+            return squared_risk(problem, surrogate.alpha, gradient=gradient)
+        if isinstance(surrogate, Exponential):
+            return exponential_risk(problem, surrogate.alpha, gradient=gradient)
+
+        approximation = self._approximate(problem)
+        if approximation is None:
+            self.scheme_ = "blocked"
+            return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
+        self.degree_ = approximation.degree
+        if self.scheme_ == "ranked":
+            return ranked_risk(problem, list(approximation.pieces), gradient=gradient)
+        (piece,) = approximation.pieces
+        assert piece.half_width is not None
+        return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)
+
+    def _approximate(self, problem: Problem) -> Approximation | None:
+        """Polynomial pieces for the differences that occur; None where pairs must be taken one by one.
+
+        The radius is a power of two, so that nearby scores share one polynomial and an optimiser sees a smooth risk.
+        """
+        radius = np.inf
+        if any(piece.coefficients is None for piece in self.surrogate.pieces) or len(self.surrogate.pieces) == 1:
+            low, high = column_range(problem)
+            span = float((high - low).max())
+            radius = 2.0 ** np.ceil(np.log2(span)) if span > 0 else 1.0
+        if radius not in self._approximations:
+            found = approximate(
+                self.surrogate, radius, method=self.approximation, tolerance=self.tolerance, degree=self.degree
+            )
+            self._approximations[radius] = found
+            if found is None:
+                self._report_failure(radius)
+        return self._approximations[radius]
+
+    def _report_failure(self, radius: float) -> None:
+        what = f"no polynomial of the {self.surrogate.name} surrogate on differences up to {radius:g} meets " + (
+            f"degree={self.degree}" if self.degree is not None else f"tolerance={self.tolerance or 1e-6:g}"
+        )
+        if self.scheme != "auto":
+            del self._approximations[radius]
+            advice = "use scheme='auto' or 'blocked', scores of a smaller range, or a larger tolerance"
+            raise invalid("scheme", "must reach the tolerance", f"{self.scheme!r}, but {what}", advice)
+        warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=5)
+
+
+def schemes_of(surrogate: Surrogate) -> tuple[str, ...]:
+    """The schemes that fit a surrogate, fastest first."""
+    linear = "moments" if len(surrogate.pieces) == 1 else "ranked"
+    return (linear, "blocked", "pairwise")

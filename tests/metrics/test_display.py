@@ -1,0 +1,481 @@
+import builtins
+import itertools
+import re
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.ensemble import IsolationForest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from mauc.metrics.display import COLORS, MARKERS, MinorityPairsDisplay, PairwiseAUCDisplay
+from mauc.metrics.scores import mauc_score, pairwise_auc
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+DISPLAYS = [PairwiseAUCDisplay, MinorityPairsDisplay]
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def simulated(counts, seed=0, classes=None):
+    """Classes with the sizes ``counts``, in random order, and scores that find them a little."""
+    rng = np.random.default_rng(seed)
+    codes = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    scores = rng.normal(size=(len(codes), len(counts))) + np.eye(len(counts))[codes]
+    return (codes if classes is None else np.asarray(classes)[codes]), scores
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, y = make_classification(
+        200, n_features=6, n_informative=4, n_classes=3, weights=[0.2, 0.7, 0.1], random_state=0, class_sep=0.6
+    )
+    y = np.array(["fox", "cat", "dog"])[y]
+    models = {
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y),
+        "ridge": RidgeClassifier().fit(X, y),
+        "bayes": GaussianNB().fit(X, y),
+    }
+    return X, y, models
+
+
+def scores_of(model, X):
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.decision_function(X)
+
+
+def texts(labels):
+    return [label.get_text() for label in labels]
+
+
+class TestPairwiseAUC:
+    names = ("text", "line", "graphic", "rule", "picture")
+    counts = (30, 90, 4, 12, 12)
+
+    def test_stores_the_matrix_in_the_order_of_the_labels(self):
+        y, scores = simulated(self.counts, classes=self.names)
+        display = PairwiseAUCDisplay.from_predictions(y, scores, labels=self.names)
+        np.testing.assert_array_equal(display.matrix, pairwise_auc(y, scores, labels=self.names))
+        np.testing.assert_array_equal(display.counts, self.counts)
+        np.testing.assert_array_equal(display.display_labels, self.names)
+        assert display.mauc == pytest.approx(mauc_score(y, scores, labels=self.names), abs=1e-14)
+        assert display.ax_.get_title() == f"MAUC = {display.mauc:.3f}"
+
+    def test_draws_the_most_frequent_class_first(self):
+        y, scores = simulated(self.counts, classes=self.names)
+        display = PairwiseAUCDisplay.from_predictions(y, scores, labels=self.names)
+        order = [1, 0, 3, 4, 2]  # rule and picture tie: the order of the labels
+        np.testing.assert_array_equal(display.order_, order)
+        drawn = np.ma.filled(display.im_.get_array(), np.nan)
+        np.testing.assert_array_equal(drawn, display.matrix[np.ix_(order, order)])
+        assert texts(display.ax_.get_xticklabels()) == ["line", "text", "rule", "picture", "graphic"]
+        assert texts(display.ax_.get_yticklabels()) == [
+            "line (90)", "text (30)", "rule (12)", "picture (12)", "graphic (4)",
+        ]  # fmt: skip
+
+    def test_without_counts_keeps_the_order_and_names_no_sizes(self):
+        display = PairwiseAUCDisplay([[np.nan, 0.9], [0.7, np.nan]]).plot()
+        np.testing.assert_array_equal(display.order_, [0, 1])
+        assert texts(display.ax_.get_yticklabels()) == ["0", "1"]
+        assert display.mauc == pytest.approx(0.8)
+
+    def test_unsigned_counts_are_ordered_too(self):
+        display = PairwiseAUCDisplay(np.full((2, 2), 0.5), counts=np.array([1, 7000], dtype=np.uint16)).plot()
+        np.testing.assert_array_equal(display.order_, [1, 0])
+        assert texts(display.ax_.get_yticklabels()) == ["1 (7,000)", "0 (1)"]
+
+    def test_writes_values_at_five_classes(self):
+        y, scores = simulated(self.counts)
+        display = PairwiseAUCDisplay.from_predictions(y, scores)
+        drawn = display.matrix[np.ix_(display.order_, display.order_)]
+        for i, j in itertools.product(range(5), repeat=2):
+            if i == j:
+                assert display.text_[i, j] is None
+            else:
+                assert display.text_[i, j].get_text() == f"{drawn[i, j]:.3f}"
+                assert display.text_[i, j].get_position() == (j, i)
+
+    def test_writes_no_values_and_few_ticks_at_a_hundred_classes(self):
+        y, scores = simulated(np.full(100, 3))
+        display = PairwiseAUCDisplay.from_predictions(y, scores)
+        assert display.text_ is None
+        assert len(display.ax_.texts) == 0
+        np.testing.assert_array_equal(display.ax_.get_xticks(), np.arange(0, 100, 5))
+        assert len(display.ax_.get_xticks(minor=True)) == 0
+
+    def test_values_can_be_asked_for_and_refused(self):
+        matrix = np.full((16, 16), 0.75)
+        assert PairwiseAUCDisplay(matrix).plot(include_values=True).text_[3, 5].get_text() == "0.75"
+        assert PairwiseAUCDisplay(matrix[:3, :3]).plot(include_values=False).text_ is None
+        assert PairwiseAUCDisplay(matrix[:3, :3]).plot(values_format=".0%").text_[0, 1].get_text() == "75%"
+
+    def test_text_contrasts_with_its_cell(self):
+        display = PairwiseAUCDisplay([[np.nan, 1.0], [0.5, np.nan]]).plot()
+        assert display.text_[0, 1].get_color() == "black"  # on yellow
+        assert display.text_[1, 0].get_color() == "white"  # on violet
+
+    def test_absent_classes_have_no_value_and_are_left_out_of_the_mean(self):
+        y, scores = simulated(self.counts, classes=self.names)
+        kept = y != "line"
+        display = PairwiseAUCDisplay.from_predictions(y[kept], scores[kept], labels=self.names)
+        assert display.order_[-1] == 1
+        assert np.ma.getmaskarray(display.im_.get_array())[-1].all()
+        assert display.text_[-1].tolist() == [None] * 5
+        assert texts(display.ax_.get_yticklabels())[-1] == "line (0)"
+        assert display.mauc == pytest.approx(mauc_score(y[kept], scores[kept], labels=self.names, absent="ignore"))
+        (backing,) = display.ax_.patches
+        assert backing.get_hatch()
+        assert backing.get_zorder() < display.im_.get_zorder()
+
+    @pytest.mark.parametrize(("lowest", "limit"), [(0.9, 0.5), (0.2, 0.2)])
+    def test_scale_begins_at_chance_or_below(self, lowest, limit):
+        display = PairwiseAUCDisplay([[np.nan, 1.0], [lowest, np.nan]]).plot()
+        assert display.im_.get_clim() == (limit, 1.0)
+
+    def test_a_matrix_without_any_pair_is_drawn(self):
+        assert np.isnan(PairwiseAUCDisplay(np.full((3, 3), np.nan)).plot().mauc)
+
+    def test_the_diagonal_is_not_read(self):
+        display = PairwiseAUCDisplay([[0.1, 0.9], [0.7, 0.1]]).plot()
+        assert display.mauc == pytest.approx(0.8)
+        assert display.im_.get_clim() == (0.5, 1.0)
+        assert np.ma.getmaskarray(display.im_.get_array()).tolist() == np.eye(2, dtype=bool).tolist()
+
+    def test_keywords_reach_matplotlib(self):
+        display = PairwiseAUCDisplay([[np.nan, 0.9], [0.7, np.nan]])
+        display.plot(cmap="cividis", colorbar=False, im_kw={"vmin": 0.0}, text_kw={"size": 3, "c": "red"})
+        assert display.im_.get_cmap().name == "cividis"
+        assert display.im_.get_clim() == (0.0, 1.0)
+        assert display.text_[0, 1].get_fontsize() == 3
+        assert display.text_[0, 1].get_color() == "red"
+        assert len(display.figure_.axes) == 1
+        display.plot(im_kw={"norm": matplotlib.colors.Normalize(0.6, 0.9)})
+        assert display.im_.get_clim() == (0.6, 0.9)
+        assert len(display.figure_.axes) == 2
+
+    @pytest.mark.parametrize(("names", "rotation"), [(("a", "b", "c"), 0), (("a rather long name", "b", "c"), 45)])
+    def test_long_names_are_slanted(self, names, rotation):
+        display = PairwiseAUCDisplay(np.full((3, 3), 0.5), display_labels=names).plot()
+        assert {label.get_rotation() for label in display.ax_.get_xticklabels()} == {rotation}
+        display.plot(xticks_rotation="vertical")
+        assert {label.get_rotation() for label in display.ax_.get_xticklabels()} == {90}
+
+    def test_names_are_shortened_and_no_formulas(self):
+        display = PairwiseAUCDisplay(np.full((2, 2), 0.5), display_labels=["x" * 50, "$1 to $2"]).plot()
+        assert texts(display.ax_.get_yticklabels()) == ["x" * 27 + "…", r"\$1 to \$2"]
+        display.figure_.draw_without_rendering()
+
+    @pytest.mark.parametrize("n_classes", [2, 3, 5, 10, 15, 40, 100])
+    def test_nothing_is_clipped(self, n_classes):
+        names = [f"class number {k}" for k in range(n_classes)]
+        display = PairwiseAUCDisplay(
+            np.full((n_classes, n_classes), 0.8), display_labels=names, counts=np.arange(n_classes) * 100
+        ).plot()
+        assert_nothing_clipped(display.figure_)
+
+
+def assert_nothing_clipped(figure):
+    figure.draw_without_rendering()
+    drawn, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+    assert drawn.x0 >= 0
+    assert drawn.y0 >= 0
+    assert drawn.x1 <= width
+    assert drawn.y1 <= height
+
+
+class TestMinorityPairs:
+    names = ("a", "b", "c", "d")
+    counts = (6, 40, 3, 20)
+
+    def display(self, **options):
+        y, scores = simulated(self.counts, classes=self.names)
+        return y, scores, MinorityPairsDisplay.from_predictions(y, scores, labels=self.names, **options)
+
+    def test_rarest_pairs_come_first(self):
+        _, _, display = self.display()
+        # products 18, 60, 120 (twice: a-d, b-c), 240, 800
+        np.testing.assert_array_equal(display.pairs, [list("ac"), list("cd"), list("ad"), list("bc"), list("ab")])
+        np.testing.assert_array_equal(display.pair_counts, [[6, 3], [3, 20], [6, 20], [40, 3], [6, 40]])
+        assert texts(display.ax_.get_yticklabels())[:2] == ["a (6) vs c (3)", "c (3) vs d (20)"]
+        assert display.ax_.yaxis_inverted()
+
+    def test_order_and_auc_agree_with_the_definition(self):
+        counts = np.random.default_rng(3).integers(1, 9, size=9)
+        y, scores = simulated(counts)
+        display = MinorityPairsDisplay.from_predictions(y, scores, k=20)
+        expected = sorted(itertools.combinations(range(9), 2), key=lambda pair: counts[pair[0]] * counts[pair[1]])[:20]
+        matrix = pairwise_auc(y, scores)
+        np.testing.assert_array_equal(display.pairs, expected)
+        assert display.auc.shape == (1, 20)
+        np.testing.assert_allclose(display.auc[0], [(matrix[i, j] + matrix[j, i]) / 2 for i, j in expected])
+        np.testing.assert_array_equal(display.points_[0].get_xdata(), display.auc[0])
+
+    def test_k_beyond_the_pairs_shows_all(self):
+        _, _, display = self.display(k=np.int64(99))
+        assert display.pairs.shape == (6, 2)
+
+    def test_absent_classes_form_no_pair(self):
+        y, scores = simulated(self.counts, classes=self.names)
+        kept = y != "c"
+        display = MinorityPairsDisplay.from_predictions(y[kept], scores[kept], labels=self.names)
+        np.testing.assert_array_equal(display.pairs, [list("ad"), list("ab"), list("bd")])
+        assert not np.isnan(display.auc).any()
+
+    def test_several_models_share_the_rows(self):
+        y, scores = simulated(self.counts, classes=self.names)
+        models = {"good": scores, "bad": -scores, "constant": np.zeros_like(scores)}
+        display = MinorityPairsDisplay.from_predictions(y, models, labels=self.names, k=3)
+        assert display.auc.shape == (3, 3)
+        np.testing.assert_allclose(display.auc[1], 1 - display.auc[0])
+        np.testing.assert_array_equal(display.auc[2], 0.5)
+        assert display.name == ["good", "bad", "constant"]
+        assert texts(display.legend_.get_texts()) == display.name
+        rows = np.array([points.get_ydata() for points in display.points_])
+        np.testing.assert_allclose(rows.mean(axis=0), [0, 1, 2], atol=1e-12)
+        assert (np.diff(rows, axis=0) > 0).all()
+        np.testing.assert_array_equal(np.round(rows), np.tile([0, 1, 2], (3, 1)))
+
+    def test_many_models_look_different(self):
+        display = MinorityPairsDisplay(np.full((30, 2), 0.6), [["a", "b"]] * 2, [[1, 2]] * 2).plot()
+        assert len({(points.get_color(), points.get_marker()) for points in display.points_}) == 30
+        assert np.gcd(len(COLORS), len(MARKERS)) == 1
+
+    def test_single_model_is_named_in_the_title(self):
+        assert self.display(k=1)[2].ax_.get_title() == "AUC of the rarest pair of classes"
+        _, _, display = self.display(name="forest", k=3)
+        assert display.ax_.get_title() == "AUC of the 3 rarest pairs of classes\nforest"
+        assert display.legend_ is None
+
+    @pytest.mark.parametrize(("auc", "seen"), [([0.9, 0.8], False), ([0.9, 0.7], True), ([0.9, 0.1], True)])
+    def test_limits_adapt(self, auc, seen):
+        display = MinorityPairsDisplay(auc, [["a", "b"], ["a", "c"]], [[1, 2], [1, 3]]).plot()
+        low, high = display.ax_.get_xlim()
+        assert low < min(auc)
+        assert 1 < high < 1.05
+        assert (low < 0.5) == seen == ("chance" in display.ax_.get_xlabel())
+        assert display.chance_level_.get_xdata() == [0.5, 0.5]
+
+    def test_limits_of_perfect_models(self):
+        display = MinorityPairsDisplay([1.0], [["a", "b"]], [[1, 2]]).plot()
+        assert display.ax_.get_xlim()[0] < 0.95
+
+    def test_chance_can_be_left_out_and_styled(self):
+        display = MinorityPairsDisplay([0.6], [["a", "b"]], [[1, 2]])
+        assert display.plot(plot_chance_level=False).chance_level_ is None
+        assert display.plot(chance_level_kw={"ls": ":"}).chance_level_.get_linestyle() == ":"
+        assert display.plot(marker_kw={"ms": 3}).points_[0].get_markersize() == 3
+
+    @pytest.mark.parametrize("n_models", [1, 3, 12])
+    @pytest.mark.parametrize("k", [1, 2, 5, 25])
+    def test_nothing_is_clipped(self, n_models, k):
+        names = [f"model number {m}" for m in range(n_models)]
+        pairs, sizes = [["some long class name", "another class"]] * k, [[1, 2000]] * k
+        display = MinorityPairsDisplay(np.full((n_models, k), 0.7), pairs, sizes, name=names).plot()
+        assert_nothing_clipped(display.figure_)
+
+
+class TestEstimators:
+    @pytest.mark.parametrize("kind", ["logistic", "ridge", "bayes"])
+    def test_matrix_equals_that_of_the_scores(self, fitted, kind):
+        X, y, models = fitted
+        by_model = PairwiseAUCDisplay.from_estimator(models[kind], X, y)
+        by_score = PairwiseAUCDisplay.from_predictions(y, scores_of(models[kind], X))
+        np.testing.assert_array_equal(by_model.matrix, by_score.matrix)
+        np.testing.assert_array_equal(by_model.display_labels, ["cat", "dog", "fox"])
+
+    def test_pairs_equal_those_of_the_scores(self, fitted):
+        X, y, models = fitted
+        by_model = MinorityPairsDisplay.from_estimator(models, X, y, k=2)
+        by_score = MinorityPairsDisplay.from_predictions(y, {k: scores_of(m, X) for k, m in models.items()}, k=2)
+        np.testing.assert_array_equal(by_model.auc, by_score.auc)
+        np.testing.assert_array_equal(by_model.pairs, by_score.pairs)
+        assert by_model.name == list(models)
+
+    def test_single_estimator_is_named_by_its_type(self, fitted):
+        X, y, models = fitted
+        assert MinorityPairsDisplay.from_estimator(models["bayes"], X, y).name == ["GaussianNB"]
+        assert MinorityPairsDisplay.from_estimator(models["bayes"], X, y, name="naive").name == ["naive"]
+
+    @pytest.mark.parametrize("display", DISPLAYS)
+    def test_classes_come_from_the_estimator(self, fitted, display):
+        X, y, models = fitted
+        kept = y != "dog"
+        shown = display.from_estimator(models["ridge"], X[kept], y[kept])
+        if display is PairwiseAUCDisplay:
+            assert np.isnan(shown.matrix[1]).all()
+        else:
+            assert shown.pairs.tolist() == [["cat", "fox"]]
+
+    @pytest.mark.parametrize("display", DISPLAYS)
+    def test_labels_rename_the_columns(self, fitted, display):
+        X, y, models = fitted
+        labels = ["CAT", "DOG", "FOX"]
+        shown = display.from_estimator(models["bayes"], X, np.char.upper(y), labels=labels)
+        plain = display.from_estimator(models["bayes"], X, y)
+        for field in ("matrix", "auc"):
+            np.testing.assert_array_equal(getattr(shown, field, 0), getattr(plain, field, 0))
+
+    def test_two_classes(self, fitted):
+        X, y, _ = fitted
+        model = RidgeClassifier().fit(X, y == "cat")
+        display = PairwiseAUCDisplay.from_estimator(model, X, y == "cat")
+        assert display.matrix[0, 1] == display.matrix[1, 0] > 0.5
+
+    def test_estimators_of_other_classes_are_refused(self, fitted):
+        X, y, models = fitted
+        other = GaussianNB().fit(X[y != "dog"], y[y != "dog"])
+        message = (
+            "estimator must hold models of the same classes, got others in 'other': "
+            "fit all of them on the same classes, or compare their scores by from_predictions"
+        )
+        with pytest.raises(ValueError, match=re.escape(message)):
+            MinorityPairsDisplay.from_estimator({"ridge": models["ridge"], "other": other}, X, y)
+
+    @pytest.mark.parametrize("display", DISPLAYS)
+    def test_estimators_without_scores_are_refused(self, fitted, display):
+        X, y, _ = fitted
+        stem = "estimator must be a fitted classifier with predict_proba or decision_function, got "
+        advice = "pass such a classifier (CalibratedClassifierCV makes one), or pass scores to from_predictions"
+        for estimator, came in [
+            (LinearRegression().fit(X, y == "cat"), f"LinearRegression with neither: {advice}"),
+            (IsolationForest(n_estimators=2).fit(X), f"IsolationForest without classes_: {advice}"),
+            ("logistic", f"str with neither: {advice}"),
+            (GaussianNB, "the class GaussianNB: pass a fitted instance of it"),
+        ]:
+            with pytest.raises(ValueError, match=re.escape(stem + came)):
+                display.from_estimator(estimator, X, y)
+
+    @pytest.mark.parametrize("display", DISPLAYS)
+    def test_unfitted_estimators_raise_as_in_scikit_learn(self, fitted, display):
+        X, y, _ = fitted
+        with pytest.raises(NotFittedError):
+            display.from_estimator(GaussianNB(), X, y)
+
+
+class TestBoth:
+    @pytest.mark.parametrize("display", DISPLAYS)
+    def test_draws_on_the_axes_passed(self, display):
+        y, scores = simulated((4, 5, 6))
+        figure, (left, right) = plt.subplots(1, 2)
+        shown = display.from_predictions(y, scores, ax=right)
+        assert shown.ax_ is right
+        assert shown.figure_ is figure
+        assert not left.has_data()
+        assert right.has_data()
+        assert plt.get_fignums() == [figure.number]
+        assert shown.plot(ax=left) is shown
+        assert shown.ax_ is left
+
+    @pytest.mark.parametrize("display", DISPLAYS)
+    def test_weights_count_like_repeated_samples(self, display):
+        y, scores = simulated((4, 5, 6))
+        weight = np.random.default_rng(0).integers(1, 4, size=len(y))
+        weighted = display.from_predictions(y, scores, sample_weight=weight)
+        repeated = display.from_predictions(np.repeat(y, weight), np.repeat(scores, weight, axis=0))
+        for field in ("matrix", "counts", "auc", "pairs", "pair_counts"):
+            np.testing.assert_allclose(getattr(weighted, field, 0), getattr(repeated, field, 0), rtol=1e-12)
+        assert texts(weighted.ax_.get_yticklabels()) == texts(repeated.ax_.get_yticklabels())
+
+    def test_fractional_weights_are_written_briefly(self):
+        display = PairwiseAUCDisplay(np.full((3, 3), 0.5), counts=[1234.5, 12.3456, 0.012345]).plot()
+        assert texts(display.ax_.get_yticklabels()) == ["0 (1,234)", "1 (12.3)", "2 (0.0123)"]
+
+    @pytest.mark.parametrize("display", DISPLAYS)
+    @pytest.mark.parametrize("method", ["plot", "from_predictions", "from_estimator"])
+    def test_missing_matplotlib_is_reported_first(self, monkeypatch, display, method):
+        real = builtins.__import__
+
+        def without_matplotlib(name, *args, **kwargs):
+            if name.startswith("matplotlib"):
+                raise ImportError(name)
+            return real(name, *args, **kwargs)
+
+        monkeypatch.setattr(builtins, "__import__", without_matplotlib)
+        shown = display.__new__(display)
+        arguments = {"plot": (), "from_predictions": (None, None), "from_estimator": (None, None, None)}[method]
+        with pytest.raises(ImportError, match=rf"{display.__name__}\.{method} requires matplotlib\. .*pip install"):
+            getattr(shown, method)(*arguments)
+
+    @pytest.mark.parametrize("display", DISPLAYS)
+    def test_one_class_is_refused(self, display):
+        message = "y_true must hold two classes or more, got only the class 1: multiclass AUC compares classes"
+        with pytest.raises(ValueError, match=re.escape(message)):
+            display.from_predictions([1, 1], np.zeros((2, 3)), labels=[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: PairwiseAUCDisplay(np.zeros((2, 3))),
+            "matrix must have the shape (n_classes, n_classes), for two classes or more, got shape (2, 3): "
+            "pass the result of pairwise_auc",
+        ),
+        (lambda: PairwiseAUCDisplay([[np.nan]]), "for two classes or more, got shape (1, 1)"),
+        (lambda: PairwiseAUCDisplay(0.5), "matrix must hold AUCs from 0 to 1, or NaN, got 0.5"),
+        (lambda: PairwiseAUCDisplay([[0, 2], [1, 0]]), "matrix must hold AUCs from 0 to 1, or NaN, got 2.0"),
+        (lambda: PairwiseAUCDisplay("abc"), "matrix must hold AUCs from 0 to 1, or NaN, got str"),
+        (
+            lambda: PairwiseAUCDisplay(np.zeros((2, 2)), display_labels=["a"]),
+            "display_labels must have the shape (2,), got shape (1,): pass one entry a class of matrix",
+        ),
+        (
+            lambda: PairwiseAUCDisplay(np.zeros((2, 2)), counts=[1, 2, 3]),
+            "counts must have the shape (2,), got shape (3,)",
+        ),
+        (
+            lambda: MinorityPairsDisplay(np.zeros((1, 2, 3)), [], []),
+            "auc must have the shape (n_models, k), got shape (1, 2, 3): pass one row a model and one column a pair",
+        ),
+        (lambda: MinorityPairsDisplay([], [], []), "auc must have the shape (n_models, k), got shape (1, 0)"),
+        (
+            lambda: MinorityPairsDisplay([0.5], ["a", "b"], [[1, 2]]),
+            "pairs must have the shape (1, 2), got shape (2,): pass one row a pair and one column a class",
+        ),
+        (lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [1, 2]), "pair_counts must have the shape (1, 2)"),
+        (
+            lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [[1, 2]], name=["m", "n"]),
+            "name must name 1 models, got ['m', 'n']: pass one name a row of auc",
+        ),
+        (
+            lambda: MinorityPairsDisplay.from_predictions([0, 1], {}),
+            "y_score must hold at least one model, got an empty dict: pass name -> model",
+        ),
+        (
+            lambda: MinorityPairsDisplay.from_estimator({}, [[0], [1]], [0, 1]),
+            "estimator must hold at least one model, got an empty dict: pass name -> model",
+        ),
+        (
+            lambda: MinorityPairsDisplay.from_predictions([0, 1], {"m": [0, 1]}, name="n"),
+            "name must be None for a dict of models, got 'n': leave it out: the keys of y_score name the models",
+        ),
+        (
+            lambda: MinorityPairsDisplay.from_predictions([0, 1], {"m": [0, 1], "n": [0, 1, 2]}),
+            "model 'n': y_score must have one row a sample, got 3 rows for 2 true classes",
+        ),
+        (
+            lambda: PairwiseAUCDisplay.from_predictions([0, 1, 2], np.zeros((3, 2))),
+            "y_score must have one column a class, got 2 columns for 3 classes",
+        ),
+    ],
+)
+def test_messages(make, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make()
+
+
+@pytest.mark.parametrize("k", [0, -1, 2.0, "3", True, None])
+def test_k_is_a_positive_whole_number(k):
+    message = f"k must be a whole number above 0, got {k!r}: pass how many pairs to show"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        MinorityPairsDisplay.from_predictions([0, 1], [0.1, 0.2], k=k)
