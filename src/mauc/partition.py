@@ -76,7 +76,7 @@ class ClassPartition:
 
     def problem(self, scores: NDArray[np.floating], v: Floats, *, normalised: bool = True) -> Problem:
         """The arrays the kernels take; sample weights divided by their class sums unless ``normalised`` is False."""
-        unit = np.ones(len(self.codes)) if self.sample_weight is None else self.sample_weight
+        unit = np.broadcast_to(1.0, self.codes.shape) if self.sample_weight is None else self.sample_weight
         if normalised:
             unit = unit / self.weights[self.codes]
         return Problem(scores, self.codes, unit, np.ascontiguousarray(v.T))

@@ -12,7 +12,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc.metrics.display import COLORS, MARKERS, MinorityPairsDisplay, PairwiseAUCDisplay
+from mauc.metrics.display import MinorityPairsDisplay, PairwiseAUCDisplay
+from mauc.metrics.display.minority import COLORS, MARKERS
 from mauc.metrics.scores import mauc_score, pairwise_auc
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -61,7 +61,6 @@ def _lost(problem: Problem, first: int, last: int) -> Floats:
     for start, stop in stretches:
         for k in range(start, stop, step):
             rows = order[k : min(k + step, stop)]
-            y, unit = problem.y[rows], problem.unit[rows]
             if columns_first:
                 x = flat.take(columns[:, None] + rows * n_columns)
             elif len(columns) == n_columns:
@@ -70,13 +69,14 @@ def _lost(problem: Problem, first: int, last: int) -> Floats:
                 x = flat.take(columns + (rows * n_columns)[:, None])
             position, tied = locate(table, x.astype(np.float64, copy=False), columns_first=columns_first)
             beaten = _beaten(table, below, position, np.flatnonzero(tied))
-            by_row = beaten.T if columns_first else beaten
-            if y[0] == y[-1]:
-                lost[y[0]] += np.einsum("n,nc->c", unit, by_row)
+            unit, by_row = problem.unit[rows], beaten.T if columns_first else beaten
+            low, high = problem.y[rows[0]], problem.y[rows[-1]]
+            if low == high:
+                lost[low] += np.einsum("n,nc->c", unit, by_row)
             else:
                 # Rows are grouped by class, so a small indicator matrix sums them; np.add.reduceat took twice as long.
-                classes = np.arange(y[0], y[-1] + 1)
-                lost[classes] += np.where(classes[:, None] == y, unit, 0.0) @ by_row
+                classes = np.arange(low, high + 1)
+                lost[classes] += np.where(classes[:, None] == problem.y[rows], unit, 0.0) @ by_row
     return lost
 
 

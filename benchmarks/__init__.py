@@ -1,0 +1,1 @@
+"""Speed and memory against peers, as ratios from one run, with the error beside the time."""

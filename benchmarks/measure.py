@@ -1,0 +1,79 @@
+"""Timing, memory, and the table that all benchmarks write."""
+
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured ratio with its target."""
+
+    work: str
+    against: str
+    ours: str
+    theirs: str
+    ratio: float
+    target: str
+    met: bool
+    error: str
+
+
+def alternate(
+    ours: Callable[[], Any], theirs: Callable[[], Any], *, repeat: int, repeat_theirs: int = 1
+) -> tuple[float, float]:
+    """Shortest seconds of each, taken in turns: what disturbs the machine disturbs both."""
+    best = [float("inf"), float("inf")]
+    ours()
+    for turn in range(max(repeat, repeat_theirs)):
+        for which, function, times in ((0, ours, repeat), (1, theirs, repeat_theirs)):
+            if turn < times:
+                begin = time.perf_counter()
+                function()
+                best[which] = min(best[which], time.perf_counter() - begin)
+    return best[0], best[1]
+
+
+def extra_bytes(function: Callable[[], Any]) -> int:
+    """Largest memory that Python and NumPy held during the call beyond what they held before it."""
+    function()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    result = function()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    del result
+    return peak - before
+
+
+def seconds(value: float) -> str:
+    """A duration in the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-6:.3g} µs"
+
+
+def faster(work: str, against: str, ours: float, theirs: float, target: float, error: float) -> Row:
+    """A row for "at least so many times faster"."""
+    ratio = theirs / ours
+    return Row(work, against, seconds(ours), seconds(theirs), ratio, f"≥ {target:g}x", ratio >= target, f"{error:.1e}")
+
+
+def as_markdown(rows: list[Row]) -> str:
+    """The table."""
+    lines = [
+        "| work | against | ours | theirs | ratio | target | met | error |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        met = "yes" if row.met else "no"
+        lines.append(
+            "| "
+            + " | ".join([row.work, row.against, row.ours, row.theirs, f"{row.ratio:.3g}", row.target, met, row.error])
+            + " |"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,109 @@
+"""The surrogate risk with its gradient: against Python loops, scheme against scheme, growth and memory."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from benchmarks.measure import Row, alternate, extra_bytes, faster, seconds
+from benchmarks.metric import softmax_scores
+from mauc import SurrogateRisk
+
+PRIORS = (0.2, 0.1, 0.2, 0.4, 0.1)
+LOOPS: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
+    "squared": (lambda t: (1 - t) ** 2, lambda t: -2 * (1 - t)),
+    "exponential": (lambda t: math.exp(-t), lambda t: -math.exp(-t)),
+    "hinge": (lambda t: max(1 - t, 0.0), lambda t: -1.0 if t < 1 else 0.0),
+    "q_hinge": (lambda t: max(1 - t, 0.0) ** 2, lambda t: -2 * max(1 - t, 0.0)),
+}
+
+
+def naive(
+    y: np.ndarray, scores: np.ndarray, loss: Callable[[float], float], derivative: Callable[[float], float]
+) -> tuple[float, np.ndarray]:
+    """The definition as a loop over all pairs of samples."""
+    c = scores.shape[1]
+    sizes = np.bincount(y, minlength=c)
+    value, gradient = 0.0, np.zeros_like(scores)
+    for m in range(len(y)):
+        i = y[m]
+        for n in range(len(y)):
+            j = y[n]
+            if i != j:
+                weight = 1.0 / (c * (c - 1) * sizes[i] * sizes[j])
+                t = scores[m, i] - scores[n, i]
+                slope = weight * derivative(t)
+                value += weight * loss(t)
+                gradient[m, i] += slope
+                gradient[n, i] -= slope
+    return value, gradient
+
+
+def against_loops() -> list[Row]:
+    """The paper's acceleration setting at its largest N."""
+    rng = np.random.default_rng(0)
+    n, c = 1024, len(PRIORS)
+    y = rng.choice(c, n, p=PRIORS)
+    scores = rng.dirichlet(np.ones(c), n)
+    rows = []
+    for name, (loss, derivative) in LOOPS.items():
+        risk = SurrogateRisk(name)
+        kept: list[tuple[float, np.ndarray]] = []
+        ours, theirs = alternate(
+            lambda risk=risk: risk.value_and_gradient(y, scores),
+            lambda loss=loss, d=derivative, out=kept: out.append(naive(y, scores, loss, d)),
+            repeat=200,
+        )
+        value, gradient = risk.value_and_gradient(y, scores)
+        error = max(abs(value - kept[0][0]), float(np.abs(gradient - kept[0][1]).max()))
+        rows.append(
+            faster(f"{name} value and gradient, N={n}, C={c}", "pairwise loops in Python", ours, theirs, 10_000, error)
+        )
+    return rows
+
+
+def ranked_against_moments() -> list[Row]:
+    """The hinge against the exponential risk on the same scores."""
+    y, p = softmax_scores(20_000, 100)
+    hinge, moments = SurrogateRisk("hinge", alpha=0.5), SurrogateRisk("exponential", alpha=4.0)
+    ours, theirs = alternate(
+        lambda: hinge.value_and_gradient(y, p), lambda: moments.value_and_gradient(y, p), repeat=15, repeat_theirs=15
+    )
+    few = slice(0, 2000)
+    oracle = SurrogateRisk("hinge", alpha=0.5, scheme="pairwise").value_and_gradient(y[few], p[few])[1]
+    error = float(np.abs(hinge.value_and_gradient(y[few], p[few])[1] - oracle).max() / np.abs(oracle).max())
+    ratio = ours / theirs
+    work, against = "hinge (ranked) value and gradient, N=20,000, C=100", "exponential (moments)"
+    return [Row(work, against, seconds(ours), seconds(theirs), ratio, "≤ 2x", ratio <= 2, f"{error:.1e}")]
+
+
+def growth() -> list[Row]:
+    """Slope of the time in the number of samples, both logarithmic."""
+    rows = []
+    for name in ("squared", "exponential", "hinge", "logistic"):
+        risk = SurrogateRisk(name, alpha=0.5)
+        (y1, p1), (y2, p2) = softmax_scores(20_000, 20), softmax_scores(200_000, 20)
+        large, small = alternate(
+            lambda risk=risk, y=y2, p=p2: risk.value_and_gradient(y, p),
+            lambda risk=risk, y=y1, p=p1: risk.value_and_gradient(y, p),
+            repeat=7,
+            repeat_theirs=7,
+        )
+        slope = math.log10(large / small)
+        work = f"{name}: log-log growth from N=20,000 to 200,000, C=20"
+        rows.append(Row(work, "linear", seconds(large), seconds(small), slope, "≤ 1.15", slope <= 1.15, ""))
+    return rows
+
+
+def memory() -> list[Row]:
+    """Extra memory, the gradient included, over the scores."""
+    rows = []
+    y, p = softmax_scores(200_000, 50)
+    for name in ("squared", "exponential", "hinge", "logistic"):
+        risk = SurrogateRisk(name, alpha=0.5)
+        extra = extra_bytes(lambda risk=risk: risk.value_and_gradient(y, p))
+        ratio = extra / p.nbytes
+        ours, theirs = f"{extra / 2**20:.0f} MiB", f"{p.nbytes / 2**20:.0f} MiB"
+        work = f"{name} value and gradient, extra memory, N=200,000, C=50"
+        rows.append(Row(work, "the scores", ours, theirs, ratio, "≤ 3x", ratio <= 3, ""))
+    return rows

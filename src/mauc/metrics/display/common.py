@@ -1,0 +1,91 @@
+"""What both displays need: matplotlib when it is used, scores of estimators, short labels."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mauc._validation import check_scored_classes, invalid
+from mauc.kernels.problem import Floats
+from mauc.metrics.scores import pairwise_auc
+from mauc.partition import ClassPartition
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def import_pyplot(caller: str) -> Any:
+    """matplotlib.pyplot, or scikit-learn's error: called before any computation."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        advice = "You can install matplotlib with `pip install matplotlib`"
+        raise ImportError(f"{caller} requires matplotlib. {advice}") from error
+    return plt
+
+
+def new_axes(plt: Any, ax: "Axes | None", figsize: tuple[float, float]) -> tuple[Any, Any]:
+    """The axes passed, or those of a new figure that makes room for its labels; and their figure."""
+    if ax is None:
+        # Unlike "constrained", "compressed" does not clip the labels of axes with square cells.
+        _, ax = plt.subplots(figsize=figsize, layout="compressed")
+    return ax, ax.figure
+
+
+def artist_style(artist: Any, default: dict[str, Any], given: dict[str, Any] | None) -> dict[str, Any]:
+    """Keywords of a matplotlib artist: the given ones, by whichever alias, over the default ones."""
+    from matplotlib.cbook import normalize_kwargs
+
+    return normalize_kwargs(default, artist) | normalize_kwargs(given or {}, artist)
+
+
+def matrix_and_sizes(
+    y_true: ArrayLike, y_score: ArrayLike, labels: ArrayLike | None, sample_weight: ArrayLike | None
+) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+    """``(C, C)`` AUCs, ``(C,)`` classes, ``(C,)`` sizes of the classes, weighted if the samples are."""
+    scored = check_scored_classes(y_true, y_score, labels, sample_weight)
+    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
+    if partition.present.sum() < 2:
+        came = f"only the class {scored.labels[partition.present][0]}"
+        advice = "multiclass AUC compares classes; check the split"
+        raise invalid("y_true", "must hold two classes or more", came, advice)
+    sizes = partition.counts if sample_weight is None else partition.weights
+    return pairwise_auc(y_true, y_score, labels=labels, sample_weight=sample_weight), scored.labels, sizes
+
+
+def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:
+    """Scores of a fitted classifier, and the classes of their columns."""
+    requirement = "must be a fitted classifier with predict_proba or decision_function"
+    advice = "pass such a classifier (CalibratedClassifierCV makes one), or pass scores to from_predictions"
+    if isinstance(estimator, type):
+        raise invalid("estimator", requirement, f"the class {estimator.__name__}", "pass a fitted instance of it")
+    kind = type(estimator).__name__
+    method = next((name for name in ("predict_proba", "decision_function") if hasattr(estimator, name)), None)
+    if method is None:
+        raise invalid("estimator", requirement, f"{kind} with neither", advice)
+    y_score = getattr(estimator, method)(X)
+    if not hasattr(estimator, "classes_"):
+        raise invalid("estimator", requirement, f"{kind} without classes_", advice)
+    return y_score, np.asarray(estimator.classes_)
+
+
+def check_auc(parameter: str, auc: ArrayLike) -> Floats:
+    requirement, advice = "must hold AUCs from 0 to 1, or NaN", "pass values of pairwise_auc"
+    try:
+        array = np.asarray(auc, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise invalid(parameter, requirement, type(auc).__name__, advice) from None
+    outside = array[(array < 0) | (array > 1)]
+    if array.ndim == 0 or len(outside):
+        raise invalid(parameter, requirement, f"{outside[0] if len(outside) else auc}", advice)
+    return array
+
+
+def shorten(name: object, most: int = 28) -> str:
+    """A label that neither crowds out the picture nor is read as a formula."""
+    text = str(name)
+    return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
+
+
+def size_text(n: float) -> str:
+    return f"{n:,.0f}" if n >= 100 or n == round(n) else f"{n:.3g}"

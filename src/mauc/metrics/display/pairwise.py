@@ -1,0 +1,256 @@
+"""The matrix of class pairs as a heat map."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mauc._validation import invalid
+from mauc.metrics.display.common import (
+    artist_style,
+    check_auc,
+    import_pyplot,
+    matrix_and_sizes,
+    new_axes,
+    response,
+    shorten,
+    size_text,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+__all__ = ["PairwiseAUCDisplay"]
+
+LEGIBLE = 15  # classes whose cells still hold a number
+MOST_TICKS = 25
+
+
+class PairwiseAUCDisplay:
+    r"""Heat map of the AUC of every ordered pair of classes, the most frequent class first.
+
+    Row i, column j shows how well column i of the scores ranks class i above class j, see :func:`mauc.pairwise_auc`:
+
+    .. math:: \mathrm{AUC}_{i|j} = \operatorname{mean}_{m \in N_i,\, n \in N_j}
+        [F_{mi} > F_{ni}] + \tfrac12 [F_{mi} = F_{ni}]
+
+    Use :meth:`from_estimator` or :meth:`from_predictions` to make one. All parameters are stored as attributes.
+
+    Parameters
+    ----------
+    matrix : (C, C) array
+        AUC of the pairs, NaN for classes without samples. The diagonal is not read.
+    display_labels : (C,) array, optional
+        Names of the classes. Default: 0 to C - 1.
+    counts : (C,) array, optional
+        Sizes of the classes, or their summed sample weights. Without them the classes keep their order.
+
+    Attributes
+    ----------
+    mauc : float
+        Mean of the matrix over the pairs that have an AUC: the multiclass AUC of Hand and Till.
+    order_ : (C,) array
+        Class drawn in each row and column; ties in size keep the order of the classes.
+    im_ : matplotlib AxesImage
+    text_ : (C, C) array of matplotlib Text, or None
+        In the order of the picture; None in cells without a value.
+    ax_, figure_ : matplotlib Axes and Figure
+
+    Examples
+    --------
+    >>> from mauc import PairwiseAUCDisplay
+    >>> scores = [[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]]
+    >>> disp = PairwiseAUCDisplay.from_predictions(["cat", "cat", "dog", "fox"], scores)
+    >>> disp.matrix.shape
+    (3, 3)
+    >>> disp.mauc
+    0.875
+    """
+
+    def __init__(
+        self, matrix: ArrayLike, *, display_labels: ArrayLike | None = None, counts: ArrayLike | None = None
+    ) -> None:
+        self.matrix = check_auc("matrix", matrix)
+        n_classes = len(self.matrix)
+        if self.matrix.shape != (n_classes, n_classes) or n_classes < 2:
+            requirement = "must have the shape (n_classes, n_classes), for two classes or more"
+            raise invalid("matrix", requirement, f"shape {self.matrix.shape}", "pass the result of pairwise_auc")
+        self.display_labels = None if display_labels is None else np.asarray(display_labels)
+        self.counts = None if counts is None else np.asarray(counts)
+        for parameter, array in (("display_labels", self.display_labels), ("counts", self.counts)):
+            if array is not None and array.shape != (n_classes,):
+                requirement = f"must have the shape ({n_classes},)"
+                raise invalid(parameter, requirement, f"shape {array.shape}", "pass one entry a class of matrix")
+
+    @property
+    def mauc(self) -> float:
+        off_diagonal = self.matrix[~np.eye(len(self.matrix), dtype=bool)]
+        defined = off_diagonal[~np.isnan(off_diagonal)]
+        return float(defined.mean()) if len(defined) else float("nan")
+
+    def plot(
+        self,
+        *,
+        include_values: bool | None = None,
+        cmap: "str | Colormap" = "viridis",
+        xticks_rotation: str | float | None = None,
+        values_format: str | None = None,
+        ax: "Axes | None" = None,
+        colorbar: bool = True,
+        im_kw: dict[str, Any] | None = None,
+        text_kw: dict[str, Any] | None = None,
+    ) -> Self:
+        """Draw the matrix.
+
+        Parameters
+        ----------
+        include_values : bool, optional
+            Whether to write the AUC into each cell. Default: up to 15 classes.
+        cmap : str or matplotlib Colormap, default="viridis"
+            The scale ends at 1 and begins at 0.5, or at the lowest AUC if that is worse than chance.
+        xticks_rotation : {"vertical", "horizontal"} or float, optional
+            Default: horizontal if the names are short, 45 degrees if not, vertical if only some classes are named.
+        values_format : str, optional
+            Default: ".3f" up to 6 classes, ".2f" above.
+        ax : matplotlib Axes, optional
+            Default: those of a new figure.
+        colorbar : bool, default=True
+        im_kw, text_kw : dict, optional
+            Keywords of ``imshow`` and ``text``.
+
+        Returns
+        -------
+        PairwiseAUCDisplay
+            Itself.
+        """
+        plt = import_pyplot(f"{type(self).__name__}.plot")
+        n = len(self.matrix)
+        side = float(np.clip(2.4 + 0.5 * n, 4.4, 7.4))
+        self.ax_, self.figure_ = axes, figure = new_axes(plt, ax, (side + 1.2, side))
+
+        sizes = np.zeros(n) if self.counts is None else self.counts.astype(np.float64)
+        self.order_ = np.argsort(-sizes, kind="stable")
+        shown = self.matrix[np.ix_(self.order_, self.order_)]
+        np.fill_diagonal(shown, np.nan)
+        im_kw = {"cmap": cmap, **(im_kw or {})}
+        if "norm" not in im_kw:
+            lowest = float(np.min(shown, initial=0.5, where=~np.isnan(shown)))
+            im_kw = {"vmin": lowest, "vmax": 1.0, **im_kw}
+        self.im_ = axes.imshow(shown, **im_kw)
+        # NaN cells are transparent: what shows through is this one patch behind the image.
+        backing = {"facecolor": "0.93", "edgecolor": "0.75", "hatch": "////", "linewidth": 0.0}
+        axes.add_patch(plt.Rectangle((-0.5, -0.5), n, n, zorder=self.im_.get_zorder() - 1, **backing))
+        if n <= LEGIBLE:
+            axes.set_xticks(np.arange(n - 1) + 0.5, minor=True)
+            axes.set_yticks(np.arange(n - 1) + 0.5, minor=True)
+            axes.grid(which="minor", color="white", linewidth=1)
+            axes.tick_params(which="minor", length=0)
+
+        self.text_ = None
+        if include_values or (include_values is None and n <= LEGIBLE):
+            cell = min(axes.get_window_extent().size) / figure.dpi * 72 / n
+            common = {"ha": "center", "va": "center", "fontsize": float(np.clip(0.27 * cell, 4.5, 11))}
+            self.text_ = np.full((n, n), None, dtype=object)
+            for i, j in np.argwhere(~np.isnan(shown)):
+                value = format(shown[i, j], values_format or (".3f" if n <= 6 else ".2f"))
+                color = _readable_on(self.im_.cmap(self.im_.norm(shown[i, j])))
+                self.text_[i, j] = axes.text(j, i, value, **artist_style(plt.Text, common | {"color": color}, text_kw))
+
+        ticks = np.arange(0, n, next(s for s in (1, 2, 5, *range(10, n + 10, 10)) if n / s <= MOST_TICKS))
+        names = [shorten(k if self.display_labels is None else self.display_labels[k]) for k in self.order_[ticks]]
+        sized = names
+        if self.counts is not None:
+            sized = [f"{name} ({size_text(self.counts[k])})" for name, k in zip(names, self.order_[ticks], strict=True)]
+        fontsize = 10 if n <= 12 else 8
+        if xticks_rotation is None:
+            crowded = max(map(len, names)) * n > 48
+            xticks_rotation = 90 if len(ticks) < n else 45 if crowded else 0
+        slanted = {"ha": "right", "rotation_mode": "anchor"} if xticks_rotation == 45 else {}
+        axes.set_xticks(ticks, names, rotation=xticks_rotation, fontsize=fontsize, **slanted)
+        axes.set_yticks(ticks, sized, fontsize=fontsize)
+        axes.set(xlabel="class j, ranked against", ylabel="class i, ranked by its score")
+        axes.set_title(f"MAUC = {self.mauc:.3f}")
+        if colorbar:
+            figure.colorbar(self.im_, ax=axes, label=r"$\mathrm{AUC}_{\,i\,|\,j}$")
+        return self
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        display_labels: ArrayLike | None = None,
+        ax: "Axes | None" = None,
+        **plot_kw: Any,
+    ) -> Self:
+        """Draw the matrix of a fitted classifier.
+
+        Parameters
+        ----------
+        estimator : fitted classifier, or pipeline that ends in one
+            Scored by ``predict_proba``, else by ``decision_function``.
+        X : (N, d) array, sparse matrix or table
+        y : (N,) array of classes
+        labels : (C,) array, optional
+            The class of each column of the scores. Default: ``estimator.classes_``.
+        sample_weight, display_labels, ax, **plot_kw
+            As in :meth:`from_predictions`.
+
+        Returns
+        -------
+        PairwiseAUCDisplay
+        """
+        import_pyplot(f"{cls.__name__}.from_estimator")
+        y_score, classes = response(estimator, X)
+        return cls.from_predictions(
+            y,
+            y_score,
+            labels=classes if labels is None else labels,
+            sample_weight=sample_weight,
+            display_labels=display_labels,
+            ax=ax,
+            **plot_kw,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        display_labels: ArrayLike | None = None,
+        ax: "Axes | None" = None,
+        **plot_kw: Any,
+    ) -> Self:
+        """Draw the matrix of scores.
+
+        Parameters
+        ----------
+        y_true, y_score, labels, sample_weight
+            As in :func:`mauc.pairwise_auc`. With weights, the size of a class is its summed weight.
+        display_labels : (C,) array, optional
+            Names to show, in the order of ``labels``. Default: ``labels``.
+        ax, **plot_kw
+            Parameters of :meth:`plot`.
+
+        Returns
+        -------
+        PairwiseAUCDisplay
+        """
+        import_pyplot(f"{cls.__name__}.from_predictions")
+        matrix, names, sizes = matrix_and_sizes(y_true, y_score, labels, sample_weight)
+        display = cls(matrix, display_labels=names if display_labels is None else display_labels, counts=sizes)
+        return display.plot(ax=ax, **plot_kw)
+
+
+def _readable_on(color: tuple[float, float, float, float]) -> str:
+    """Black or white, whichever has the higher WCAG contrast on the colour."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
+    return "black" if np.dot(linear, (0.2126, 0.7152, 0.0722)) > 0.179 else "white"
