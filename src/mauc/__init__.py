@@ -3,6 +3,7 @@
 scores + labels  →  ClassPartition (partition.py): who is in which class, what each pair of classes counts
                  →  Surrogate × scheme (surrogates.py, kernels/): the pair loss and how its sum is computed
                  →  SurrogateRisk (risk.py): value and gradient
+                 →  MAUCClassifier (linear/), MAUCPluginClassifier (plugin.py): scikit-learn estimators
                  →  mauc_score, pairwise_auc, mauc_interval, compare_mauc (metrics/): the judgement
                  →  PairwiseAUCDisplay, MinorityPairsDisplay (metrics/display.py): the pictures
 """
@@ -12,6 +13,7 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mauc.linear import MAUCClassifier, MAUCClassifierCV
     from mauc.metrics import (
         Comparison,
         Interval,
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
         mauc_score,
         pairwise_auc,
     )
+    from mauc.model_selection import mauc_scorer
+    from mauc.plugin import MAUCPluginClassifier
     from mauc.risk import SurrogateRisk
 
 __version__ = _version("mauc")
@@ -29,24 +33,32 @@ __version__ = _version("mauc")
 _HOME = {
     "Comparison": "mauc.metrics",
     "Interval": "mauc.metrics",
+    "MAUCClassifier": "mauc.linear",
+    "MAUCClassifierCV": "mauc.linear",
+    "MAUCPluginClassifier": "mauc.plugin",
     "MinorityPairsDisplay": "mauc.metrics",
     "PairwiseAUCDisplay": "mauc.metrics",
     "SurrogateRisk": "mauc.risk",
     "compare_mauc": "mauc.metrics",
     "mauc_interval": "mauc.metrics",
     "mauc_score": "mauc.metrics",
+    "mauc_scorer": "mauc.model_selection",
     "pairwise_auc": "mauc.metrics",
 }
 
 __all__ = [
     "Comparison",
     "Interval",
+    "MAUCClassifier",
+    "MAUCClassifierCV",
+    "MAUCPluginClassifier",
     "MinorityPairsDisplay",
     "PairwiseAUCDisplay",
     "SurrogateRisk",
     "compare_mauc",
     "mauc_interval",
     "mauc_score",
+    "mauc_scorer",
     "pairwise_auc",
 ]
 

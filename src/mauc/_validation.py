@@ -102,7 +102,7 @@ def check_sample_weight(
     empty = np.flatnonzero((summed == 0) & (np.bincount(codes, minlength=n_classes) > 0))
     if len(empty):
         advice = "drop the samples of that class, or give one of them a positive weight"
-        raise invalid(parameter, "must have a positive sum in every class", f"0 for class {empty[0]}", advice)
+        raise invalid(parameter, "must have a positive sum in every class", f"zero for class {empty[0]}", advice)
     return weight
 
 

@@ -146,10 +146,10 @@ class SurrogateRisk:
         weight = check_sample_weight(sample_weight, codes, n_classes)
         partition = ClassPartition(codes, n_classes, weight)
         v = partition.pair_weights(check_pairs(self.pairs, n_classes))
-        return self._compute(partition.problem(clean, v), gradient=gradient)
+        return self.compute(partition.problem(clean, v), gradient=gradient)
 
-    def _compute(self, problem: Problem, *, gradient: bool) -> tuple[float, Floats | None]:
-        """Value and gradient of clean input."""
+    def compute(self, problem: Problem, *, gradient: bool) -> tuple[float, Floats | None]:
+        """Value, and gradient if asked for, of input that is known to be clean: what a training loop calls."""
         surrogate = self.surrogate
         self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
         self.degree_: int | None = None

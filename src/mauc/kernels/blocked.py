@@ -10,6 +10,7 @@ __all__ = ["blocked_risk"]
 
 Function = Callable[[Floats], Floats]
 
+FEW = 256
 BLOCK = 512
 """Positives and negatives in a tile: 2 MiB a temporary."""
 
@@ -17,7 +18,9 @@ BLOCK = 512
 def blocked_risk(
     problem: Problem, loss: Function, derivative: Function, *, gradient: bool
 ) -> tuple[float, Floats | None]:
-    """Value, and gradient if asked for, column by column and tile by tile."""
+    """Value, and gradient if asked for, column by column and tile by tile; few samples in one go."""
+    if len(problem.y) <= FEW:
+        return _all_at_once(problem, loss, derivative, gradient=gradient)
     value = 0.0
     slope = np.zeros(problem.scores.shape) if gradient else None
     for i in range(problem.pair.shape[0]):
@@ -34,6 +37,21 @@ def blocked_risk(
                     d = derivative(t)
                     slope[some, i] += a * (d @ w)
                     slope[rest, i] -= w * (a @ d)
+    return value, slope
+
+
+def _all_at_once(
+    problem: Problem, loss: Function, derivative: Function, *, gradient: bool
+) -> tuple[float, Floats | None]:
+    """One ``(N, N)`` array of differences: the least overhead there is, which is what counts with few samples."""
+    scores = problem.scores.astype(np.float64, copy=False)
+    t = problem.own[:, None] - scores[:, problem.y].T
+    value = float(np.vdot(problem.grid, loss(t)))
+    if not gradient:
+        return value, None
+    d = problem.grid * derivative(t)
+    slope = -(d.T @ problem.membership)
+    slope[np.arange(len(problem.y)), problem.y] += d.sum(axis=1)
     return value, slope
 
 

@@ -1,7 +1,7 @@
 """What every kernel takes: scores with class codes and weights, and the tiles in which they are walked."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
@@ -58,10 +58,29 @@ class Problem:
         np.cumsum(np.bincount(self.y, minlength=len(self.pair)), out=offsets[1:])
         return offsets
 
+    def with_scores(self, scores: NDArray[np.floating]) -> "Problem":
+        """The same classes and weights with other scores; what was worked out of the classes is kept."""
+        other = replace(self, scores=scores)
+        other.__dict__.update({name: self.__dict__[name] for name in _OF_CLASSES if name in self.__dict__})
+        return other
+
+    @cached_property
+    def grid(self) -> Floats:
+        """``(N, N)`` weight of the pair (positive m, negative n): for problems of few samples."""
+        return self.unit[:, None] * self.pair[:, self.y].T[:, self.y] * self.unit
+
+    @cached_property
+    def membership(self) -> Floats:
+        """``(N, C)`` 1 in the column of each sample's class."""
+        return np.asarray(self.y[:, None] == np.arange(len(self.pair)), dtype=np.float64)
+
     @cached_property
     def own(self) -> Floats:
         """``(N,)`` score of each sample in the column of its own class."""
         return self.scores[np.arange(len(self.y)), self.y].astype(np.float64)
+
+
+_OF_CLASSES = ("order", "offsets", "grid", "membership")
 
 
 class Tile(NamedTuple):

@@ -1,0 +1,90 @@
+"""The objective of the linear model and its gradient: the chain rule through activation and X, dense or sparse."""
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from mauc.kernels.problem import Floats, Problem
+from mauc.risk import SurrogateRisk, schemes_of
+
+__all__ = ["ACTIVATIONS", "LinearObjective", "activate"]
+
+# Below so many samples all pairs at once take less time than sorting: 78 µs against 274 µs at 125 samples.
+FEW = 150
+
+ACTIVATIONS = ("softmax", "sigmoid", "identity")
+
+
+def activate(logits: Floats, activation: str) -> Floats:
+    """Scores of logits: ``softmax`` over the row, ``sigmoid`` of each, or themselves."""
+    if activation == "softmax":
+        scores = logits - logits.max(axis=1, keepdims=True)
+        np.exp(scores, out=scores)
+        scores /= scores.sum(axis=1, keepdims=True)
+        return scores
+    if activation == "sigmoid":
+        return special.expit(logits)
+    return logits
+
+
+def pull_back(scores: Floats, gradient: Floats, activation: str) -> Floats:
+    """Gradient with respect to the logits, in place of the one with respect to the scores.
+
+    Softmax, row by row: ``dZ = F ⊙ (G − Σ_i F_i G_i)``; sigmoid: ``dZ = F (1 − F) G``.
+    """
+    if activation == "softmax":
+        gradient -= np.einsum("nc,nc->n", scores, gradient)[:, None]
+        gradient *= scores
+    elif activation == "sigmoid":
+        gradient *= scores
+        gradient *= 1.0 - scores
+    return gradient
+
+
+class LinearObjective:
+    r"""``θ ↦ R(activation(X Wᵀ + b)) + (λ/2) ‖W‖²`` with its gradient; the intercept is not penalised.
+
+    ``θ`` is the ``(C, d + 1)`` array ``[W, b]``, or ``(C, d)`` without intercept, flattened. One evaluation costs two
+    products with X and one evaluation of the risk; memory beyond X is three ``(N, C)`` arrays.
+    """
+
+    def __init__(
+        self, X: Any, problem: Problem, risk: SurrogateRisk, *, activation: str, l2: float, fit_intercept: bool
+    ) -> None:
+        if risk.scheme == "auto" and len(problem.y) <= FEW and schemes_of(risk.surrogate)[0] == "ranked":
+            risk = copy(risk)
+            risk.scheme = "blocked"
+        self.X, self.problem, self.risk = X, problem, risk
+        self.activation, self.l2, self.fit_intercept = activation, l2, fit_intercept
+        self.shape = (problem.pair.shape[0], X.shape[1] + fit_intercept)
+        self.evaluations = 0
+
+    def __call__(self, theta: Floats) -> tuple[float, Floats]:
+        """Value and flat gradient."""
+        self.evaluations += 1
+        weights, intercept = self.split(theta)
+        logits = np.ascontiguousarray(self.X @ weights.T, dtype=np.float64)
+        if intercept is not None:
+            logits += intercept
+        scores = activate(logits, self.activation)
+        del logits
+        value, gradient = self.risk.compute(self.problem.with_scores(scores), gradient=True)
+        assert gradient is not None
+        slope = pull_back(scores, gradient, self.activation)
+        out = np.empty(self.shape)
+        n_features = weights.shape[1]
+        out[:, :n_features] = (self.X.T @ slope).T
+        out[:, :n_features] += self.l2 * weights
+        if intercept is not None:
+            out[:, n_features] = slope.sum(axis=0)
+        return value + 0.5 * self.l2 * float(np.vdot(weights, weights)), out.ravel()
+
+    def split(self, theta: Floats) -> tuple[Floats, Floats | None]:
+        """``W`` of shape ``(C, d)`` and ``b`` of shape ``(C,)``, or None."""
+        block: NDArray[np.float64] = theta.reshape(self.shape)
+        if not self.fit_intercept:
+            return block, None
+        return block[:, :-1], block[:, -1]

@@ -1,0 +1,180 @@
+"""The linear classifier with its surrogate, α and penalty chosen by cross-validated multiclass AUC."""
+
+import warnings
+from collections.abc import Sequence
+from itertools import product
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import check_cv
+from sklearn.utils.validation import validate_data
+
+from mauc._validation import invalid
+from mauc.linear.classifier import MAUCClassifier
+from mauc.model_selection import RareClassKFold, encode_classes
+
+__all__ = ["MAUCClassifierCV"]
+
+DEFAULT_L2 = tuple(10.0 ** np.arange(-1, -7, -1.0))
+
+
+class MAUCClassifierCV(MAUCClassifier):
+    """:class:`MAUCClassifier` that chooses surrogate, α and penalty by cross-validated multiclass AUC.
+
+    For every surrogate, α and fold the penalties are taken from the strongest to the weakest, each fit starting from
+    the last one.
+
+    Parameters
+    ----------
+    surrogates : sequence of str or objects, default=("exponential",)
+    alphas : sequence of float, default=(1.0, 4.0, 10.0)
+    l2s : sequence of float, default=(1e-1, 1e-2, ..., 1e-6)
+    cv : int or splitter, default=5
+        Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
+        part, however rare.
+    n_jobs : int, optional
+        Processes, as in joblib.
+    activation, pairs, solver, fit_intercept, max_iter, tol, surrogate_options
+        As in :class:`MAUCClassifier`.
+    verbose : int, default=0
+        Print progress.
+
+    Attributes
+    ----------
+    surrogate_, alpha_, l2_
+        The choice.
+    best_score_ : float
+        Its mean multiclass AUC over the folds.
+    cv_results_ : dict of arrays
+        ``params``, ``split<k>_test_score``, ``mean_test_score``, ``std_test_score``, ``rank_test_score``, as in
+        scikit-learn.
+    classes_, coef_, intercept_, n_iter_, objective_, objective_curve_
+        Of the final fit on all data.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.preprocessing import scale
+    >>> from mauc import MAUCClassifierCV
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = MAUCClassifierCV(alphas=(1.0, 4.0), l2s=(1e-2, 1e-4), cv=3).fit(scale(X), y)
+    >>> model.alpha_ in (1.0, 4.0), len(model.cv_results_["params"])
+    (True, 4)
+    """
+
+    def __init__(
+        self,
+        surrogates: Sequence[Any] = ("exponential",),
+        *,
+        alphas: Sequence[float] = (1.0, 4.0, 10.0),
+        l2s: Sequence[float] = DEFAULT_L2,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        activation: str = "softmax",
+        pairs: str | ArrayLike = "ovo",
+        solver: str = "lbfgs",
+        fit_intercept: bool = True,
+        max_iter: int = 200,
+        tol: float = 1e-6,
+        surrogate_options: dict[str, Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.surrogates = surrogates
+        self.alphas = alphas
+        self.l2s = l2s
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.activation = activation
+        self.pairs = pairs
+        self.solver = solver
+        self.fit_intercept = fit_intercept
+        self.max_iter = max_iter
+        self.tol = tol
+        self.surrogate_options = surrogate_options
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose by cross-validation, then train on all data; parameters as in :meth:`MAUCClassifier.fit`."""
+        for name in ("surrogates", "alphas", "l2s"):
+            grid = getattr(self, name)
+            if isinstance(grid, str) or not hasattr(grid, "__len__") or len(grid) == 0:
+                raise invalid(
+                    name, "must be a sequence with at least one entry", repr(grid), "pass a list of candidates"
+                )
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        encode_classes(y)
+        weight = None if sample_weight is None else np.asarray(sample_weight)
+        if isinstance(self.cv, int | np.integer):
+            folds = list(RareClassKFold(int(self.cv)).split(X, y))
+        else:
+            folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
+        folds = [(train, test) for train, test in folds if len(test)]
+        l2s = sorted(self.l2s, reverse=True)
+        paths = list(product(self.surrogates, self.alphas, range(len(folds))))
+        parts = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
+            delayed(_score_path)(self._candidate(surrogate, alpha), l2s, X, y, weight, *folds[k])
+            for surrogate, alpha, k in paths
+        )
+        scores = np.array(parts).reshape(-1, len(folds), len(l2s)).transpose(0, 2, 1).reshape(-1, len(folds))
+        self._keep_results(scores, l2s)
+        best = self.cv_results_["params"][int(np.argmin(self.cv_results_["rank_test_score"]))]
+        self.surrogate_, self.alpha_, self.l2_ = best["surrogate"], best["alpha"], best["l2"]
+        final = self._candidate(self.surrogate_, self.alpha_).set_params(l2=self.l2_).fit(X, y, sample_weight)
+        for name in ("classes_", "coef_", "intercept_", "n_iter_", "objective_", "objective_curve_"):
+            setattr(self, name, getattr(final, name))
+        return self
+
+    def _candidate(self, surrogate: Any, alpha: float) -> MAUCClassifier:
+        return MAUCClassifier(
+            surrogate,
+            alpha=alpha,
+            activation=self.activation,
+            pairs=self.pairs,
+            solver=self.solver,
+            fit_intercept=self.fit_intercept,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            surrogate_options=self.surrogate_options,
+            warm_start=True,
+        )
+
+    def _keep_results(self, scores: NDArray[np.float64], l2s: Sequence[float]) -> None:
+        params = [
+            {"surrogate": surrogate, "alpha": alpha, "l2": l2}
+            for surrogate, alpha, l2 in product(self.surrogates, self.alphas, l2s)
+        ]
+        mean = np.nanmean(scores, axis=1)
+        self.cv_results_: dict[str, Any] = {"params": params}
+        for k in range(scores.shape[1]):
+            self.cv_results_[f"split{k}_test_score"] = scores[:, k]
+        self.cv_results_["mean_test_score"] = mean
+        self.cv_results_["std_test_score"] = np.nanstd(scores, axis=1)
+        # Of equal scores the first, with the stronger penalty, is best.
+        self.cv_results_["rank_test_score"] = np.argsort(np.argsort(-mean, kind="stable"), kind="stable") + 1
+        self.best_score_ = float(mean.max())
+
+
+def _score_path(
+    model: MAUCClassifier,
+    l2s: Sequence[float],
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: NDArray[Any] | None,
+    train: NDArray[np.int64],
+    test: NDArray[np.int64],
+) -> list[float]:
+    """Multiclass AUC on the held-out part along the penalties."""
+    model = clone(model)
+    of = (lambda rows: None) if sample_weight is None else (lambda rows: sample_weight[rows])
+    scores = []
+    with warnings.catch_warnings():
+        # A candidate that has not converged is judged as it is; the final fit warns.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for l2 in l2s:
+            model.set_params(l2=l2).fit(X[train], y[train], of(train))
+            scores.append(model.score(X[test], y[test], of(test)))
+    return scores

@@ -1,0 +1,144 @@
+"""What scikit-learn's model selection needs to work by multiclass AUC: a scorer, and folds that respect rare
+classes.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import BaseCrossValidator
+from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from mauc._validation import invalid
+from mauc.metrics import mauc_score
+
+__all__ = ["MAUCScorer", "RareClassKFold", "encode_classes", "mauc_scorer", "scores_of"]
+
+
+def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The classes of a training target, two at least, and the number of each sample's class among them."""
+    if y is None:
+        raise invalid(
+            "y", "is required: a classifier requires y to be passed, but the target y is None", None, "pass y"
+        )
+    target = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+    check_classification_targets(target)
+    classes, codes = np.unique(target, return_inverse=True)
+    if len(classes) < 2:
+        came = f"1 class, {classes[0]!r}"
+        raise invalid("y", "must hold two classes or more", came, "multiclass AUC compares classes; check the split")
+    return classes, codes
+
+
+def scores_of(estimator: Any, X: Any) -> NDArray[Any]:
+    """``predict_proba`` where the estimator has it, else ``decision_function``."""
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(estimator, method):
+            return np.asarray(getattr(estimator, method)(X))
+    raise invalid(
+        "estimator",
+        "must have predict_proba or decision_function",
+        type(estimator).__name__,
+        "pass a classifier that scores its classes; CalibratedClassifierCV makes one",
+    )
+
+
+class MAUCScorer(BaseEstimator):  # type: ignore[misc]
+    """A scorer for scikit-learn's ``scoring=``: multiclass AUC of ``predict_proba``, else of ``decision_function``.
+
+    Probabilities come first, because softmax changes the order of the logits within a column. Classes of the model that
+    are absent from the part that is scored drop out, as a rare class may be absent from a fold.
+
+    Parameters
+    ----------
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        As in :func:`mauc.mauc_score`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from mauc import mauc_scorer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> cross_val_score(LogisticRegression(max_iter=1000), X, y, scoring=mauc_scorer).round(3)
+    array([1.   , 1.   , 0.99 , 0.99 , 1.   ])
+    """
+
+    def __init__(self, pairs: str | ArrayLike = "ovo") -> None:
+        self.pairs = pairs
+
+    def score(self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Multiclass AUC of a fitted estimator."""
+        return mauc_score(
+            y,
+            scores_of(estimator, X),
+            pairs=self.pairs,
+            labels=estimator.classes_,
+            sample_weight=sample_weight,
+            absent="ignore",
+        )
+
+    __call__ = score
+
+
+mauc_scorer = MAUCScorer()
+
+
+class RareClassKFold(BaseCrossValidator):  # type: ignore[misc]
+    """Stratified folds in which every class stays in every training part.
+
+    A class of ``n`` samples is spread over ``min(n, n_splits)`` of the folds; the only sample of a class is never held
+    out. scikit-learn's ``StratifiedKFold`` warns of such classes and holds the only sample out.
+
+    Parameters
+    ----------
+    n_splits : int, default=5
+    random_state : int, RandomState or None, default=0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.model_selection import RareClassKFold
+    >>> y = np.array([0, 0, 0, 0, 0, 0, 1, 1, 2])
+    >>> for train, test in RareClassKFold(3).split(y, y):
+    ...     print(np.bincount(y[train], minlength=3), np.bincount(y[test], minlength=3))
+    [4 1 1] [2 1 0]
+    [4 1 1] [2 1 0]
+    [4 2 1] [2 0 0]
+    """
+
+    def __init__(self, n_splits: int = 5, *, random_state: Any = 0) -> None:
+        self.n_splits = n_splits
+        self.random_state = random_state
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of folds."""
+        return self.n_splits
+
+    def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[NDArray[np.bool_]]:
+        whole = isinstance(self.n_splits, int | np.integer) and not isinstance(self.n_splits, bool)
+        if not whole or self.n_splits < 2:
+            raise invalid("n_splits", "must be a whole number above 1", repr(self.n_splits), "pass the number of folds")
+        codes = np.unique(np.asarray(y), return_inverse=True)[1]
+        fold = fold_of_each(codes, self.n_splits, check_random_state(self.random_state))
+        for k in range(self.n_splits):
+            yield fold == k
+
+
+def fold_of_each(codes: NDArray[np.int64], n_splits: int, random_state: Any) -> NDArray[np.int64]:
+    """``(N,)`` fold in which each sample is held out; -1 for the only sample of a class.
+
+    Classes take their folds one after the other where the last class left off, so that the folds have equal sizes.
+    """
+    fold = np.full(len(codes), -1)
+    next_fold = 0
+    for c in np.argsort(-np.bincount(codes), kind="stable"):
+        members = random_state.permutation(np.flatnonzero(codes == c))
+        if len(members) > 1:
+            fold[members] = (next_fold + np.arange(len(members))) % n_splits
+            next_fold = (next_fold + len(members)) % n_splits
+    return fold

@@ -1,0 +1,129 @@
+"""Bayes-optimal scores for multiclass AUC from any probabilistic classifier."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from mauc._validation import check_choice, check_sample_weight, invalid
+from mauc.metrics import mauc_score
+from mauc.model_selection import RareClassKFold, encode_classes
+from mauc.partition import ClassPartition
+
+__all__ = ["MAUCPluginClassifier", "balanced_posterior"]
+
+CALIBRATIONS = ("sigmoid", "isotonic", "temperature")
+
+
+def balanced_posterior(posterior: NDArray[Any], priors: NDArray[Any]) -> NDArray[np.float64]:
+    r"""``(N, C)`` posterior under equal class sizes, :math:`s_i / \sum_j s_j` with :math:`s_i = \eta_i / p_i`.
+
+    An increasing map of Theorem 2's optimal score :math:`s_i / \sum_{j \ne i} s_j` in every column.
+    """
+    ratio = np.asarray(posterior, dtype=np.float64) / priors
+    total = ratio.sum(axis=1, keepdims=True)
+    even = np.full_like(ratio, 1.0 / ratio.shape[1])
+    return np.divide(ratio, total, out=even, where=total > 0)
+
+
+class MAUCPluginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Turns any classifier with ``predict_proba`` into a scorer for multiclass AUC, without retraining it.
+
+    With posterior :math:`\eta` and priors p the scores that maximise multiclass AUC are increasing maps, column by
+    column, of
+
+    .. math:: f^*_i = \frac{s_i}{\sum_{j \ne i} s_j}, \qquad s_i = \eta_i / p_i
+
+    (Theorem 2 of the paper): a classifier that estimates :math:`\eta` well need only divide by the class frequencies.
+    ``predict_proba`` returns :math:`s_i / \sum_j s_j`, the posterior under equal class sizes.
+
+    Parameters
+    ----------
+    estimator : classifier, default=LogisticRegression()
+        Must estimate the posterior of the data as they are: class weights or resampling would divide by the priors
+        twice.
+    cv : int, splitter or None, default=None
+        Folds on whose held-out parts the probabilities are calibrated first. None: as they are. Every class stays in
+        every training part, however rare.
+    calibration : {"sigmoid", "isotonic", "temperature"}, default="temperature"
+        How, with ``cv``. Temperature scaling has a single parameter, which rare classes cannot spoil.
+
+    Attributes
+    ----------
+    classes_ : (C,) array
+    priors_ : (C,) array
+        Share of each class in the training data.
+    estimator_ : fitted classifier
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from mauc import MAUCPluginClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = MAUCPluginClassifier(RandomForestClassifier(random_state=0)).fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 3)
+    0.999
+    """
+
+    def __init__(self, estimator: Any = None, *, cv: Any = None, calibration: str = "temperature") -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.calibration = calibration
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
+
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._base())
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
+
+    def _base(self) -> Any:
+        return LogisticRegression() if self.estimator is None else self.estimator
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the classifier, calibrate it if asked to, and note the class frequencies."""
+        check_choice("calibration", self.calibration, CALIBRATIONS)
+        base = self._base()
+        if not hasattr(base, "predict_proba"):
+            advice = "pass a probabilistic classifier, or wrap it in CalibratedClassifierCV"
+            raise invalid("estimator", "must have predict_proba", type(base).__name__, advice)
+        classes, codes = encode_classes(y)
+        partition = ClassPartition(codes, len(classes), check_sample_weight(sample_weight, codes, len(classes)))
+        if self.cv is None:
+            model = clone(base)
+        else:
+            folds = RareClassKFold(int(self.cv)) if isinstance(self.cv, int | np.integer) else self.cv
+            model = CalibratedClassifierCV(clone(base), method=self.calibration, cv=folds, ensemble=False)
+        takes_weight = sample_weight is not None and (
+            isinstance(base, FrozenEstimator) or has_fit_parameter(model, "sample_weight")
+        )
+        self.estimator_ = model.fit(X, y, sample_weight=sample_weight) if takes_weight else model.fit(X, y)
+        self.classes_ = self.estimator_.classes_
+        self.priors_ = partition.priors
+        if hasattr(self.estimator_, "n_features_in_"):
+            self.n_features_in_ = self.estimator_.n_features_in_
+        if hasattr(self.estimator_, "feature_names_in_"):
+            self.feature_names_in_ = self.estimator_.feature_names_in_
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """``(N, C)`` optimal scores: the posterior under equal class sizes."""
+        check_is_fitted(self)
+        return balanced_posterior(self.estimator_.predict_proba(X), self.priors_)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest score."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Multiclass AUC over the classes present in ``y``."""
+        return mauc_score(y, self.predict_proba(X), labels=self.classes_, sample_weight=sample_weight, absent="ignore")
