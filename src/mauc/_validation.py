@@ -43,7 +43,7 @@ def check_real(parameter: str, value: Any, *, low: float, high: float = np.inf) 
     """A finite number strictly between ``low`` and ``high``."""
     span = f"above {low:g}" if high == np.inf else f"strictly between {low:g} and {high:g}"
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    if not is_number or not np.isfinite(value) or not low < value < high:
+    if not is_number or not low < value < high or abs(value) == np.inf:
         raise invalid(parameter, f"must be a finite number {span}", repr(value), "pass such a number")
     return float(value)
 
@@ -51,13 +51,9 @@ def check_real(parameter: str, value: Any, *, low: float, high: float = np.inf) 
 def check_scores(scores: ArrayLike, parameter: str = "y_score") -> NDArray[np.floating]:
     """A non-empty ``(N, C)`` array of finite numbers; float32 and float64 are kept, all else becomes float64."""
     try:
-        array = np.asarray(scores)
-        if array.dtype not in (np.float32, np.float64):
-            if array.dtype.kind not in "biuf" and array.dtype != object:
-                raise TypeError
-            array = array.astype(np.float64)
+        array = _real(scores)
     except (TypeError, ValueError):
-        kind = getattr(scores, "dtype", type(scores).__name__)
+        kind = scores.dtype if isinstance(scores, np.ndarray) else type(scores).__name__
         raise invalid(parameter, "must be an array of real numbers", f"{kind}", "pass numeric scores") from None
     if array.ndim != 2:
         advice = "pass one row a sample and one column a class"
@@ -82,14 +78,14 @@ def _check_finite(array: NDArray[np.floating], parameter: str) -> None:
 
 
 def check_sample_weight(
-    sample_weight: ArrayLike | None, codes: NDArray[np.int64], n_classes: int
+    sample_weight: ArrayLike | None, codes: NDArray[np.int64], n_classes: int, names: NDArray[Any] | None = None
 ) -> NDArray[np.float64] | None:
     """Finite weights >= 0, one a sample, whose sum is positive in every class that has a sample."""
     if sample_weight is None:
         return None
     parameter = "sample_weight"
     try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        weight = _real(sample_weight).astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise invalid(parameter, "must be real numbers", repr(sample_weight), "pass one number a sample") from None
     if weight.shape != codes.shape:
@@ -102,7 +98,8 @@ def check_sample_weight(
     empty = np.flatnonzero((summed == 0) & (np.bincount(codes, minlength=n_classes) > 0))
     if len(empty):
         advice = "drop the samples of that class, or give one of them a positive weight"
-        raise invalid(parameter, "must have a positive sum in every class", f"zero for class {empty[0]}", advice)
+        first = empty[0] if names is None else names[empty[0]]
+        raise invalid(parameter, "must have a positive sum in every class", f"zero for class {first}", advice)
     return weight
 
 
@@ -113,15 +110,17 @@ def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
     requirement = f"must be 'ovo', 'ova' or a ({n_classes}, {n_classes}) matrix of weights"
     advice = "pass [i, j] = weight of the pair (column i, class j)"
     try:
-        matrix = np.asarray(pairs, dtype=np.float64)
+        matrix = _real(pairs).astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise invalid("pairs", requirement, repr(pairs), advice) from None
     if matrix.shape != (n_classes, n_classes):
         raise invalid("pairs", requirement, f"{pairs!r} of shape {matrix.shape}", advice)
-    _check_finite(matrix, "pairs")
+    if not np.isfinite(matrix).all():
+        where = tuple(int(k) for k in np.argwhere(~np.isfinite(matrix))[0])
+        raise invalid("pairs", "must be finite", f"{matrix[where]} at {where}", advice)
     if (matrix < 0).any():
         raise invalid("pairs", requirement, f"the negative weight {matrix.min():g}", "pass weights >= 0")
-    if matrix.sum() == np.trace(matrix):
+    if not matrix[~np.eye(n_classes, dtype=bool)].any():
         raise invalid("pairs", requirement, "no positive weight off the diagonal", advice)
     return matrix
 
@@ -136,10 +135,24 @@ def check_codes(y: ArrayLike, n_samples: int, n_classes: int) -> NDArray[np.int6
     requirement = f"must hold whole numbers from 0 to {n_classes - 1}, the columns of the scores"
     whole = codes.dtype.kind in "iu" or (codes.dtype.kind == "f" and np.array_equal(codes, np.floor(codes)))
     if not whole:
-        raise invalid("y", requirement, f"{codes.dtype} values such as {codes[0]!r}", advice)
+        odd = codes[codes != np.floor(codes)][0] if codes.dtype.kind == "f" else codes[0]
+        raise invalid("y", requirement, f"{codes.dtype} values such as {odd}", advice)
     if codes.min() < 0 or codes.max() >= n_classes:
         raise invalid("y", requirement, f"{codes.min()} to {codes.max()}", advice)
     return codes.astype(np.int64, copy=False)
+
+
+def _real(x: Any) -> NDArray[np.floating]:
+    """An array of real numbers, float32 kept; TypeError or ValueError for strings, complex numbers and ragged lists."""
+    array = np.asarray(x)
+    if array.dtype in (np.float32, np.float64):
+        return array
+    is_object = array.dtype == object
+    if array.dtype.kind not in "biuf" and not is_object:
+        raise TypeError
+    if is_object and x is not None and (array.ndim == 0 or any(isinstance(v, str) for v in array.flat)):
+        raise TypeError
+    return array.astype(np.float64)
 
 
 class ScoredClasses(NamedTuple):
@@ -155,7 +168,11 @@ class ScoredClasses(NamedTuple):
 
 
 def check_scored_classes(
-    y_true: ArrayLike, y_score: ArrayLike, labels: ArrayLike | None, sample_weight: ArrayLike | None
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    labels: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    parameter: str = "y_score",
 ) -> ScoredClasses:
     """True classes with their scores: codes, labels of the columns, scores of shape ``(N, C)``, weights.
 
@@ -163,18 +180,21 @@ def check_scored_classes(
     """
     classes, inverse = _classes(y_true)
     names = _labels(labels) if labels is not None else classes
-    shape = np.shape(y_score)
+    try:
+        shape = np.shape(y_score)
+    except ValueError:
+        shape = ()
     one_column = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
-    scores = check_scores(np.reshape(np.asarray(y_score), (-1, 1)) if one_column else y_score)
+    scores = check_scores(np.reshape(np.asarray(y_score), (-1, 1)) if one_column else y_score, parameter)
     if len(scores) != len(inverse):
         came = f"{len(scores)} rows for {len(inverse)} true classes"
-        raise invalid("y_score", "must have one row a sample", came, "pass scores and classes of the same samples")
+        raise invalid(parameter, "must have one row a sample", came, "pass scores and classes of the same samples")
     if one_column and len(names) == 2:
         scores = np.hstack([-scores, scores])
     if scores.shape[1] != len(names):
         came = f"{scores.shape[1]} columns for {len(names)} classes ({_listing(names)})"
         advice = "pass labels=[…] with the class of each column, in order"
-        raise invalid("y_score", "must have one column a class", came, advice)
+        raise invalid(parameter, "must have one column a class", came, advice)
 
     column = {name: k for k, name in enumerate(names.tolist())}
     unknown = [c for c in classes.tolist() if c not in column]
@@ -186,12 +206,16 @@ def check_scored_classes(
     codes = inverse
     if labels is not None:
         codes = np.array([column[c] for c in classes.tolist()], dtype=np.int64)[inverse]
-    return ScoredClasses(codes, names, scores, check_sample_weight(sample_weight, codes, len(names)))
+    return ScoredClasses(codes, names, scores, check_sample_weight(sample_weight, codes, len(names), names))
 
 
 def _classes(y_true: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The distinct classes, sorted, and the place of each sample's class among them."""
-    y = np.asarray(y_true)
+    y = _as_array(y_true)
+    if y.dtype.kind == "U" and not isinstance(y_true, np.ndarray) and y.ndim == 1:
+        # NumPy has turned a list with a string in it into strings, NaN and numbers included.
+        original = np.asarray(y_true, dtype=object)
+        y = y if all(isinstance(v, str) for v in original) else original
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
@@ -201,13 +225,13 @@ def _classes(y_true: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
         raise invalid("y_true", "must not be empty", "no sample", "pass at least one sample of two classes")
     if y.dtype.kind in "iu":
         return _integer_classes(y)
-    if y.dtype.kind == "f" and not np.array_equal(y, np.floor(y)):
-        odd = y[y != np.floor(y)][0]
-        raise invalid(
-            "y_true", "must hold classes", f"the continuous value {odd}", "pass class labels, not a regression target"
-        )
+    if y.dtype.kind == "f":
+        whole = np.isfinite(y) & (y == np.floor(y))
+        if not whole.all():
+            came, advice = f"the continuous value {y[~whole][0]}", "pass class labels, not a regression target"
+            raise invalid("y_true", "must hold classes", came, advice)
     try:
-        if y.dtype == object and any(v is None or v != v for v in y.tolist()):
+        if y.dtype.kind in "OMm" and any(v is None or type(v).__name__ == "NAType" or v != v for v in y):
             raise invalid(
                 "y_true", "must name the class of every sample", "a missing value", "drop the samples without a class"
             )
@@ -226,18 +250,25 @@ def _integer_classes(y: NDArray[np.integer]) -> tuple[NDArray[Any], NDArray[np.i
     if high - low > max(len(y), 1 << 16):
         classes, inverse = np.unique(y, return_inverse=True)
         return classes, inverse.astype(np.int64, copy=False)
-    shifted = y.astype(np.int64, copy=False)
-    if low:
-        shifted = shifted - low
+    wide = y if y.dtype == np.uint64 else y.astype(np.int64, copy=False)
+    shifted = (wide - wide.dtype.type(low) if low else wide).astype(np.int64, copy=False)
     seen = np.bincount(shifted) > 0
-    classes = (np.flatnonzero(seen) + low).astype(y.dtype)
+    classes = np.array([int(k) + low for k in np.flatnonzero(seen)], dtype=y.dtype)
     if seen.all():
         return classes, shifted
     return classes, (np.cumsum(seen) - 1)[shifted]
 
 
+def _as_array(values: ArrayLike) -> NDArray[Any]:
+    """As NumPy has it; a ragged list as an empty array of two dimensions, which every caller refuses."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.empty((0, 0))
+
+
 def _labels(labels: ArrayLike) -> NDArray[Any]:
-    names = np.asarray(labels)
+    names = _as_array(labels)
     if names.ndim != 1 or len(set(names.tolist())) != len(names) or len(names) < 2:
         came = f"{labels!r}"
         raise invalid("labels", "must be two or more different classes", came, "name the columns of y_score, in order")

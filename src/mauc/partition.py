@@ -62,8 +62,9 @@ class ClassPartition:
         if not isinstance(pairs, str):
             v = np.array(pairs, dtype=np.float64)
         elif pairs == "ova":
-            prior = self.priors
-            v = prior / (n_here * (1.0 - prior[:, None]))
+            v = np.tile(self.weights, (self.n_classes, 1))
+            np.fill_diagonal(v, 0.0)
+            v /= n_here * v.sum(axis=1, keepdims=True)  # 1 − p_i would cancel
         else:
             v = np.full((self.n_classes, self.n_classes), 1.0 / (n_here * (n_here - 1)))
         if n_here < self.n_classes:
@@ -79,4 +80,6 @@ class ClassPartition:
         unit = np.broadcast_to(1.0, self.codes.shape) if self.sample_weight is None else self.sample_weight
         if normalised:
             unit = unit / self.weights[self.codes]
+        elif self.sample_weight is not None:
+            unit = np.ldexp(unit, -np.frexp(unit.max())[1])
         return Problem(scores, self.codes, unit, np.ascontiguousarray(v.T))

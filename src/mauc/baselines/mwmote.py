@@ -164,7 +164,8 @@ class MWMOTE(BaseOverSampler):  # type: ignore[misc]
         rng = check_random_state(self.random_state)
         if X.dtype.kind != "f":
             X = X.astype(np.float64)
-        X = X.tocsr() if sp.issparse(X) else X
+        format_ = getattr(X, "format", None)
+        X = X.tocsr() if format_ else X
         options = {name: getattr(self, name) for name in ("k1", "k2", "k3", "cf_th", "cmax", "cp", "max_clustered")}
         self.analysis_ = {}
         parts, labels = [X], [y]
@@ -175,7 +176,7 @@ class MWMOTE(BaseOverSampler):  # type: ignore[misc]
             self.analysis_[label] = analysis
             parts.append(_synthetic(X, analysis, n_new, rng))
             labels.append(np.full(n_new, label, dtype=y.dtype))
-        stacked = sp.vstack(parts, format="csr") if sp.issparse(X) else np.vstack(parts)
+        stacked = sp.vstack(parts, format=format_) if format_ else np.vstack(parts)
         return stacked.astype(X.dtype, copy=False), np.concatenate(labels)
 
 
@@ -244,9 +245,7 @@ def _clusters(
         found = _clusters(minority[subset], filtered[subset], cp, max_clustered, rng)
         search = NearestNeighbors(n_neighbors=1).fit(minority[subset])
         return found[search.kneighbors(minority, return_distance=False)[:, 0]]
-    # Exact for dense rows; between sparse rows BLAS-like products are the only fast way, and equal rows come out
-    # at a distance of rounding, which is as good as 0 here only when set to 0.
-    condensed = pdist(minority) if not sp.issparse(minority) else _sparse_pdist(minority)
+    condensed = _sparse_pdist(minority) if sp.issparse(minority) else pdist(minority)
     kept = filtered if filtered.sum() > 1 else np.ones(n, dtype=bool)
     between = squareform(condensed)[np.ix_(kept, kept)]
     between[between == 0] = np.inf
@@ -257,7 +256,7 @@ def _clusters(
 
 
 def _sparse_pdist(rows: Any) -> Floats:
-    """As ``pdist``, for sparse rows."""
+    """As ``pdist``, for sparse rows: from their products, so equal rows come out at a distance of rounding."""
     distance = _distances(rows, rows)
     rounding = 1e-7 * np.sqrt(rows.multiply(rows).sum(axis=1).max())
     distance[distance < rounding] = 0

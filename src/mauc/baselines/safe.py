@@ -11,14 +11,13 @@ from imblearn.utils import check_sampling_strategy
 from imblearn.utils._tags import get_tags
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods
 
 __all__ = ["SafeSampler"]
 
-# Said when a class has fewer samples than cross-validation has folds: InstanceHardnessThreshold does what is
-# documented below all the same.
-_FOLD_WARNINGS = ("The least populated class in y", "Number of classes in ")
+# What scikit-learn and imbalanced-learn say of small classes: fewer samples than folds, a class missing in a fold,
+# fewer candidates than NearMiss-3 was to keep. The attributes tell it instead.
+_WARNINGS = ("The least populated class in y", "Number of classes in ", "The number of the samples to be selected")
 
 
 class SafeSampler(BaseSampler):  # type: ignore[misc]
@@ -97,7 +96,7 @@ class SafeSampler(BaseSampler):  # type: ignore[misc]
         targets = {int(np.searchsorted(classes, label)): n for label, n in self.sampling_strategy_.items()}
         resample = self._over_sample if isinstance(self.sampler, BaseOverSampler) else self._under_sample
         with warnings.catch_warnings():
-            for message in _FOLD_WARNINGS:
+            for message in _WARNINGS:
                 warnings.filterwarnings("ignore", message)
             X_resampled, new_codes = resample(X, codes, classes.tolist(), targets)
         before, after = (np.bincount(c, minlength=len(classes)).tolist() for c in (codes, new_codes))
@@ -144,7 +143,7 @@ class SafeSampler(BaseSampler):  # type: ignore[misc]
             if names[code] not in self.skipped_:
                 self._record_neighbors(inner, names[code])
         self.sample_indices_ = kept
-        return _safe_indexing(X, kept), codes[kept]
+        return X[kept], codes[kept]
 
     def _inner(self, strategy: Any, limits: dict[str, int]) -> Any:
         """A copy of the sampler for this strategy, with whole numbers cut down to the limits."""
@@ -159,6 +158,7 @@ class SafeSampler(BaseSampler):  # type: ignore[misc]
         return clone(self.sampler).set_params(sampling_strategy=strategy, **cut, **shared)
 
     def _record_neighbors(self, inner: Any, label: Any) -> None:
-        used = next((v for k in ("k_neighbors", "n_neighbors") if (v := getattr(inner, k, None)) is not None), None)
-        if isinstance(used, int | np.integer):
-            self.n_neighbors_[label] = int(used)
+        for name in ("k_neighbors", "n_neighbors"):
+            used = getattr(inner, name, None)
+            if isinstance(used, int | np.integer):
+                self.n_neighbors_[label] = int(used)

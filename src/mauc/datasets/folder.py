@@ -41,7 +41,8 @@ def data_folder(data_home: str | os.PathLike[str] | None) -> Path:
 def read_table(path: Path, table: Table) -> tuple[Floats, Ints, Splits]:
     """Features, class codes and the authors' splits from their file."""
     try:
-        with np.load(path) as file:
+        # NumPy leaves the file open where it is no archive, so it is opened here.
+        with path.open("rb") as stream, np.load(stream) as file:
             X, y, *parts = (file[key] for key in ("X", "y", "train", "validation", "test"))
         codes = y.astype(np.int64, casting="same_kind")
         splits = list(zip(*(part.astype(np.int64, casting="same_kind") for part in parts), strict=True))

@@ -44,8 +44,8 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
       the balanced one of which segment-imb is the authors' subsample.
     - ``"kddcup99"``: the 10 % training set of KDD Cup 1999, 494 021 rows in 23 classes of 2 to 280 790, from
       ``kddcup99/kddcup.data_10_percent.gz`` in the data folder or through scikit-learn. Its 38 numeric columns stand
-      first, then the one-hot columns of protocol_type, service and flag, 118 in all: 466 MB as float64, read in about
-      3 s.
+      first, then the one-hot columns of protocol_type, service and flag, 118 in all: 466 MB as float64, read in a few
+      seconds.
 
     Parameters
     ----------
@@ -104,13 +104,15 @@ def _load_table(name: str, data_home: str | os.PathLike[str] | None) -> Bunch:
         X, y, splits = read_table(path, table)
         source = f"as released by the paper's authors ({RELEASE})"
     elif table.openml_id is None:
-        advice = f"put the file there; the authors' release, {RELEASE}, has the data and the splits"
+        advice = (
+            f"put the file there; its arrays X, y, train, validation and test are in the authors' release, {RELEASE}"
+        )
         raise FileNotFoundError(_missing(name, path, table.not_on_openml, advice)) from None
     else:
         try:
             X, y = fetch_table(table)
         except OSError as error:
-            advice = f"put the file there (the authors' release is {RELEASE}), or try again on line"
+            advice = f"try again on line, or put the file there (its arrays are in the authors' release, {RELEASE})"
             raise ConnectionError(_missing(name, path, error, advice)) from None
         source = f"OpenML data set {table.openml_id}, without the paper's splits"
     return Bunch(X=X, y=y, splits=splits, target_names=table.target_names, name=name, DESCR=table.describe(source))
@@ -123,7 +125,7 @@ def _load_kddcup99(data_home: str | os.PathLike[str] | None, kind: "np.dtype[Any
     try:
         return fetch_kddcup99(kind)
     except OSError as error:
-        advice = "put the file there (archive.ics.uci.edu has it), or try again on line"
+        advice = "try again on line, or put the file there (archive.ics.uci.edu has it)"
         raise ConnectionError(_missing("kddcup99", path, error, advice)) from None
 
 

@@ -31,7 +31,8 @@ def fetch_table(table: Table) -> tuple[Floats, Ints]:
         X, codes = _as_released(fetched, table)
         check_is_table(X, codes, table)
     except (OSError, HTTPException, ValueError) as error:
-        raise OSError(f"OpenML's data set {table.openml_id} did not come ({error or type(error).__name__})") from None
+        reason = str(error) or type(error).__name__
+        raise OSError(f"OpenML's data set {table.openml_id} did not come ({reason})") from None
     return X, codes
 
 

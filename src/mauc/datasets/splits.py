@@ -21,7 +21,7 @@ def stratified_splits(
 
     No sample is in two parts of a split, and each is in one. A class of three samples or more is in every part; one of
     two is in training and test; a single sample is in training. Apart from that, the parts of each class differ from
-    their exact shares by less than one sample, and what rounding takes from a part in one class it gives back in
+    their exact shares by at most one sample, and what rounding takes from a part in one class it gives back in
     others, so that the parts as a whole have their sizes as well.
 
     Parameters
@@ -87,7 +87,7 @@ def _part_sizes(counts: Ints, shares: Floats) -> Ints:
             parts[code] = (1, 0, count - 1)
         else:
             exact = count * shares
-            parts[code] = np.floor(exact)
+            parts[code] = np.floor(exact + 1e-9)  # 0.7 · 10 is a little less than 7
             left = count - int(parts[code].sum())
             parts[code, np.argsort(parts[code] - exact - owed, kind="stable")[:left]] += 1
             for empty in np.flatnonzero(parts[code] == 0):

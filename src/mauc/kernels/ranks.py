@@ -28,6 +28,7 @@ def auc_matrix(problem: Problem) -> Floats:
     present = np.diff(problem.offsets) > 0
     auc = np.full((n_classes, n_classes), np.nan)
     np.divide(pairs - lost.T, pairs, out=auc, where=present[:, None] & present)
+    np.clip(auc, 0.0, 1.0, out=auc)  # weights round
     np.fill_diagonal(auc, np.nan)
     return auc
 

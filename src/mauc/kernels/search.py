@@ -138,7 +138,8 @@ def _bin(x: Floats, bins: Bins, segment: Ints | None = None) -> NDArray[np.int32
     """Bin of each score; its segment is its column unless given."""
     if segment is not None:
         bins = bins.map(lambda a: a.take(segment))
-    b = x * bins.scale
+    with np.errstate(over="ignore"):
+        b = x * bins.scale
     b += bins.shift
     np.maximum(b, bins.lowest, out=b)  # np.clip with arrays for bounds takes twice as long
     np.minimum(b, bins.highest, out=b)

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -96,7 +97,7 @@ def mauc_interval(
     if v is None:
         return Interval(np.nan, np.nan, np.nan, np.nan)
     score, influence = _score_and_influence(partition, scored.scores, v)
-    stderr, freedom = _standard_error(partition, influence)
+    stderr, freedom = _standard_error(partition, influence, scored.labels)
     if np.isnan(stderr):
         return Interval(score, np.nan, np.nan, np.nan)
     if stderr == 0.0 or not 0.0 < score < 1.0:
@@ -151,8 +152,8 @@ def compare_mauc(
     0.193 [0.119, 0.267], p = 3e-05
     """
     _check_level(level)
-    a = check_scored_classes(y_true, score_a, labels, sample_weight)
-    b = check_scored_classes(y_true, score_b, labels, sample_weight)
+    a = check_scored_classes(y_true, score_a, labels, sample_weight, "score_a")
+    b = check_scored_classes(y_true, score_b, labels, sample_weight, "score_b")
     partition = ClassPartition(a.codes, len(a.labels), a.sample_weight)
     v = check_pair_weights(a, partition, pairs, absent)
     if v is None:
@@ -160,7 +161,7 @@ def compare_mauc(
     value_a, influence_a = _score_and_influence(partition, a.scores, v)
     value_b, influence_b = _score_and_influence(partition, b.scores, v)
     difference = value_a - value_b
-    stderr, freedom = _standard_error(partition, influence_a - influence_b)
+    stderr, freedom = _standard_error(partition, influence_a - influence_b, a.labels)
     if np.isnan(stderr):
         return Comparison(difference, np.nan, np.nan, np.nan, np.nan)
     if stderr == 0.0:
@@ -179,7 +180,7 @@ def _score_and_influence(partition: ClassPartition, scores: NDArray[np.floating]
     return weighted_mean(matrix, v), auc_influence(partition.problem(scores, v))
 
 
-def _standard_error(partition: ClassPartition, influence: Floats) -> tuple[float, float]:
+def _standard_error(partition: ClassPartition, influence: Floats, labels: NDArray[Any]) -> tuple[float, float]:
     """Standard error of the sum over classes of the mean influence, and its degrees of freedom.
 
     With ``a_m`` the share of a sample in the weight of its class, the variance of a class's weighted mean is
@@ -188,7 +189,7 @@ def _standard_error(partition: ClassPartition, influence: Floats) -> tuple[float
     codes, n_classes = partition.codes, partition.n_classes
     single = np.flatnonzero(partition.counts == 1)
     if len(single):
-        _warn(f"class number {single[0]} has a single sample, whose variance cannot be estimated: no interval")
+        _warn(f"class {labels[single[0]]} has a single sample, whose variance cannot be estimated: no interval", 4)
         return np.nan, np.nan
     present = partition.present
     weight = np.ones(len(codes)) if partition.sample_weight is None else partition.sample_weight
@@ -200,7 +201,7 @@ def _standard_error(partition: ClassPartition, influence: Floats) -> tuple[float
     squares, cubes = (np.bincount(codes, share**k, n_classes)[present] for k in (2, 3))
     unbiased = 1.0 - 2.0 * cubes / squares + squares
     if (unbiased < 1e-12).any():
-        _warn("a class has a single sample of positive weight, whose variance cannot be estimated: no interval")
+        _warn("a class has a single sample of positive weight, whose variance cannot be estimated: no interval", 4)
         return np.nan, np.nan
     variance = np.bincount(codes, (share * centred) ** 2, n_classes)[present] / unbiased
     total = float(variance.sum())
@@ -210,5 +211,5 @@ def _standard_error(partition: ClassPartition, influence: Floats) -> tuple[float
     return float(np.sqrt(total)), total**2 / float(np.sum(variance**2 / (effective - 1.0)))
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, UndefinedMetricWarning, stacklevel=3)
+def _warn(message: str, stacklevel: int = 3) -> None:
+    warnings.warn(message, UndefinedMetricWarning, stacklevel=stacklevel)

@@ -1,5 +1,6 @@
 """The multiclass AUC of Hand and Till and its matrix of class pairs."""
 
+import math
 import warnings
 
 import numpy as np
@@ -140,7 +141,8 @@ def check_pair_weights(
 def weighted_mean(matrix: Floats, v: Floats) -> float:
     """``Σ v_ij AUC_{i|j}`` over the pairs with weight."""
     used = v > 0
-    return float(np.sum(v[used] * matrix[used]))
+    # Exactly rounded sums: perfect scores give 1, constant ones 1/2.
+    return math.fsum(v[used] * matrix[used]) / math.fsum(v[used])
 
 
 def _partition(scored: ScoredClasses) -> ClassPartition:

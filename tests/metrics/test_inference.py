@@ -1,0 +1,427 @@
+"""Standard errors against DeLong's formula written out, the bootstrap and, marked slow, simulation."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+from scipy.special import logit
+from sklearn.exceptions import UndefinedMetricWarning
+
+import mauc
+from mauc.kernels import problem, ranks
+from mauc.metrics.inference import Comparison, Interval, compare_mauc, mauc_interval
+from mauc.metrics.scores import mauc_score
+from mauc.partition import ClassPartition
+
+steady = settings(derandomize=True, deadline=None, max_examples=100)
+
+COUNTS = (220, 120, 60)
+
+
+def simulated(counts, seed=0, *, sep=1.0, decimals=None):
+    """Classes of the sizes ``counts``, in random order, and scores that find them a little."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    scores = rng.normal(size=(len(y), len(counts))) + sep * np.eye(len(counts))[y]
+    return y, scores if decimals is None else np.round(scores, decimals)
+
+
+def two_models(counts=COUNTS, seed=0):
+    y, shared = simulated(counts, seed)
+    rng = np.random.default_rng(seed + 1)
+    return y, shared + 0.5 * rng.normal(size=shared.shape), shared + 1.5 * rng.normal(size=shared.shape)
+
+
+def definition(p):
+    """Each sample's share in Σ v_ij AUC_{i|j}, pair by pair."""
+    influence = np.zeros(len(p.y))
+    for m, i in enumerate(p.y):
+        for n, j in enumerate(p.y):
+            if i != j:
+                own, other = float(p.scores[m, i]), float(p.scores[n, i])
+                credit = p.pair[j, i] * ((own > other) + 0.5 * (own == other))
+                influence[m] += p.unit[n] * credit
+                influence[n] += p.unit[m] * credit
+    return influence
+
+
+def delong(y, *scores):
+    """AUCs of scores for class 1 and their covariance matrix, as DeLong, DeLong and Clarke-Pearson (1988) write it."""
+    v10, v01 = [], []
+    for s in scores:
+        x, z = s[y == 1], s[y == 0]
+        kernel = np.array([[1.0 if a > b else 0.5 if a == b else 0.0 for b in z] for a in x])
+        v10.append(kernel.mean(axis=1))
+        v01.append(kernel.mean(axis=0))
+    s10, s01 = np.atleast_2d(np.cov(v10)), np.atleast_2d(np.cov(v01))
+    return np.mean(v10, axis=1), s10 / np.sum(y == 1), s01 / np.sum(y == 0)
+
+
+def stratified_bootstrap(y, statistic, repeats=1500):
+    """Standard deviation of the statistic of samples drawn again within each class."""
+    rng = np.random.default_rng(0)
+    groups = [np.flatnonzero(y == k) for k in np.unique(y)]
+    draws = [statistic(np.concatenate([rng.choice(g, len(g)) for g in groups])) for _ in range(repeats)]
+    return np.std(draws)
+
+
+def assert_results(a, b, **tolerance):
+    np.testing.assert_allclose(dataclasses.astuple(a), dataclasses.astuple(b), **(tolerance or {"rtol": 1e-12}))
+
+
+class TestInfluence:
+    @pytest.mark.parametrize("counts", [(12, 7), (9, 5, 1), (8, 6, 4, 2, 1), (2, 1) * 17])
+    @pytest.mark.parametrize("decimals", [None, 0])
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("pairs", ["ovo", "ova", "matrix"])
+    def test_definition(self, counts, decimals, weighted, pairs):
+        y, scores = simulated(counts, decimals=decimals)
+        rng = np.random.default_rng(1)
+        partition = ClassPartition(y, len(counts), rng.exponential(size=len(y)) if weighted else None)
+        v = partition.pair_weights(rng.random((len(counts), len(counts))) if pairs == "matrix" else pairs)
+        p = partition.problem(scores, v)
+        influence = ranks.auc_influence(p)
+        np.testing.assert_allclose(influence, definition(p), rtol=0, atol=1e-14)
+        score = mauc_score(y, scores, pairs=v, sample_weight=partition.sample_weight)
+        assert p.unit @ influence == pytest.approx(2 * score, abs=1e-14)
+
+    @steady
+    @given(st.data())
+    def test_any_scores(self, data):
+        counts = data.draw(st.lists(st.sampled_from([1, 1, 2, 3, 6]), min_size=2, max_size=4))
+        y = np.array(data.draw(st.permutations(np.repeat(np.arange(len(counts)), counts).tolist())))
+        elements = data.draw(
+            st.sampled_from(
+                [
+                    st.integers(-1, 1).map(float),
+                    st.sampled_from([-1e30, -1e-30, -0.0, 0.0, 1e-30, 1e30]),
+                    st.floats(allow_nan=False, allow_infinity=False, width=32),
+                ]
+            )
+        )
+        dtype = data.draw(st.sampled_from([np.float32, np.float64]))
+        scores = data.draw(arrays(dtype, (len(y), len(counts)), elements=elements.map(dtype)))
+        partition = ClassPartition(y, len(counts))
+        p = partition.problem(scores, partition.pair_weights("ova"))
+        np.testing.assert_allclose(ranks.auc_influence(p), definition(p), rtol=0, atol=1e-14)
+
+    @pytest.mark.parametrize("n_classes", [3, 40])
+    @pytest.mark.parametrize("tile", [1, 5, 64])
+    @pytest.mark.parametrize("columns_first_below", [0, 1000])
+    def test_tiles_change_nothing(self, monkeypatch, n_classes, tile, columns_first_below):
+        y, scores = simulated([1 + k % 4 for k in range(n_classes)], decimals=1)
+        partition = ClassPartition(y, n_classes)
+        p = partition.problem(scores, partition.pair_weights("ovo"))
+        expected = ranks.auc_influence(p)
+        monkeypatch.setattr(problem, "TILE_ELEMENTS", tile)
+        monkeypatch.setattr(problem, "COLUMNS_FIRST_BELOW", columns_first_below)
+        for layout in (scores, np.asfortranarray(scores), np.repeat(scores, 2, axis=1)[:, ::2]):
+            same = ranks.auc_influence(partition.problem(layout, partition.pair_weights("ovo")))
+            np.testing.assert_allclose(same, expected, rtol=0, atol=1e-15)
+
+
+class TestInterval:
+    def test_fields(self):
+        assert [f.name for f in dataclasses.fields(Interval)] == ["score", "low", "high", "stderr"]
+        result = mauc_interval(*simulated(COUNTS))
+        assert isinstance(result, Interval)
+        assert mauc.Interval is Interval
+        assert [type(v) for v in dataclasses.astuple(result)] == [float] * 4
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            result.score = 0.0
+
+    @pytest.mark.parametrize("pairs", ["ovo", "ova", np.arange(9).reshape(3, 3)], ids=["ovo", "ova", "matrix"])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_score_is_that_of_mauc_score(self, pairs, weighted):
+        y, scores = simulated(COUNTS, decimals=1)
+        w = np.random.default_rng(1).exponential(size=len(y)) if weighted else None
+        result = mauc_interval(y, scores, pairs=pairs, sample_weight=w)
+        assert result.score == mauc_score(y, scores, pairs=pairs, sample_weight=w)
+        assert 0 < result.low < result.score < result.high < 1
+
+    @pytest.mark.parametrize("decimals", [None, 1, 0])
+    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    def test_two_classes_are_delong(self, decimals, pairs):
+        y, scores = simulated((40, 17), decimals=decimals)
+        s = scores[:, 1]
+        auc, s10, s01 = delong(y, s)
+        variance = s10[0, 0] + s01[0, 0]
+        freedom = variance**2 / (s10[0, 0] ** 2 / 16 + s01[0, 0] ** 2 / 39)
+        reach = stats.t.ppf(0.95, freedom) * np.sqrt(variance) / (auc[0] * (1 - auc[0]))
+        for columns in (s, s[:, None], np.column_stack([-s, s])):
+            result = mauc_interval(y, columns, pairs=pairs, level=0.9)
+            assert result.score == pytest.approx(auc[0], abs=1e-14)
+            assert result.stderr == pytest.approx(np.sqrt(variance), rel=1e-12)
+            assert logit(result.high) - logit(result.score) == pytest.approx(reach, rel=1e-10)
+            assert logit(result.score) - logit(result.low) == pytest.approx(reach, rel=1e-10)
+
+    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    @pytest.mark.parametrize("decimals", [None, 0])
+    def test_stderr_against_the_bootstrap(self, pairs, decimals):
+        y, scores = simulated(COUNTS, decimals=decimals)
+        expected = stratified_bootstrap(y, lambda rows: mauc_score(y[rows], scores[rows], pairs=pairs))
+        assert mauc_interval(y, scores, pairs=pairs).stderr == pytest.approx(expected, rel=0.1)
+
+    def test_weighted_stderr_against_the_bootstrap(self):
+        y, scores = simulated(COUNTS)
+        w = np.random.default_rng(1).uniform(0.2, 2, len(y))
+        expected = stratified_bootstrap(y, lambda rows: mauc_score(y[rows], scores[rows], sample_weight=w[rows]))
+        assert mauc_interval(y, scores, sample_weight=w).stderr == pytest.approx(expected, rel=0.1)
+
+    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    def test_stderr_is_the_formula(self, pairs):
+        y, scores = simulated((30, 20, 8), decimals=1)
+        partition = ClassPartition(y, 3)
+        h = definition(partition.problem(scores, partition.pair_weights(pairs)))
+        variance = sum(np.var(h[y == k], ddof=1) / np.sum(y == k) for k in range(3))
+        assert mauc_interval(y, scores, pairs=pairs).stderr == pytest.approx(np.sqrt(variance), rel=1e-12)
+
+    @pytest.mark.parametrize("weight", [1e-200, 1e-30, 0.3, 7, 1e30, 1e200])
+    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    def test_equal_weights_are_none(self, weight, pairs):
+        y, scores = simulated((30, 20, 8), decimals=1)
+        weighted = mauc_interval(y, scores, pairs=pairs, sample_weight=np.full(len(y), weight))
+        assert_results(weighted, mauc_interval(y, scores, pairs=pairs))
+
+    def test_zero_weights_drop_samples(self):
+        y, scores = simulated((30, 20, 8))
+        rng = np.random.default_rng(1)
+        w = rng.exponential(size=len(y)) * (rng.random(len(y)) < 0.7)
+        kept = w > 0
+        dropped = mauc_interval(y[kept], scores[kept], sample_weight=w[kept])
+        assert_results(mauc_interval(y, scores, sample_weight=w), dropped)
+
+    def test_scale_of_a_class_does_not_matter_to_ovo(self):
+        y, scores = simulated((30, 20, 8))
+        w = np.random.default_rng(1).exponential(size=len(y))
+        scaled = mauc_interval(y, scores, sample_weight=w * np.array([1e-6, 1, 1e6])[y])
+        assert_results(scaled, mauc_interval(y, scores, sample_weight=w), rtol=1e-9)
+
+    def test_level(self):
+        y, scores = simulated((30, 20, 8))
+        results = [mauc_interval(y, scores, level=level) for level in (0.01, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999999)]
+        lows, highs = [r.low for r in results], [r.high for r in results]
+        assert lows == sorted(lows, reverse=True)
+        assert highs == sorted(highs)
+        assert len(set(lows)) == len(set(highs)) == len(results)
+        assert len({(r.score, r.stderr) for r in results}) == 1
+        assert 0 < lows[-1] < highs[-1] < 1
+        assert mauc_interval(y, scores) == results[4]
+
+    def test_shuffles_labels_and_layouts(self):
+        y, scores = simulated((30, 20, 8), decimals=1)
+        expected = mauc_interval(y, scores)
+        order = np.random.default_rng(1).permutation(len(y))
+        assert_results(mauc_interval(y[order], scores[order]), expected)
+        names, swap = np.array(["ant", "bee", "cat"]), np.array([2, 0, 1])
+        assert_results(mauc_interval(names[y], scores[:, swap], labels=names[swap]), expected)
+        assert_results(mauc_interval(y, np.asfortranarray(scores)), expected)
+        assert_results(mauc_interval(y, 1e30 * scores), expected)
+        narrow = scores.astype(np.float32)
+        assert_results(mauc_interval(y, narrow), mauc_interval(y, narrow.astype(float)))
+
+    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    def test_absent_classes(self, pairs):
+        y, scores = simulated((30, 20, 8))
+        wide = np.insert(scores, 1, 0.0, axis=1)
+        options = {"labels": [0, 9, 1, 2], "pairs": pairs}
+        assert_results(mauc_interval(y, wide, absent="ignore", **options), mauc_interval(y, scores, pairs=pairs))
+        with pytest.raises(ValueError, match=r"^y_true must hold every class of labels, got no sample of 9: drop"):
+            mauc_interval(y, wide, **options)
+
+    def test_no_pair_left(self):
+        with pytest.warns(UndefinedMetricWarning, match="undefined and returned as NaN") as record:
+            result = mauc_interval([1, 1], [0.1, 0.2], absent="ignore")
+        assert np.isnan(dataclasses.astuple(result)).all()
+        assert [w.filename for w in record] == [__file__]
+
+    @pytest.mark.parametrize("weights", [None, [1.0, 2.0, 1.0, 2.0, 1.0]])
+    def test_single_sample(self, weights):
+        y, scores = ["owl", "cat", "owl", "cat", "fox"], np.random.default_rng(0).normal(size=(5, 3))
+        with pytest.warns(UndefinedMetricWarning, match=r"\bfox\b.* single sample.* cannot be estimated") as record:
+            result = mauc_interval(y, scores, sample_weight=weights)
+        assert result.score == mauc_score(y, scores, sample_weight=weights)
+        assert np.isnan([result.low, result.high, result.stderr]).all()
+        assert [w.filename for w in record] == [__file__]
+
+    def test_single_sample_of_positive_weight(self):
+        y, scores = [0, 0, 0, 1, 1], np.random.default_rng(0).normal(size=5)
+        with pytest.warns(UndefinedMetricWarning, match="single sample of positive weight") as record:
+            result = mauc_interval(y, scores, sample_weight=[1, 1, 1, 0.1, 0])
+        assert np.isnan([result.low, result.high, result.stderr]).all()
+        assert [w.filename for w in record] == [__file__]
+
+    @pytest.mark.parametrize(("sign", "score"), [(1, 1.0), (0, 0.5), (-1, 0.0)])
+    @pytest.mark.parametrize("n_classes", [2, 3, 5, 8])
+    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    def test_nothing_varies(self, sign, score, n_classes, pairs):
+        y = np.repeat(np.arange(n_classes), 2 + np.arange(n_classes))
+        with pytest.warns(UndefinedMetricWarning, match="says nothing of its uncertainty") as record:
+            result = mauc_interval(y, sign * np.eye(n_classes)[y], pairs=pairs)
+        assert result == Interval(score, score, score, 0.0)
+        assert [w.filename for w in record] == [__file__]
+
+    def test_near_the_ends_it_stays_inside(self):
+        y, scores = simulated((50, 40, 30), sep=6.0)
+        scores[0] = -scores[0]
+        for s in (scores, -scores):
+            result = mauc_interval(y, s, level=0.999)
+            assert 0 < result.low < result.score < result.high < 1
+
+
+class TestComparison:
+    def test_fields(self):
+        names = ["difference", "low", "high", "stderr", "pvalue"]
+        assert [f.name for f in dataclasses.fields(Comparison)] == names
+        result = compare_mauc(*two_models())
+        assert isinstance(result, Comparison)
+        assert mauc.Comparison is Comparison
+        assert [type(v) for v in dataclasses.astuple(result)] == [float] * 5
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            result.pvalue = 0.0
+
+    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("n_classes", [2, 3, 40])
+    def test_equal_models(self, pairs, weighted, n_classes):
+        y, a = simulated([3 + k % 5 for k in range(n_classes)], decimals=1)
+        w = np.random.default_rng(1).exponential(size=len(y)) if weighted else None
+        ranked = np.stack([stats.rankdata(c, method="dense") for c in a.T], axis=1)
+        for b in (a, a.copy(), 4 * a, ranked, ranked**3.0, a.astype(np.float32)):
+            result = compare_mauc(y, a, b, pairs=pairs, sample_weight=w)
+            assert result == Comparison(0.0, 0.0, 0.0, 0.0, 1.0)
+
+    def test_difference_is_that_of_the_scores(self):
+        y, a, b = two_models()
+        w = np.random.default_rng(1).exponential(size=len(y))
+        for options in ({}, {"pairs": "ova"}, {"sample_weight": w}, {"pairs": np.arange(9).reshape(3, 3)}):
+            result = compare_mauc(y, a, b, **options)
+            assert result.difference == mauc_score(y, a, **options) - mauc_score(y, b, **options)
+
+    def test_antisymmetric(self):
+        y, a, b = two_models()
+        there, back = compare_mauc(y, a, b), compare_mauc(y, b, a)
+        assert there.difference > 0
+        assert (back.difference, back.low, back.high) == (-there.difference, -there.high, -there.low)
+        assert (back.stderr, back.pvalue) == (there.stderr, there.pvalue)
+
+    @pytest.mark.parametrize("decimals", [None, 0])
+    def test_two_classes_are_delong(self, decimals):
+        y, scores = simulated((40, 17), decimals=decimals)
+        a = scores[:, 1]
+        b = a + np.random.default_rng(1).normal(size=len(a))
+        b = b if decimals is None else np.round(b, decimals)
+        auc, s10, s01 = delong(y, a, b)
+        contrast = np.array([1.0, -1.0])
+        v10, v01 = contrast @ s10 @ contrast, contrast @ s01 @ contrast
+        stderr = np.sqrt(v10 + v01)
+        freedom = (v10 + v01) ** 2 / (v10**2 / 16 + v01**2 / 39)
+        result = compare_mauc(y, a, np.column_stack([-b, b]), level=0.9)
+        assert result.difference == pytest.approx(auc[0] - auc[1], abs=1e-14)
+        assert result.stderr == pytest.approx(stderr, rel=1e-11)
+        reach = stats.t.ppf(0.95, freedom) * stderr
+        assert (result.low, result.high) == pytest.approx((auc[0] - auc[1] - reach, auc[0] - auc[1] + reach), rel=1e-10)
+        assert result.pvalue == pytest.approx(2 * stats.t.sf(abs(auc[0] - auc[1]) / stderr, freedom), rel=1e-10)
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_stderr_against_the_bootstrap(self, weighted):
+        y, a, b = two_models()
+        w = np.random.default_rng(1).uniform(0.5, 2, len(y)) if weighted else np.ones(len(y))
+
+        def difference(rows):
+            return np.subtract(*(mauc_score(y[rows], s[rows], sample_weight=w[rows]) for s in (a, b)))
+
+        result = compare_mauc(y, a, b, sample_weight=w)
+        assert result.stderr == pytest.approx(stratified_bootstrap(y, difference), rel=0.1)
+
+    def test_pairing_helps(self):
+        y, a, b = two_models()
+        alone = np.hypot(mauc_interval(y, a).stderr, mauc_interval(y, b).stderr)
+        assert compare_mauc(y, a, b).stderr < 0.9 * alone
+
+    def test_interval_and_test_agree(self):
+        y, a, b = two_models()
+        p = compare_mauc(y, a, b).pvalue
+        assert 0 < p < 0.05
+        assert compare_mauc(y, a, b, level=1 - 0.99 * p).low < 0 < compare_mauc(y, a, b, level=1 - 1.01 * p).low
+
+    def test_equal_weights_are_none_and_zero_ones_drop(self):
+        y, a, b = two_models()
+        assert_results(compare_mauc(y, a, b, sample_weight=np.full(len(y), 3.0)), compare_mauc(y, a, b), rtol=1e-10)
+        kept = np.random.default_rng(1).random(len(y)) < 0.7
+        dropped = compare_mauc(y[kept], a[kept], b[kept])
+        assert_results(compare_mauc(y, a, b, sample_weight=kept), dropped, rtol=1e-10)
+
+    def test_labels_and_absent_classes(self):
+        y, a, b = two_models()
+        names, swap = np.array(["ant", "bee", "cat"]), np.array([2, 0, 1])
+        expected = compare_mauc(y, a, b)
+        assert_results(compare_mauc(names[y], a[:, swap], b[:, swap], labels=names[swap]), expected, rtol=1e-10)
+        wide = [np.insert(s, 0, 0.0, axis=1) for s in (a, b)]
+        assert_results(compare_mauc(y, *wide, labels=[9, 0, 1, 2], absent="ignore"), expected, rtol=1e-10)
+        with pytest.raises(ValueError, match=r"^y_true must hold every class of labels, got no sample of 9: drop"):
+            compare_mauc(y, *wide, labels=[9, 0, 1, 2])
+
+    def test_no_pair_left(self):
+        with pytest.warns(UndefinedMetricWarning, match="undefined and returned as NaN") as record:
+            result = compare_mauc([1, 1], [0.1, 0.2], [0.3, 0.4], absent="ignore")
+        assert np.isnan(dataclasses.astuple(result)).all()
+        assert [w.filename for w in record] == [__file__]
+
+    def test_single_sample(self):
+        y, a = ["owl", "cat", "owl", "cat", "fox"], np.random.default_rng(0).normal(size=(5, 3))
+        with pytest.warns(UndefinedMetricWarning, match=r"\bfox\b.* single sample") as record:
+            result = compare_mauc(y, a, -a)
+        assert result.difference == mauc_score(y, a) - mauc_score(y, -a)
+        assert np.isnan(dataclasses.astuple(result)[1:]).all()
+        assert [w.filename for w in record] == [__file__]
+
+    def test_perfect_against_constant(self):
+        y = np.repeat([0, 1, 2], 5)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            result = compare_mauc(y, np.eye(3)[y], np.zeros((15, 3)))
+        assert result == Comparison(0.5, 0.5, 0.5, 0.0, 0.0)
+
+
+@pytest.mark.slow
+class TestSimulations:
+    """With scores N(0, 1) and ``sep`` more in the own column, every AUC_{i|j} is Φ(sep / √2)."""
+
+    DRAWS = 2000
+    COUNTS = (160, 90, 35, 15)
+
+    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    @pytest.mark.parametrize("sep", [0.0, 0.5, 1.0, 2.0])
+    def test_coverage(self, sep, pairs, record_property):
+        truth, covered = stats.norm.cdf(sep / np.sqrt(2)), 0
+        for seed in range(self.DRAWS):
+            result = mauc_interval(*simulated(self.COUNTS, seed, sep=sep), pairs=pairs)
+            covered += result.low <= truth <= result.high
+        record_property("coverage", float(covered / self.DRAWS))
+        assert 0.93 <= covered / self.DRAWS <= 0.97
+
+    @pytest.mark.parametrize("sep", [0.5, 1.0, 2.0])
+    def test_size_of_the_comparison(self, sep, record_property):
+        rejected = 0
+        for seed in range(self.DRAWS):
+            y, signal = simulated(self.COUNTS, seed, sep=sep)
+            rng = np.random.default_rng([seed, 1])
+            a, b = signal + rng.normal(size=signal.shape), signal + rng.normal(size=signal.shape)
+            rejected += compare_mauc(y, a, b).pvalue < 0.05
+        record_property("size", float(rejected / self.DRAWS))
+        assert 0.035 <= rejected / self.DRAWS <= 0.065
+
+    def test_stderr_is_the_spread_of_the_scores(self):
+        results = [mauc_interval(*simulated(self.COUNTS, seed, sep=1.0)) for seed in range(self.DRAWS)]
+        spread = np.std([r.score for r in results])
+        assert np.sqrt(np.mean([r.stderr**2 for r in results])) == pytest.approx(spread, rel=0.05)
+
+    def test_power_of_the_comparison(self):
+        rejected = sum(compare_mauc(*two_models(self.COUNTS, seed)).pvalue < 0.05 for seed in range(200))
+        assert rejected > 150

@@ -1,0 +1,127 @@
+"""What ``import mauc`` gives, and what it leaves alone."""
+
+import inspect
+import subprocess
+import sys
+from importlib import import_module, metadata, resources
+
+import pytest
+from packaging.requirements import Requirement
+
+import mauc
+
+OPTIONAL = {"torch", "lightning", "torchmetrics", "matplotlib", "plotly", "pandas", "skrub", "skops", "typer", "rich"}
+# scikit-learn loads these itself where they are installed.
+BY_SKLEARN = {"pandas", "rich"}
+
+
+def signature(function):
+    """Its text, without annotations."""
+    plain = inspect.signature(function)
+    parameters = [p.replace(annotation=inspect.Parameter.empty) for p in plain.parameters.values()]
+    return str(plain.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        pytest.param("", id="import"),
+        pytest.param("from mauc import *", id="all names"),
+        pytest.param("mauc.compare_mauc([0, 1] * 3, [3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8])", id="metrics"),
+        pytest.param("mauc.SurrogateRisk('hinge').value_and_gradient([0, 1], [[1, 0], [0, 1]])", id="risk"),
+    ],
+)
+def test_import_brings_no_extra(use):
+    unwanted = OPTIONAL - BY_SKLEARN if use else OPTIONAL
+    code = f"import sys, mauc\n{use}\nprint(*sorted({unwanted} & {{m.partition('.')[0] for m in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "", "")
+
+
+def test_import_alone_loads_no_submodule():
+    code = "import sys, mauc; print(*[m for m in sys.modules if m.startswith('mauc.')])"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_names():
+    assert len(set(mauc.__all__)) == len(mauc.__all__)
+    assert mauc.__all__ == sorted(mauc.__all__)
+    for name in mauc.__all__:
+        thing = getattr(mauc, name)
+        assert thing is getattr(import_module(mauc._HOME[name]), name)
+        assert thing.__module__.startswith("mauc.")
+        assert thing.__doc__
+    assert set(mauc.__all__) <= set(dir(mauc))
+    assert set(mauc.__all__) == set(mauc._HOME)
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match="module 'mauc' has no attribute 'auc'"):
+        mauc.auc  # noqa: B018
+    assert not hasattr(mauc, "numpy")
+
+
+def test_version():
+    assert mauc.__version__ == metadata.version("mauc")
+    assert [part.isdigit() for part in mauc.__version__.split(".")[:2]] == [True, True]
+
+
+def test_typed():
+    assert resources.files("mauc").joinpath("py.typed").is_file()
+
+
+def test_core_dependencies():
+    requirements = [Requirement(line) for line in metadata.requires("mauc")]
+    core = {r.name for r in requirements if r.marker is None or "extra" not in str(r.marker)}
+    assert core == {"numpy", "scipy", "scikit-learn"}
+    assert {"torch", "cli", "plot", "bench", "all"} <= set(metadata.metadata("mauc").get_all("Provides-Extra"))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("mauc_score", "(y_true, y_score, *, pairs='ovo', labels=None, sample_weight=None, absent='raise')"),
+        ("pairwise_auc", "(y_true, y_score, *, labels=None, sample_weight=None)"),
+        (
+            "mauc_interval",
+            "(y_true, y_score, *, level=0.95, pairs='ovo', labels=None, sample_weight=None, absent='raise')",
+        ),
+        (
+            "compare_mauc",
+            "(y_true, score_a, score_b, *, level=0.95, pairs='ovo', labels=None, sample_weight=None, absent='raise')",
+        ),
+        ("Interval", "(score, low, high, stderr)"),
+        ("Comparison", "(difference, low, high, stderr, pvalue)"),
+    ],
+)
+def test_signatures(name, expected):
+    assert signature(getattr(mauc, name)) == expected
+
+
+def test_signature_of_the_risk():
+    text = signature(mauc.SurrogateRisk)
+    assert text.startswith(
+        "(surrogate='exponential', *, alpha=1.0, pairs='ovo', scheme='auto', approximation='chebyshev'"
+    )
+    assert text.endswith(", **options)")
+    for method in ("value", "value_and_gradient"):
+        assert signature(getattr(mauc.SurrogateRisk, method)) == "(self, y, scores, sample_weight=None)"
+
+
+@pytest.mark.parametrize("name", ["PairwiseAUCDisplay", "MinorityPairsDisplay"])
+def test_signatures_of_the_displays(name):
+    display = getattr(mauc, name)
+    # scikit-learn's convention: data by position, all else by name, ax=None, plot options passed on.
+    for method, positional in (("from_estimator", "estimator, X, y"), ("from_predictions", "y_true, y_score")):
+        assert signature(getattr(display, method)).startswith(f"({positional}, *, ")
+        parameters = inspect.signature(getattr(display, method)).parameters
+        assert parameters["ax"].default is parameters["labels"].default is parameters["sample_weight"].default is None
+        assert list(parameters)[-1] == "plot_kw"
+    assert signature(display.plot).startswith("(self, *, ")
+    assert inspect.signature(display.plot).parameters["ax"].default is None
+
+
+def test_defaults_of_minority_pairs():
+    for method in (mauc.MinorityPairsDisplay.from_estimator, mauc.MinorityPairsDisplay.from_predictions):
+        assert inspect.signature(method).parameters["k"].default == 5

@@ -1,0 +1,801 @@
+"""The risk by every scheme: against the definition, against differences of itself, and under what must not change it."""
+
+import re
+import warnings
+from itertools import islice
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from cases import (
+    CASES,
+    INF,
+    KINDS,
+    SIGMOID,
+    Case,
+    assert_close,
+    draw_classes,
+    draw_scores,
+    evaluate,
+    every_case,
+    settings,
+    some_cases,
+)
+from hypothesis import assume, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from strategies import Sample, samples
+
+import mauc.risk
+from mauc import SurrogateRisk
+from mauc.kernels import blocked, problem
+from mauc.surrogates import CustomSurrogate, DistanceWeighted
+
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(params=["columns", "rows", "many tiles of columns", "many tiles of rows"])
+def layout(request, monkeypatch):
+    """Either layout of a tile, whatever the number of classes, and one tile or many."""
+    monkeypatch.setattr(problem, "COLUMNS_FIRST_BELOW", 0 if "rows" in request.param else 10_000)
+    if "many" in request.param:
+        monkeypatch.setattr(problem, "TILE_ELEMENTS", 35)
+        monkeypatch.setattr(blocked, "BLOCK", 7)
+
+
+def check_all_schemes(case: Case, some_settings) -> None:
+    risk, by_blocks, by_pairs = case.risk(), case.risk(scheme="blocked"), case.risk(scheme="pairwise")
+    for what, y, scores, weight, pairs in some_settings:
+        risk.pairs = by_blocks.pairs = by_pairs.pairs = pairs
+        expected = by_pairs.value_and_gradient(y, scores, weight)
+        assert_close(by_blocks.value_and_gradient(y, scores, weight), expected, 1e-10, f"blocked, {what}")
+        got = evaluate(risk, y, scores, weight)
+        assert risk.scheme_ == case.scheme or not case.exact
+        tolerance = 1e-10 if risk.scheme_ == "blocked" else case.tolerance
+        assert_close(got, expected, tolerance, f"{risk.scheme_}, {what}")
+        assert risk.value(y, scores, weight) == pytest.approx(got[0], rel=1e-14, abs=1e-16), "value alone"
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@kinds
+@every_case
+def test_every_scheme_is_the_definition(case, kind, n_classes):
+    check_all_schemes(case, settings(kind, n_classes))
+
+
+@pytest.mark.parametrize("kind", ["ties", "float32"])
+@every_case
+def test_every_scheme_is_the_definition_in_every_layout(case, kind, layout):
+    check_all_schemes(case, islice(settings(kind, 4, seed=1), 4, None, 5))
+
+
+@pytest.mark.parametrize("n_classes", [31, 32, 40])
+@every_case
+def test_every_scheme_is_the_definition_with_many_classes(case, n_classes, monkeypatch):
+    monkeypatch.setattr(problem, "TILE_ELEMENTS", 13 * n_classes)
+    for kind, which in (("ties", 5), ("softmax", 12)):
+        check_all_schemes(case, islice(settings(kind, n_classes, 90), which, which + 1))
+
+
+@pytest.mark.parametrize("n_classes", [3, 40])
+@some_cases
+def test_more_samples_than_one_tile_holds(case, n_classes):
+    n_samples = 2 * problem.TILE_ELEMENTS // n_classes + 17 if n_classes == 40 else 1500
+    rng = np.random.default_rng(n_classes)
+    y, scores = rng.integers(0, n_classes, n_samples), rng.random((n_samples, n_classes))
+    expected = case.risk(scheme="pairwise").value_and_gradient(y, scores)
+    for scheme in ("auto", "blocked"):
+        assert_close(case.risk(scheme=scheme).value_and_gradient(y, scores), expected, case.tolerance, scheme)
+
+
+@every_case
+def test_linear_scheme_on_softmax_scores(case):
+    _, y, scores, weight, pairs = next(settings("softmax", 5))
+    risk = case.risk(pairs=pairs)
+    evaluate(risk, y, scores, weight)
+    if case.linear:
+        assert risk.scheme_ == case.scheme
+        named = case.risk(pairs=pairs, scheme=case.scheme)
+        assert_close(named.value_and_gradient(y, scores, weight), evaluate(risk, y, scores, weight), 1e-15)
+        assert named.scheme_ == case.scheme
+        assert named.degree_ == risk.degree_
+    else:
+        assert risk.scheme_ in (case.scheme, "blocked")
+
+
+@pytest.mark.parametrize("kind", ["softmax", "logits"])
+@every_case
+def test_gradient_is_the_slope_of_the_value(case, kind):
+    rng = np.random.default_rng(3)
+    y, scores, weight = draw_classes(9, np.arange(3), rng), draw_scores(kind, 9, 3, rng), rng.random(9) + 0.1
+    # Spread, so that the range stays below one power of two while a score moves: one polynomial serves all.
+    scores = scores * 0.9
+    for scheme in ("auto", "pairwise", "blocked"):
+        risk = case.risk(scheme=scheme, pairs="ova")
+        value, gradient = evaluate(risk, y, scores, weight)
+        slope, h = np.zeros_like(gradient), 2e-6
+        for index in np.ndindex(*scores.shape):
+            step = np.zeros_like(scores)
+            step[index] = h
+            up, down = (evaluate(risk, y, scores + s, weight)[0] for s in (step, -step))
+            slope[index] = (up - down) / (2.0 * h)
+        allowed = 1e-6 * np.abs(slope).max() + 1e-9 * abs(value)
+        assert np.abs(gradient - slope).max() <= allowed, scheme
+
+
+@every_case
+@examples(max_examples=12)
+@given(sample=samples(scales=(1e-30, 1.0, 1e30)))
+def test_any_sample_at_any_scale(case, sample):
+    y, scores, weight, pairs = sample
+    rate = case.options.get("alpha", 1.0)
+    assume(case.surrogate != "exponential" or rate * np.abs(scores).max() < 300.0)
+    expected = case.risk(scheme="pairwise", pairs=pairs).value_and_gradient(y, scores, weight)
+    for scheme in ("auto", "blocked"):
+        risk = case.risk(scheme=scheme, pairs=pairs)
+        got = evaluate(risk, y, scores, weight)
+        exact = case.exact or risk.scheme_ == "blocked"
+        assert np.isfinite(got[0])
+        # Approximations are to a tolerance relative to ℓ(0) and ℓ′(0), which well ordered scores fall far below.
+        surrogate = case.build()
+        floor = 0.0 if exact else 1e-6 * abs(surrogate.loss(np.zeros(1))[0])
+        steep = 0.0 if exact else 1e-6 * abs(surrogate.derivative(np.zeros(1))[0])
+        assert got[0] == pytest.approx(expected[0], rel=case.tolerance, abs=floor + 1e-14)
+        off = np.abs(got[1] - expected[1]).max()
+        assert off <= case.tolerance * np.abs(expected[1]).max() + steep + 1e-14
+
+
+# What must not change the risk: each returns the changed sample and how its gradient goes back to the old one.
+
+
+def shuffled(s, rng):
+    k = rng.permutation(len(s.y))
+    return Sample(s.y[k], s.scores[k], s.weight[k], s.pairs), lambda g: g[np.argsort(k)]
+
+
+def renamed(s, rng):
+    k = rng.permutation(s.scores.shape[1])
+    back = np.argsort(k)
+    pairs = s.pairs if isinstance(s.pairs, str) else s.pairs[np.ix_(back, back)]
+    return Sample(k[s.y], s.scores[:, back], s.weight, pairs), lambda g: g[:, k]
+
+
+def shifted(s, rng):
+    return s._replace(scores=s.scores + (rng.integers(-64, 65, s.scores.shape[1]) / 8.0).astype(s.scores.dtype)), None
+
+
+def reweighted(s, rng):
+    return s._replace(weight=0.3 * s.weight), None
+
+
+def with_pairs_rescaled(s, rng):
+    return s._replace(
+        pairs=s.pairs if isinstance(s.pairs, str) else 7.0 * s.pairs + np.diag(rng.random(len(s.pairs)))
+    ), None
+
+
+def with_a_sample_in_two_halves(s, rng):
+    weight = s.weight.copy()
+    weight[0] /= 2.0
+    twice = Sample(np.append(s.y, s.y[0]), np.vstack([s.scores, s.scores[:1]]), np.append(weight, weight[0]), s.pairs)
+    return twice, lambda g: np.vstack([g[:1] + g[-1:], g[1:-1]])
+
+
+def without_weightless_samples(s, rng):
+    def back(g):
+        out = np.zeros(s.scores.shape)
+        out[s.weight > 0] = g
+        return out
+
+    return Sample(*(a[s.weight > 0] for a in s[:3]), s.pairs), back
+
+
+def with_a_class_that_is_absent(s, rng):
+    column = rng.choice(s.scores.ravel(), (len(s.y), 1))
+    pairs = s.pairs if isinstance(s.pairs, str) else np.pad(s.pairs, (0, 1), constant_values=2.0)
+    return Sample(s.y, np.hstack([s.scores, column]), s.weight, pairs), lambda g: g[:, :-1]
+
+
+CHANGES = (
+    shuffled,
+    renamed,
+    shifted,
+    reweighted,
+    with_pairs_rescaled,
+    with_a_sample_in_two_halves,
+    without_weightless_samples,
+    with_a_class_that_is_absent,
+)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@every_case
+@examples(max_examples=6)
+@given(sample=samples(min_present=2), seed=st.integers(0, 99))
+def test_risk_does_not_change_when(case, change, sample, seed):
+    if sample.weight is None:
+        sample = sample._replace(weight=np.ones(len(sample.y)))
+    other, back = change(sample, np.random.default_rng(seed))
+    risk = case.risk()
+    risk.pairs = sample.pairs
+    value, gradient = evaluate(risk, *sample[:3])
+    risk.pairs = other.pairs
+    new_value, new_gradient = evaluate(risk, *other[:3])
+    surrogate = case.build()
+    size, steep = (abs(f(np.zeros(1))[0]) for f in (surrogate.loss, surrogate.derivative))
+    tolerance = 1e-11 if case.exact else 2e-6
+    assert new_value == pytest.approx(value, rel=tolerance, abs=tolerance * size)
+    off = np.abs((back(new_gradient) if back else new_gradient) - gradient).max()
+    assert off <= tolerance * max(np.abs(gradient).max(), steep)
+
+
+@given(samples(min_present=2))
+def test_ovo_does_not_see_the_size_of_a_class(sample):
+    weight = np.ones(len(sample.y)) if sample.weight is None else sample.weight
+    risk = SurrogateRisk("squared")
+    got = risk.value_and_gradient(sample.y, sample.scores, weight * np.where(sample.y == 0, 8.0, 1.0))
+    assert_close(got, risk.value_and_gradient(sample.y, sample.scores, weight), 1e-12)
+
+
+# Degenerate input, and forms of input.
+
+
+@pytest.mark.parametrize("pairs", ["ovo", "ova", np.ones((3, 3))], ids=["ovo", "ova", "matrix"])
+@every_case
+def test_fewer_than_two_classes_cost_nothing(case, pairs):
+    scores = np.array([[-5.0, 0.0, 1.0], [0.5, 2.0, -1.0]])
+    for scheme in ("auto", "blocked", "pairwise"):
+        for y, f in (([1, 1], scores), ([2], scores[:1])):
+            value, gradient = evaluate(case.risk(scheme=scheme, pairs=pairs), y, f)
+            assert value == 0.0
+            np.testing.assert_array_equal(gradient, np.zeros(f.shape))
+
+
+def test_one_column_costs_nothing():
+    value, gradient = SurrogateRisk("hinge").value_and_gradient([0, 0], [[1.0], [2.0]])
+    assert value == 0.0
+    np.testing.assert_array_equal(gradient, np.zeros((2, 1)))
+
+
+@every_case
+def test_scheme_and_degree_are_told(case):
+    y, scores = [0, 1, 2, 0], np.eye(4)[:, :3] / 2
+    for scheme in ("blocked", "pairwise"):
+        risk = case.risk(scheme=scheme)
+        risk.value(y, scores)
+        assert (risk.scheme_, risk.degree_) == (scheme, None)
+    risk = case.risk()
+    evaluate(risk, y, scores)
+    assert risk.scheme_ in (case.scheme, "blocked")
+    if risk.scheme_ == "blocked" or case.surrogate in ("squared", "exponential"):
+        assert risk.degree_ is None
+    else:
+        highest = {"hinge": 1, "q_hinge": case.options.get("q"), "generalized_hinge": 2}.get(case.surrogate)
+        assert risk.degree_ == highest or not case.exact or case.label
+        assert risk.degree_ >= 1
+
+
+@pytest.mark.parametrize("n_classes", [3, 40])
+@some_cases
+def test_input_is_read_in_any_form_and_never_written(case, n_classes):
+    rng = np.random.default_rng(0)
+    y, scores = draw_classes(90, np.arange(n_classes), rng), draw_scores("ties", 90, n_classes, rng)
+    weight = rng.random(90) + 0.1
+    arrays = (y, scores, weight)
+    kept = [a.copy() for a in arrays]
+    for a in arrays:
+        a.flags.writeable = False
+    risk = case.risk()
+    expected = risk.value_and_gradient(y, scores, weight)
+    for a, b in zip(arrays, kept, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for form in (
+        np.asfortranarray,
+        lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+        np.ndarray.tolist,
+        lambda a: a.astype(">f8"),
+    ):
+        assert_close(risk.value_and_gradient(y.tolist(), form(scores), weight.tolist()), expected, 1e-13)
+    for codes in (y.astype(np.int8), y.astype(np.uint16), y.astype(float)):
+        assert_close(risk.value_and_gradient(codes, scores, weight), expected, 1e-15)
+    whole = np.rint(8 * scores).astype(int)
+    assert_close(risk.value_and_gradient(y, whole), risk.value_and_gradient(y, whole.astype(float)), 1e-15)
+
+
+@some_cases
+def test_float32_is_summed_in_float64(case):
+    rng = np.random.default_rng(0)
+    y, scores = rng.integers(0, 3, 500), rng.random((500, 3)).astype(np.float32)
+    got, wide = (case.risk().value_and_gradient(y, f) for f in (scores, scores.astype(np.float64)))
+    assert got[1].dtype == np.float64
+    assert_close(got, wide, 1e-13)
+
+
+def test_an_object_works_like_a_name():
+    y, scores = [0, 1, 2, 2], np.eye(4)[:, :3]
+    shaped = SimpleNamespace(loss=lambda t: np.logaddexp(0.0, -t), derivative=lambda t: -1.0 / (1.0 + np.exp(t)))
+    assert_close(
+        SurrogateRisk(shaped).value_and_gradient(y, scores),
+        SurrogateRisk("logistic").value_and_gradient(y, scores),
+        1e-12,
+    )
+    assert "hinge" in repr(SurrogateRisk("hinge", alpha=0.5)).lower()
+    assert "0.5" in repr(SurrogateRisk("hinge", alpha=0.5))
+
+
+# Numbers that overflow or cancel if summed carelessly.
+
+
+def exponential_by_logs(alpha, y, scores, v):
+    """Every sum of the definition as a logarithm: nothing overflows but the result."""
+    n_samples, n_classes = scores.shape
+    counts = np.bincount(y, minlength=n_classes)
+    log_terms = [[[] for _ in range(n_classes)] for _ in range(n_samples)]
+    everything = []
+    for m in range(n_samples):
+        for n in range(n_samples):
+            i, j = y[m], y[n]
+            if i != j and v[i, j] > 0:
+                log = np.log(v[i, j] / counts[i] / counts[j]) - alpha * (scores[m, i] - scores[n, i])
+                everything.append(log)
+                log_terms[m][i].append(log)
+                log_terms[n][i].append(log)
+    with np.errstate(over="ignore"):
+        value = np.exp(np.logaddexp.reduce(everything))
+        gradient = np.array([[alpha * np.exp(np.logaddexp.reduce([-INF, *t])) for t in row] for row in log_terms])
+    gradient[np.arange(n_samples), y] *= -1.0
+    return value, gradient
+
+
+def assert_same_floats(got, expected, rel):
+    """Equal to a relative tolerance entry by entry, infinities included, and no NaN."""
+    for a, b in zip(got, expected, strict=True):
+        assert not np.isnan(a).any()
+        np.testing.assert_allclose(a, b, rtol=rel, atol=1e-300)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("pairs", ["ovo", "ova", "matrix"])
+def test_exponential_of_raw_scores_overflows_only_where_the_result_does(alpha, pairs, layout):
+    rng = np.random.default_rng(0)
+    matrix = rng.integers(0, 3, (4, 4)) * (1.0 - np.eye(4))
+    for spread in (1.0, 300.0, 1000.0):
+        y = draw_classes(30, np.arange(4), rng)
+        scores = rng.uniform(-spread, spread, (30, 4))
+        scores[np.arange(30), y] = rng.uniform(-spread, spread, 30) * (1e-3 if spread == 300.0 else 1.0)
+        v = {"ovo": np.full((4, 4), 1 / 12), "ova": None, "matrix": matrix / matrix.sum()}[pairs]
+        if v is None:
+            p = np.bincount(y) / 30
+            v = p / (4 * (1 - p[:, None]))
+        got = SurrogateRisk("exponential", alpha=alpha, pairs=matrix if pairs == "matrix" else pairs)
+        assert_same_floats(got.value_and_gradient(y, scores), exponential_by_logs(alpha, y, scores, v), 1e-9)
+
+
+def test_exponential_of_scores_of_1000_is_finite_where_its_result_is():
+    # Every column far from 0, its differences small: exp(±500) on the way, e^-½ in the end.
+    y = np.array([0, 1, 2, 0, 1, 2])
+    scores = np.array([1000.0, -1000.0, 1000.0]) + np.eye(3)[y]
+    value, gradient = SurrogateRisk("exponential", alpha=0.5).value_and_gradient(y, scores)
+    assert value == pytest.approx(np.exp(-0.5), rel=1e-12)
+    np.testing.assert_allclose(np.abs(gradient).sum(), np.exp(-0.5), rtol=1e-12)
+    # Well ordered by 2000: the risk underflows to 0 quietly.
+    value, gradient = SurrogateRisk("exponential", alpha=0.5).value_and_gradient(y, 2000.0 * np.eye(3)[y] - 1000.0)
+    assert value == pytest.approx(0.0, abs=1e-300)
+    assert np.abs(gradient).max() < 1e-300
+    # Badly ordered by 2000: e^1000 is no float64.
+    value, gradient = SurrogateRisk("exponential", alpha=0.5).value_and_gradient(y, 1000.0 - 2000.0 * np.eye(3)[y])
+    assert value == INF
+    np.testing.assert_array_equal(gradient, np.where(np.eye(3)[y] == 1, -INF, INF))
+
+
+def test_exponential_gradient_is_finite_in_an_infinite_column():
+    # One pair overflows; what the others cost is known all the same.
+    y, scores = np.array([0, 0, 1, 1]), np.array([[-1000.0, 0.0], [1000.0, 0.0], [1000.0, 0.0], [-1000.0, 0.0]])
+    value, gradient = SurrogateRisk("exponential", alpha=0.5).value_and_gradient(y, scores)
+    assert value == INF
+    np.testing.assert_allclose(gradient[:, 0], [-INF, -1 / 16, INF, 1 / 16], rtol=1e-12)
+    weightless = SurrogateRisk("exponential", alpha=0.5).value_and_gradient(y, scores, [1.0, 1.0, 1.0, 0.0])[1]
+    np.testing.assert_allclose(weightless[:, 0], [-INF, -1 / 8, INF, 0.0], rtol=1e-12)
+
+
+@given(samples(scales=(1e-30, 1.0, 1e3, 1e30), min_present=2))
+def test_exponential_is_never_nan(sample):
+    value, gradient = SurrogateRisk("exponential", pairs=sample.pairs).value_and_gradient(*sample[:3])
+    assert value >= 0.0
+    assert not np.isnan(gradient).any()
+    own = gradient[np.arange(len(sample.y)), sample.y]
+    assert np.all(own <= 0.0)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.exact and not case.label], ids=str)
+@pytest.mark.parametrize("offset", [1e8, -1e8])
+def test_scores_far_from_zero_keep_their_digits(case, offset):
+    # Dyadic scores: the shift itself is exact, so the risk must not feel it.
+    rng = np.random.default_rng(0)
+    y, scores = draw_classes(60, np.arange(4), rng), draw_scores("ties", 60, 4, rng)
+    assert_close(case.risk().value_and_gradient(y, scores + offset), case.risk().value_and_gradient(y, scores), 1e-12)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.scheme == "ranked" and case.exact], ids=str)
+def test_a_far_outlier_does_not_cost_the_others_their_digits(case):
+    rng = np.random.default_rng(0)
+    y, scores = draw_classes(60, np.arange(4), rng), draw_scores("ties", 60, 4, rng)
+    n = int(np.flatnonzero(y == 0)[0])
+    scores[n, 0] = 2.0**40
+    got, expected = (case.risk(scheme=s).value_and_gradient(y, scores) for s in ("auto", "pairwise"))
+    assert_close(got, expected, 1e-10)
+
+
+# Approximation within the risk.
+
+
+@pytest.mark.parametrize(
+    "surrogate", [Case("logistic"), Case("distance_weighted"), Case(SIGMOID, label="custom")], ids=str
+)
+def test_tolerance_is_kept_by_the_risk(surrogate):
+    _, y, scores, weight, _ = next(settings("softmax", 4))
+    exact = surrogate.risk(scheme="pairwise").value_and_gradient(y, scores, weight)
+    degrees = []
+    for tolerance in (1e-2, 1e-4, 1e-6):
+        risk = surrogate.risk(tolerance=tolerance)
+        assert_close(risk.value_and_gradient(y, scores, weight), exact, tolerance)
+        degrees.append(risk.degree_)
+    assert degrees == sorted(degrees)
+
+
+@pytest.mark.parametrize("approximation", ["chebyshev", "bernstein"])
+@pytest.mark.parametrize("degree", [1, 5, 24])
+def test_degree_is_kept_by_the_risk(degree, approximation):
+    _, y, scores, weight, _ = next(settings("softmax", 4))
+    risk = SurrogateRisk("logistic", approximation=approximation, degree=degree)
+    risk.value(y, scores, weight)
+    assert (risk.scheme_, risk.degree_) == ("moments", degree)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if not case.exact], ids=str)
+def test_bernstein_is_near_on_softmax_scores(case):
+    _, y, scores, weight, _ = next(settings("softmax", 4))
+    exact = case.risk(scheme="pairwise").value_and_gradient(y, scores, weight)
+    risk = case.risk(approximation="bernstein")
+    value, gradient = evaluate(risk, y, scores, weight)
+    assert risk.degree_ in (32, None)
+    assert value == pytest.approx(exact[0], rel=0.05)
+    assert np.abs(gradient - exact[1]).max() <= 0.4 * np.abs(exact[1]).max()
+
+
+def test_nearby_scores_share_one_polynomial(monkeypatch):
+    radii = []
+
+    def spy(surrogate, radius, **options):
+        radii.append(radius)
+        return real(surrogate, radius, **options)
+
+    real = mauc.risk.approximate
+    monkeypatch.setattr(mauc.risk, "approximate", spy)
+    _, y, scores, _, _ = next(settings("logits", 3))
+    risk = SurrogateRisk("logistic")
+    span = np.ptp(scores, axis=0).max()
+    for factor in (5.0, 5.001, 6.0, 7.9, 4.1):
+        risk.value_and_gradient(y, scores * factor / span)
+    assert radii == [8.0]
+    risk.value(y, scores * 8.5 / span)
+    assert radii == [8.0, 16.0]
+    risk.value(y, scores * 6.0 / span)
+    assert radii == [8.0, 16.0]
+
+
+def test_a_radius_that_rounds_to_the_range_loses_no_pair():
+    # 1 − (−1e-17) is 1 in floating point, yet −1e-17 lies below 1 − 1.
+    case = Case(CustomSurrogate(lambda t: np.abs(t - 0.25), lambda t: np.sign(t - 0.25), (0.25,)), label="bent")
+    y, scores = [0, 1], [[-1e-17, 0.0], [1.0, 0.0]]
+    got, expected = (case.risk(scheme=s).value_and_gradient(y, scores) for s in ("ranked", "pairwise"))
+    assert_close(got, expected, 1e-6)
+
+
+@pytest.mark.parametrize("far", [1e2, 1e6, 1e8, 1e12, 1e30])
+def test_one_far_score_does_not_hide_the_others_from_an_approximation(far):
+    y, scores = np.array([0, 0, 1]), np.array([[far, 0.0], [1.0, 0.0], [0.0, 0.0]])
+    expected = SurrogateRisk("distance_weighted", scheme="pairwise").value_and_gradient(y, scores)
+    assert_close(evaluate(SurrogateRisk("distance_weighted"), y, scores), expected, 2e-6)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-30, 1e-12, 1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("case", [case for case in CASES if case.linear], ids=str)
+def test_scores_that_hardly_differ_stay_linear(case, scale):
+    """As at the start of training: no block, no warning."""
+    _, y, scores, weight, _ = next(settings("ties", 4))
+    scores = scale * scores
+    risk = case.risk()
+    got = risk.value_and_gradient(y, scores, weight)
+    assert risk.scheme_ == case.scheme
+    assert_close(got, case.risk(scheme="pairwise").value_and_gradient(y, scores, weight), case.tolerance)
+
+
+def test_fallback_to_blocks_warns_once_and_is_exact():
+    y, scores = np.array([0, 1, 2, 0, 1]), 1e4 * np.random.default_rng(0).normal(size=(5, 3))
+    risk = SurrogateRisk("logistic")
+    with pytest.warns(UserWarning) as caught:
+        got = risk.value_and_gradient(y, scores)
+        again = risk.value_and_gradient(y, 1.0001 * scores), risk.value(y, scores)
+    assert len(caught) == 1
+    message = str(caught[0].message)
+    assert re.search(r"no polynomial of the logistic surrogate on differences up to \d+ meets tolerance=1e-06", message)
+    assert "taking all pairs in blocks, O(N²) time" in message
+    assert (risk.scheme_, risk.degree_) == ("blocked", None)
+    assert again[1] == got[0]
+    assert_close(got, SurrogateRisk("logistic", scheme="pairwise").value_and_gradient(y, scores), 1e-12)
+
+
+@pytest.mark.parametrize("method", ["value", "value_and_gradient"])
+def test_fallback_warning_points_at_the_caller(method):
+    with pytest.warns(UserWarning, match="taking all pairs in blocks") as caught:
+        getattr(SurrogateRisk("logistic"), method)([0, 1], [[1e5, 0.0], [0.0, 1.0]])
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "scheme", "options", "complaint"),
+    [
+        ("logistic", "moments", {}, "tolerance=1e-06"),
+        ("logistic", "moments", {"tolerance": 1e-9}, "tolerance=1e-09"),
+        ("logistic", "moments", {"approximation": "bernstein", "tolerance": 1e-6}, "tolerance=1e-06"),
+        (DistanceWeighted(0.001), "ranked", {}, "tolerance=1e-06"),
+    ],
+)
+def test_a_scheme_that_cannot_reach_the_tolerance_is_an_error(surrogate, scheme, options, complaint):
+    risk = SurrogateRisk(surrogate, scheme=scheme, **options)
+    name = getattr(surrogate, "name", surrogate)
+    for _ in range(2):
+        with pytest.raises(
+            ValueError,
+            match=rf"^scheme must reach the tolerance, got '{scheme}', but no polynomial of the {name} surrogate on "
+            rf"differences up to 1024 meets {complaint}: use scheme='auto' or 'blocked', scores of a smaller range, or "
+            "a larger tolerance$",
+        ):
+            risk.value([0, 1], [[1000.0, 0.0], [0.0, 1.0]])
+
+
+# Slips of the paper: each of these fails on the formula as printed.
+
+TWO = np.array([0, 1])
+APART = np.eye(2)  # P − Q = 1 in both columns
+
+
+@pytest.mark.parametrize("pairs", ["ovo", "ova"])
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 40])
+@every_case
+def test_slip_risk_is_normalised_over_pairs(case, n_classes, pairs):
+    # Prop. 1 forgets 1/(C(C−1)): constant scores would cost C(C−1) ℓ(0).
+    y = np.arange(n_classes).repeat(np.arange(n_classes) % 3 + 1)
+    value, gradient = evaluate(case.risk(pairs=pairs), y, np.zeros((len(y), n_classes)))
+    surrogate = case.build()
+    assert value == pytest.approx(surrogate.loss(np.zeros(1))[0], rel=1e-6 if not case.exact else 1e-12)
+    own = gradient[np.arange(len(y)), y].sum()
+    assert own == pytest.approx(surrogate.derivative(np.zeros(1))[0], rel=1e-6 if not case.exact else 1e-12)
+    assert gradient.sum() == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0])
+def test_slip_exponential_falls_with_the_positive_score(alpha):
+    # With the paper's signs good scores would cost exp(+α).
+    value, gradient = SurrogateRisk("exponential", alpha=alpha).value_and_gradient(TWO, APART)
+    assert value == pytest.approx(np.exp(-alpha), rel=1e-14)
+    np.testing.assert_allclose(gradient, alpha * np.exp(-alpha) * np.array([[-0.5, 0.5], [0.5, -0.5]]), rtol=1e-13)
+
+
+@pytest.mark.parametrize("alpha", [0.5, 2.0, 3.0])
+def test_slip_squared_has_no_half_and_keeps_alpha(alpha):
+    # ½Δᵀ(κ⊙Δ) − Δ₁Δ₂ is half the definition, and Algorithm 3 has α = 1 throughout.
+    value, gradient = SurrogateRisk("squared", alpha=alpha).value_and_gradient(TWO, APART)
+    assert value == pytest.approx((alpha - 1.0) ** 2, rel=1e-14)
+    np.testing.assert_allclose(gradient, (alpha - 1.0) * np.array([[-1.0, 1.0], [1.0, -1.0]]), rtol=1e-13)
+
+
+def test_slip_generalized_hinge_is_not_cut_off_at_one():
+    value, gradient = SurrogateRisk("generalized_hinge", epsilon=0.25).value_and_gradient(TWO, APART)
+    assert value == 0.0625
+    np.testing.assert_array_equal(gradient, [[-0.25, 0.25], [0.25, -0.25]])
+
+
+@pytest.mark.parametrize("surrogate", ["hinge", "q_hinge", "generalized_hinge"])
+def test_slip_an_empty_active_set_is_empty(surrogate):
+    # CalIndex's max(q − 1, 0) counts one element: α − 3, below 0.
+    for scores in (3.0 * APART, 3.0 * APART + 1e6):
+        value, gradient = SurrogateRisk(surrogate).value_and_gradient(TWO, scores)
+        assert value == 0.0
+        np.testing.assert_array_equal(gradient, np.zeros((2, 2)))
+
+
+def test_slip_a_pair_at_the_margin_is_not_active():
+    value, gradient = SurrogateRisk("hinge", alpha=1.0).value_and_gradient(TWO, APART)
+    assert value == 0.0
+    np.testing.assert_array_equal(gradient, np.zeros((2, 2)))
+    value, gradient = SurrogateRisk("hinge", alpha=1.0).value_and_gradient(TWO, np.diag([1.0, 0.75]))
+    assert value == 0.125
+    np.testing.assert_array_equal(gradient, [[0.0, 0.5], [0.0, -0.5]])
+
+
+def test_slip_squared_is_not_expanded():
+    # ΣP² − 2ΣPQ + ΣQ² at 1e8 ± 1 has no digit left.
+    rng = np.random.default_rng(0)
+    y, scores = draw_classes(200, np.arange(3), rng), 1e8 + rng.integers(-8, 9, (200, 3)) / 8.0
+    got, expected = (SurrogateRisk("squared", scheme=s).value_and_gradient(y, scores) for s in ("moments", "pairwise"))
+    assert_close(got, expected, 1e-13)
+
+
+# Bad input: nothing is computed.
+
+Y, F = [0, 1, 2, 0], np.arange(12.0).reshape(4, 3) / 12
+NAN = float("nan")
+
+
+def with_entry(value):
+    scores = F.copy()
+    scores[2, 1] = value
+    return scores
+
+
+def value(*arguments, **options):
+    return lambda: SurrogateRisk("squared", **options).value(*arguments)
+
+
+SCORES = r"^scores must be finite, got {} at \(2, 1\) and 1 such values in all: drop or impute those samples; "
+CODES = r"^y must hold whole numbers from 0 to 2, the columns of the scores, got {}: encode the classes, e\.g\. with "
+SHAPE = r"^y must have the shape \(4,\), got shape {}: pass one class a row of the scores$"
+PAIRS = r"^pairs must be 'ovo', 'ova' or a \(3, 3\) matrix of weights, got {}: "
+MATRIX = PAIRS + r"pass \[i, j\] = weight of the pair \(column i, class j\)$"
+DEGREE = "^degree must be a whole number from 1 to 256, got {}: pass such a number, or a tolerance$"
+FIT = r"^scheme must fit the {} surrogate, got '{}': use 'auto' or one of {}, blocked, pairwise$"
+BAD = {
+    "unknown surrogate": (
+        lambda: SurrogateRisk("squarred"),
+        "^surrogate must be one of 'squared', 'exponential', .*'distance_weighted', got 'squarred': choose one of these$",
+    ),
+    "unknown scheme": (
+        lambda: SurrogateRisk(scheme="fast"),
+        "^scheme must be one of 'auto', 'moments', 'ranked', 'blocked', 'pairwise', got 'fast': choose one of these$",
+    ),
+    "unknown approximation": (
+        lambda: SurrogateRisk(approximation="taylor"),
+        "^approximation must be one of 'chebyshev', 'bernstein', got 'taylor': choose one of these$",
+    ),
+    "unknown pairs": (value(Y, F, pairs="all"), "^pairs must be one of 'ovo', 'ova', got 'all': choose one of these$"),
+    "alpha 0": (
+        lambda: SurrogateRisk(alpha=0.0),
+        "^alpha must be a finite number above 0, got 0.0: pass such a number$",
+    ),
+    "q 1": (lambda: SurrogateRisk("q_hinge", q=1), "^q must be a finite number above 1, got 1: pass such a number$"),
+    "epsilon ½": (
+        lambda: SurrogateRisk("generalized_hinge", epsilon=0.5),
+        "^epsilon must be a finite number strictly between 0 and 0.5, got 0.5: pass such a number$",
+    ),
+    "tolerance 0": (
+        lambda: SurrogateRisk("logistic", tolerance=0.0),
+        "^tolerance must be a finite number above 0, got 0.0: pass such a number$",
+    ),
+    **{
+        f"degree {degree}": (lambda degree=degree: SurrogateRisk("logistic", degree=degree), DEGREE.format(degree))
+        for degree in (0, 257, 2.5, True)
+    },
+    "degree and tolerance": (
+        lambda: SurrogateRisk("logistic", degree=4, tolerance=1e-3),
+        "^degree excludes tolerance, got 4 with tolerance=0.001: pass one of the two$",
+    ),
+    **{
+        f"{name} by {scheme}": (
+            lambda name=name, scheme=scheme: SurrogateRisk(name, scheme=scheme),
+            FIT.format(name, scheme, {"moments": "ranked", "ranked": "moments"}[scheme]),
+        )
+        for name, scheme in (
+            *(("squared", "ranked"), ("exponential", "ranked"), ("logistic", "ranked"), ("hinge", "moments")),
+            *(("q_hinge", "moments"), ("generalized_hinge", "moments"), ("distance_weighted", "moments")),
+        )
+    },
+    "custom by ranked": (lambda: SurrogateRisk(SIGMOID, scheme="ranked"), FIT.format("custom", "ranked", "moments")),
+    **{
+        f"scores {x}": (value(Y, with_entry(x)), SCORES.format(x) + "infinite scores can be clipped$")
+        for x in (NAN, INF, -INF)
+    },
+    "float32 scores NaN": (value(Y, with_entry(NAN).astype(np.float32)), SCORES.format("nan")),
+    "scores of one dimension": (
+        value(Y, F[:, 0]),
+        r"^scores must have the shape \(n_samples, n_classes\), got shape \(4,\): pass one row a sample and one column a class$",
+    ),
+    **{
+        f"empty scores {shape}": (
+            value([], np.zeros(shape)),
+            rf"^scores must not be empty, got shape {re.escape(str(shape))}: pass at least one sample and one class$",
+        )
+        for shape in ((0, 3), (4, 0), (0, 0))
+    },
+    "scores of strings": (
+        value(Y, np.full((4, 3), "a")),
+        "^scores must be an array of real numbers, got <U1: pass numeric scores$",
+    ),
+    "complex scores": (
+        value(Y, F + 1j),
+        "^scores must be an array of real numbers, got complex128: pass numeric scores$",
+    ),
+    "ragged scores": (
+        value(Y, [[1.0], [1.0, 2.0]]),
+        "^scores must be an array of real numbers, got list: pass numeric scores$",
+    ),
+    "no scores": (
+        value(Y, None),
+        "^scores must have the shape|^scores must be an array of real numbers, got NoneType: pass ",
+    ),
+    "too few classes": (value(Y[:3], F), SHAPE.format(r"\(3,\)")),
+    "classes of two dimensions": (value([[0, 1, 2, 0]], F), SHAPE.format(r"\(1, 4\)")),
+    "empty classes": (value([], F), SHAPE.format(r"\(0,\)")),
+    "class too large": (value([0, 1, 3, 0], F), CODES.format("0 to 3") + r"sklearn\.preprocessing\.LabelEncoder$"),
+    "class too small": (value([0, 1, -1, 0], F), CODES.format("-1 to 1")),
+    "class between": (value([0, 1, 0.5, 0], F), CODES.format(r"float64 values such as .*")),
+    "class NaN": (value([0, 1, NAN, 0], F), CODES.format(r"float64 values such as .*")),
+    "class infinite": (value([0, 1, INF, 0], F), CODES.format(r"0\.0 to inf")),
+    "string classes": (value(["a", "b", "c", "a"], F), CODES.format(r"<U1 values such as .*'a'.*")),
+    "boolean classes": (value([True, False, True, False], F), CODES.format("bool values such as .*True.*")),
+    "weights too few": (
+        value(Y, F, [1.0, 1.0]),
+        r"^sample_weight must have the shape \(4,\), got shape \(2,\): pass one weight a sample$",
+    ),
+    **{
+        f"weight {x}": (
+            value(Y, F, [1.0, x, 1.0, 1.0]),
+            f"^sample_weight must be finite, got {x} at 1 and 1 such values in all: drop or impute those samples",
+        )
+        for x in (NAN, INF, -INF)
+    },
+    "negative weight": (
+        value(Y, F, [1.0, -0.5, 1.0, 1.0]),
+        "^sample_weight must not be negative, got -0.5: pass weights >= 0$",
+    ),
+    "weightless class": (
+        value(Y, F, [1.0, 1.0, 0.0, 1.0]),
+        "^sample_weight must have a positive sum in every class, got 0 for class 2: drop the samples of that class, "
+        "or give one of them a positive weight$",
+    ),
+    "weights of words": (
+        value(Y, F, ["a", "b", "c", "d"]),
+        r"^sample_weight must be real numbers, got \['a', 'b', 'c', 'd'\]: pass one number a sample$",
+    ),
+    "pairs of the wrong shape": (value(Y, F, pairs=np.ones((2, 2))), MATRIX.format(r"array\(.*\) of shape \(2, 2\)")),
+    "pairs of None": (value(Y, F, pairs=None), MATRIX.format(r"None of shape \(\)|None")),
+    "pairs of words": (value(Y, F, pairs=[["a"]]), MATRIX.format(r"\[\['a'\]\]")),
+    "negative pairs": (
+        value(Y, F, pairs=np.ones((3, 3)) - 2 * np.eye(3, k=1)),
+        PAIRS.format("the negative weight -1") + "pass weights >= 0$",
+    ),
+    "pairs NaN": (
+        value(Y, F, pairs=np.full((3, 3), NAN)),
+        r"^pairs must be finite, got nan at \(0, 0\) and 9 such values in all: ",
+    ),
+    "no pairs": (value(Y, F, pairs=np.zeros((3, 3))), MATRIX.format("no positive weight off the diagonal")),
+    "pairs on the diagonal": (value(Y, F, pairs=np.eye(3)), MATRIX.format("no positive weight off the diagonal")),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_refused(what):
+    call, message = BAD[what]
+    with pytest.raises(ValueError, match=re.compile(message, re.DOTALL)):
+        call()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pairs_on_the_diagonal_alone_are_refused_however_they_round(seed):
+    # Their sum and their trace may differ in the last digit.
+    pairs = np.diag(np.random.default_rng(seed).random(10))
+    scores = np.eye(10)
+    with pytest.raises(ValueError, match="no positive weight off the diagonal"):
+        SurrogateRisk("squared", pairs=pairs).value(np.arange(10), scores)
+
+
+def test_a_heavy_diagonal_does_not_hide_the_pairs():
+    pairs = 1e20 * np.eye(3) + np.ones((3, 3))
+    assert SurrogateRisk("squared", pairs=pairs).value(Y, F) == pytest.approx(SurrogateRisk("squared").value(Y, F))
+
+
+def test_weights_of_any_size_count_the_same():
+    expected = SurrogateRisk("hinge").value_and_gradient(Y, F)
+    for size in (1e-300, 1e-30, 1e30, 1e300, 1e308):
+        assert_close(SurrogateRisk("hinge").value_and_gradient(Y, F, np.full(4, size)), expected, 1e-13, f"{size}")

@@ -1,0 +1,216 @@
+"""Each loss and the facts stated on it, checked against what it computes."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from cases import CASES, INF, Case, every_case
+
+from mauc.surrogates import SURROGATES, CustomSurrogate, GeneralizedHinge, Hinge, QHinge, Squared, get_surrogate
+
+# Dyadic, so that every kink of a dyadic parameter lies on it.
+GRID = np.arange(-3 * 256, 3 * 256 + 1) / 256.0
+UNIT = GRID[np.abs(GRID) <= 1.0]
+
+
+def away_from_kinks(case: Case, distance: float) -> np.ndarray:
+    t = GRID + 1e-4
+    return t[(np.abs(t[:, None] - np.array([*case.kinks, INF])) > distance).all(axis=1)]
+
+
+def test_every_named_surrogate_is_a_case():
+    listed = {case.surrogate for case in CASES if isinstance(case.surrogate, str)}
+    assert listed == set(SURROGATES)
+    assert set(SURROGATES) == {
+        *("squared", "exponential", "hinge", "q_hinge", "generalized_hinge", "logistic", "distance_weighted")
+    }
+    assert all(SURROGATES[name].name == name for name in SURROGATES)
+
+
+@every_case
+def test_derivative_is_the_slope(case):
+    surrogate, t, h = case.build(), away_from_kinks(case, 1e-5), 1e-6
+    slope = (surrogate.loss(t + h) - surrogate.loss(t - h)) / (2.0 * h)
+    np.testing.assert_allclose(surrogate.derivative(t), slope, rtol=1e-6, atol=1e-8 * np.abs(slope).max())
+
+
+@every_case
+def test_at_a_kink_the_derivative_is_the_slope_on_its_right(case):
+    surrogate = case.build()
+    for kink in case.kinks:
+        at, right = surrogate.derivative(np.array([kink, kink + 1e-12]))
+        assert at == pytest.approx(right, rel=1e-6, abs=1e-5)
+
+
+@every_case
+def test_loss_and_derivative_are_vectorised(case):
+    surrogate, t = case.build(), GRID[:12].reshape(3, 4)
+    for function in (surrogate.loss, surrogate.derivative):
+        assert function(t).shape == (3, 4)
+        assert function(t).dtype == np.float64
+        np.testing.assert_array_equal(function(t).ravel(), function(t.ravel()))
+        assert function(np.zeros(0)).shape == (0,)
+
+
+@every_case
+def test_facts_are_true(case):
+    """A fact that is stated holds; of the named surrogates every fact that holds is stated too."""
+    surrogate = case.build()
+    loss, derivative = surrogate.loss(GRID), surrogate.derivative(GRID)
+    rounding = 1e-12 * np.abs(loss).max()
+    convex = bool(np.all(np.diff(loss, 2) >= -rounding) and np.all(np.diff(derivative) >= -rounding))
+    falls = bool(np.all(np.diff(surrogate.loss(UNIT)) <= rounding) and np.all(surrogate.derivative(UNIT) <= 0.0))
+    jumps = [abs(np.diff(surrogate.derivative(np.array([k - 1e-9, k + 1e-9])))[0]) for k in case.kinks]
+    smooth = max(jumps, default=0.0) < 1e-3 * np.abs(derivative).max()
+    for stated, holds in ((surrogate.convex, convex), (surrogate.non_increasing, falls), (surrogate.smooth, smooth)):
+        assert stated is False or (stated is True and holds)
+        assert stated == holds or not isinstance(case.surrogate, str)
+
+
+@every_case
+def test_pieces_cover_the_line_and_are_the_loss(case):
+    surrogate = case.build()
+    pieces = surrogate.pieces
+    assert [p.low for p in pieces] == [-INF, *(p.high for p in pieces[:-1])]
+    assert pieces[-1].high == INF
+    assert all(p.low < p.high for p in pieces)
+    for low, high, coefficients in pieces:
+        # [low, high): its first point is in it, its end is not, and ℓ is continuous there.
+        inside = GRID[(GRID >= low) & (GRID < high)]
+        inside = np.append(inside, [low] if np.isfinite(low) else [])
+        if coefficients is not None:
+            polynomial = np.polynomial.Polynomial(coefficients)
+            size = np.polynomial.Polynomial(np.abs(coefficients))(np.abs(inside))
+            assert np.all(np.abs(polynomial(inside) - surrogate.loss(inside)) <= 4e-15 * size)
+            slope = np.abs(polynomial.deriv()(inside) - surrogate.derivative(inside))
+            assert np.all(slope <= 1e-12 * (1.0 + np.abs(surrogate.derivative(inside))))
+        if np.isfinite(high):
+            beside = np.array([np.nextafter(high, -INF), high])
+            assert np.diff(surrogate.loss(beside))[0] == pytest.approx(0.0, abs=1e-12 * (1 + surrogate.loss(beside)[0]))
+
+
+@every_case
+def test_consistency_condition(case):
+    assert case.build().consistent_condition is case.condition
+
+
+def test_consistency_condition_needs_all_four_facts():
+    def build(slope=-1.0, **facts):
+        stated = {"convex": True, "smooth": True, "decreasing": True, **facts}
+        return CustomSurrogate(lambda t: slope * t, lambda t: np.full_like(t, slope), **stated)
+
+    assert build().consistent_condition
+    assert not any(build(**{fact: False}).consistent_condition for fact in ("convex", "smooth", "decreasing"))
+    assert not build(slope=0.0).consistent_condition
+
+
+def test_custom_surrogate_claims_nothing_by_itself():
+    custom = CustomSurrogate(np.exp, np.exp)
+    assert (custom.convex, custom.smooth, custom.non_increasing) == (False, False, False)
+
+
+def test_an_objects_own_facts_are_kept():
+    facts = {"convex": True, "smooth": True, "decreasing": True}
+    shaped = SimpleNamespace(loss=lambda t: np.exp(-t), derivative=lambda t: -np.exp(-t), **facts)
+    assert get_surrogate(shaped).consistent_condition
+
+
+def test_a_surrogate_object_is_taken_as_it_is():
+    hinge = Hinge(0.5)
+    assert get_surrogate(hinge) is hinge
+    assert get_surrogate("q_hinge", alpha=0.5, q=3) == QHinge(0.5, 3)
+    assert get_surrogate("distance_weighted", epsilon=0.2).epsilon == 0.2
+    breakpoints = (1.0, -1.0)
+    assert [p.low for p in CustomSurrogate(np.abs, np.sign, breakpoints).pieces] == [-INF, -1.0, 1.0]
+
+
+def test_hinge_is_the_limit_of_the_generalized_hinge():
+    gap = [np.abs(GeneralizedHinge(1.0, e).loss(GRID) - Hinge(1.0).loss(GRID)).max() for e in (0.4, 0.04, 0.004)]
+    assert gap == pytest.approx([0.1, 0.01, 0.001])
+
+
+def test_slip_generalized_hinge_first_branch_is_alpha_minus_t():
+    # The paper prints m − t.
+    for alpha in (0.5, 1.0, 2.0):
+        t = np.array([-2.0, 0.0, alpha - 0.25])
+        np.testing.assert_array_equal(GeneralizedHinge(alpha, 0.25).loss(t), alpha - t)
+
+
+def test_slip_generalized_hinge_parabola_ends_at_alpha_plus_epsilon():
+    # The paper ends it at 1, where it is ε/4 and not 0.
+    surrogate = GeneralizedHinge(1.0, 0.25)
+    np.testing.assert_array_equal(surrogate.loss(np.array([1.0, 1.125, 1.25, 2.0])), [0.0625, 0.015625, 0.0, 0.0])
+    assert surrogate.pieces[1][:2] == (0.75, 1.25)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.9, 0.999])
+def test_slip_squared_below_alpha_one_does_not_meet_the_condition(alpha):
+    # The paper's experiments use such α; the loss rises again beyond t = α.
+    surrogate = Squared(alpha)
+    assert surrogate.loss(np.ones(1)) > surrogate.loss(np.full(1, alpha))
+    assert not surrogate.consistent_condition
+
+
+NUMBER = r"must be a finite number {}, got {}: pass such a number$"
+BAD = {
+    "unknown": (
+        lambda: get_surrogate("hingy"),
+        r"^surrogate must be one of 'squared', 'exponential', 'hinge', 'q_hinge', 'generalized_hinge', 'logistic', "
+        r"'distance_weighted', got 'hingy': choose one of these$",
+    ),
+    "no methods": (
+        lambda: get_surrogate(np.exp),
+        r"^surrogate must be a name or an object with the methods loss\(t\) and derivative\(t\), got <ufunc 'exp'>: "
+        r"use one of distance_weighted, exponential, .*, or mauc\.surrogates\.CustomSurrogate\(loss, derivative\)$",
+    ),
+    "none": (lambda: get_surrogate(None), r"^surrogate must be a name or an object .*, got None: use one of "),
+    "half an object": (
+        lambda: get_surrogate(SimpleNamespace(loss=np.exp)),
+        r"^surrogate must be .* derivative\(t\), got namespace\(.*\): use one of ",
+    ),
+    "alpha beside an object": (
+        lambda: get_surrogate(Hinge(), alpha=2.0),
+        r"^alpha goes with a surrogate's name, got it together with the object Hinge\(alpha=1\.0\): "
+        r"set the parameters on the object itself$",
+    ),
+    "option beside an object": (
+        lambda: get_surrogate(Hinge(), q=2.0),
+        r"^q goes with a surrogate's name, got it together with .*: set the parameters on the object itself$",
+    ),
+    "unknown option": (
+        lambda: get_surrogate("hinge", q=2.0),
+        r"^q is not an option of the hinge surrogate, got 2\.0: it takes alpha$",
+    ),
+    "alpha where there is none": (
+        lambda: get_surrogate("distance_weighted", alpha=2.0),
+        r"^alpha does not exist for the distance_weighted surrogate, got 2\.0: it takes epsilon$",
+    ),
+    **{
+        f"{name} alpha {alpha}": (
+            lambda name=name, alpha=alpha: get_surrogate(name, alpha=alpha),
+            "^alpha " + NUMBER.format("above 0", pattern),
+        )
+        for name in ("squared", "exponential", "hinge", "q_hinge", "generalized_hinge", "logistic")
+        for alpha, pattern in ((0, "0"), (-1.0, r"-1\.0"), (INF, "inf"), (float("nan"), "nan"), ("1", "'1'"))
+    },
+    "alpha a flag": (lambda: get_surrogate("hinge", alpha=True), "^alpha " + NUMBER.format("above 0", "True")),
+    **{
+        f"q {q}": (lambda q=q: get_surrogate("q_hinge", q=q), "^q " + NUMBER.format("above 1", f"{q!r}"))
+        for q in (1, 0.5, -2, INF)
+    },
+    **{
+        f"{name} epsilon {epsilon}": (
+            lambda name=name, epsilon=epsilon: get_surrogate(name, epsilon=epsilon),
+            "^epsilon " + NUMBER.format(f"strictly between 0 and {most}", f"{epsilon!r}"),
+        )
+        for name, most in (("generalized_hinge", "0.5"), ("distance_weighted", "1"))
+        for epsilon in (0, -0.1, float(most), 2.0, float("nan"))
+    },
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_parameters_are_refused(what):
+    build, message = BAD[what]
+    with pytest.raises(ValueError, match=message):
+        build()

@@ -1,0 +1,393 @@
+"""Every refusal names the parameter, the requirement, what came and what to do."""
+
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.exceptions import UndefinedMetricWarning
+
+from mauc import _validation as validation
+from mauc.metrics.inference import compare_mauc, mauc_interval
+from mauc.metrics.scores import mauc_score, pairwise_auc
+
+Y = np.array(["ant", "bee", "cat"] * 4)
+SCORES = np.random.default_rng(0).normal(size=(12, 3))
+
+# name of the parameter that takes the scores → call
+SCORE_CALLS = {
+    "pairwise_auc y_score": pairwise_auc,
+    "mauc_score y_score": mauc_score,
+    "mauc_interval y_score": mauc_interval,
+    "compare_mauc score_a": lambda y, s, **options: compare_mauc(y, s, SCORES, **options),
+    "compare_mauc score_b": lambda y, s, **options: compare_mauc(y, SCORES, s, **options),
+}
+CALLS = {
+    "pairwise_auc": pairwise_auc,
+    "mauc_score": mauc_score,
+    "mauc_interval": mauc_interval,
+    "compare_mauc": lambda y, s, **options: compare_mauc(y, s, s, **options),
+}
+PAIR_CALLS = {name: call for name, call in CALLS.items() if name != "pairwise_auc"}
+LEVEL_CALLS = {name: CALLS[name] for name in ("mauc_interval", "compare_mauc")}
+
+
+def four_parts(parameter, requirement, came, advice):
+    parts = [re.escape(part) for part in (parameter, requirement, came, advice)]
+    return r"(?s)^{} {}.*, got .*{}.*: .*{}".format(*parts)
+
+
+def refused(*parts):
+    return pytest.raises(ValueError, match=four_parts(*parts))
+
+
+def changed(array, place, value):
+    array = array.copy()
+    array[place] = value
+    return array
+
+
+def objects(*values):
+    return np.array(values, dtype=object)
+
+
+BAD_SCORES = {
+    "nan": (changed(SCORES, (3, 1), np.nan), "must be finite", "nan at (3, 1) and 1 such", "drop or impute"),
+    "inf": (changed(SCORES, (3, 1), np.inf), "must be finite", "inf at (3, 1) and 1 such", "can be clipped"),
+    "-inf": (changed(SCORES, (0, 2), -np.inf), "must be finite", "-inf at (0, 2)", "can be clipped"),
+    "inf and -inf": (
+        changed(SCORES, (slice(0, 2), 0), [np.inf, -np.inf]),
+        "must be finite",
+        "inf at (0, 0) and 2 such",
+        "can be clipped",
+    ),
+    "float32 nan": (changed(SCORES.astype(np.float32), (3, 1), np.nan), "must be finite", "nan at (3, 1)", "drop or"),
+    "None": (changed(SCORES.astype(object), (3, 1), None), "must be finite", "nan at (3, 1)", "drop or impute"),
+    "strings": (SCORES.astype(str), "must be an array of real numbers", "<U", "pass numeric scores"),
+    "strings as objects": (SCORES.astype(str).astype(object), "must be an array of real numbers", "", "pass numeric"),
+    "words as objects": (changed(SCORES.astype(object), (0, 0), "x"), "must be an array of real numbers", "", "pass"),
+    "complex": (SCORES + 0j, "must be an array of real numbers", "complex128", "pass numeric scores"),
+    "dates": (SCORES.astype("datetime64[s]"), "must be an array of real numbers", "datetime64", "pass numeric scores"),
+    "a dict": ({"ant": SCORES}, "must be an array of real numbers", "dict", "pass numeric scores"),
+    "sparse": (csr_array(SCORES), "must be an array of real numbers", "csr", "pass numeric scores"),
+    "ragged": ([[1, 2, 3]] * 11 + [[1, 2]], "must be an array of real numbers", "list", "pass numeric scores"),
+    "a number": (
+        3.0,
+        "must have the shape (n_samples, n_classes)",
+        "shape ()",
+        "one row a sample and one column a class",
+    ),
+    "nothing": (None, "must have the shape (n_samples, n_classes)", "shape ()", "one row a sample"),
+    "three axes": (SCORES[None], "must have the shape (n_samples, n_classes)", "shape (1, 12, 3)", "one row a sample"),
+    "no rows": (SCORES[:0], "must not be empty", "shape (0, 3)", "pass at least one sample"),
+    "no columns": (SCORES[:, :0], "must not be empty", "shape (12, 0)", "pass at least one sample and one class"),
+    "an empty list": ([], "must not be empty", "shape (0, 1)", "pass at least one sample and one class"),
+    "fewer rows": (SCORES[:11], "must have one row a sample", "11 rows for 12 true classes", "the same samples"),
+    "more rows": (np.vstack([SCORES] * 2), "must have one row a sample", "24 rows for 12", "the same samples"),
+    "transposed": (SCORES.T, "must have one row a sample", "3 rows for 12 true classes", "the same samples"),
+    "one axis": (
+        SCORES[:, 0],
+        "must have one column a class",
+        "1 columns for 3 classes (ant, bee, cat)",
+        "pass labels=",
+    ),
+    "fewer columns": (SCORES[:, :2], "must have one column a class", "2 columns for 3 classes (ant,", "pass labels="),
+    "more columns": (
+        np.hstack([SCORES] * 2),
+        "must have one column a class",
+        "6 columns for 3 classes",
+        "pass labels=",
+    ),
+}
+
+
+@pytest.mark.parametrize("call", SCORE_CALLS)
+@pytest.mark.parametrize("case", BAD_SCORES)
+def test_scores(case, call):
+    scores, *parts = BAD_SCORES[case]
+    with refused(call.split()[1], *parts):
+        SCORE_CALLS[call](Y, scores)
+
+
+BAD_Y = {
+    "continuous": (
+        np.linspace(0, 2, 12),
+        "must hold classes",
+        "the continuous value 0.1818",
+        "not a regression target",
+    ),
+    "float with nan": ([0.0, 1.0, np.nan] * 4, "must", "nan", "class"),
+    "float with inf": ([0.0, 1.0, np.inf] * 4, "must", "inf", "class"),
+    "multilabel": (
+        np.eye(3, dtype=int)[[0, 1, 2] * 4],
+        "must be one class a sample",
+        "shape (12, 3)",
+        "argmax(axis=1)",
+    ),
+    "sets of labels": ([["ant"], ["ant", "bee"], []] * 4, "must be one class a sample", "", "multilabel"),
+    "a word": ("ant", "must be one class a sample", "shape ()", "multilabel"),
+    "nothing": (None, "must be one class a sample", "shape ()", "multilabel"),
+    "empty": ([], "must not be empty", "no sample", "pass at least one sample of two classes"),
+    "empty integers": (np.empty(0, int), "must not be empty", "no sample", "pass at least one sample of two classes"),
+    "None in a list": (["ant", "bee", None] * 4, "must name the class of every sample", "a missing value", "drop"),
+    "nan in a list": (["ant", "bee", np.nan] * 4, "must name the class of every sample", "a missing value", "drop"),
+    "nan among objects": (objects(*["ant", "bee", np.nan] * 4), "must name the class of", "a missing value", "drop"),
+    "NaT": (np.array(["2020", "2021", "NaT"] * 4, dtype="M8[Y]"), "must name the class of", "a missing value", "drop"),
+    "mixed objects": (
+        objects(*["ant", 1, "cat"] * 4),
+        "must hold labels of one kind",
+        "mixture of int, str",
+        "convert",
+    ),
+    "mixed list": (["ant", 1, "cat"] * 4, "must hold labels of one kind", "mixture of int, str", "convert all to str"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("case", BAD_Y)
+def test_y_true(case, call):
+    y, *parts = BAD_Y[case]
+    with refused("y_true", *parts):
+        CALLS[call](y, SCORES)
+
+
+@pytest.mark.parametrize("call", PAIR_CALLS)
+class TestOneClass:
+    def test_is_refused(self, call):
+        with refused("y_true", "must hold two classes or more", "only the class ant", "check the split"):
+            PAIR_CALLS[call](["ant"] * 12, SCORES[:, 0])
+        with refused("y_true", "must hold every class of labels", "no sample of bee, cat", "pass absent='ignore'"):
+            PAIR_CALLS[call](["ant"] * 12, SCORES, labels=["ant", "bee", "cat"])
+
+    def test_many_missing_are_abridged(self, call):
+        with refused(
+            "y_true", "must hold every class of labels", "no sample of 2, 3, 4, 5, 6, 7, 8, 9", "absent='ignore'"
+        ):
+            PAIR_CALLS[call]([0, 1] * 6, np.ones((12, 20)), labels=range(20))
+
+    @pytest.mark.parametrize("options", [{}, {"labels": ["ant", "bee"]}], ids=["alone", "labels"])
+    def test_ignored_is_nan(self, call, options):
+        with pytest.warns(UndefinedMetricWarning, match="multiclass AUC is undefined and returned as NaN"):
+            result = PAIR_CALLS[call](["ant"] * 12, SCORES[:, 0], absent="ignore", **options)
+        assert np.isnan(result if isinstance(result, float) else list(vars(result).values())).all()
+
+
+BAD_LABELS = {
+    "not covering": (
+        ["ant", "bee", "dog"],
+        "must name every class of y_true",
+        "ant, bee, dog without cat",
+        "add the missing",
+    ),
+    "of another type": (
+        [0, 1, 2],
+        "must name every class of y_true",
+        "0, 1, 2 without ant, bee, cat",
+        "add the missing",
+    ),
+    "twice": (["ant", "bee", "ant"], "must be two or more different classes", "['ant', 'bee', 'ant']", "in order"),
+    "one": (["ant"], "must be two or more different classes", "['ant']", "name the columns of y_score"),
+    "none": ([], "must be two or more different classes", "[]", "name the columns of y_score"),
+    "a word": ("ant", "must be two or more different classes", "'ant'", "name the columns of y_score"),
+    "two axes": ([["ant", "bee", "cat"]], "must be two or more different classes", "[['ant'", "name the columns"),
+    "ragged": ([["ant"], ["bee", "cat"]], "must be two or more different classes", "[['ant'", "name the columns"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("case", BAD_LABELS)
+def test_labels(case, call):
+    labels, *parts = BAD_LABELS[case]
+    with refused("labels", *parts):
+        CALLS[call](Y, SCORES, labels=labels)
+
+
+@pytest.mark.parametrize("call", SCORE_CALLS)
+def test_columns_that_are_not_the_labels(call):
+    parts = "must have one column a class", "3 columns for 4 classes (ant, bee, cat, dog)", "pass labels="
+    names = ["ant", "bee", "cat", "dog"]
+    if call.endswith("score_b"):
+        with refused("score_b", *parts):
+            compare_mauc(Y, np.ones((12, 4)), SCORES, labels=names)
+    else:
+        with refused(call.split()[1], *parts):
+            SCORE_CALLS[call](Y, SCORES, labels=names)
+
+
+def test_long_lists_of_classes_are_abridged():
+    with refused(
+        "y_score", "must have one column a class", "3 columns for 12 classes (0, 1, 2, 3, 4, 5, 6, 7, …)", "pass"
+    ):
+        mauc_score(np.arange(12), SCORES)
+
+
+ONES = np.ones(12)
+BAD_WEIGHTS = {
+    "nan": (changed(ONES, 5, np.nan), "must be finite", "nan at 5 and 1 such", "drop or impute"),
+    "inf": (changed(ONES, 5, np.inf), "must be finite", "inf at 5 and 1 such", "drop or impute"),
+    "None": (changed(ONES.astype(object), 5, None), "must be finite", "nan at 5", "drop or impute"),
+    "negative": (changed(ONES, 5, -0.5), "must not be negative", "-0.5", "pass weights >= 0"),
+    "zero for a class": (
+        ONES * (Y != "bee"),
+        "must have a positive sum in every class",
+        "for class bee",
+        "drop the samples",
+    ),
+    "all zero": (0 * ONES, "must have a positive sum in every class", "for class ant", "drop the samples"),
+    "too few": (ONES[:11], "must have the shape (12,)", "shape (11,)", "pass one weight a sample"),
+    "two axes": (ONES[:, None], "must have the shape (12,)", "shape (12, 1)", "pass one weight a sample"),
+    "a number": (2.0, "must have the shape (12,)", "shape ()", "pass one weight a sample"),
+    "words": (["balanced"] * 12, "must be real numbers", "balanced", "pass one number a sample"),
+    "numbers in words": (["1"] * 12, "must be real numbers", "'1'", "pass one number a sample"),
+    "complex": (ONES + 0j, "must be real numbers", "j", "pass one number a sample"),
+    "ragged": ([[1, 2], [3]] * 6, "must be real numbers", "[[1, 2], [3]", "pass one number a sample"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("case", BAD_WEIGHTS)
+def test_sample_weight(case, call):
+    weight, *parts = BAD_WEIGHTS[case]
+    with refused("sample_weight", *parts):
+        CALLS[call](Y, SCORES, sample_weight=weight)
+
+
+def test_class_without_weight_goes_by_its_label():
+    # Its number would be the label of another class.
+    with refused("sample_weight", "must have a positive sum in every class", "for class 2", "drop the samples"):
+        mauc_score([0, 1, 2] * 4, SCORES, labels=[2, 1, 0], sample_weight=[1, 1, 0] * 4)
+
+
+OFF = 1 - np.eye(3)
+MATRIX = "must be 'ovo', 'ova' or a (3, 3) matrix of weights"
+BAD_PAIRS = {
+    "unknown": ("ovr", "must be one of 'ovo', 'ova'", "'ovr'", "choose one of these"),
+    "case": ("OVO", "must be one of 'ovo', 'ova'", "'OVO'", "choose one of these"),
+    "nothing": (None, MATRIX, "None", "weight of the pair (column i, class j)"),
+    "too small": (np.ones((2, 2)), MATRIX, "shape (2, 2)", "weight of the pair"),
+    "one axis": ([1, 2, 3], MATRIX, "[1, 2, 3] of shape (3,)", "weight of the pair"),
+    "negative": (changed(OFF, (0, 1), -2.0), MATRIX, "the negative weight -2", "pass weights >= 0"),
+    "nan": (changed(OFF, (0, 1), np.nan), "must be finite", "nan at (0, 1)", ""),
+    "inf": (changed(OFF, (0, 1), np.inf), "must be finite", "inf at (0, 1)", ""),
+    "zero": (0 * OFF, MATRIX, "no positive weight off the diagonal", "weight of the pair"),
+    "diagonal": (np.diag([0.1, 0.2, 0.3]), MATRIX, "no positive weight off the diagonal", "weight of the pair"),
+    "words": ([["x"] * 3] * 3, MATRIX, "x", "weight of the pair"),
+    "numbers in words": ([["1"] * 3] * 3, MATRIX, "'1'", "weight of the pair"),
+    "complex": (OFF + 0j, MATRIX, "j", "weight of the pair"),
+    "ragged": ([[0, 1], [1]], MATRIX, "[[0, 1], [1]]", "weight of the pair"),
+}
+
+
+@pytest.mark.parametrize("call", PAIR_CALLS)
+@pytest.mark.parametrize("case", BAD_PAIRS)
+def test_pairs(case, call):
+    pairs, *parts = BAD_PAIRS[case]
+    with refused("pairs", *parts):
+        PAIR_CALLS[call](Y, SCORES, pairs=pairs)
+
+
+def test_advice_on_pairs_is_not_on_samples():
+    with pytest.raises(ValueError, match=r"^pairs must be finite") as error:
+        mauc_score(Y, SCORES, pairs=changed(OFF, (0, 1), np.nan))
+    assert "samples" not in str(error.value)
+
+
+@pytest.mark.parametrize("n_classes", [3, 10, 60])
+def test_diagonal_pairs_are_none_whatever_their_rounding(n_classes):
+    for seed in range(20):
+        diagonal = np.diag(np.random.default_rng(seed).random(n_classes))
+        with refused("pairs", "must be 'ovo', 'ova' or a", "no positive weight off the diagonal", "weight of the pair"):
+            validation.check_pairs(diagonal, n_classes)
+        diagonal[0, 1] = 1e-30
+        np.testing.assert_array_equal(validation.check_pairs(diagonal, n_classes), diagonal)
+
+
+@pytest.mark.parametrize("call", PAIR_CALLS)
+@pytest.mark.parametrize("absent", ["drop", "", None, True, ["raise"]])
+def test_absent(absent, call):
+    with refused("absent", "must be one of 'raise', 'ignore'", repr(absent), "choose one of these"):
+        PAIR_CALLS[call](Y, SCORES, absent=absent)
+
+
+@pytest.mark.parametrize("call", LEVEL_CALLS)
+@pytest.mark.parametrize("level", [0, 1, -0.5, 95, np.nan, np.inf, "0.95", None, True, [0.9], 0.95 + 0j])
+def test_level(level, call):
+    with refused("level", "must be a finite number strictly between 0 and 1", repr(level), "pass such a number"):
+        LEVEL_CALLS[call](Y, SCORES, level=level)
+
+
+@pytest.mark.parametrize("level", [np.float32(0.5), np.float64(0.5), Fraction(1, 2), np.float16(0.5)])
+def test_level_of_any_real_type(level):
+    assert mauc_interval(Y, SCORES, level=level) == mauc_interval(Y, SCORES, level=0.5)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_parameters_after_the_star_go_by_name(call):
+    with pytest.raises(TypeError, match="positional argument"):
+        {"compare_mauc": compare_mauc}.get(call, CALLS[call])(Y, SCORES, *[SCORES] * (call == "compare_mauc"), "ovo")
+
+
+class TestCodes:
+    """``check_codes``, for the risk."""
+
+    @pytest.mark.parametrize("y", [[0, 2, 1], np.array([0, 2, 1], np.uint8), [0.0, 2.0, 1.0], (0, 2, 1)])
+    def test_good(self, y):
+        codes = validation.check_codes(y, 3, 3)
+        assert codes.dtype == np.int64
+        assert codes.tolist() == [0, 2, 1]
+
+    @pytest.mark.parametrize(
+        ("y", "requirement", "came", "advice"),
+        [
+            pytest.param([0, 1], "must have the shape (3,)", "shape (2,)", "one class a row", id="too few"),
+            pytest.param([[0, 1, 2]], "must have the shape (3,)", "shape (1, 3)", "one class a row", id="two axes"),
+            pytest.param([0, 1, 3], "must hold whole numbers from 0 to 2", "0 to 3", "encode", id="too large"),
+            pytest.param([-1, 0, 1], "must hold whole numbers from 0 to 2", "-1 to 1", "encode", id="negative"),
+            pytest.param([0, 1.5, 2], "must hold whole numbers from 0 to 2", "1.5", "encode", id="continuous"),
+            pytest.param([0, np.nan, 2], "must hold whole numbers from 0 to 2", "nan", "encode", id="nan"),
+            pytest.param([0, np.inf, 2], "must hold whole numbers from 0 to 2", "inf", "encode", id="inf"),
+            pytest.param(list("abc"), "must hold whole numbers from 0 to 2", "<U1 values", "LabelEncoder", id="words"),
+            pytest.param([0, None, 2], "must hold whole numbers from 0 to 2", "object values", "encode", id="None"),
+        ],
+    )
+    def test_bad(self, y, requirement, came, advice):
+        with refused("y", requirement, came, advice):
+            validation.check_codes(y, 3, 3)
+
+
+class TestParts:
+    def test_message(self):
+        error = validation.invalid("alpha", "must be positive", -1, "pass a larger one")
+        assert type(error) is ValueError
+        assert str(error) == "alpha must be positive, got -1: pass a larger one"
+
+    def test_real(self):
+        assert validation.check_real("q", 2, low=1) == 2.0
+        assert type(validation.check_real("q", np.float32(2), low=1)) is float
+        with refused("q", "must be a finite number above 1", "1", "pass such a number"):
+            validation.check_real("q", 1, low=1)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    def test_scores_are_not_copied(self, dtype):
+        scores = SCORES.astype(dtype)
+        assert validation.check_scores(scores) is scores
+
+    @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float16, object])
+    def test_other_numbers_become_float64(self, dtype):
+        whole = np.arange(6).reshape(2, 3) % 2
+        scores = validation.check_scores(whole.astype(dtype))
+        assert scores.dtype == np.float64
+        np.testing.assert_array_equal(scores, whole)
+
+    def test_finite_scores_whose_sum_is_not(self):
+        big = np.full((4, 2), np.finfo(np.float64).max)
+        assert validation.check_scores(big) is big
+        assert mauc_score([0, 1, 0, 1], big) == 0.5
+        narrow = np.full((4, 2), np.finfo(np.float32).max)
+        assert mauc_score([0, 1, 0, 1], narrow) == 0.5
+
+    def test_nothing_is_printed_or_warned_for_good_input(self, recwarn, capsys):
+        mauc_score(Y, SCORES)
+        assert not recwarn.list
+        assert capsys.readouterr() == ("", "")
