@@ -1,4 +1,4 @@
-"""The risk by every scheme: against the definition, against differences of itself, and under what must not change it."""
+"""The risk by every scheme: against the definition, its own differences, and under what must not change it."""
 
 import re
 import warnings

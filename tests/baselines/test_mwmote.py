@@ -1,5 +1,7 @@
 """MWMOTE: its sets, weights, clusters and segments; small and degenerate classes."""
 
+from time import perf_counter
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,7 +14,7 @@ from sklearn.datasets import make_blobs
 from sklearn.utils.estimator_checks import check_parameters_default_constructible
 
 from mauc.baselines import MWMOTE
-from mauc.baselines.mwmote import _another_of_cluster, analyse_minority
+from mauc.baselines.mwmote import _another_of_cluster, _distances, _sparse_pdist, analyse_minority
 
 # What parametrize_with_checks runs; its generator is refused by pytest 9.
 CHECKS = list(estimator_checks_generator(MWMOTE(random_state=0)))
@@ -62,6 +64,15 @@ def test_clusters_by_hand(cp, clusters):
     # Nearest other member at 1, 1, 2: d_avg = 4/3. {1, 2} merge at 1, {1, 2} and {4} at 2.5.
     found = line(cp=cp).cluster
     assert np.array_equal(found[:, None] == found, np.equal.outer(clusters, clusters))
+
+
+def test_noise_does_not_stretch_the_clusters():
+    # Without the member at 100, d_avg = 1 and the threshold 5; with it, 25 and 126, which would join all.
+    X = np.array([[0.0], [1.0], [2.0], [100.0], [99.0], [101.0], [102.0]])
+    found = analyse_minority(X, np.arange(4), np.random.RandomState(0), k1=2, cp=5.0)
+    assert found.filtered.tolist() == [True, True, True, False]
+    assert len(set(found.cluster[:3])) == 1
+    assert found.cluster[3] != found.cluster[0]
 
 
 def test_samples_without_a_neighbour_of_their_class_are_noise():
@@ -175,6 +186,19 @@ def test_a_class_whose_samples_come_twice_is_not_only_copied(container):
     assert not np.isclose(new[:, None], X[:12]).all(axis=2).any(axis=1).all()
 
 
+def test_equal_sparse_rows_are_at_distance_zero_however_they_are_stored():
+    columns = np.arange(41)
+    rng = np.random.default_rng(0)
+    rounded = False
+    for _ in range(20):
+        row = rng.normal(size=41)
+        stored = (np.concatenate([row, row[::-1]]), np.concatenate([columns, columns[::-1]]), [0, 41, 82])
+        rows = sp.csr_array(stored, shape=(2, 41))
+        rounded |= _distances(rows, rows)[0, 1] > 0
+        assert _sparse_pdist(rows).tolist() == [0]
+    assert rounded
+
+
 def test_large_classes_are_clustered_on_a_subset():
     X, y = make_blobs([400, 60, 60], centers=[[0, 0], [20, 0], [0, 20]], random_state=0)
     y[y == 2] = 1
@@ -194,3 +218,13 @@ def test_whole_numbers_become_real_ones():
 def test_clone_keeps_parameters():
     params = {"k1": 7, "k2": 4, "k3": 9, "cf_th": 2.0, "cmax": 3.0, "cp": 1.0, "max_clustered": 50}
     assert clone(MWMOTE(**params)).get_params() == MWMOTE().set_params(**params).get_params()
+
+
+@pytest.mark.slow
+def test_twenty_thousand_samples_take_less_than_a_second():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 20))
+    y = np.repeat([0, 1], [19_500, 500])
+    start = perf_counter()
+    MWMOTE(random_state=0).fit_resample(X, y)
+    assert perf_counter() - start < 1

@@ -211,11 +211,8 @@ def _has_own_neighbour(X: Any, members: Indices, k1: int) -> NDArray[np.bool_]:
     """Step 1: whether one of the k1 nearest samples, itself apart, is a member too."""
     k1 = min(k1, X.shape[0] - 1)
     near = NearestNeighbors(n_neighbors=k1 + 1).fit(X).kneighbors(X[members], return_distance=False)
-    itself = near == members[:, None]
-    # Among equal samples a sample need not be in its own list: then the farthest of the k1 + 1 is one too many.
-    itself[~itself.any(axis=1), -1] = True
-    own = np.isin(near, members)
-    return (own & ~itself).any(axis=1)
+    # Among more than k1 equal samples a sample may be missing from its own list; then one more of them is looked at.
+    return (np.isin(near, members) & (near != members[:, None])).any(axis=1)
 
 
 def _selection_weights(borderline: Any, minority: Any, k3: int, cf_th: float, cmax: float) -> Floats:

@@ -1,0 +1,54 @@
+"""What all reports share: Markdown tables, figures written whole, the machine's name."""
+
+import os
+import platform
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["machine", "markdown_table", "save_figure"]
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first column to the left, the others to the right."""
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def machine() -> str:
+    """What the numbers were measured on."""
+    import sklearn
+
+    cpu = platform.processor() or platform.machine()
+    for line in _lines("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            cpu = line.split(":", 1)[1].strip()
+            break
+    return (
+        f"Measured on {os.cpu_count()} cores of {cpu}, Python {platform.python_version()}, "
+        f"NumPy {np.__version__}, scikit-learn {sklearn.__version__}."
+    )
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def save_figure(figure: Any, path: Path) -> Path:
+    """Write a matplotlib figure whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".part-", suffix=path.suffix)
+    os.close(handle)
+    try:
+        figure.savefig(temporary, dpi=150)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path

@@ -1,0 +1,140 @@
+"""Tables and figures of the traditional experiments, from the results that are on disk."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mauc.bench.plots import bars_with_points, critical_difference, rare_pairs
+from mauc.bench.report_parts import machine, markdown_table, save_figure
+from mauc.bench.statistics import friedman
+from mauc.bench.store import Store, write_whole
+from mauc.bench.traditional import LOSSES, TABLES, methods
+from mauc.kernels.problem import Floats
+
+__all__ = ["BEST_OF_OURS", "write_report"]
+
+BEST_OF_OURS = "MAUC, best of the three"
+RARE_PAIRS = 5
+
+Results = dict[str, dict[str, list[dict[str, Any]]]]
+
+
+def read_results(store: Store, protocol: str, preprocessing: str, tables: Sequence[str], depth: str) -> Results:
+    """Results by method and table, for the splits that are complete; methods without any are left out."""
+    out: Results = {}
+    for method in methods(tables[0]):
+        by_table = {}
+        for table in tables:
+            folder = store.folder / depth / protocol / preprocessing / table / method.name
+            done = sorted(folder.glob("*.json")) if folder.is_dir() else []
+            by_table[table] = [
+                store.read((depth, protocol, preprocessing, table, method.name, path.stem)) for path in done
+            ]
+        if all(by_table.values()):
+            out[method.name] = by_table
+    _add_best(out, tables)
+    return out
+
+
+def _add_best(results: Results, tables: Sequence[str]) -> None:
+    """The loss with the highest multiclass AUC on the validation part of the split."""
+    ours = [f"MAUC {loss}" for loss in LOSSES]
+    if all(name in results for name in ours):
+        best = {}
+        for table in tables:
+            runs = zip(*(results[name][table] for name in ours), strict=False)
+            best[table] = [max(run, key=lambda r: r["validation"]) for run in runs]
+        results[BEST_OF_OURS] = best
+
+
+def write_report(
+    store: Store,
+    folder: Path,
+    *,
+    protocol: str = "authors",
+    preprocessings: Sequence[str] = ("rows", "standard"),
+    tables: Sequence[str] = TABLES,
+    depth: str = "full",
+) -> list[Path]:
+    """Write the table and the figures of each preprocessing; returns the files."""
+    files = []
+    for preprocessing in preprocessings:
+        results = read_results(store, protocol, preprocessing, tables, depth)
+        if not results:
+            continue
+        stem = f"traditional-{protocol}-{preprocessing}"
+        page = folder / f"{stem}.md"
+        write_whole(page, _markdown(results, tables, protocol, preprocessing))
+        files.append(page)
+        names = list(results)
+        files.append(save_figure(bars_with_points(_points(results), tables), folder / f"{stem}-figure1.png"))
+        shown = [
+            n for n in (BEST_OF_OURS, "plug-in on LR", "LR-balanced, tuned", "LR, tuned", "LR, C=1") if n in results
+        ]
+        files.append(save_figure(rare_pairs(_rare(results, tables, shown), tables), folder / f"{stem}-figure2.png"))
+        if len(names) > 2 and len(tables) > 2:
+            test = friedman(_means(results, tables))
+            files.append(save_figure(critical_difference(names, test), folder / f"{stem}-ranks.png"))
+    return files
+
+
+def _points(results: Results) -> dict[str, dict[str, Floats]]:
+    return {
+        name: {table: 100 * np.array([r["test"] for r in runs]) for table, runs in by_table.items()}
+        for name, by_table in results.items()
+    }
+
+
+def _means(results: Results, tables: Sequence[str]) -> Floats:
+    """``(tables, methods)`` mean test scores, times 100."""
+    points = _points(results)
+    return np.array([[points[name][table].mean() for name in results] for table in tables])
+
+
+def _rare(results: Results, tables: Sequence[str], shown: Sequence[str]) -> dict[str, dict[str, Floats]]:
+    """Mean AUC of each of the rarest pairs over the splits, by method and table."""
+    out: dict[str, dict[str, Floats]] = {name: {} for name in shown}
+    for name in shown:
+        for table in tables:
+            per_split = []
+            for run in results[name][table]:
+                matrix = np.array([[np.nan if v is None else v for v in row] for row in run["matrix"]])
+                counts = np.array(run["test_counts"], dtype=float)
+                i, j = np.triu_indices(len(counts), 1)
+                rarest = np.argsort(np.where(counts[i] * counts[j] > 0, counts[i] * counts[j], np.inf), kind="stable")
+                chosen = rarest[:RARE_PAIRS]
+                per_split.append(0.5 * (matrix[i[chosen], j[chosen]] + matrix[j[chosen], i[chosen]]))
+            out[name][table] = 100 * np.nanmean(per_split, axis=0)
+    return out
+
+
+def _markdown(results: Results, tables: Sequence[str], protocol: str, preprocessing: str) -> str:
+    names, means = list(results), _means(results, tables)
+    points = _points(results)
+    test = friedman(means) if len(names) > 2 and len(tables) > 2 else None
+    order = np.argsort(-means.mean(axis=0), kind="stable")
+    best = means.max(axis=1)
+    rows = []
+    for k in order:
+        row = [names[k]]
+        for t, table in enumerate(tables):
+            text = f"{means[t, k]:.2f} ± {points[names[k]][table].std():.2f}"
+            row.append(f"**{text}**" if means[t, k] >= best[t] - 1e-9 else text)
+        seconds = np.median([r["fit_seconds"] for runs in results[names[k]].values() for r in runs])
+        rank = f"{test.mean_ranks[k]:.1f}" if test else ""
+        rows.append([*row, f"{means[:, k].mean():.2f}", rank, f"{1e3 * seconds:.0f}"])
+    n_splits = min(len(runs) for by_table in results.values() for runs in by_table.values())
+    intro = (
+        f"Test MAUC × 100, mean ± standard deviation over {n_splits} splits ({protocol}), preprocessing "
+        f"`{preprocessing}`; hyper-parameters chosen on the validation part alone; best mean of a column in bold; "
+        "last columns: mean, mean rank, median milliseconds of the chosen fit."
+    )
+    parts = [intro, markdown_table(["method", *tables, "mean", "rank", "fit ms"], rows)]
+    if test:
+        parts.append(
+            f"Friedman: χ² = {test.statistic:.1f}, p = {test.pvalue:.1e}; mean ranks further apart than "
+            f"{test.critical_difference:.1f} differ at 5 % (Nemenyi)."
+        )
+    return "\n\n".join([*parts, machine()]) + "\n"
