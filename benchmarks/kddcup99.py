@@ -3,31 +3,32 @@
 Needs the data folder: ``MAUC_DATA_HOME=… python -m benchmarks.kddcup99``. Prints a table and writes it to ``results``.
 """
 
-import resource
 import time
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from mauc import MAUCClassifier, MAUCPluginClassifier, datasets, mauc_interval, pairwise_auc
+from mauc import MAUCClassifier, MAUCPluginClassifier, datasets, mauc_score, pairwise_auc
 from mauc.bench.report_parts import machine, markdown_table
 
-ITERATIONS = 30
+ITERATIONS = 20
 RARE = 5
 
 
 def main() -> None:
-    """Fit all on a random half of each class, judge on the other half."""
+    """Fit all on four fifths of each class, judge on the rest."""
     bunch = datasets.load("kddcup99")
-    train, test = _halves(bunch.y)
+    train, test = _split(bunch.y)
     X = StandardScaler().fit(bunch.X[train]).transform(bunch.X)
     X_train, y_train, X_test, y_test = X[train], bunch.y[train], X[test], bunch.y[test]
-    del X, bunch.X
+    del X, bunch["X"]
     print(f"X of the fit: {X_train.shape}, {X_train.nbytes / 2**20:.0f} MiB", flush=True)
     models: dict[str, Any] = {
         "LR": LogisticRegression(max_iter=ITERATIONS),
@@ -39,34 +40,45 @@ def main() -> None:
     }
     rows, base = [], 0.0
     for name, model in models.items():
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         begin = time.perf_counter()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(X_train, y_train)
         seconds = time.perf_counter() - begin
-        grown = max(0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 2**10
         base = base or seconds
         scores = model.predict_proba(X_test)
-        interval = mauc_interval(y_test, scores)
-        row = [name, f"{seconds:.1f}", f"{seconds / base:.2f}", f"{grown:.0f}", f"{100 * interval.score:.2f}"]
-        row += [f"{100 * interval.low:.2f} to {100 * interval.high:.2f}", f"{100 * _rarest(y_test, scores):.2f}"]
+        row = [name, f"{seconds:.1f}", f"{seconds / base:.2f}", f"{_memory(model, X_train, y_train):.2f}"]
+        row += [f"{100 * mauc_score(y_test, scores):.2f}", f"{100 * _rarest(y_test, scores):.2f}"]
         rows.append(row)
         print(row, flush=True)
-    head = ["model", "fit s", "ratio", "peak grew MiB", "MAUC × 100", "95 % interval", f"{RARE} rarest pairs"]
-    text = f"{ITERATIONS} iterations each. {machine()}\n\n{markdown_table(head, rows)}\n"
+    head = ["model", "fit s", "ratio", "peak memory / X", "test MAUC × 100", f"{RARE} rarest pairs × 100"]
+    shape = f"{X_train.shape[0]:,} × {X_train.shape[1]}, {len(np.unique(y_train))} classes"
+    text = f"KDD Cup 99, {shape}, {ITERATIONS} iterations each. {machine()}\n\n{markdown_table(head, rows)}\n"
     out = Path(__file__).parent / "results" / "kddcup99.md"
     out.parent.mkdir(exist_ok=True)
     out.write_text(text)
     print(text)
 
 
-def _halves(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _memory(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Largest memory held during two iterations beyond X itself, plus X, over X."""
+    inner = clone(model)
+    inner.set_params(**{k: 2 for k in inner.get_params() if k.endswith("max_iter")})
+    tracemalloc.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        inner.fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return (peak + X.nbytes) / X.nbytes
+
+
+def _split(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     first = np.zeros(len(y), dtype=bool)
     for c in np.unique(y):
         members = rng.permutation(np.flatnonzero(y == c))
-        first[members[: (len(members) + 1) // 2]] = True
+        first[members[: max(1, len(members) * 4 // 5)]] = True
     return np.flatnonzero(first), np.flatnonzero(~first)
 
 

@@ -48,15 +48,15 @@ class Case:
 
 
 class Bent:
-    """Not a Surrogate, only shaped like one: exp(−t) cut off at ¼, where its slope jumps."""
+    """Not a Surrogate, only shaped like one: the logistic loss cut off at ¼, where its slope jumps."""
 
     breakpoints = (0.25,)
 
     def loss(self, t):
-        return np.maximum(np.exp(-np.minimum(t, 0.25)) - np.exp(-0.25), 0.0)
+        return np.maximum(np.logaddexp(0.0, -t) - np.logaddexp(0.0, -0.25), 0.0)
 
     def derivative(self, t):
-        return np.where(t < 0.25, -np.exp(-np.minimum(t, 0.25)), 0.0)
+        return np.where(t < 0.25, -np.exp(-np.logaddexp(0.0, t)), 0.0)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,6 @@ settings.register_profile(
     database=None,
     deadline=None,
     max_examples=20,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors],
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("mauc")

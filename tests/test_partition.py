@@ -112,5 +112,6 @@ def test_problem_has_unit_class_sums_and_transposed_pairs(sample):
     problem = partition.problem(sample.scores, v)
     np.testing.assert_allclose(np.bincount(sample.y, problem.unit, n_classes), partition.present, rtol=1e-14)
     np.testing.assert_array_equal(problem.pair, v.T)
-    raw = partition.problem(sample.scores, v, normalised=False)
-    np.testing.assert_array_equal(raw.unit, np.ones(len(sample.y)) if sample.weight is None else sample.weight)
+    raw = partition.problem(sample.scores, v, normalised=False).unit
+    weight = np.ones(len(sample.y)) if sample.weight is None else sample.weight
+    np.testing.assert_array_equal(raw / raw.max(), weight / weight.max())

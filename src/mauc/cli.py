@@ -79,7 +79,8 @@ def traditional(
         data_home, protocol=splits, preprocessings=kinds, tables=tables, n_splits=n_splits, quick=quick, only=only
     )
     try:
-        experiment.parts_of(tables[0], None if data_home is None else str(data_home), splits, kinds[0], 0)
+        for name in tables:
+            experiment.parts_of(name, None if data_home is None else str(data_home), splits, kinds[0], 0)
     except (OSError, ValueError) as error:
         typer.echo(f"mauc: {error}", err=True)
         raise typer.Exit(1) from None

@@ -123,6 +123,8 @@ class RareClassKFold(BaseCrossValidator):  # type: ignore[misc]
         whole = isinstance(self.n_splits, int | np.integer) and not isinstance(self.n_splits, bool)
         if not whole or self.n_splits < 2:
             raise invalid("n_splits", "must be a whole number above 1", repr(self.n_splits), "pass the number of folds")
+        if y is None:
+            raise invalid("y", "is required", None, "pass the class of each sample")
         codes = np.unique(np.asarray(y), return_inverse=True)[1]
         fold = fold_of_each(codes, self.n_splits, check_random_state(self.random_state))
         for k in range(self.n_splits):

@@ -31,6 +31,19 @@ def balanced_posterior(posterior: NDArray[Any], priors: NDArray[Any]) -> NDArray
     return np.divide(ratio, total, out=even, where=total > 0)
 
 
+def _calibration_folds(cv: Any, codes: NDArray[np.int64]) -> Any:
+    """Splits that hold out every sample once while every class stays in every training part.
+
+    The only sample of a class is in both parts of the first split: without it the classifier would not know its class.
+    A list, because scikit-learn refuses a splitter with more folds than the smallest class has samples.
+    """
+    if not isinstance(cv, int | np.integer):
+        return cv
+    (train, test), *others = RareClassKFold(int(cv)).split(codes, codes)
+    only = np.flatnonzero(np.bincount(codes)[codes] == 1)
+    return [(train, np.union1d(test, only)), *(split for split in others if len(split[1]))]
+
+
 class MAUCPluginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     r"""Turns any classifier with ``predict_proba`` into a scorer for multiclass AUC, without retraining it.
 
@@ -96,16 +109,18 @@ class MAUCPluginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
             advice = "pass a probabilistic classifier, or wrap it in CalibratedClassifierCV"
             raise invalid("estimator", "must have predict_proba", type(base).__name__, advice)
         classes, codes = encode_classes(y)
-        partition = ClassPartition(codes, len(classes), check_sample_weight(sample_weight, codes, len(classes)))
+        takes_weight = isinstance(base, FrozenEstimator) or has_fit_parameter(base, "sample_weight")
+        if sample_weight is not None and not takes_weight:
+            advice = "its posterior would not fit the weighted priors; pass no weights, or another classifier"
+            raise invalid("sample_weight", "needs a classifier whose fit takes it", type(base).__name__, advice)
+        weight = check_sample_weight(sample_weight, codes, len(classes), classes)
+        partition = ClassPartition(codes, len(classes), weight)
         if self.cv is None:
             model = clone(base)
         else:
-            folds = RareClassKFold(int(self.cv)) if isinstance(self.cv, int | np.integer) else self.cv
+            folds = _calibration_folds(self.cv, codes)
             model = CalibratedClassifierCV(clone(base), method=self.calibration, cv=folds, ensemble=False)
-        takes_weight = sample_weight is not None and (
-            isinstance(base, FrozenEstimator) or has_fit_parameter(model, "sample_weight")
-        )
-        self.estimator_ = model.fit(X, y, sample_weight=sample_weight) if takes_weight else model.fit(X, y)
+        self.estimator_ = model.fit(X, y) if sample_weight is None else model.fit(X, y, sample_weight=weight)
         self.classes_ = self.estimator_.classes_
         self.priors_ = partition.priors
         if hasattr(self.estimator_, "n_features_in_"):

@@ -26,6 +26,22 @@ def test_samples_are_grouped_by_class(n_classes):
     np.testing.assert_array_equal(problem.own, [problem.scores[n, k] for n, k in enumerate(problem.y)])
 
 
+@pytest.mark.parametrize("n_classes", [3, 40])
+def test_other_scores_keep_what_comes_of_the_classes(n_classes):
+    problem = make(n_classes)
+    pair_weight = [
+        [problem.unit[m] * problem.unit[n] * problem.pair[problem.y[n], problem.y[m]] for n in range(100)]
+        for m in range(100)
+    ]
+    np.testing.assert_allclose(problem.grid, pair_weight, rtol=1e-14)
+    np.testing.assert_array_equal(problem.membership, np.eye(n_classes)[problem.y])
+    assert problem.own[0] == problem.scores[0, problem.y[0]]
+    other = problem.with_scores(problem.scores + 1.0)
+    assert other.grid is problem.grid
+    assert other.membership is problem.membership
+    np.testing.assert_array_equal(other.own, problem.own + 1.0)
+
+
 @pytest.mark.parametrize("elements", [1, 37, 64, 1 << 15])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_classes", [2, 31, 32, 40])
@@ -60,7 +76,7 @@ def test_tiles_are_the_scores_and_their_weights_as_negatives(n_classes, dtype, e
 def test_one_tile_is_prepared_once_and_many_are_not_kept(monkeypatch):
     problem = make(3)
     first, second = passes(problem, 2)
-    assert list(first)[0] is list(second)[0]
+    assert next(iter(first)) is next(iter(second))
     monkeypatch.setattr(module, "TILE_ELEMENTS", 30)
     assert not isinstance(passes(problem, 2)[0], list)
     assert len(list(tiles(problem))) == 10

@@ -61,6 +61,8 @@ def _figure(results: dict[str, list[dict[str, Any]]]) -> Any:
         for axes, what in zip(ratio_axes, ("value", "gradient"), strict=False):
             ratio = [np.median(r[f"naive_{what}"]) / np.median(r[what]) for r in slow]
             axes.plot([r["n"] for r in slow], ratio, **style)
+            axes.set_xticks([r["n"] for r in slow], [str(r["n"]) for r in slow], minor=False)
+            axes.set_xticks([], minor=True)
         ratio_axes[2].plot([r["n"] for r in measured], [np.median(r["gradient"]) for r in measured], **style)
     loops = results["squared"]
     pairs = [(r["n"], np.median(r["naive_gradient"])) for r in loops if "naive_gradient" in r]

@@ -13,6 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from mauc import datasets
+from mauc._validation import invalid
 from mauc.baselines import BASELINES
 from mauc.bench.store import Cell
 from mauc.bench.tuning import Method, Parts, combinations, preprocess, run_method
@@ -80,7 +81,7 @@ def _ours(table: str, quick: bool) -> list[Method]:
 
 def _with_authors_penalty(loss: str, penalty: float, alpha: float, max_iter: int) -> Any:
     """Their λ in our normalised objective is λ / (C (C − 1)), twice that for their halved squared loss."""
-    return _AuthorsClassifier(loss, alpha=alpha, l2=penalty, solver="nesterov", max_iter=max_iter)
+    return _AuthorsClassifier(loss, alpha=alpha, l2=penalty, solver="nesterov", fit_intercept=False, max_iter=max_iter)
 
 
 class _AuthorsClassifier(MAUCClassifier):
@@ -90,8 +91,10 @@ class _AuthorsClassifier(MAUCClassifier):
         n_classes = len(np.unique(y))
         theirs = self.l2
         self.l2 = theirs * (2.0 if self.surrogate == "squared" else 1.0) / (n_classes * (n_classes - 1))
-        super().fit(X, y, sample_weight)
-        self.l2 = theirs
+        try:
+            super().fit(X, y, sample_weight)
+        finally:
+            self.l2 = theirs
         return self
 
 
@@ -167,6 +170,10 @@ def _load(table: str, data_home: str | None) -> Any:
 def parts_of(table: str, data_home: str | None, protocol: str, preprocessing: str, split: int) -> Parts:
     """One split of a table, preprocessed."""
     bunch = _load(table, data_home)
+    if protocol == "authors" and bunch.splits is None:
+        advice = "put the authors' file into the data folder, or use --splits 80-10-10"
+        requirement = "must come from the authors' file to have their splits"
+        raise invalid(table, requirement, "OpenML's table", advice)
     splits = bunch.splits if protocol == "authors" else datasets.stratified_splits(bunch.y, n_splits=15)
     train, validation, test = splits[split]
     X: NDArray[np.float64] = preprocess(bunch.X, train, preprocessing)

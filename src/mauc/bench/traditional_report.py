@@ -22,18 +22,19 @@ Results = dict[str, dict[str, list[dict[str, Any]]]]
 
 
 def read_results(store: Store, protocol: str, preprocessing: str, tables: Sequence[str], depth: str) -> Results:
-    """Results by method and table, for the splits that are complete; methods without any are left out."""
-    out: Results = {}
+    """Results by method and table, for the splits that all methods have; methods without any are left out."""
+    stems: dict[str, dict[str, set[str]]] = {}
     for method in methods(tables[0]):
-        by_table = {}
-        for table in tables:
-            folder = store.folder / depth / protocol / preprocessing / table / method.name
-            done = sorted(folder.glob("*.json")) if folder.is_dir() else []
-            by_table[table] = [
-                store.read((depth, protocol, preprocessing, table, method.name, path.stem)) for path in done
-            ]
-        if all(by_table.values()):
-            out[method.name] = by_table
+        folders = {t: store.folder / depth / protocol / preprocessing / t / method.name for t in tables}
+        done = {t: {path.stem for path in folder.glob("*.json")} for t, folder in folders.items()}
+        if all(done.values()):
+            stems[method.name] = done
+    common = {t: sorted(set.intersection(*(done[t] for done in stems.values()))) for t in tables} if stems else {}
+    out: Results = {
+        name: {t: [store.read((depth, protocol, preprocessing, t, name, k)) for k in common[t]] for t in tables}
+        for name in stems
+        if all(common.values())
+    }
     _add_best(out, tables)
     return out
 
@@ -44,7 +45,7 @@ def _add_best(results: Results, tables: Sequence[str]) -> None:
     if all(name in results for name in ours):
         best = {}
         for table in tables:
-            runs = zip(*(results[name][table] for name in ours), strict=False)
+            runs = zip(*(results[name][table] for name in ours), strict=True)
             best[table] = [max(run, key=lambda r: r["validation"]) for run in runs]
         results[BEST_OF_OURS] = best
 
@@ -72,7 +73,7 @@ def write_report(
         files.append(save_figure(bars_with_points(_points(results), tables), folder / f"{stem}-figure1.png"))
         shown = [
             n for n in (BEST_OF_OURS, "plug-in on LR", "LR-balanced, tuned", "LR, tuned", "LR, C=1") if n in results
-        ]
+        ] or names[:5]
         files.append(save_figure(rare_pairs(_rare(results, tables, shown), tables), folder / f"{stem}-figure2.png"))
         if len(names) > 2 and len(tables) > 2:
             test = friedman(_means(results, tables))

@@ -138,7 +138,7 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         classes, codes = encode_classes(y)
-        weight = check_sample_weight(sample_weight, codes, len(classes))
+        weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         partition = ClassPartition(codes, len(classes), weight)
         pair_weights = partition.pair_weights(check_pairs(self.pairs, len(classes)))
         options = self.surrogate_options or {}

@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import check_cv
 from sklearn.utils.validation import validate_data
 
-from mauc._validation import invalid
+from mauc._validation import check_sample_weight, invalid
 from mauc.linear.classifier import MAUCClassifier
 from mauc.model_selection import RareClassKFold, encode_classes
 
@@ -106,13 +106,9 @@ class MAUCClassifierCV(MAUCClassifier):
                     name, "must be a sequence with at least one entry", repr(grid), "pass a list of candidates"
                 )
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
-        encode_classes(y)
-        weight = None if sample_weight is None else np.asarray(sample_weight)
-        if isinstance(self.cv, int | np.integer):
-            folds = list(RareClassKFold(int(self.cv)).split(X, y))
-        else:
-            folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
-        folds = [(train, test) for train, test in folds if len(test)]
+        classes, codes = encode_classes(y)
+        weight = check_sample_weight(sample_weight, codes, len(classes), classes)
+        folds = self._folds(X, y, weight)
         # Not from the strongest down: where the penalty leaves W at 0 the risk does not depend on the intercept, which
         # drifts off, and softmax saturates for all fits to come (71 instead of 96 on ecoli).
         l2s = sorted(self.l2s)
@@ -129,6 +125,20 @@ class MAUCClassifierCV(MAUCClassifier):
         for name in ("classes_", "coef_", "intercept_", "n_iter_", "objective_", "objective_curve_"):
             setattr(self, name, getattr(final, name))
         return self
+
+    def _folds(self, X: Any, y: Any, weight: NDArray[np.float64] | None) -> list[tuple[Any, Any]]:
+        """The folds that can be scored: two classes or more are held out. A weight of 0 is no sample."""
+        there = np.ones(len(y), dtype=bool) if weight is None else weight > 0
+        if isinstance(self.cv, int | np.integer):
+            rows = np.flatnonzero(there)
+            folds = [(rows[a], rows[b]) for a, b in RareClassKFold(int(self.cv)).split(rows, y[rows])]
+        else:
+            folds = [(a[there[a]], b[there[b]]) for a, b in check_cv(self.cv, y, classifier=True).split(X, y)]
+        folds = [(train, test) for train, test in folds if len(np.unique(y[test])) > 1]
+        if not folds:
+            advice = "use fewer folds or other ones, or join the classes of one sample"
+            raise invalid("cv", "must give a fold that holds out two classes or more", repr(self.cv), advice)
+        return folds
 
     def _candidate(self, surrogate: Any, alpha: float) -> MAUCClassifier:
         return MAUCClassifier(
@@ -155,8 +165,8 @@ class MAUCClassifierCV(MAUCClassifier):
             self.cv_results_[f"split{k}_test_score"] = scores[:, k]
         self.cv_results_["mean_test_score"] = mean
         self.cv_results_["std_test_score"] = np.nanstd(scores, axis=1)
-        # Of equal scores the later one, with the stronger penalty, is best.
-        order = np.lexsort((-np.arange(len(mean)), -mean))
+        # Of equal scores the one with the stronger penalty is best.
+        order = np.lexsort(([-p["l2"] for p in params], -mean))
         self.cv_results_["rank_test_score"] = np.argsort(order) + 1
         self.best_score_ = float(mean.max())
 

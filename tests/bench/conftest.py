@@ -1,0 +1,43 @@
+"""Data folders: the real one beside the checkout, and a made-up one of the same format."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mauc.datasets.catalogue import TABLES
+
+NAMED = os.environ.get("MAUC_DATA_HOME")
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    folder = Path(NAMED) if NAMED else Path(__file__).resolve().parents[3] / "shared" / "data"
+    if not (folder / "traditional" / "balance.npz").is_file():
+        pytest.skip(f"no data files in {folder}; name their folder by MAUC_DATA_HOME")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def made_up_data(tmp_path_factory):
+    """Tables of the right shape and class sizes, filled with noise around the classes."""
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "traditional").mkdir()
+    rng = np.random.default_rng(0)
+    for name in ("balance", "new-thyroid", "ecoli"):
+        table = TABLES[name]
+        y = np.repeat(np.arange(len(table.class_sizes)), table.class_sizes)
+        X = rng.normal(size=(len(y), table.n_features)) + rng.normal(size=(len(table.class_sizes), table.n_features))[y]
+        parts = {"train": [], "validation": [], "test": []}
+        for _ in range(15):
+            # As in the authors' release, a class of two samples is in every part.
+            order = rng.permutation(len(y))
+            rare = np.flatnonzero(np.bincount(y)[y] < 10)
+            cuts = len(y) * 6 // 10, len(y) * 8 // 10
+            for part, rows in zip(parts.values(), np.split(order, cuts), strict=True):
+                part.append(np.concatenate([np.setdiff1d(rows, rare), rare]))
+        shortest = {part: min(map(len, rows)) for part, rows in parts.items()}
+        arrays = {part: np.array([r[len(r) - shortest[part] :] for r in rows]) for part, rows in parts.items()}
+        np.savez(folder / "traditional" / f"{name}.npz", X=X, y=y, **arrays)
+    return folder

@@ -1,0 +1,162 @@
+"""The objective of the linear model: its value from the definition, its gradient from differences of the value."""
+
+import numpy as np
+import pytest
+from cases import SIGMOID, Case
+from scipy import sparse
+
+from mauc import SurrogateRisk
+from mauc.linear import objective as module
+from mauc.linear.objective import ACTIVATIONS, LinearObjective, activate
+from mauc.partition import ClassPartition
+
+FAMILIES = [
+    Case("squared", {"alpha": 0.8}),
+    Case("exponential", {"alpha": 2.0}),
+    Case("hinge", {"alpha": 0.3}),
+    Case("q_hinge", {"alpha": 0.7, "q": 3.0}),
+    Case("generalized_hinge", {"alpha": 0.4, "epsilon": 0.2}),
+    Case("logistic", {"alpha": 2.0}, exact=False),
+    Case("distance_weighted", {"epsilon": 0.3}, exact=False),
+    Case(SIGMOID, exact=False, label="custom"),
+]
+families = pytest.mark.parametrize("case", FAMILIES, ids=str)
+activations = pytest.mark.parametrize("activation", ACTIVATIONS)
+intercepts = pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "no-intercept"])
+
+
+def draw(n_samples=14, n_features=3, n_classes=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_samples, n_features)) * (rng.random((n_samples, n_features)) < 0.7)
+    y = rng.permutation(np.arange(n_samples) % n_classes)
+    return X, y, rng.random(n_samples) + 0.2, 0.5 * rng.normal(size=n_classes * (n_features + 1))
+
+
+def build(case, X, y, weight=None, *, activation="softmax", l2=0.3, fit_intercept=True, pairs="ova"):
+    partition = ClassPartition(y, y.max() + 1, weight)
+    problem = partition.problem(np.empty((len(y), 0)), partition.pair_weights(pairs))
+    return LinearObjective(X, problem, case.risk(), activation=activation, l2=l2, fit_intercept=fit_intercept)
+
+
+def flat(theta, objective):
+    """As many of the numbers as the objective takes."""
+    return theta[: objective.shape[0] * objective.shape[1]]
+
+
+@pytest.mark.parametrize("layout", [np.asarray, sparse.csr_array, sparse.csr_matrix], ids=["dense", "csr", "matrix"])
+@intercepts
+@activations
+@families
+def test_gradient_is_the_slope_of_the_value(case, activation, fit_intercept, layout):
+    X, y, weight, theta = draw()
+    objective = build(case, layout(X), y, weight, activation=activation, fit_intercept=fit_intercept)
+    theta = flat(theta, objective)
+    _, gradient = objective(theta)
+    assert gradient.shape == theta.shape
+    h, slope = 1e-5, np.empty_like(theta)
+    for k in range(len(theta)):
+        step = np.zeros_like(theta)
+        step[k] = h
+        slope[k] = (objective(theta + step)[0] - objective(theta - step)[0]) / (2 * h)
+    np.testing.assert_allclose(gradient, slope, atol=1e-6 * np.abs(slope).max(), rtol=0)
+
+
+@intercepts
+@activations
+@families
+def test_value_is_the_risk_of_the_activated_scores_and_the_penalty_of_the_weights(case, activation, fit_intercept):
+    X, y, weight, theta = draw(seed=1)
+    objective = build(case, X, y, weight, activation=activation, fit_intercept=fit_intercept)
+    theta = flat(theta, objective)
+    block = theta.reshape(3, -1)
+    W, b = (block[:, :-1], block[:, -1]) if fit_intercept else (block, 0.0)
+    Z = X @ W.T + b
+    scores = {
+        "softmax": np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True),
+        "sigmoid": 1.0 / (1.0 + np.exp(-Z)),
+        "identity": Z,
+    }[activation]
+    expected = case.risk(pairs="ova", scheme="pairwise").value(y, scores, weight) + 0.15 * (W**2).sum()
+    assert objective(theta)[0] == pytest.approx(expected, rel=case.tolerance)
+    np.testing.assert_allclose(activate(Z.copy(), activation), scores, rtol=1e-13)
+
+
+@families
+def test_the_penalty_spares_the_intercept(case):
+    X, y, _, theta = draw(seed=2)
+    with_penalty, without = build(case, X, y, l2=2.0), build(case, X, y, l2=0.0)
+    (value, gradient), (bare_value, bare_gradient) = with_penalty(theta), without(theta)
+    W = theta.reshape(3, -1)[:, :-1]
+    assert value - bare_value == pytest.approx((W**2).sum(), rel=1e-12)
+    difference = (gradient - bare_gradient).reshape(3, -1)
+    np.testing.assert_allclose(difference[:, :-1], 2.0 * W, rtol=1e-12, atol=1e-14)
+    np.testing.assert_array_equal(difference[:, -1], 0.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@intercepts
+@activations
+@families
+def test_sparse_equals_dense(case, activation, fit_intercept, dtype):
+    X, y, weight, theta = draw(n_samples=40, n_classes=4, seed=3)
+    X, theta = X.astype(dtype), np.resize(theta, 16)
+    dense, csr = (
+        build(case, layout, y, weight, activation=activation, fit_intercept=fit_intercept)
+        for layout in (X, sparse.csr_array(X))
+    )
+    theta = flat(theta, dense)
+    value, gradient = dense(theta)
+    sparse_value, sparse_gradient = csr(theta)
+    assert sparse_value == pytest.approx(value, rel=1e-12)
+    assert isinstance(sparse_gradient, np.ndarray)
+    assert sparse_gradient.dtype == gradient.dtype == np.float64
+    np.testing.assert_allclose(sparse_gradient, gradient, rtol=1e-10, atol=1e-13)
+
+
+@activations
+@families
+def test_few_samples_give_what_many_give(case, activation, monkeypatch):
+    X, y, weight, theta = draw(n_samples=60, seed=4)
+    few = build(case, X, y, weight, activation=activation)
+    monkeypatch.setattr(module, "FEW", 0)
+    many = build(case, X, y, weight, activation=activation)
+    value, gradient = few(theta)
+    other_value, other_gradient = many(theta)
+    ranked = case.build().name not in ("squared", "exponential", "logistic", SIGMOID.name)
+    assert (few.risk.scheme_, many.risk.scheme_) == (("blocked", "ranked") if ranked else ("moments", "moments"))
+    assert other_value == pytest.approx(value, rel=case.tolerance)
+    np.testing.assert_allclose(other_gradient, gradient, rtol=0, atol=case.tolerance * np.abs(gradient).max())
+
+
+def test_the_switch_lies_at_few_samples_and_leaves_the_given_risk_alone():
+    risk = SurrogateRisk("hinge")
+    for n_samples, scheme in ((module.FEW, "blocked"), (module.FEW + 1, "auto")):
+        X, y, _, _ = draw(n_samples=n_samples)
+        partition = ClassPartition(y, 3, None)
+        problem = partition.problem(np.empty((len(y), 0)), partition.pair_weights("ovo"))
+        objective = LinearObjective(X, problem, risk, activation="softmax", l2=0.0, fit_intercept=False)
+        assert objective.risk.scheme == scheme
+    assert risk.scheme == "auto"
+
+
+def test_evaluations_are_counted_and_nothing_is_changed():
+    X, y, weight, theta = draw()
+    copies = [a.copy() for a in (X, y, weight, theta)]
+    objective = build(FAMILIES[0], X, y, weight)
+    assert objective.evaluations == 0
+    first, second = objective(theta), objective(theta)
+    assert objective.evaluations == 2
+    assert first[0] == second[0]
+    np.testing.assert_array_equal(first[1], second[1])
+    for kept, now in zip(copies, (X, y, weight, theta), strict=True):
+        np.testing.assert_array_equal(kept, now)
+
+
+@activations
+def test_huge_logits_stay_finite(activation):
+    X, y, _, theta = draw()
+    objective = build(Case("hinge"), X, y, activation=activation)
+    with np.errstate(under="ignore"):
+        value, gradient = objective(1e5 * theta)
+    assert np.isfinite(value)
+    assert np.isfinite(gradient).all()

@@ -1,0 +1,41 @@
+"""The code of the README does what the README says."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.?\d+|inf|nan)(?:[eE][-+]?\d+)?(?![\w])")
+
+
+def examples():
+    """Each python block with the block of output that follows it at once, if one does."""
+    text = README.read_text(encoding="utf-8")
+    found = re.findall(r"^```python\n(.*?)^```\n(?:\n?^```(?:text)?\n(.*?)^```)?", text, re.MULTILINE | re.DOTALL)
+    return [pytest.param(code, shown, id=f"block{k}") for k, (code, shown) in enumerate(found)]
+
+
+def split(text):
+    """The words between the numbers, and the numbers."""
+    words = " ".join(re.sub(r"[\[\],]", " ", NUMBER.sub(" # ", text)).split())
+    return words, [float(number) for number in NUMBER.findall(text)]
+
+
+def test_there_is_an_example_with_its_output():
+    assert any(shown for _, shown in (param.values for param in examples()))
+
+
+@pytest.mark.parametrize(("code", "shown"), examples())
+def test_example(code, shown, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, str(README), "exec"), {"__name__": "__main__"})
+    if shown:
+        words, numbers = split(printed.getvalue())
+        expected_words, expected_numbers = split(shown)
+        assert words == expected_words
+        assert numbers == pytest.approx(expected_numbers, rel=1e-6, nan_ok=True)
