@@ -21,7 +21,8 @@ def away_from_kinks(case: Case, distance: float) -> np.ndarray:
 def test_every_named_surrogate_is_a_case():
     listed = {case.surrogate for case in CASES if isinstance(case.surrogate, str)}
     assert listed == set(SURROGATES)
-    assert listed >= set("squared exponential hinge q_hinge generalized_hinge logistic distance_weighted".split())
+    of_the_spec = {"squared", "exponential", "hinge", "q_hinge", "generalized_hinge", "logistic", "distance_weighted"}
+    assert listed >= of_the_spec
     assert all(SURROGATES[name].name == name for name in SURROGATES)
 
 

@@ -94,6 +94,9 @@ def check_sample_weight(
     _check_finite(weight, parameter)
     if (weight < 0).any():
         raise invalid(parameter, "must not be negative", f"{weight.min():g}", "pass weights >= 0")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weight.sum()):
+            weight = np.ldexp(weight, -64)  # no result depends on a common factor
     summed = np.bincount(codes, weight, n_classes)
     empty = np.flatnonzero((summed == 0) & (np.bincount(codes, minlength=n_classes) > 0))
     if len(empty):

@@ -65,6 +65,8 @@ def approximate(
     if degree is None and tolerance is None:
         tolerance = DEFAULT_TOLERANCE if method == "chebyshev" else None
         degree = None if method == "chebyshev" else DEFAULT_BERNSTEIN_DEGREE
+    # Not below 1/64: on a narrower range the polynomial would be all rounding, and the wider one serves it too.
+    radius = max(radius, 2.0**-6)
     target = _Target(surrogate, radius, method, tolerance, degree)
     pieces: list[KernelPiece] = []
     errors = [0.0]
@@ -136,7 +138,9 @@ def _fit_runs(target: _Target, piece: Piece, low: float, high: float) -> list[tu
             return None
         begin, end = pending.pop()
         for degree in _degrees(target, MAX_RUN_DEGREE):
-            found = _fit(target, begin, end if end < target.radius else piece.high, begin, end, degree)
+            low_end = begin if begin > -target.radius else piece.low
+            high_end = end if end < target.radius else piece.high
+            found = _fit(target, low_end, high_end, begin, end, degree)
             if found is not None:
                 done.append(found)
                 break
@@ -148,7 +152,7 @@ def _fit_runs(target: _Target, piece: Piece, low: float, high: float) -> list[tu
 
 def _degrees(target: _Target, most: int) -> list[int]:
     if target.degree is not None:
-        return [target.degree]
+        return [target.degree] if target.degree <= most else []
     return [k for k in (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256) if k <= most]
 
 
@@ -158,28 +162,52 @@ def _fit(
     """The polynomial of that degree on ``[begin, end]``, used on ``[low, high)``, with its error; None if that
     is too large.
     """
-    surrogate = target.surrogate
-    # Nodes stay inside the piece: ℓ at its very ends may belong to the neighbour.
+    surrogate, half_width = target.surrogate, target.radius / 2
     fit = chebyshev_interpolant if target.method == "chebyshev" else bernstein
-    polynomial, derivative = fit(surrogate.loss, begin, end, degree)
-    middle, half = 0.5 * (begin + end), 0.5 * (end - begin)
-    t = middle + half * np.cos(np.linspace(0.0, np.pi, 8 * degree + 33))[1:-1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        polynomial, _ = fit(surrogate.loss, begin, end, degree)
+        matrix = difference_matrix(polynomial, degree, half_width)
+        slope = -cheb.chebder(matrix, axis=1) / half_width
+        if not np.isfinite(matrix).all():
+            return None
+    # What counts is the form in p and q that the kernels evaluate, rounding included; a polynomial of a narrow piece is
+    # huge outside of it, and there its form loses the digits that count inside.
+    t = _check_points(begin, end, degree)
     scale, slope_scale = target.scale()
-    error = float(np.abs(polynomial(t) - surrogate.loss(t)).max()) / scale
-    slope_error = float(np.abs(derivative(t) - surrogate.derivative(t)).max()) / slope_scale
-
-    half_width = target.radius / 2
-    matrix = difference_matrix(polynomial, degree, half_width)
-    rounding = np.finfo(np.float64).eps * max(
-        float(np.abs(matrix).sum()) / scale,
-        float(np.abs(cheb.chebder(matrix, axis=1)).sum()) / half_width / slope_scale,
+    error = _largest_error(matrix, t / half_width, surrogate.loss(t)) / scale
+    slope_error = (
+        _largest_error(np.asarray(slope, dtype=np.float64), t / half_width, surrogate.derivative(t)) / slope_scale
     )
-    allowed = target.tolerance
-    if allowed is None:
-        return (KernelPiece(low, high, matrix, half_width), error) if rounding < max(error, 1e-9) else None
-    if max(error, slope_error) > allowed or rounding > 0.1 * allowed:
+    if target.tolerance is None:
+        unrounded = float(np.abs(polynomial(t) - surrogate.loss(t)).max()) / scale
+        acceptable = error <= 2.0 * unrounded + 1e-9
+    else:
+        # Rounding makes the risk rough for an optimiser, so it gets a tenth of the tolerance.
+        eps = float(np.finfo(np.float64).eps)
+        rounding = eps * max(float(np.abs(matrix).sum()) / scale, float(np.abs(slope).sum()) / slope_scale)
+        acceptable = max(error, slope_error, 10.0 * rounding) <= target.tolerance
+    if not acceptable:
         return None
     return KernelPiece(low, high, matrix, half_width), error
+
+
+def _check_points(begin: float, end: float, degree: int) -> Floats:
+    """Points inside the piece: dense towards its ends, where the error is largest and a far score leaves no grid."""
+    middle, half = 0.5 * (begin + end), 0.5 * (end - begin)
+    grid = middle + half * np.cos(np.linspace(0.0, np.pi, 8 * degree + 33))[1:-1]
+    near = (end - begin) * 0.5 ** np.arange(2, 120)
+    points = np.concatenate([grid, begin + near, end - near])
+    return points[(points > begin) & (points < end)]
+
+
+def _largest_error(matrix: Floats, difference: Floats, truth: Floats) -> float:
+    """Largest error of the form over pairs ``x − z = difference`` in the middle and at both ends of ``[−1, 1]``."""
+    errors = []
+    for shift in (-1.0, 0.0, 1.0):
+        room = 1.0 - 0.5 * np.abs(difference)
+        x = shift * room + 0.5 * difference
+        errors.append(np.abs(cheb.chebval2d(x, x - difference, matrix) - truth).max())
+    return float(np.max(errors))
 
 
 def chebyshev_interpolant(

@@ -114,6 +114,7 @@ class SurrogateRisk:
                 "degree", "excludes tolerance", f"{degree} with tolerance={tolerance:g}", "pass one of the two"
             )
         self._approximations: dict[float, Approximation | None] = {}
+        self._warned = False
 
     def value(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The risk.
@@ -200,7 +201,9 @@ class SurrogateRisk:
             del self._approximations[radius]
             advice = "use scheme='auto' or 'blocked', scores of a smaller range, or a larger tolerance"
             raise invalid("scheme", "must reach the tolerance", f"{self.scheme!r}, but {what}", advice)
-        warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=5)
+        if not self._warned:
+            self._warned = True
+            warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=6)
 
 
 def schemes_of(surrogate: Surrogate) -> tuple[str, ...]:

@@ -329,7 +329,8 @@ def _from_object(surrogate: Any, alpha: float, options: dict[str, float]) -> Sur
             repr(surrogate),
             f"use one of {_listing(SURROGATES)}, or mauc.surrogates.CustomSurrogate(loss, derivative)",
         )
-    return CustomSurrogate(loss, derivative, tuple(getattr(surrogate, "breakpoints", ())))
+    facts = {name: bool(getattr(surrogate, name, False)) for name in ("convex", "smooth", "decreasing")}
+    return CustomSurrogate(loss, derivative, tuple(getattr(surrogate, "breakpoints", ())), **facts)
 
 
 def _listing(names: Iterable[str]) -> str:

@@ -47,6 +47,7 @@ def save_figure(figure: Any, path: Path) -> Path:
     os.close(handle)
     try:
         figure.savefig(temporary, dpi=150)
+        os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

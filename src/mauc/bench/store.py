@@ -33,6 +33,7 @@ def write_whole(path: Path, text: str) -> None:
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
+        os.chmod(temporary, 0o644)  # temporary files are private
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

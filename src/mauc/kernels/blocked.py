@@ -46,6 +46,7 @@ def _all_at_once(
     """One ``(N, N)`` array of differences: the least overhead there is, which is what counts with few samples."""
     scores = problem.scores.astype(np.float64, copy=False)
     t = problem.own[:, None] - scores[:, problem.y].T
+    t[problem.grid == 0.0] = 0.0  # pairs of one class, which do not count, may overflow
     value = float(np.vdot(problem.grid, loss(t)))
     if not gradient:
         return value, None

@@ -24,12 +24,14 @@ def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[flo
     n_classes = problem.pair.shape[0]
     total = np.bincount(y, unit, n_classes) @ problem.pair
 
-    own = problem.own
+    # Relative to the mean positive of each column: far from 0 the means themselves would round the differences away.
+    centre = np.bincount(y, unit * problem.own, n_classes)
+    own = problem.own - centre[y]
     mean_p = np.bincount(y, unit * own, n_classes)
     mean_q = np.zeros(n_classes)
     first, second = passes(problem, 2)
     for tile in first:
-        mean_q += tile.total(tile.weight, tile.x)
+        mean_q += tile.total(tile.weight, tile.x - tile.along(centre))
     np.divide(mean_q, total, out=mean_q, where=total > 0)
 
     gap = alpha - mean_p + mean_q
@@ -38,7 +40,8 @@ def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[flo
     spread_q = np.zeros(n_classes)
     slope = np.empty(problem.scores.shape) if gradient else None
     for tile in second:
-        centred = tile.x - tile.along(mean_q)
+        centred = tile.x - tile.along(centre)
+        centred -= tile.along(mean_q)
         weighted = tile.weight * centred
         spread_q += tile.total(weighted, centred)
         if slope is not None:
@@ -57,8 +60,12 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
     """
     y = problem.y
     n_classes = problem.pair.shape[0]
+    # Relative to the lowest positive of each column, which has the largest term: far from 0 the products would round.
+    centre = np.full(n_classes, np.inf)
+    np.minimum.at(centre, y, problem.own)
+    centre[np.isinf(centre)] = 0.0
     with np.errstate(divide="ignore"):
-        term_p = np.log(problem.unit) - alpha * problem.own
+        term_p = np.log(problem.unit) - alpha * (problem.own - centre[y])
     peak_p = np.full(n_classes, -np.inf)
     np.maximum.at(peak_p, y, term_p)
     peak_p = _finite_peak(peak_p)
@@ -67,7 +74,7 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
     peak_q = np.full(n_classes, -np.inf)
     first, second = passes(problem, 2)
     for tile in first:
-        np.maximum(peak_q, tile.peak(_log_terms(tile, alpha)), out=peak_q)
+        np.maximum(peak_q, tile.peak(_log_terms(tile, alpha, centre)), out=peak_q)
     peak_q = _finite_peak(peak_q)
 
     # The terms are computed twice: keeping them in between, in the slope, was no faster.
@@ -75,12 +82,16 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
     sum_q = np.zeros(n_classes)
     with np.errstate(over="ignore", invalid="ignore"):
         scale = alpha * np.exp(log_p + peak_q)
+        # Terms far below a peak beyond e²⁰ vanish before their products with it do.
+        extreme = bool(np.max(log_p + peak_q) > 20.0)
         for tile in second:
-            term = _log_terms(tile, alpha)
+            term = _log_terms(tile, alpha, centre)
+            if slope is not None and extreme:
+                tile.of(slope)[...] = alpha * np.exp(term + tile.along(log_p))
             term -= tile.along(peak_q)
             np.exp(term, out=term)
             sum_q += tile.sum(term)
-            if slope is not None:
+            if slope is not None and not extreme:
                 np.multiply(term, tile.along(scale), out=tile.of(slope))
         log_q = _log(sum_q) + peak_q
         if slope is not None:
@@ -88,10 +99,11 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
         return float(np.sum(np.exp(log_p + log_q))), slope
 
 
-def _log_terms(tile: Tile, alpha: float) -> Floats:
-    log_weight = _log(tile.weight)
-    log_weight += alpha * tile.x
-    return log_weight
+def _log_terms(tile: Tile, alpha: float, centre: Floats) -> Floats:
+    term = tile.x - tile.along(centre)
+    term *= alpha
+    term += _log(tile.weight)
+    return term
 
 
 def _log(x: NDArray[Any]) -> Floats:

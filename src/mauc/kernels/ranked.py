@@ -49,7 +49,7 @@ def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tup
     slope = np.empty(problem.scores.shape) if gradient else None
     value = 0.0
     for tile in tiles(problem):
-        position = {b: locate(table, tile.x + b, columns_first=tile.columns_first)[0] for b in breaks}
+        position = {b: _first_from(table, tile, b) for b in breaks}
         steepness = np.zeros(1)
         for run in runs:
             begin = position.get(run.piece.low)
@@ -65,6 +65,22 @@ def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tup
         on_values = np.sum([_collect(run, table) for run in runs], axis=0)
         slope[order, problem.y[order]] = problem.unit[order] * on_values[table.slot]
     return value, slope
+
+
+# Scores so many times the break point may swallow it when it is added to them.
+LARGE = 2.0**20
+
+
+def _first_from(table: SortedColumns, tile: Tile, b: float) -> Ints:
+    """Position of the first positive with ``p − q >= b`` for each negative ``q`` of a tile."""
+    position, _ = locate(table, tile.x + b, columns_first=tile.columns_first)
+    if max(tile.x.max(), -tile.x.min()) > LARGE * abs(b):
+        # q + b is rounded to a neighbour, p − q is not: the search may be off by one value.
+        start = tile.along(table.start[:-1])
+        before = table.values.take(np.maximum(position - 1, 0))
+        position -= (position > start) & (before - tile.x >= b)
+        position += table.values.take(position) - tile.x < b
+    return position
 
 
 class _Run(NamedTuple):
