@@ -65,7 +65,7 @@ class MAUCScorer(BaseEstimator):  # type: ignore[misc]
     >>> from mauc import mauc_scorer
     >>> X, y = load_iris(return_X_y=True)
     >>> cross_val_score(LogisticRegression(max_iter=1000), X, y, scoring=mauc_scorer).round(3)
-    array([1.   , 1.   , 0.99 , 0.99 , 1.   ])
+    array([0.993, 1.   , 0.995, 0.993, 1.   ])
     """
 
     def __init__(self, pairs: str | ArrayLike = "ovo") -> None:

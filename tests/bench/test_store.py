@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("rich", reason="needs the extra mauc[cli]")
 
+from bench_work import fail_at, record, square
 from rich.console import Console
 
 from mauc.bench import store as module
@@ -26,22 +27,6 @@ def store(tmp_path):
 @pytest.fixture
 def quiet():
     return Console(file=io.StringIO())
-
-
-def square(x):
-    return {"x": x, "square": x * x}
-
-
-def record(x, log):
-    with open(log, "a") as file:
-        file.write(f"{x}\n")
-    return square(x)
-
-
-def fail_at(x, bad):
-    if x == bad:
-        raise KeyError("no such thing")
-    return square(x)
 
 
 def files(store):
