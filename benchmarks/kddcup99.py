@@ -3,6 +3,7 @@
 Needs the data folder: ``MAUC_DATA_HOME=… python -m benchmarks.kddcup99``. Prints a table and writes it to ``results``.
 """
 
+import sys
 import time
 import tracemalloc
 import warnings
@@ -18,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from mauc import MAUCClassifier, MAUCPluginClassifier, datasets, mauc_score, pairwise_auc
 from mauc.bench.report_parts import machine, markdown_table
 
-ITERATIONS = 20
+ITERATIONS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 RARE = 5
 
 
@@ -54,7 +55,7 @@ def main() -> None:
     head = ["model", "fit s", "ratio", "peak memory / X", "test MAUC × 100", f"{RARE} rarest pairs × 100"]
     shape = f"{X_train.shape[0]:,} × {X_train.shape[1]}, {len(np.unique(y_train))} classes"
     text = f"KDD Cup 99, {shape}, {ITERATIONS} iterations each. {machine()}\n\n{markdown_table(head, rows)}\n"
-    out = Path(__file__).parent / "results" / "kddcup99.md"
+    out = Path(__file__).parent / "results" / f"kddcup99-{ITERATIONS}.md"
     out.parent.mkdir(exist_ok=True)
     out.write_text(text)
     print(text)
