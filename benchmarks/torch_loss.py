@@ -1,0 +1,169 @@
+"""The torch loss, forward and backward, against cross-entropy on the same logits: ``python -m benchmarks.torch_loss``.
+
+Prints for each shape the error against float64, the time, its ratio to cross-entropy, and the fraction of the
+bandwidth floor: two reads and one write of the logits at the device's measured copy bandwidth. On the CPU one thread
+is timed by its own clock, so that neighbours do not count.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from mauc.nn import mauc_loss
+
+SHAPES = {
+    "cpu": [(32, 12), (1000, 100), (4096, 1000)],
+    "cuda": [(32, 12), (1000, 100), (4096, 1000), (8196, 5089), (65536, 1000)],
+}
+LOSSES: list[tuple[str, float]] = [
+    ("squared", 1.0),
+    ("exponential", 1.0),
+    ("exponential", 4.0),
+    ("hinge", 1.0),
+    ("hinge", 0.5),
+    ("logistic", 1.0),
+]
+TARGETS = {("cpu", "squared"): 2.0, ("cpu", "exponential"): 2.0, ("cuda", "squared"): 1.0, ("cuda", "exponential"): 1.0}
+TARGETS[("cuda", "hinge")] = 1.5
+
+
+@dataclass(frozen=True)
+class Data:
+    """Some batches of one shape, more than the caches hold, used in turn."""
+
+    logits: list[Tensor]
+    target: Tensor
+
+    @classmethod
+    def draw(cls, n: int, c: int, device: torch.device, peaked: float) -> "Data":
+        generator = torch.Generator().manual_seed(0)
+        target = torch.randint(0, c, (n,), generator=generator).to(device)
+        count = max(1, min(16, (256 << 20) // (4 * n * c))) if device.type == "cuda" else 1
+        logits = []
+        for seed in range(count):
+            generator = torch.Generator(device).manual_seed(seed)
+            x = torch.randn(n, c, generator=generator, device=device)
+            x.scatter_add_(1, target[:, None], torch.full((n, 1), peaked, device=device))
+            logits.append(x.requires_grad_())
+        return cls(logits, target)
+
+
+def error(data: Data, surrogate: str, alpha: float) -> float:
+    """Of the gradient, relative in norm, against float64 on the same device; and of the value, the larger."""
+    x = data.logits[0]
+    x.grad = None
+    loss = mauc_loss(x, data.target, surrogate=surrogate, alpha=alpha)
+    loss.backward()
+    wide = x.detach().double().requires_grad_()
+    exact = mauc_loss(wide, data.target, surrogate=surrogate, alpha=alpha)
+    exact.backward()
+    assert x.grad is not None
+    assert wide.grad is not None
+    off = (x.grad - wide.grad).norm() / wide.grad.norm()
+    x.grad = None
+    return max(off.item(), abs(loss.item() - exact.item()) / abs(exact.item()))
+
+
+def in_turns(functions: list[Callable[[int], None]], device: torch.device, budget: float) -> list[float]:
+    """Seconds a call of each, the median of rounds in which all take their turn."""
+    rounds: list[list[float]] = [[] for _ in functions]
+    for function in functions:
+        for k in range(3):
+            function(k)
+    inner = _calibrate(functions[0], device, budget / 60)
+    for _ in range(15):
+        for kept, function in zip(rounds, functions, strict=True):
+            kept.append(_seconds(function, device, inner))
+    # On a shared host the shortest is what the code costs; a device of one's own has a steady median.
+    best = min if device.type == "cpu" else statistics.median
+    return [best(kept) for kept in rounds]
+
+
+def _calibrate(function: Callable[[int], None], device: torch.device, seconds: float) -> int:
+    return max(1, min(200, int(seconds / max(1e-7, _seconds(function, device, 3)))))
+
+
+def _seconds(function: Callable[[int], None], device: torch.device, inner: int) -> float:
+    if device.type == "cpu":
+        begin = time.process_time()
+        for k in range(inner):
+            function(k)
+        return (time.process_time() - begin) / inner
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    torch.cuda.synchronize()
+    start.record()
+    for k in range(inner):
+        function(k)
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) / 1e3 / inner
+
+
+def step(data: Data, loss: Callable[[Tensor, Tensor], Tensor]) -> Callable[[int], None]:
+    """Forward and backward on one of the batches."""
+
+    def run(k: int) -> None:
+        x = data.logits[k % len(data.logits)]
+        x.grad = None
+        loss(x, data.target).backward()
+
+    return run
+
+
+def copy_bandwidth(device: torch.device) -> float:
+    """Bytes read and written a second by a large copy."""
+    source = torch.randn((256 if device.type == "cuda" else 16) << 20, device=device)
+    target = torch.empty_like(source)
+    (seconds,) = in_turns([lambda _: _copy(source, target)], device, 0.5)
+    return 2 * source.numel() * source.element_size() / seconds
+
+
+def _copy(source: Tensor, target: Tensor) -> None:
+    target.copy_(source)
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--peaked", type=float, default=0.0, help="added to the logit of the true class")
+    parser.add_argument("--budget", type=float, default=1.0, help="seconds for a shape and a loss")
+    arguments = parser.parse_args()
+    device = torch.device(arguments.device)
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+        name = "CPU, one thread"
+    else:
+        name = torch.cuda.get_device_name(device)
+    bandwidth = copy_bandwidth(device)
+    print(
+        f"{name}, torch {torch.__version__}, copy bandwidth {bandwidth / 1e9:.0f} GB/s, peaked {arguments.peaked:g}\n"
+    )
+    print("| shape | loss | error | time, µs | cross-entropy, µs | ratio | target | of the floor |")
+    print("|---|---|---|---|---|---|---|---|")
+    for n, c in SHAPES[device.type]:
+        data = Data.draw(n, c, device, arguments.peaked)
+        floor = 3 * 4 * n * c / bandwidth
+        for surrogate, alpha in LOSSES:
+
+            def ours(x: Tensor, y: Tensor, surrogate: str = surrogate, alpha: float = alpha) -> Tensor:
+                return mauc_loss(x, y, surrogate=surrogate, alpha=alpha)
+
+            off = error(data, surrogate, alpha)
+            mine, theirs = in_turns([step(data, ours), step(data, cross_entropy)], device, arguments.budget)
+            target = 1.3 if (n, c) == (32, 12) and device.type == "cuda" else TARGETS.get((device.type, surrogate))
+            print(
+                f"| ({n}, {c}) | {surrogate} α={alpha:g} | {off:.1e} | {mine * 1e6:.1f} | {theirs * 1e6:.1f} "
+                f"| {mine / theirs:.2f} | {'' if target is None else f'≤ {target:g}'} | {floor / mine:.2f} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

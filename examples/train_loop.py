@@ -1,0 +1,54 @@
+"""Multiclass AUC in a plain training loop.
+
+One line of a cross-entropy loop changes, the loss; the sampler sees to it that every batch holds every class. Both are
+trained here on handwritten digits, of which some are rare, and judged by multiclass AUC.
+
+Run with ``python examples/train_loop.py``.
+"""
+
+import numpy as np
+import torch
+from sklearn.datasets import load_digits
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from mauc.nn import MAUC, ClassCoverageBatchSampler, MAUCLoss
+
+
+def rare_digits():
+    """Digits of which 0 to 4 are common and 5 to 9 are rare in training; the rest is for the test."""
+    X, y = load_digits(return_X_y=True)
+    X, y = torch.tensor(X / 16, dtype=torch.float32), torch.tensor(y)
+    order = np.random.default_rng(0).permutation(len(y))
+    place = np.array([np.sum(y.numpy()[order[:k]] == y[i].item()) for k, i in enumerate(order)])
+    train = order[place < np.where(y[order] < 5, 100, 8)]
+    test = np.setdiff1d(order, train)
+    return X[train], y[train], X[test], y[test]
+
+
+def main() -> None:
+    X, y, X_test, y_test = rare_digits()
+    for loss_fn in (nn.CrossEntropyLoss(), MAUCLoss("exponential", alpha=4.0)):
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 10))
+        optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+        sampler = ClassCoverageBatchSampler(y, batch_size=100, min_per_class=2)
+        loader = DataLoader(TensorDataset(X, y), batch_sampler=sampler)
+        for epoch in range(30):
+            sampler.set_epoch(epoch)
+            model.train()
+            for x, target in loader:
+                optimizer.zero_grad()
+                loss = loss_fn(model(x), target)
+                loss.backward()
+                optimizer.step()
+        model.eval()
+        metric = MAUC(num_classes=10)
+        with torch.no_grad():
+            # The loss ranks softmax scores, so the metric is given these; it applies no softmax by itself.
+            metric.update(model(X_test).softmax(1), y_test)
+        print(f"{type(loss_fn).__name__}: test MAUC {metric.compute():.4f}")
+
+
+if __name__ == "__main__":
+    main()

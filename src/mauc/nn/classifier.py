@@ -1,0 +1,351 @@
+"""A multilayer perceptron trained by multiclass AUC, as a scikit-learn classifier."""
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import nn
+
+from mauc._validation import check_choice, check_pairs, check_real, check_sample_weight, invalid
+from mauc.kernels.problem import Ints
+from mauc.metrics import mauc_score
+from mauc.model_selection import encode_classes
+from mauc.nn._numbers import check_whole
+from mauc.nn._rows import Rows, dense, hold_out, rows_at_a_time
+
+__all__ = ["MAUCMLPClassifier"]
+
+LOSSES = ("mauc", "cross_entropy")
+OPTIMIZERS = ("adam", "sgd")
+ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
+
+
+class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""A multilayer perceptron that minimises a surrogate of the multiclass AUC.
+
+    Hidden layers are linear, batch-normalised and rectified, as in the paper. Minibatches hold every class
+    (:class:`mauc.nn.ClassCoverageBatchSampler`), and Lightning trains.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : sequence of int, default=(128, 64)
+        Empty for a linear model.
+    loss : {"mauc", "cross_entropy"} or Module, default="mauc"
+        A module is called as ``loss(logits, classes)``.
+    surrogate : str or object, default="exponential"
+        As in :class:`mauc.nn.MAUCLoss`, for ``loss="mauc"``; so are ``alpha`` and ``surrogate_options``.
+    alpha : float, default=4.0
+        Margin or rate of the surrogate; the paper's choice for deep networks.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        Weights of the class pairs in the loss, the validation score and :meth:`score`.
+    surrogate_options : dict, optional
+        ``q``, ``epsilon``.
+    batch_norm : bool, default=True
+    optimizer : {"adam", "sgd"}, default="adam"
+    learning_rate : float, default=1e-3
+    weight_decay : float, default=1e-6
+    momentum : float, default=0.0
+        Of SGD.
+    lr_decay : float, default=0.99
+        Factor on the learning rate every ``lr_decay_every`` epochs.
+    lr_decay_every : int, default=5
+    batch_size : int, default=1000
+        Choose it well above the number of classes times ``min_per_class``; see the sampler.
+    min_per_class : int, default=1
+        Samples of every class in each minibatch.
+    max_epochs : int, default=50
+    early_stopping : bool, default=False
+        Hold out ``validation_fraction`` of the samples, stop after ``patience`` epochs in which their multiclass
+        AUC did not grow by ``tol``, and keep the best epoch. The hold-out is stratified; a class of fewer than four
+        samples stays in training, and any other has a sample in the hold-out at least.
+    validation_fraction : float, default=0.1
+    patience : int, default=10
+    tol : float, default=0.0
+    accelerator : {"auto", "cpu", "gpu", "cuda", "mps"}, default="auto"
+    checkpoint_dir : str or path, optional
+        Where ``last.ckpt`` (after each epoch) and ``best.ckpt`` are kept. Default: nothing is left on disk.
+    resume : bool, default=False
+        Go on from ``last.ckpt``, if it is there; the result is that of a run without the interruption. Data and
+        parameters must be the same, save ``max_epochs``.
+    warm_start : bool, default=False
+        Start from the network of the last fit, where the classes and sizes are the same.
+    random_state : int, RandomState or None, default=None
+        Fixes the initial weights, the minibatches and the hold-out.
+    verbose : int, default=0
+        1: show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : (C,) array
+    model_ : Module
+        The trained network, on the CPU; it maps rows to logits.
+    n_iter_ : int
+        Epochs.
+    loss_curve_ : list of float
+        Mean loss of the minibatches in each epoch.
+    validation_scores_ : list of float
+        Multiclass AUC of the hold-out after each epoch; empty without one.
+    best_epoch_ : int or None
+        The epoch, counted from 1, whose network was kept; None without hold-out.
+    best_validation_score_ : float or None
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Computes in float32. Scale the features. Samples of weight 0 are dropped. Other losses than ``"mauc"`` take sample
+    weights as the third argument of ``forward``, or have a ``reduction`` and get the weighted mean of their samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from mauc.nn import MAUCMLPClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> mlp = MAUCMLPClassifier((16,), max_epochs=60, batch_size=60, random_state=0)
+    >>> model = make_pipeline(StandardScaler(), mlp).fit(X, y)
+    >>> round(model.score(X, y), 2)
+    1.0
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes: Sequence[int] = (128, 64),
+        *,
+        loss: Any = "mauc",
+        surrogate: Any = "exponential",
+        alpha: float = 4.0,
+        pairs: Any = "ovo",
+        surrogate_options: dict[str, Any] | None = None,
+        batch_norm: bool = True,
+        optimizer: str = "adam",
+        learning_rate: float = 1e-3,
+        weight_decay: float = 1e-6,
+        momentum: float = 0.0,
+        lr_decay: float = 0.99,
+        lr_decay_every: int = 5,
+        batch_size: int = 1000,
+        min_per_class: int = 1,
+        max_epochs: int = 50,
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        patience: int = 10,
+        tol: float = 0.0,
+        accelerator: str = "auto",
+        checkpoint_dir: Any = None,
+        resume: bool = False,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.loss = loss
+        self.surrogate = surrogate
+        self.alpha = alpha
+        self.pairs = pairs
+        self.surrogate_options = surrogate_options
+        self.batch_norm = batch_norm
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.momentum = momentum
+        self.lr_decay = lr_decay
+        self.lr_decay_every = lr_decay_every
+        self.batch_size = batch_size
+        self.min_per_class = min_per_class
+        self.max_epochs = max_epochs
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.tol = tol
+        self.accelerator = accelerator
+        self.checkpoint_dir = checkpoint_dir
+        self.resume = resume
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, X_val: Any = None, y_val: Any = None
+    ) -> Self:
+        """Train on ``(N, d)`` samples, dense or sparse, and their classes.
+
+        Parameters
+        ----------
+        X : (N, d) array or sparse matrix
+        y : (N,) classes
+        sample_weight : (N,) weights >= 0, optional
+            For ``loss="mauc"`` they weigh samples within their class.
+        X_val, y_val : optional
+            A validation part of your own in place of the hold-out. The best epoch on it is kept; with
+            ``early_stopping`` it also ends the training.
+        """
+        from mauc.nn import training
+
+        self._check_parameters()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32)
+        classes, codes = encode_classes(y)
+        check_pairs(self.pairs, len(classes))
+        weight = check_sample_weight(sample_weight, codes, len(classes), classes)
+        folder = None if self.checkpoint_dir is None else str(self.checkpoint_dir)
+        seed = training.read_seed(folder, bool(self.resume))
+        if seed is None or self.random_state is not None:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        rows = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
+        validation = None
+        if X_val is not None or y_val is not None:
+            validation = Rows(*self._validation_part(X_val, y_val, classes))
+        elif self.early_stopping:
+            rows, held_out = hold_out(codes, rows, self.validation_fraction, np.random.default_rng(seed))
+            validation = Rows(X, codes, weight, held_out)
+        settings = training.Settings(
+            patience=self.patience if self.early_stopping else None,
+            checkpoint_dir=folder,
+            seed=seed,
+            **{name: getattr(self, name) for name in SHARED},
+        )
+        network = self._network(X.shape[1], classes, seed)
+        history = training.train(network, self._loss(), Rows(X, codes, weight, rows), validation, settings)
+        self.classes_ = classes
+        self.model_ = network
+        self.n_iter_ = len(history.losses)
+        self.loss_curve_ = history.losses
+        self.validation_scores_ = history.scores
+        self.best_epoch_ = int(np.argmax(history.scores)) + 1 if history.scores else None
+        self.best_validation_score_ = max(history.scores) if history.scores else None
+        return self
+
+    def _check_parameters(self) -> None:
+        for name, least in WHOLE.items():
+            check_whole(name, getattr(self, name), least=least)
+        for name, (low, high) in REAL.items():
+            check_real(name, getattr(self, name), low=low, high=high)
+        for name in ("weight_decay", "momentum", "tol"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float | np.number) and 0 <= value < np.inf) or isinstance(value, bool):
+                raise invalid(name, "must be a finite number >= 0", repr(value), "pass such a number")
+        if not isinstance(self.lr_decay, int | float | np.number) or not 0 < self.lr_decay <= 1:
+            raise invalid("lr_decay", "must be a number above 0 and at most 1", repr(self.lr_decay), "1 keeps the rate")
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("accelerator", self.accelerator, ACCELERATORS)
+        sizes = self.hidden_layer_sizes
+        whole = isinstance(sizes, Sequence | np.ndarray) and all(
+            isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0 for n in sizes
+        )
+        if not whole:
+            requirement = "must be a sequence of whole numbers above 0"
+            raise invalid("hidden_layer_sizes", requirement, repr(sizes), "pass e.g. (128, 64)")
+        if self.resume and self.checkpoint_dir is None:
+            advice = "pass the checkpoint_dir of the run to resume"
+            raise invalid("checkpoint_dir", "must be a folder where resume=True", None, advice)
+
+    def _loss(self) -> nn.Module:
+        from mauc.nn.modules import MAUCLoss
+
+        if isinstance(self.loss, nn.Module):
+            return copy.deepcopy(self.loss)
+        if not isinstance(self.loss, str) or self.loss not in LOSSES:
+            requirement = "must be 'mauc', 'cross_entropy' or a torch.nn.Module"
+            raise invalid("loss", requirement, repr(self.loss), "choose one of these")
+        if self.loss == "cross_entropy":
+            return nn.CrossEntropyLoss()
+        options = self.surrogate_options or {}
+        return MAUCLoss(self.surrogate, alpha=self.alpha, pairs=self.pairs, **options)
+
+    def _network(self, n_features: int, classes: NDArray[Any], seed: int) -> nn.Module:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = mlp(n_features, self.hidden_layer_sizes, len(classes), batch_norm=bool(self.batch_norm))
+        if self.warm_start and hasattr(self, "model_") and np.array_equal(classes, self.classes_):
+            new, old = network.state_dict(), self.model_.state_dict()
+            if {k: v.shape for k, v in new.items()} == {k: v.shape for k, v in old.items()}:
+                network.load_state_dict(old)
+        return network
+
+    def _validation_part(self, X_val: Any, y_val: Any, classes: NDArray[Any]) -> tuple[Any, Ints, None, Ints]:
+        if X_val is None or y_val is None:
+            came = "X_val only" if y_val is None else "y_val only"
+            raise invalid("X_val and y_val", "must be passed together", came, "pass both or neither")
+        X, y = validate_data(self, X_val, y_val, reset=False, accept_sparse="csr", dtype=np.float32)
+        names, codes = encode_classes(y)
+        unknown = names[~np.isin(names, classes)]
+        if len(unknown):
+            came = f"class {unknown[0]}"
+            raise invalid("y_val", "must hold classes of y only", came, "drop the samples of that class")
+        return X, np.searchsorted(classes, names)[codes], None, np.arange(len(codes))
+
+    def _logits(self, X: Any) -> torch.Tensor:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float32)
+        step = rows_at_a_time(X.shape[1])
+        on_gpu = self.accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available()
+        device = torch.device("cuda" if on_gpu else "cpu")
+        with torch.inference_mode():
+            model = copy.deepcopy(self.model_).to(device) if on_gpu else self.model_
+            parts = [model(dense(X[k : k + step]).to(device)).cpu() for k in range(0, X.shape[0], step)]
+            return torch.cat(parts)
+
+    def decision_function(self, X: Any) -> NDArray[np.float32]:
+        """Logits of shape ``(N, C)``; for two classes the difference of the two columns, of shape ``(N,)``.
+
+        Not what the model was trained to rank by: softmax changes the order within a column.
+        """
+        logits = self._logits(X).numpy()
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def predict_proba(self, X: Any) -> NDArray[np.float32]:
+        """Softmax scores of shape ``(N, C)``; they rank, they are not calibrated."""
+        return self._logits(X).softmax(1).numpy()
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest score."""
+        best = self._logits(X).argmax(1).numpy()
+        return self.classes_[best]
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Multiclass AUC of :meth:`predict_proba`, over the classes present in ``y``."""
+        scores = self.predict_proba(X)
+        return mauc_score(
+            y, scores, pairs=self.pairs, labels=self.classes_, sample_weight=sample_weight, absent="ignore"
+        )
+
+
+WHOLE = {"lr_decay_every": 1, "batch_size": 2, "min_per_class": 1, "max_epochs": 1, "patience": 1}
+REAL = {"learning_rate": (0.0, np.inf), "validation_fraction": (0.0, 1.0)}
+SHARED = (
+    "optimizer",
+    "learning_rate",
+    "weight_decay",
+    "momentum",
+    "lr_decay",
+    "lr_decay_every",
+    "batch_size",
+    "min_per_class",
+    "max_epochs",
+    "tol",
+    "pairs",
+    "accelerator",
+    "resume",
+    "verbose",
+)
+
+
+def mlp(n_features: int, hidden: Sequence[int], n_classes: int, *, batch_norm: bool = True) -> nn.Sequential:
+    """Linear layers with batch normalisation and rectifiers between them; logits out."""
+    layers: list[nn.Module] = []
+    for width in hidden:
+        layers += [nn.Linear(n_features, int(width)), *([nn.BatchNorm1d(int(width))] if batch_norm else []), nn.ReLU()]
+        n_features = int(width)
+    return nn.Sequential(*layers, nn.Linear(n_features, n_classes))

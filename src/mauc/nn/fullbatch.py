@@ -1,0 +1,92 @@
+"""The exact risk of a whole data set, and its gradient in the parameters, in the memory of a chunk."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mauc._validation import invalid
+from mauc.nn._numbers import check_whole
+
+__all__ = ["full_batch_backward"]
+
+
+def full_batch_backward(
+    model: nn.Module,
+    loss_fn: Callable[..., Tensor],
+    X: Tensor,
+    target: Tensor,
+    *,
+    chunk_size: int,
+    weight: Tensor | None = None,
+) -> Tensor:
+    """As ``loss_fn(model(X), target).backward()``, with the graph of one chunk in memory at a time.
+
+    A loss over pairs of samples is no sum over samples, so gradients of chunks by themselves do not add up to its
+    gradient. The chain rule does: the logits of all chunks without graph, the gradient of the loss in the logits, and
+    then each chunk again, with its part of that gradient sent back through the model.
+
+    Parameters
+    ----------
+    model : Module
+        Rows in, one row of logits each.
+    loss_fn : callable
+        ``loss_fn(logits, target)``, or ``loss_fn(logits, target, weight)`` where ``weight`` is given, such as
+        :class:`mauc.nn.MAUCLoss`.
+    X : (N, ...) tensor
+        May be on another device than the model; chunks are moved.
+    target : (N,) classes
+    chunk_size : int
+        Rows that pass through the model at a time.
+    weight : (N,) tensor, optional
+
+    Returns
+    -------
+    scalar tensor
+        The loss, detached. Gradients are added to ``.grad`` of the parameters, as by ``backward()``.
+
+    Notes
+    -----
+    Two forward passes and one backward pass; memory for the ``(N, C)`` logits with their gradient, and one chunk.
+
+    Dropout draws the same masks in both passes. *Batch normalisation* in training mode normalises each chunk by itself:
+    the gradient is that of the loss of these logits, but they are not those of one pass over all rows. For equality put
+    those layers in ``eval()`` mode. Buffers, such as running means, change in the second pass only.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mauc.nn import MAUCLoss, full_batch_backward
+    >>> X, y = torch.eye(6), torch.tensor([0, 1, 2, 0, 1, 2])
+    >>> model = torch.nn.Linear(6, 3)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
+    >>> for _ in range(10):
+    ...     optimizer.zero_grad()
+    ...     loss = full_batch_backward(model, MAUCLoss("squared"), X, y, chunk_size=2)
+    ...     optimizer.step()
+    """
+    check_whole("chunk_size", chunk_size, least=1)
+    if len(X) != len(target) or len(X) == 0:
+        came = f"{len(X)} rows for {len(target)} targets"
+        raise invalid("X", "must have one row a target, and one at least", came, "pass the data of the same samples")
+    place = next((p.device for p in model.parameters()), X.device)
+    chunks = torch.split(X, chunk_size)
+    with torch.no_grad(), torch.random.fork_rng(_devices(place)):
+        before = [buffer.clone() for buffer in model.buffers()]
+        logits = torch.cat([model(chunk.to(place)) for chunk in chunks])
+        for buffer, value in zip(model.buffers(), before, strict=True):
+            buffer.copy_(value)
+    logits.requires_grad_()
+    target = target.to(place)
+    with torch.enable_grad():
+        loss = loss_fn(logits, target) if weight is None else loss_fn(logits, target, weight.to(place))
+        (gradient,) = torch.autograd.grad(loss, logits)
+        for chunk, part in zip(chunks, torch.split(gradient, chunk_size), strict=True):
+            torch.autograd.backward(model(chunk.to(place)), part)
+    return loss.detach()
+
+
+def _devices(place: torch.device) -> list[Any]:
+    """Devices whose random numbers the model draws, besides the CPU."""
+    return [place] if place.type == "cuda" else []

@@ -1,0 +1,364 @@
+"""The multiclass AUC risk of logits as a loss."""
+
+import warnings
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from mauc._validation import PAIRS, check_choice, check_pairs, invalid
+from mauc.nn import _moments, _ranked, triton
+from mauc.nn._batch import EVERY, Batch, chunks, exact_dtype, is_free, prepare, take
+from mauc.nn._moments import Result, Slope
+from mauc.nn._plan import needs_range, plan, resolve
+from mauc.nn.distributed import Communicator, communicator
+from mauc.surrogates import Exponential, Squared, Surrogate
+
+__all__ = ["ACTIVATIONS", "mauc_loss"]
+
+ACTIVATIONS = ("softmax", "sigmoid", "identity")
+
+
+def mauc_loss(
+    logits: Tensor,
+    target: Tensor,
+    *,
+    surrogate: Any = "exponential",
+    alpha: float = 1.0,
+    activation: str = "softmax",
+    pairs: Any = "ovo",
+    weight: Tensor | None = None,
+    class_counts: Any = None,
+    ignore_index: int = -100,
+    sync: bool = False,
+    process_group: Any = None,
+    **options: float,
+) -> Tensor:
+    r"""The surrogate risk of the multiclass AUC, differentiable with respect to the logits.
+
+    .. math:: R = \sum_i \sum_{j \ne i} v_{ij} \,
+        \operatorname{mean}_{m \in N_i,\, n \in N_j} \ell(F_{mi} - F_{ni}), \qquad F = \text{activation}(\text{logits})
+
+    Equal to :class:`mauc.SurrogateRisk` on those scores. Use it where you would use
+    :func:`torch.nn.functional.cross_entropy`.
+
+    Parameters
+    ----------
+    logits : (N, C) floating tensor
+        float16 and bfloat16 are computed in float32. The loss has their dtype (float32 under autocast) and device.
+    target : (N,) integer tensor
+        Classes ``0..C-1``, or ``ignore_index``. Checked on the CPU; on other devices a class out of range is the
+        device's own assertion, as with cross-entropy, because a check would wait for the device.
+    surrogate, alpha, **options
+        As in :class:`mauc.SurrogateRisk`; an object with NumPy functions ``loss(t)`` and ``derivative(t)`` is taken
+        for a name. What is smooth but no polynomial (logistic, 1/t, own ones) is approximated to the rounding of the
+        logits; where that fails, all pairs are taken in blocks on the host, with a warning.
+    activation : {"softmax", "sigmoid", "identity"}
+        What makes scores of logits.
+    pairs : {"ovo", "ova"} or (C, C) array
+        Weights of the class pairs, :math:`v_{ij}` at ``[i, j]``.
+    weight : (N,) tensor, optional
+        Weights of the samples, >= 0; no gradient flows into them. A class whose weights sum to 0 counts as absent.
+    class_counts : (C,) tensor or sequence, optional
+        Size of each class in the training set (with sample weights: their sum), for ``pairs="ova"``; see Notes.
+    ignore_index : int
+        Samples of this target count nowhere and get gradient 0.
+    sync : bool
+        Take the batches of all ranks of ``process_group`` as one, see :mod:`mauc.nn.distributed`.
+
+    Returns
+    -------
+    Tensor
+        A scalar. Pairs of classes that the batch lacks drop out and the other weights are renormalised; with fewer
+        than two classes the loss is 0 and so is its gradient. A logit that is not a number makes the loss so.
+
+    Notes
+    -----
+    *Which weights are unbiased?* A batch in which the samples of each class are drawn evenly from that class, however
+    many of each, has class means whose expectation is that of the training set, so the loss is an unbiased estimate
+    as soon as :math:`v_{ij}` are the training set's. With ``"ovo"`` they do not depend on class sizes: nothing is
+    needed under any class-aware sampling. With ``"ova"``, :math:`v_{ij} \propto p_j`: a sampler that evens out the
+    classes evens out the batch's own :math:`p_j` too, and only ``class_counts`` brings the training set's back. Two
+    more things are needed: every class in every batch (renormalising over the classes present is a ratio estimate,
+    unbiased for ``"ovo"`` if all pairs are equally likely to be present, else only as the number of classes grows),
+    and no further reweighting of samples inside a class than the one you want to learn from.
+
+    Moments surrogates (squared, exponential, and every one that is a single polynomial on the range of the scores,
+    such as logistic or a hinge with ``alpha >= 1`` on softmax scores) cost O(N·C) and never wait for the device. The
+    others search the sorted positives and read the class sizes on the host, and so does the range of identity scores
+    where an approximation needs it. On CUDA the frequent cases run in fused kernels, see :mod:`mauc.nn.triton`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mauc.nn.functional import mauc_loss
+    >>> logits = torch.tensor([[2.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 2.0]], requires_grad=True)
+    >>> loss = mauc_loss(logits, torch.tensor([0, 0, 1, 2]), surrogate="squared")
+    >>> loss.backward()
+    >>> round(loss.item(), 4), tuple(logits.grad.shape)
+    (0.3041, (4, 3))
+    """
+    if activation not in ACTIVATIONS:
+        check_choice("activation", activation, ACTIVATIONS)
+    chosen = surrogate if isinstance(surrogate, Surrogate) else resolve(surrogate, alpha, options)
+    if chosen is surrogate and (alpha != 1.0 or options):
+        resolve(surrogate, alpha, options)  # says that parameters go with a name
+    complete = check_input(logits, target, weight, ignore_index)
+    world = communicator(sync, process_group)
+    n_classes = logits.shape[1]
+    place = logits.device
+    if not isinstance(pairs, str):
+        pairs = pair_matrix(pairs, n_classes).to(place)
+    else:
+        check_choice("pairs", pairs, PAIRS)
+    counts = None if class_counts is None else count_vector(class_counts, n_classes).to(place)
+
+    mixed = place.type in ("cpu", "cuda") and torch.is_autocast_enabled(place.type)
+    dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
+    form = None if sync else triton.fuses(logits, chosen, activation, pairs)
+    if form is not None:
+        return triton.fused_loss(
+            logits,
+            target,
+            form,
+            activation=activation,
+            pairs=pairs,
+            weight=weight,
+            class_counts=counts,
+            ignore_index=ignore_index,
+            dtype=dtype,
+        )
+    wants_gradient = logits.requires_grad and torch.is_grad_enabled()
+    with torch.no_grad(), torch.autocast(place.type, enabled=False) if mixed else nullcontext():
+        value, gradient = _evaluate(
+            logits.detach(),
+            target.long(),
+            chosen,
+            activation,
+            pairs,
+            weight,
+            counts,
+            None if complete else target != ignore_index,
+            world,
+            gradient=wants_gradient,
+        )
+        value = value.to(dtype)
+    if gradient is None:
+        return value
+    attached: Tensor = _Attach.apply(logits, value, gradient)  # type: ignore[no-untyped-call]
+    return attached
+
+
+class _Attach(torch.autograd.Function):
+    """A value whose gradient is known already: it was computed together with the value, in one walk."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
+        ctx.save_for_backward(gradient)
+        return value.clone()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None]:
+        (gradient,) = ctx.saved_tensors
+        if is_free(grad_output.device) and grad_output.item() == 1.0:
+            return gradient, None, None
+        return gradient * grad_output.to(gradient.dtype), None, None
+
+
+def _evaluate(
+    logits: Tensor,
+    target: Tensor,
+    surrogate: Surrogate,
+    activation: str,
+    pairs: str | Tensor,
+    weight: Tensor | None,
+    class_counts: Tensor | None,
+    valid: Tensor | None,
+    world: Communicator,
+    *,
+    gradient: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """The risk, and its gradient with respect to the logits."""
+    batch = prepare(
+        target,
+        logits.shape[1],
+        weight=weight,
+        valid=valid,
+        pairs=pairs,
+        class_counts=class_counts,
+        world=world,
+    )
+    wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
+    clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)
+    scores = _activate(clean, activation, wide)
+    value, slope = _risk(scores, batch, surrogate, activation != "identity", world, gradient=gradient)
+    if slope is None:
+        return value, None
+    gradient_of_logits = _through(slope, scores, batch.y, activation)
+    if world.size > 1:
+        gradient_of_logits *= world.size
+    return value, gradient_of_logits.to(logits.dtype)
+
+
+def _risk(
+    scores: Tensor, batch: Batch, surrogate: Surrogate, bounded: bool, world: Communicator, *, gradient: bool
+) -> Result:
+    if isinstance(surrogate, Squared):
+        return _moments.squared(scores, batch, surrogate.alpha, world, gradient=gradient)
+    if isinstance(surrogate, Exponential):
+        return _moments.exponential(scores, batch, surrogate.alpha, world, bounded=bounded, gradient=gradient)
+    return _piecewise(scores, batch, surrogate, bounded, world, gradient=gradient)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _piecewise(
+    scores: Tensor, batch: Batch, surrogate: Surrogate, bounded: bool, world: Communicator, *, gradient: bool
+) -> Result:
+    """Not compiled: its polynomials are made by NumPy, and searching depends on the class sizes."""
+    precision = "float64" if scores.dtype == torch.float64 else "float32"
+    exact = exact_dtype(scores.device)
+    if bounded or not needs_range(surrogate):
+        radius = 1.0 if bounded else float("inf")
+        centre = torch.full((scores.shape[1],), 0.5 if bounded else 0.0, dtype=exact, device=scores.device)
+    else:
+        radius, centre = _range(scores, world)
+    if radius != radius:
+        return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
+    chosen = plan(surrogate, radius, precision)
+    if chosen.kind == "polynomial":
+        return _moments.polynomial(scores, batch, chosen.segments[0], centre, world, gradient=gradient)
+    if chosen.kind == "ranked":
+        return _ranked.ranked(scores, batch, chosen.segments, centre, world, gradient=gradient)
+    what = f"no polynomial of the {surrogate.name} surrogate on differences up to {radius:g} is close enough"
+    warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=6)
+    return _ranked.blocked(scores, batch, surrogate, world, gradient=gradient)
+
+
+def _range(scores: Tensor, world: Communicator) -> tuple[float, Tensor]:
+    """A power of two no smaller than the range of any column, and the columns' middles; waits for the device."""
+    n_classes = scores.shape[1]
+    wide = scores.to(exact_dtype(scores.device))
+    ends = wide.new_full((2 * n_classes,), -torch.inf)
+    if len(scores):
+        ends = torch.cat([wide.amax(0), -wide.amin(0)])
+    ends = world.largest(ends)
+    high, low = ends[:n_classes], -ends[n_classes:]
+    span = float((high - low).max())
+    radius = 2.0 ** float(torch.tensor(span, dtype=torch.float64).log2().ceil()) if span > 0 else 1.0
+    if not span < torch.inf:
+        radius = 1.0 if span == -torch.inf else float("nan")
+    return (radius if span == span else float("nan")), low + 0.5 * (high - low)
+
+
+def _activate(logits: Tensor, activation: str, dtype: torch.dtype) -> Tensor:
+    if activation == "softmax":
+        return torch.softmax(logits, 1, dtype=dtype)
+    return torch.sigmoid(logits.to(dtype)) if activation == "sigmoid" else logits.to(dtype)
+
+
+def _through(slope: Slope, scores: Tensor, y: Tensor, activation: str) -> Tensor:
+    """The gradient with respect to the logits: ``F ⊙ (G − Σ_i F G)`` row by row for the softmax."""
+    whole = slope.array
+    for rows in chunks(scores):
+        part, score = take(whole, rows), take(scores, rows)
+        if slope.column is not None:
+            part = part.mul_(slope.column)
+        if slope.own is not None:
+            part = part.scatter_(1, take(y, rows)[:, None], take(slope.own, rows))
+        if activation == "softmax":
+            part = torch.ops.aten._softmax_backward_data.default(part, score, 1, score.dtype)
+        elif activation == "sigmoid":
+            part = torch.ops.aten.sigmoid_backward.default(part, score)
+        if rows is EVERY:
+            return part
+        whole[rows] = part
+    return whole
+
+
+def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> bool:
+    """Shapes and kinds; values too where looking at them is free. Whether it is known that no sample is ignored."""
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
+        raise invalid("logits", "must be a tensor of floating numbers", kind, "pass the raw output of the network")
+    if logits.ndim != 2:
+        advice = "pass one row a sample and one column a class; flatten further dimensions into the samples"
+        raise invalid("logits", "must have the shape (N, C)", f"shape {tuple(logits.shape)}", advice)
+    if (
+        not isinstance(target, Tensor)
+        or target.is_floating_point()
+        or target.is_complex()
+        or target.dtype == torch.bool
+    ):
+        kind = target.dtype if isinstance(target, Tensor) else type(target).__name__
+        raise invalid("target", "must be a tensor of whole numbers", kind, "pass class indices, e.g. target.long()")
+    if target.shape != logits.shape[:1]:
+        came = f"shape {tuple(target.shape)}"
+        raise invalid("target", f"must have the shape ({len(logits)},)", came, "pass one class a row of the logits")
+    if target.device != logits.device:
+        advice = "move one to the other"
+        raise invalid("target", f"must be on the device of the logits, {logits.device}", target.device, advice)
+    if weight is not None:
+        _check_weight(weight, logits)
+    if is_free(target.device):
+        n_classes = logits.shape[1]
+        low, high = (int(x) for x in target.aminmax()) if len(target) else (0, 0)
+        if low >= 0 and high < n_classes and not 0 <= ignore_index < n_classes:
+            return True
+        wrong = ((target < 0) | (target >= n_classes)) & (target != ignore_index)
+        if bool(wrong.any()):
+            where = int(wrong.nonzero()[0])
+            requirement = f"must be a class from 0 to {n_classes - 1} or ignore_index={ignore_index}"
+            advice = "encode the classes as columns of the logits"
+            raise invalid("target", requirement, f"{int(target[where])} at {where}", advice)
+    return False
+
+
+def _check_weight(weight: Tensor, logits: Tensor) -> None:
+    if not isinstance(weight, Tensor) or weight.shape != logits.shape[:1]:
+        came = f"shape {tuple(weight.shape)}" if isinstance(weight, Tensor) else type(weight).__name__
+        advice = "pass one weight a sample; the classes are weighed by pairs="
+        raise invalid("weight", f"must be a tensor of shape ({len(logits)},)", came, advice)
+    if weight.is_complex() or weight.device != logits.device:
+        came = f"{weight.dtype} on {weight.device}"
+        raise invalid("weight", f"must be real numbers on {logits.device}", came, "convert or move it")
+    if is_free(weight.device):
+        wrong = ~((weight >= 0) & (weight < torch.inf))
+        if bool(wrong.any()):
+            where = int(wrong.nonzero()[0])
+            raise invalid(
+                "weight", "must be finite and >= 0", f"{float(weight[where])} at {where}", "pass such weights"
+            )
+
+
+def pair_matrix(pairs: Any, n_classes: int) -> Tensor:
+    """A ``(C, C)`` matrix of pair weights; its values are checked where looking at them is free."""
+    if isinstance(pairs, Tensor):
+        if pairs.shape != (n_classes, n_classes):
+            requirement = f"must be 'ovo', 'ova' or a ({n_classes}, {n_classes}) matrix of weights"
+            advice = "pass [i, j] = weight of the pair (column i, class j)"
+            raise invalid("pairs", requirement, f"shape {tuple(pairs.shape)}", advice)
+        if is_free(pairs.device):
+            check_pairs(pairs.detach().numpy(), n_classes)
+        return pairs.detach()
+    return torch.as_tensor(check_pairs(pairs, n_classes))
+
+
+def count_vector(class_counts: Any, n_classes: int) -> Tensor:
+    """A ``(C,)`` vector of class sizes."""
+    advice = "pass the size of each class in the training set, e.g. torch.bincount(labels, minlength=C)"
+    requirement = f"must be {n_classes} positive numbers"
+    try:
+        counts = torch.as_tensor(class_counts).detach()
+    except (TypeError, ValueError, RuntimeError):
+        raise invalid("class_counts", requirement, repr(class_counts), advice) from None
+    if counts.shape != (n_classes,) or counts.is_complex():
+        raise invalid("class_counts", requirement, f"shape {tuple(counts.shape)}", advice)
+    if is_free(counts.device):
+        wrong = ~((counts > 0) & (counts < torch.inf))
+        if bool(wrong.any()):
+            where = int(wrong.nonzero()[0])
+            raise invalid("class_counts", requirement, f"{counts[where].item()} at {where}", advice)
+    return counts

@@ -1,0 +1,265 @@
+"""Multiclass AUC as a torchmetrics metric."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.exceptions import UndefinedMetricWarning
+from torch import Tensor
+from torchmetrics import Metric
+from torchmetrics.utilities.data import dim_zero_cat
+from torchmetrics.utilities.distributed import gather_all_tensors
+
+from mauc._validation import check_pairs, invalid
+from mauc.kernels.problem import Floats, Ints
+from mauc.kernels.ranks import auc_matrix
+from mauc.metrics.scores import weighted_mean
+from mauc.nn._numbers import check_whole
+from mauc.partition import ClassPartition
+
+__all__ = ["MAUC"]
+
+
+class MAUC(Metric):
+    r"""Multiclass AUC over batches: exact, or from histograms in constant memory.
+
+    .. math:: \mathrm{MAUC} = \sum_{i \ne j} v_{ij} \, \mathrm{AUC}_{i|j}, \qquad
+        \mathrm{AUC}_{i|j} = \operatorname{mean}_{m \in N_i,\, n \in N_j}
+        [F_{mi} > F_{ni}] + \tfrac12 [F_{mi} = F_{ni}]
+
+    as :func:`mauc.mauc_score` with ``absent="ignore"``: classes without samples, or whose weights are all 0, drop out.
+
+    Parameters
+    ----------
+    num_classes : int
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        Weights of the class pairs, as in :func:`mauc.mauc_score`.
+    thresholds : int or (T,) increasing tensor, optional
+        None: every score is kept, and the result is exact. A number T: scores are counted in the bins between T
+        thresholds from 0 to 1, for probabilities. A tensor: between these thresholds, for scores of any kind.
+    ignore_index : int, optional
+        Samples with this target are left out.
+    validate_args : bool, default=True
+        Check the values of each batch; on a GPU that waits for the device.
+    **kwargs
+        Those of :class:`torchmetrics.Metric`, such as ``compute_on_cpu`` or ``process_group``.
+
+    Notes
+    -----
+    Scores are used as they come: nothing applies a softmax. Pass ``logits.softmax(1)`` where the model was trained on
+    softmax scores; that changes the order within a column.
+
+    *Binned.* Two samples in one bin count ½, whichever is higher, so with the share :math:`h_{ij}(t)` of class j in
+    bin t of column i
+
+    .. math:: \lvert \mathrm{binned} - \mathrm{exact} \rvert \le
+        \tfrac12 \sum_{i \ne j} v_{ij} \sum_t h_{ii}(t) \, h_{ij}(t),
+
+    which :meth:`error_bound` returns. It holds for any scores; it is small where the thresholds lie densely among them.
+    Softmax scores of many classes crowd near 0: space the thresholds by the logarithm there.
+
+    *Cost.* Exact: the scores, ``4 N (C + 3)`` bytes for float32; ``compute`` runs on the CPU, with one sort per class.
+    Binned: ``8 C² (T + 1)`` bytes, whatever N.
+
+    *Distributed.* States are gathered or summed over ranks when ``compute`` is called; ranks may have seen different
+    numbers of samples, or none.
+
+    ``compute`` returns a scalar in the default dtype; NaN, with ``UndefinedMetricWarning``, where no pair of classes
+    has samples.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mauc.nn.metric import MAUC
+    >>> metric = MAUC(num_classes=3)
+    >>> metric.update(torch.tensor([[0.8, 0.1, 0.1], [0.2, 0.5, 0.3]]), torch.tensor([0, 0]))
+    >>> metric.update(torch.tensor([[0.3, 0.5, 0.2], [0.1, 0.2, 0.7]]), torch.tensor([1, 2]))
+    >>> metric.compute()
+    tensor(0.8750)
+    """
+
+    is_differentiable = False
+    higher_is_better = True
+    full_state_update = False
+    plot_lower_bound = 0.0
+    plot_upper_bound = 1.0
+
+    preds: list[Tensor]
+    target: list[Tensor]
+    weight: list[Tensor]
+    histogram: Tensor
+    edges: Tensor
+
+    def __init__(
+        self,
+        num_classes: int,
+        *,
+        pairs: Any = "ovo",
+        thresholds: int | Tensor | None = None,
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.num_classes = check_whole("num_classes", num_classes, least=2)
+        self.pairs = check_pairs(pairs, self.num_classes)
+        self.ignore_index = ignore_index
+        self.validate_args = bool(validate_args)
+        self.binned = thresholds is not None
+        if thresholds is None:
+            for name in ("preds", "target", "weight"):
+                self.add_state(name, default=[], dist_reduce_fx="cat")
+        else:
+            self.register_buffer("edges", _edges(thresholds), persistent=False)
+            shape = (self.num_classes, self.num_classes, len(self.edges) + 1)
+            self.add_state("histogram", default=torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
+
+    def update(self, preds: Tensor, target: Tensor, weight: Tensor | None = None) -> None:
+        """Add a batch.
+
+        Parameters
+        ----------
+        preds : (N, C) floating-point scores
+            Column i ranks "is class i".
+        target : (N,) class numbers
+        weight : (N,) weights >= 0, optional
+        """
+        preds, target = preds.detach(), target.detach()
+        _check_shapes(preds, target, weight, self.num_classes)
+        if preds.dtype in (torch.float16, torch.bfloat16):
+            preds = preds.float()
+        weight = torch.ones_like(target, dtype=preds.dtype) if weight is None else weight.detach().to(preds.dtype)
+        if self.ignore_index is not None:
+            kept = target != self.ignore_index
+            preds, target, weight = preds[kept], target[kept], weight[kept]
+        if self.validate_args:
+            _check_values(preds, target, weight, self.num_classes)
+        target = target.long()
+        if self.binned:
+            # [j, i, t]: the weight of class j in bin t of column i.
+            bins = torch.bucketize(preds.contiguous(), self.edges.to(preds.dtype), right=True)
+            columns = torch.arange(self.num_classes, device=preds.device)
+            cell = (target[:, None] * self.num_classes + columns) * self.histogram.shape[2] + bins
+            spread = weight.to(self.histogram.dtype)[:, None].expand(-1, self.num_classes)
+            self.histogram.view(-1).scatter_add_(0, cell.flatten(), spread.flatten())
+        else:
+            self.preds.append(preds)
+            self.target.append(target)
+            self.weight.append(weight)
+
+    def compute(self) -> Tensor:
+        """The multiclass AUC of all batches so far."""
+        value = self._binned()[0] if self.binned else self._exact()
+        return torch.tensor(value, dtype=torch.get_default_dtype(), device=self.device)
+
+    def error_bound(self) -> Tensor:
+        """The most by which the binned result can differ from the exact one, on all batches and ranks so far; 0 for
+        the exact metric.
+        """
+        bound = 0.0
+        if self.binned:
+            with self.sync_context(
+                dist_sync_fn=self.dist_sync_fn, should_sync=self._to_sync, should_unsync=self._should_unsync
+            ):
+                bound = self._binned()[1]
+        return torch.tensor(bound, dtype=torch.get_default_dtype(), device=self.device)
+
+    def _exact(self) -> float:
+        if len(self.preds) == 0:
+            return _undefined()
+        scores, weight = _numpy(dim_zero_cat(self.preds)), _numpy(dim_zero_cat(self.weight))
+        target: Ints = dim_zero_cat(self.target).cpu().numpy()
+        counted = weight > 0
+        if not counted.all():
+            scores, target, weight = scores[counted], target[counted], weight[counted]
+        plain = bool((weight == 1).all())
+        partition = ClassPartition(target, self.num_classes, None if plain else weight.astype(np.float64))
+        v = partition.pair_weights(self.pairs)
+        if v.sum() == 0:
+            return _undefined()
+        return weighted_mean(auc_matrix(partition.problem(scores, v, normalised=False)), v)
+
+    def _binned(self) -> tuple[float, float]:
+        """Value and error bound."""
+        own = self.histogram.diagonal().movedim(-1, 0)  # [i, t]: class i in its own column
+        above = own.flip(1).cumsum(1).flip(1) - 0.5 * own
+        won = _numpy(torch.einsum("jit,it->ij", self.histogram, above))
+        tied = _numpy(torch.einsum("jit,it->ij", self.histogram, own))
+        total = _numpy(own.sum(1))
+        present = np.flatnonzero(total)
+        v = ClassPartition(present, self.num_classes, total[present]).pair_weights(self.pairs)
+        if v.sum() == 0:
+            return _undefined(), float("nan")
+        among = np.maximum(total[:, None] * total, np.finfo(np.float64).tiny)
+        return min(weighted_mean(won / among, v), 1.0), 0.5 * weighted_mean(tied / among, v)
+
+    def _sync_dist(self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None) -> None:
+        # torchmetrics gives a rank without a batch a 1-d float32 state, which cannot be gathered with the others'.
+        if not self.binned:
+            preds = dim_zero_cat(self.preds) if self.preds else torch.empty(0, self.num_classes, device=self.device)
+            target = dim_zero_cat(self.target) if self.target else torch.empty(0, dtype=torch.long, device=self.device)
+            weight = dim_zero_cat(self.weight) if self.weight else torch.empty(0, device=self.device)
+            size = torch.tensor(preds.element_size(), device=preds.device)
+            sizes = dist_sync_fn(size, group=process_group or self.process_group)
+            dtype = torch.float64 if max(int(s) for s in sizes) == 8 else torch.float32
+            self.preds, self.target, self.weight = [preds.to(dtype)], [target], [weight.to(dtype)]
+        super()._sync_dist(dist_sync_fn, process_group)
+
+
+def _undefined() -> float:
+    warnings.warn(
+        "no pair of classes with positive weight has samples: multiclass AUC is undefined and returned as NaN",
+        UndefinedMetricWarning,
+        stacklevel=2,
+    )
+    return float("nan")
+
+
+def _numpy(tensor: Tensor) -> Floats:
+    return tensor.detach().cpu().numpy()
+
+
+def _edges(thresholds: Any) -> Tensor:
+    advice = "pass None for the exact metric, a number of thresholds from 0 to 1, or the thresholds"
+    if not isinstance(thresholds, Tensor | list | tuple | np.ndarray):
+        return torch.linspace(0.0, 1.0, check_whole("thresholds", thresholds, least=2, advice=advice))
+    edges = torch.as_tensor(thresholds)
+    edges = edges if edges.is_floating_point() else edges.float()
+    increasing = edges.ndim == 1 and len(edges) > 0 and bool(edges.isfinite().all() and (edges.diff() > 0).all())
+    if not increasing:
+        came = f"{thresholds!r}" if edges.numel() < 8 else f"shape {tuple(edges.shape)}"
+        raise invalid("thresholds", "must be finite numbers in increasing order", came, advice)
+    return edges.detach().clone()
+
+
+def _check_shapes(preds: Tensor, target: Tensor, weight: Tensor | None, num_classes: int) -> None:
+    if preds.ndim != 2 or preds.shape[1] != num_classes:
+        advice = "pass one row a sample and one column a class"
+        raise invalid("preds", f"must have the shape (N, {num_classes})", f"shape {tuple(preds.shape)}", advice)
+    if not preds.is_floating_point():
+        raise invalid("preds", "must be floating-point scores", preds.dtype, "pass probabilities or other scores")
+    if target.shape != preds.shape[:1]:
+        advice = "pass one class number a sample"
+        raise invalid("target", f"must have the shape ({len(preds)},)", f"shape {tuple(target.shape)}", advice)
+    if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
+        raise invalid("target", "must be class numbers", target.dtype, "pass integers, such as target.long()")
+    if weight is not None and weight.shape != target.shape:
+        advice = "pass one weight a sample"
+        raise invalid("weight", f"must have the shape ({len(preds)},)", f"shape {tuple(weight.shape)}", advice)
+
+
+def _check_values(preds: Tensor, target: Tensor, weight: Tensor, num_classes: int) -> None:
+    if len(preds) == 0:
+        return
+    if not bool(preds.isfinite().all()):
+        raise invalid(
+            "preds", "must be finite", "NaN or infinity", "find where the model diverged; infinity can be clipped"
+        )
+    low, high = (int(x) for x in target.aminmax())
+    if low < 0 or high >= num_classes:
+        advice = "encode the classes, or pass ignore_index"
+        raise invalid("target", f"must be from 0 to {num_classes - 1}", f"{low} to {high}", advice)
+    if not bool((weight.isfinite() & (weight >= 0)).all()):
+        raise invalid("weight", "must be finite and not negative", f"{weight.min().item():g}", "pass weights >= 0")

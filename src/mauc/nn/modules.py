@@ -1,0 +1,105 @@
+"""The loss as a module."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mauc._validation import PAIRS, check_choice
+from mauc.nn._plan import resolve
+from mauc.nn.functional import ACTIVATIONS, count_vector, mauc_loss, pair_matrix
+
+__all__ = ["MAUCLoss"]
+
+
+class MAUCLoss(nn.Module):
+    """The surrogate risk of the multiclass AUC in place of :class:`torch.nn.CrossEntropyLoss`.
+
+    Parameters are those of :func:`mauc.nn.functional.mauc_loss`, and are checked here once.
+
+    Parameters
+    ----------
+    surrogate : str or object, default="exponential"
+    alpha : float, default=1.0
+    activation : {"softmax", "sigmoid", "identity"}, default="softmax"
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    class_counts : (C,) tensor or sequence, optional
+    ignore_index : int, default=-100
+    sync : bool, default=False
+    process_group : optional
+    **options
+        Further parameters of the surrogate: ``q``, ``epsilon``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mauc.nn import MAUCLoss
+    >>> loss = MAUCLoss("squared", alpha=1.0)
+    >>> logits = torch.zeros(4, 3, requires_grad=True)
+    >>> loss(logits, torch.tensor([0, 0, 1, 2])).item()
+    1.0
+    """
+
+    pair_matrix: Tensor | None
+    class_counts: Tensor | None
+
+    def __init__(
+        self,
+        surrogate: Any = "exponential",
+        *,
+        alpha: float = 1.0,
+        activation: str = "softmax",
+        pairs: Any = "ovo",
+        class_counts: Any = None,
+        ignore_index: int = -100,
+        sync: bool = False,
+        process_group: Any = None,
+        **options: float,
+    ) -> None:
+        super().__init__()
+        self.surrogate = resolve(surrogate, alpha, options)
+        self.activation = check_choice("activation", activation, ACTIVATIONS)
+        self.ignore_index = ignore_index
+        self.sync = sync
+        self.process_group = process_group
+        if isinstance(pairs, str):
+            self.pairs, matrix = check_choice("pairs", pairs, PAIRS), None
+        else:
+            self.pairs, matrix = "matrix", pair_matrix(pairs, len(pairs)).to(torch.float64)
+        counts = None
+        if class_counts is not None:
+            counts = count_vector(class_counts, len(class_counts)).to(torch.float64)
+        # Buffers, so that they follow the module to its device; settings, so not part of its state.
+        self.register_buffer("pair_matrix", matrix, persistent=False)
+        self.register_buffer("class_counts", counts, persistent=False)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "MAUCLoss":
+        """Moves the buffers and keeps their dtype: ``.half()`` would make class sizes above 65504 infinite."""
+        before = dict(self.named_buffers(recurse=False))
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for name, exact in before.items():
+            moved = getattr(self, name)
+            if moved.dtype != exact.dtype:
+                setattr(self, name, exact.to(moved.device))
+        return self
+
+    def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+        """The loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
+        return mauc_loss(
+            logits,
+            target,
+            surrogate=self.surrogate,
+            activation=self.activation,
+            pairs=self.pairs if self.pair_matrix is None else self.pair_matrix,
+            weight=weight,
+            class_counts=self.class_counts,
+            ignore_index=self.ignore_index,
+            sync=self.sync,
+            process_group=self.process_group,
+        )
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        shown = f"{self.surrogate!r}, activation={self.activation!r}, pairs={self.pairs!r}"
+        return shown + (", sync=True" if self.sync else "")

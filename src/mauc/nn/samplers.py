@@ -1,0 +1,288 @@
+"""Minibatches in which every class is present."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from torch import Tensor, distributed
+from torch.utils.data import Sampler
+
+from mauc._validation import invalid
+from mauc.kernels.problem import Ints
+from mauc.nn._numbers import check_whole
+
+__all__ = ["ClassCoverageBatchSampler"]
+
+# Indices that are worked out at a time: long epochs stay in small memory.
+BLOCK_INDICES = 1 << 20
+GOLDEN = 0.6180339887498949
+
+
+class Plan(NamedTuple):
+    """An epoch of batches over all ranks; see :func:`plan_epoch`."""
+
+    n_batches: int
+    n_covered: int
+    """``m``, the classes that each batch covers."""
+    turns: Ints
+    """``(C,)`` number of batches ``a_c`` that cover class c; their sum is ``m · n_batches``."""
+    n_left: int
+    """Samples that no turn reaches: they fill the batches up."""
+
+
+class ClassCoverageBatchSampler(Sampler[list[int]]):
+    r"""Batches that hold every class, however rare: multiclass AUC learns only from the pairs that meet in a batch.
+
+    Every batch holds at least ``min_per_class`` samples of every class. Where these do not fit in ``batch_size``, every
+    batch holds ``min_per_class`` samples of as many classes as fit, and the classes take turns. An epoch visits every
+    sample.
+
+    Parameters
+    ----------
+    labels : (N,) classes of the samples
+        Integers, strings, or a tensor.
+    batch_size : int
+        The largest size of a batch. All batches have the same size up to one sample.
+    min_per_class : int, default=1
+        Samples k of a class in each batch that covers the class.
+    cover_share : float, default=1.0
+        The share of a batch, above 0 and at most 1, that may go to covering classes. Lower it where an epoch would be
+        too long; see the notes.
+    seed : int, default=0
+        With the epoch, it fixes the order: the same on every machine.
+    shuffle : bool, default=True
+        New order in each epoch. If False, samples of a class keep their order.
+    drop_last : bool, default=False
+        Leave out the samples that would make the batches of an epoch smaller than ``batch_size``: no more than a batch
+        on each rank, others in each epoch.
+    rank, num_replicas : int, optional
+        This process and their number. Default: those of ``torch.distributed`` where it is initialised, else one
+        process.
+
+    Notes
+    -----
+    *What an epoch visits.* Every sample at least once. A class that :math:`a_c` batches cover has :math:`k a_c` places
+    there, which its samples take in turn: if it has fewer samples than places, each is visited
+    :math:`\lfloor k a_c / n_c \rfloor` or :math:`\lceil k a_c / n_c \rceil` times, never twice in one batch; if it has
+    more, each is visited once, and those without a place fill up the batches, the samples of each class spread evenly.
+    An epoch has B batches, as few as that allows. Each covers m classes, as many as fit in ``cover_share`` of it:
+
+    - All classes, :math:`m = C`: every batch covers every class, :math:`a_c = B`, and B is the smallest number with
+      :math:`\sum_c (n_c - k B)_+ \le B \, (\text{batch\_size} - k C)`.
+    - Some of them: a class gets the turns that its samples need, and at least half an equal share,
+      :math:`a_c \ge \lfloor B m / (2 C) \rfloor`; what is left goes to the classes with fewest turns. The turns of a
+      class are spread evenly over the epoch: it returns within :math:`3 B / a_c + 1` batches.
+
+    Leave room: a batch full of coverage holds k samples of the largest class, so an epoch of such batches is
+    :math:`\max_c n_c / k` long. With ``cover_share=0.5`` it has about :math:`2 N / \text{batch\_size}` batches at most,
+    whatever the classes.
+
+    *Ranks.* The epoch is planned once for all ranks, and its batches are dealt out in turn, so every rank has as many
+    batches as the others and every batch on every rank covers the classes. Call :meth:`set_epoch` on each rank before
+    each epoch; Lightning does it (pass it ``use_distributed_sampler=False``).
+
+    Repeating rare classes changes the class shares that a loss sees. Multiclass AUC with ``pairs="ovo"`` does not
+    depend on them.
+
+    O(N) time and memory for an epoch, and what the batch holds for a batch.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.nn.samplers import ClassCoverageBatchSampler
+    >>> y = np.repeat([0, 1, 2], [7, 4, 1])
+    >>> sampler = ClassCoverageBatchSampler(y, batch_size=5)
+    >>> len(sampler)
+    3
+    >>> [np.bincount(y[batch]).tolist() for batch in sampler]
+    [[3, 1, 1], [2, 2, 1], [2, 1, 1]]
+
+    With a ``DataLoader``, as ``DataLoader(dataset, batch_sampler=sampler)``.
+    """
+
+    def __init__(
+        self,
+        labels: Any,
+        batch_size: int,
+        *,
+        min_per_class: int = 1,
+        cover_share: float = 1.0,
+        seed: int = 0,
+        shuffle: bool = True,
+        drop_last: bool = False,
+        rank: int | None = None,
+        num_replicas: int | None = None,
+    ) -> None:
+        self.min_per_class = check_whole("min_per_class", min_per_class, least=1)
+        self.batch_size = check_whole("batch_size", batch_size, least=1)
+        self.seed = check_whole("seed", seed, least=0)
+        self.shuffle, self.drop_last = bool(shuffle), bool(drop_last)
+        self.rank, self.num_replicas = _process(rank, num_replicas)
+        self.epoch = 0
+        names, self._codes = _encode(labels)
+        counts = np.bincount(self._codes)
+        few = np.flatnonzero(counts < self.min_per_class)
+        if len(few):
+            came = f"{counts[few[0]]} of class {names[few[0]]}"
+            advice = "lower min_per_class, or drop or merge that class"
+            raise invalid("labels", f"must hold at least min_per_class={min_per_class} of every class", came, advice)
+        n_covered = min(len(counts), int(_share(cover_share) * self.batch_size) // self.min_per_class)
+        if n_covered < 2:
+            requirement = f"must have room for two classes of min_per_class={min_per_class} samples"
+            advice = "raise it or lower min_per_class: classes must meet in a batch"
+            raise invalid(f"batch_size (times cover_share={cover_share:g})", requirement, batch_size, advice)
+        self.cover_share = cover_share
+        self._counts = counts
+        self._plan = plan_epoch(counts, self.batch_size, self.min_per_class, n_covered, self.num_replicas)
+        if self.drop_last:
+            self._plan = whole_batches(self._plan, counts, self.batch_size, self.min_per_class, self.num_replicas)
+
+    @property
+    def sampler(self) -> "ClassCoverageBatchSampler":
+        """Itself: Lightning calls ``set_epoch`` of the sampler in a batch sampler."""
+        return self
+
+    def set_epoch(self, epoch: int) -> None:
+        """The number of the epoch to come; with the seed it fixes the order."""
+        self.epoch = check_whole("epoch", epoch, least=0)
+
+    def __len__(self) -> int:
+        """Batches of this rank in an epoch; the same in every epoch and on every rank."""
+        return self._plan.n_batches // self.num_replicas
+
+    def __iter__(self) -> Iterator[list[int]]:
+        plan, k = self._plan, self.min_per_class
+        members, left, rotation = self._deal()
+        first = np.cumsum(self._counts) - self._counts
+        # Turns lie on a line, those of a class side by side. Batch b takes the m points b', b' + B, b' + 2B, …: no
+        # class has more than B turns, so they are of different classes, and each turn is taken once.
+        ends = np.cumsum(plan.turns[rotation])
+        begin_at = even_order(plan.n_batches, self.num_replicas)
+        points = plan.n_batches * np.arange(plan.n_covered)
+        step = max(1, BLOCK_INDICES // self.batch_size)
+        mine = np.arange(self.rank, plan.n_batches, self.num_replicas)
+        for begin in range(0, len(mine), step):
+            batches = mine[begin : begin + step]
+            taken = begin_at[batches][:, None] + points
+            place = np.searchsorted(ends, taken, side="right")
+            c = rotation[place]
+            turn = taken - (ends - plan.turns[rotation])[place]
+            at = (turn * k)[:, :, None] + np.arange(k)
+            covered = members[first[c][:, :, None] + at % self._counts[c][:, :, None]].reshape(len(batches), -1)
+            for b, row in zip(batches, covered, strict=True):
+                yield row.tolist() + left[b :: plan.n_batches].tolist()
+
+    def _deal(self) -> tuple[Ints, Ints, Ints]:
+        """Samples grouped by class, those that no turn reaches, and the order in which the classes take turns."""
+        codes, plan = self._codes, self._plan
+        narrow = codes.astype(np.int16) if len(self._counts) < 2**15 else codes  # NumPy sorts these by radix
+        rotation = np.arange(len(self._counts))
+        if self.shuffle:
+            rng = np.random.default_rng([self.seed, self.epoch])
+            shuffled = rng.permutation(len(codes))
+            members = shuffled[np.argsort(narrow[shuffled], kind="stable")]
+            rng.shuffle(rotation)
+        else:
+            members = np.argsort(narrow, kind="stable")
+        first = np.cumsum(self._counts) - self._counts
+        place = np.arange(len(codes)) - np.repeat(first, self._counts)
+        left = members[place >= np.repeat(self.min_per_class * plan.turns, self._counts)]
+        if plan.n_left < len(left):
+            left = left[np.arange(plan.n_left) * len(left) // plan.n_left] if plan.n_left else left[:0]
+        return members, left, rotation
+
+
+def plan_epoch(counts: Ints, batch_size: int, k: int, n_covered: int, n_ranks: int) -> Plan:
+    """The shortest epoch that visits every sample, in a multiple of ``n_ranks`` batches."""
+    needed, room = -(-counts // k), batch_size - k * n_covered
+
+    def plan(n_batches: int) -> Plan:
+        return _plan(n_batches, counts, k, n_covered)
+
+    # So many are enough: each class has all the turns it needs, and they take up half of all turns at most.
+    most = max(int(needed.max()), -(-2 * int(needed.sum()) // n_covered))
+    low, high = 0, -(-most // n_ranks)
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = plan(middle * n_ranks).n_left <= room * middle * n_ranks
+        low, high = (low, middle) if enough else (middle, high)
+    return plan(high * n_ranks)
+
+
+def whole_batches(plan: Plan, counts: Ints, batch_size: int, k: int, n_ranks: int) -> Plan:
+    """The epoch without its last batch on each rank, where that makes the others full; one batch stays."""
+    n_batches, room = plan.n_batches, batch_size - k * plan.n_covered
+    if plan.n_left < room * n_batches and n_batches > n_ranks:
+        plan = _plan(n_batches - n_ranks, counts, k, plan.n_covered)
+    return plan._replace(n_left=min(plan.n_left, room * plan.n_batches))
+
+
+def _plan(n_batches: int, counts: Ints, k: int, n_covered: int) -> Plan:
+    n_classes = len(counts)
+    fair = n_batches if n_covered == n_classes else n_batches * n_covered // (2 * n_classes)
+    turns = _level(np.clip(-(-counts // k), fair, n_batches), n_covered * n_batches, n_batches)
+    return Plan(n_batches, n_covered, turns, int(np.maximum(counts - k * turns, 0).sum()))
+
+
+def _level(turns: Ints, total: int, most: int) -> Ints:
+    """Raise the lowest turns to a common level, at most ``most``, so that they sum to ``total``; or lower the highest
+    where they sum to more.
+    """
+    if turns.sum() > total:
+        return most - _level(most - turns, most * len(turns) - total, most)
+    low, high = 0, most
+    while low < high:
+        level = (low + high + 1) // 2
+        low, high = (level, high) if np.maximum(turns, level).sum() <= total else (low, level - 1)
+    raised = np.maximum(turns, low)
+    lowest = np.flatnonzero((raised == low) & (raised < most))
+    raised[lowest[: total - int(raised.sum())]] += 1
+    return raised
+
+
+def even_order(n_batches: int, n_ranks: int) -> Ints:
+    """``(B,)`` a permutation of ``0..B-1`` that meets any stretch of these numbers at even intervals.
+
+    The ranks of ``i·g + r/R mod 1`` for step i of rank r, with the golden section g: each rank by itself is even in
+    time, and the ranks of one step are even among themselves. (Multiples of a stride modulo B, the cheaper way, are
+    uneven for a B such as 720, where no stride near the golden section is coprime.)
+    """
+    step, rank = np.divmod(np.arange(n_batches), n_ranks)
+    phase = (step * GOLDEN + rank / n_ranks) % 1.0
+    order = np.empty(n_batches, dtype=np.int64)
+    order[np.argsort(phase, kind="stable")] = np.arange(n_batches)
+    return order
+
+
+def _encode(labels: Any) -> tuple[Any, Ints]:
+    array = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
+    if array.ndim != 1 or len(array) == 0:
+        advice = "pass the class of each sample of the data set"
+        raise invalid("labels", "must be one class a sample, of shape (n_samples,)", f"shape {array.shape}", advice)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise invalid("labels", "must name the class of every sample", "NaN or infinity", "drop those samples")
+    names, codes = np.unique(array, return_inverse=True)
+    if len(names) < 2:
+        advice = "multiclass AUC compares classes; check the split"
+        raise invalid("labels", "must hold two classes or more", f"only the class {names[0]}", advice)
+    return names, codes.astype(np.int64, copy=False)
+
+
+def _share(cover_share: Any) -> float:
+    is_number = isinstance(cover_share, int | float | np.number) and not isinstance(cover_share, bool)
+    if not is_number or not 0 < cover_share <= 1:
+        raise invalid("cover_share", "must be a number above 0 and at most 1", repr(cover_share), "pass such a number")
+    return float(cover_share)
+
+
+def _process(rank: int | None, num_replicas: int | None) -> tuple[int, int]:
+    running = distributed.is_available() and distributed.is_initialized()
+    if num_replicas is None:
+        num_replicas = distributed.get_world_size() if running else 1
+    if rank is None:
+        rank = distributed.get_rank() if running else 0
+    num_replicas = check_whole("num_replicas", num_replicas, least=1)
+    if check_whole("rank", rank, least=0) >= num_replicas:
+        advice = "pass rank and num_replicas together, or neither where torch.distributed is initialised"
+        raise invalid("rank", f"must be below num_replicas={num_replicas}", rank, advice)
+    return rank, num_replicas

@@ -1,0 +1,376 @@
+"""The loss equals the core's pairwise definition on the activated logits, with its gradient, on every path."""
+
+import numpy as np
+import pytest
+import torch
+from cases import Bent, Quartic, draw_classes, draw_pairs, draw_weight, settings
+
+from mauc import SurrogateRisk
+from mauc.nn.functional import mauc_loss
+from mauc.surrogates import CustomSurrogate
+
+# (surrogate, its options, float64 tolerance): spec §4, and objects.
+LOSSES = [
+    ("squared", {}, 1e-10),
+    ("squared", {"alpha": 0.5}, 1e-10),
+    ("exponential", {}, 1e-10),
+    ("exponential", {"alpha": 40.0}, 1e-10),
+    ("hinge", {}, 1e-10),
+    ("hinge", {"alpha": 0.3}, 1e-10),
+    ("q_hinge", {"alpha": 0.5, "q": 3.0}, 1e-10),
+    ("q_hinge", {"alpha": 0.5, "q": 2.5}, 1e-6),
+    ("generalized_hinge", {"alpha": 0.5}, 1e-10),
+    ("logistic", {}, 1e-10),
+    ("logistic", {"alpha": 4.0}, 1e-6),
+    ("distance_weighted", {}, 1e-8),
+    (Bent(), {}, 1e-8),
+    (Quartic(), {}, 1e-10),
+]
+ACTIVATE = {"softmax": lambda z: torch.softmax(z, 1), "sigmoid": torch.sigmoid, "identity": lambda z: 1.0 * z}
+
+
+def name_of(loss):
+    surrogate, options, _ = loss
+    name = surrogate if isinstance(surrogate, str) else type(surrogate).__name__
+    return "-".join([name, *(f"{k}{v:g}" for k, v in options.items())])
+
+
+def oracle(logits, y, surrogate, options, activation, pairs="ovo", weight=None):
+    """Value and gradient with respect to the logits, pair by pair, in float64."""
+    z = logits.detach().double().requires_grad_()
+    scores = ACTIVATE[activation](z)
+    risk = SurrogateRisk(surrogate, pairs=pairs, scheme="pairwise", **options)
+    value, slope = risk.value_and_gradient(y, scores.detach().numpy(), weight)
+    scores.backward(torch.tensor(slope))
+    return value, z.grad
+
+
+def assert_equal(loss, logits, expected, tolerance, what=""):
+    loss.backward()
+    value, gradient = expected
+    assert loss.shape == (), what
+    assert loss.item() == pytest.approx(value, rel=tolerance, abs=1e-14), what
+    off = (logits.grad.double() - gradient).abs().max().item()
+    assert off <= tolerance * gradient.abs().max().item() + 1e-15, f"{what}: gradient off by {off:.1e}"
+
+
+def draw_logits(n, c, dtype=torch.float64, seed=0, scale=2.0):
+    generator = torch.Generator().manual_seed(seed)
+    return (scale * torch.randn(n, c, generator=generator, dtype=torch.float64)).to(dtype).requires_grad_()
+
+
+blocks_are_fine = pytest.mark.filterwarnings("ignore:.*taking all pairs in blocks:UserWarning")
+
+
+@blocks_are_fine
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["float64", "float32"])
+@pytest.mark.parametrize("activation", list(ACTIVATE))
+@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
+def test_equals_the_definition(loss, activation, dtype):
+    surrogate, options, tolerance = loss
+    if dtype == torch.float32:
+        tolerance = max(1e-5, 5e-6 * options.get("alpha", 1.0))  # α times the rounding of a score
+        if options.get("alpha", 1.0) > 10 and activation == "identity":
+            pytest.skip("exp(−α t) itself overflows float32")
+    for seed, (what, y, _, weight, pairs) in enumerate(settings("softmax", 4, n_samples=23)):
+        logits = draw_logits(len(y), 4, dtype, seed)
+        expected = oracle(logits, y, surrogate, options, activation, pairs, weight)
+        got = mauc_loss(
+            logits,
+            torch.tensor(y),
+            surrogate=surrogate,
+            activation=activation,
+            pairs=pairs,
+            weight=None if weight is None else torch.tensor(weight),
+            **options,
+        )
+        assert got.dtype == dtype
+        assert_equal(got, logits, expected, tolerance, what)
+
+
+@pytest.mark.parametrize("c", [2, 3, 50])
+@pytest.mark.parametrize("loss", [LOSSES[0], LOSSES[2], LOSSES[5], LOSSES[9]], ids=name_of)
+def test_many_rows_and_columns(loss, c, monkeypatch):
+    """Chunks of rows and blocks of columns make no difference."""
+    surrogate, options, tolerance = loss
+    monkeypatch.setattr("mauc.nn._batch.CHUNK", 700)
+    monkeypatch.setattr("mauc.nn._ranked.BLOCK", 900)
+    rng = np.random.default_rng(c)
+    y = draw_classes(301, np.arange(c), rng)
+    logits = draw_logits(301, c)
+    weight = draw_weight("random", y, rng)
+    for pairs in ("ovo", "ova", draw_pairs("matrix", c, rng)):
+        logits.grad = None
+        expected = oracle(logits, y, surrogate, options, "softmax", pairs, weight)
+        got = mauc_loss(
+            logits, torch.tensor(y), surrogate=surrogate, pairs=pairs, weight=torch.tensor(weight), **options
+        )
+        assert_equal(got, logits, expected, tolerance)
+
+
+@blocks_are_fine
+@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
+def test_ignored_samples_are_not_there(loss):
+    surrogate, options, _ = loss
+    rng = np.random.default_rng(1)
+    y = torch.tensor(draw_classes(30, np.arange(4), rng))
+    keep = torch.tensor(rng.random(30) > 0.3)
+    logits = draw_logits(30, 4)
+    alone = logits.detach()[keep].requires_grad_()
+    expected = mauc_loss(alone, y[keep], surrogate=surrogate, **options)
+    expected.backward()
+    for ignored in (-100, 7):
+        logits.grad = None
+        target = torch.where(keep, y, ignored)
+        got = mauc_loss(logits, target, surrogate=surrogate, ignore_index=ignored, **options)
+        got.backward()
+        assert got.item() == pytest.approx(expected.item(), rel=1e-12)
+        assert torch.allclose(logits.grad[keep], alone.grad, rtol=1e-9, atol=1e-13)
+        assert not logits.grad[~keep].any()
+
+
+def test_ignored_rows_may_hold_anything():
+    logits = draw_logits(12, 3)
+    with torch.no_grad():
+        logits[4] = torch.nan
+    y = torch.arange(12) % 3
+    y[4] = -100
+    loss = mauc_loss(logits, y)
+    loss.backward()
+    assert loss.isfinite()
+    assert logits.grad.isfinite().all()
+
+
+def test_an_ignored_class_of_the_batch():
+    """ignore_index may be a class: its samples are then gone, and its column too."""
+    logits, y = draw_logits(20, 4), torch.arange(20) % 4
+    got = mauc_loss(logits, y, ignore_index=2)
+    rest = y != 2
+    assert got.item() == pytest.approx(mauc_loss(logits[rest], y[rest]).item(), rel=1e-12)
+
+
+@blocks_are_fine
+@pytest.mark.parametrize("activation", list(ACTIVATE))
+@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
+def test_no_pair_is_zero_with_zero_gradient(loss, activation):
+    surrogate, options, _ = loss
+    for y, pairs in (
+        (torch.full((5,), 2), "ovo"),
+        (torch.full((5,), 2), "ova"),
+        (torch.full((5,), 2), np.ones((3, 3))),
+        (torch.full((5,), -100), "ova"),
+        (torch.full((5,), -100), "ovo"),
+        (torch.zeros(0, dtype=torch.long), "ovo"),
+    ):
+        logits = draw_logits(len(y), 3)
+        value = mauc_loss(logits, y, surrogate=surrogate, activation=activation, pairs=pairs, **options)
+        value.backward()
+        assert value.item() == 0.0
+        assert logits.grad.shape == logits.shape
+        assert not logits.grad.any()
+
+
+@blocks_are_fine
+@pytest.mark.parametrize("activation", list(ACTIVATE))
+@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
+def test_a_logit_that_is_not_a_number_is_never_masked(loss, activation):
+    surrogate, options, _ = loss
+    y = torch.tensor([0, 1, 2, 0, 1, 2])
+    for row, column in ((0, 0), (0, 1), (5, 3)):
+        logits = draw_logits(6, 4)
+        with torch.no_grad():
+            logits[row, column] = torch.nan
+        value = mauc_loss(logits, y, surrogate=surrogate, activation=activation, **options)
+        value.backward()
+        assert value.isnan()
+        assert logits.grad.isnan().any()
+
+
+@blocks_are_fine
+@pytest.mark.parametrize("activation", list(ACTIVATE))
+@pytest.mark.parametrize("loss", [x for x in LOSSES if x[1].get("alpha", 1.0) < 10], ids=name_of)
+def test_gradcheck(loss, activation):
+    surrogate, options, tolerance = loss
+    y = torch.tensor([0, 1, 2, 0, 1, 0, 3])
+    weight = torch.rand(7, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) + 0.1
+    logits = draw_logits(7, 4, seed=3, scale=0.7)
+
+    def value(z):
+        return mauc_loss(z, y, surrogate=surrogate, activation=activation, weight=weight, pairs="ova", **options)
+
+    # The value of an approximation jumps by its tolerance where two pieces meet: a longer step does not see it.
+    exact = tolerance <= 1e-10
+    assert torch.autograd.gradcheck(value, (logits,), eps=1e-6 if exact else 1e-4, atol=1e-6 if exact else 1e-2)
+
+
+def test_second_derivatives_are_refused_not_wrong():
+    logits = draw_logits(6, 3)
+    (first,) = torch.autograd.grad(mauc_loss(logits, torch.arange(6) % 3), logits, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"once_differentiable|does not require grad"):
+        first.sum().backward()
+
+
+def test_backward_twice_and_scaled():
+    logits, y = draw_logits(9, 3), torch.arange(9) % 3
+    loss = mauc_loss(logits, y)
+    (once,) = torch.autograd.grad(loss, logits, retain_graph=True)
+    (thrice,) = torch.autograd.grad(3.0 * loss, logits, retain_graph=True)
+    assert torch.allclose(thrice, 3.0 * once)
+    loss.backward(retain_graph=True)
+    loss.backward()
+    assert torch.allclose(logits.grad, 2.0 * once)
+    (again,) = torch.autograd.grad(mauc_loss(logits, y), logits)
+    assert torch.equal(again, once)
+
+
+def test_no_gradient_is_made_where_none_is_asked_for():
+    logits = draw_logits(9, 3)
+    with torch.no_grad():
+        assert not mauc_loss(logits, torch.arange(9) % 3).requires_grad
+    assert not mauc_loss(logits.detach(), torch.arange(9) % 3).requires_grad
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize("loss", [x for x in LOSSES if x[1].get("alpha", 1.0) < 10], ids=name_of)
+def test_half_precision_is_summed_in_float32(loss, dtype):
+    surrogate, options, _ = loss
+    y = draw_classes(400, np.arange(4), np.random.default_rng(0))
+    logits = draw_logits(400, 4, dtype)
+    value, gradient = oracle(logits, y, surrogate, options, "softmax")
+    got = mauc_loss(logits, torch.tensor(y), surrogate=surrogate, **options)
+    got.backward()
+    assert got.dtype == logits.grad.dtype == dtype
+    rounding = torch.finfo(dtype).eps
+    assert got.item() == pytest.approx(value, rel=rounding)
+    assert (logits.grad.double() - gradient).abs().max() <= rounding * gradient.abs().max()
+
+
+def test_half_precision_counts_do_not_overflow():
+    logits, y = draw_logits(70_000, 2, torch.float16), torch.arange(70_000) % 2
+    expected = mauc_loss(logits.detach().double(), y)
+    assert mauc_loss(logits, y).item() == pytest.approx(expected.item(), rel=1e-3)
+
+
+def test_autocast_is_float32():
+    layer, x, y = torch.nn.Linear(5, 3), torch.randn(20, 5), torch.arange(20) % 3
+    with torch.autocast("cpu", torch.bfloat16):
+        logits = layer(x)
+        loss = mauc_loss(logits, y, surrogate="squared")
+    assert logits.dtype == torch.bfloat16
+    assert loss.dtype == torch.float32
+    loss.backward()
+    expected, _ = oracle(logits, y.numpy(), "squared", {}, "softmax")
+    assert loss.item() == pytest.approx(expected, rel=1e-6)
+    assert layer.weight.grad.dtype == torch.float32
+
+
+@pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
+def test_huge_scores_do_not_cancel_or_overflow(surrogate):
+    generator = torch.Generator().manual_seed(0)
+    y = torch.arange(30) % 3
+    for offset in (1e3, 1e6):
+        logits = (offset + torch.randn(30, 3, generator=generator, dtype=torch.float64)).requires_grad_()
+        expected = oracle(logits, y.numpy(), surrogate, {}, "identity")
+        got = mauc_loss(logits, y, surrogate=surrogate, activation="identity")
+        assert_equal(got, logits, expected, 1e-9)
+
+
+def test_class_counts_bring_back_the_training_sets_weights():
+    """Batches that even out the classes: on average the "ova" risk of the training set, only with class_counts."""
+    generator = torch.Generator().manual_seed(0)
+    sizes = torch.tensor([60, 30, 10])
+    y = torch.repeat_interleave(torch.arange(3), sizes)
+    logits = torch.randn(100, 3, generator=generator, dtype=torch.float64)
+    logits[:, 0] += 3.0 * (y == 0) + 2.0 * (y == 2)  # pairs with class 2 are hard, those with class 1 easy
+    whole = mauc_loss(logits, y, pairs="ova").item()
+    begin = sizes.cumsum(0) - sizes
+    plain, corrected = [], []
+    for _ in range(3000):
+        draws = torch.rand(3, 4, generator=generator, dtype=torch.float64) * sizes[:, None]
+        rows = (begin[:, None] + draws.long()).flatten()
+        plain.append(mauc_loss(logits[rows], y[rows], pairs="ova").item())
+        corrected.append(mauc_loss(logits[rows], y[rows], pairs="ova", class_counts=sizes).item())
+    standard_error = np.std(corrected) / np.sqrt(len(corrected))
+    assert abs(np.mean(corrected) - whole) < 4 * standard_error
+    assert abs(np.mean(plain) - whole) > 8 * standard_error
+
+
+def test_class_counts_of_the_batch_change_nothing():
+    logits, y = draw_logits(40, 5), torch.tensor(draw_classes(40, np.array([0, 1, 4]), np.random.default_rng(2)))
+    counts = torch.bincount(y, minlength=5).clamp(min=3)
+    for pairs in ("ovo", "ova"):
+        expected = mauc_loss(logits, y, pairs=pairs).item()
+        assert mauc_loss(logits, y, pairs=pairs, class_counts=counts).item() == pytest.approx(expected, rel=0.5)
+    same = torch.where(torch.bincount(y, minlength=5) > 0, torch.bincount(y, minlength=5), 99)
+    assert mauc_loss(logits, y, pairs="ova", class_counts=same.tolist()).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_own_functions_without_a_polynomial_go_pair_by_pair():
+    rough = CustomSurrogate(
+        lambda t: np.abs(np.sin(40.0 * t)) - t, lambda t: 40.0 * np.cos(40.0 * t) * np.sign(np.sin(40.0 * t)) - 1.0
+    )
+    logits, y = draw_logits(40, 3), np.arange(40) % 3
+    with pytest.warns(UserWarning, match="taking all pairs in blocks"):
+        got = mauc_loss(logits, torch.tensor(y), surrogate=rough)
+    assert_equal(got, logits, oracle(logits, y, rough, {}, "softmax"), 1e-10)
+
+
+def test_target_may_be_any_kind_of_whole_number():
+    logits, y = draw_logits(12, 3), torch.arange(12) % 3
+    expected = mauc_loss(logits, y).item()
+    for dtype in (torch.int32, torch.int16, torch.uint8):
+        assert mauc_loss(logits, y.to(dtype)).item() == expected
+
+
+LOGITS, TARGET = torch.zeros(4, 3), torch.tensor([0, 1, 2, 0])
+BAD = {
+    "float target": ((LOGITS, TARGET.float()), {}, "target must be a tensor of whole numbers, got torch.float32"),
+    "bool target": ((LOGITS, TARGET.bool()), {}, "target must be a tensor of whole numbers, got torch.bool"),
+    "list target": ((LOGITS, [0, 1, 2, 0]), {}, "target must be a tensor of whole numbers, got list"),
+    "too large": ((LOGITS, TARGET + 1), {}, r"target must be a class from 0 to 2 or ignore_index=-100, got 3 at 2"),
+    "negative": ((LOGITS, TARGET - 1), {}, r"got -1 at 0: encode the classes"),
+    "target shape": ((LOGITS, TARGET[:3]), {}, r"target must have the shape \(4,\), got shape \(3,\)"),
+    "one-hot": ((LOGITS, torch.eye(3).long()), {}, r"target must have the shape \(4,\)"),
+    "integer logits": ((LOGITS.long(), TARGET), {}, "logits must be a tensor of floating numbers, got torch.int64"),
+    "array logits": ((LOGITS.numpy(), TARGET), {}, "logits must be a tensor of floating numbers, got ndarray"),
+    "logits shape": ((LOGITS[None], TARGET), {}, r"logits must have the shape \(N, C\), got shape \(1, 4, 3\)"),
+    "surrogate": ((LOGITS, TARGET), {"surrogate": "cubic"}, "surrogate must be one of 'squared', .*got 'cubic'"),
+    "object": ((LOGITS, TARGET), {"surrogate": 3}, r"surrogate must be a name or an object with the methods"),
+    "alpha": ((LOGITS, TARGET), {"alpha": -1.0}, "alpha must be a finite number above 0, got -1.0"),
+    "alpha kind": ((LOGITS, TARGET), {"alpha": [1.0]}, r"alpha must be a finite number above 0, got \[1.0\]"),
+    "alpha of object": ((LOGITS, TARGET), {"surrogate": Quartic(), "alpha": 2.0}, "alpha goes with a surrogate's name"),
+    "option": ((LOGITS, TARGET), {"q": 2.0}, "q is not an option of the exponential surrogate"),
+    "activation": ((LOGITS, TARGET), {"activation": "tanh"}, "activation must be one of 'softmax', 'sigmoid'"),
+    "pairs": ((LOGITS, TARGET), {"pairs": "all"}, "pairs must be one of 'ovo', 'ova', got 'all'"),
+    "pairs shape": ((LOGITS, TARGET), {"pairs": np.ones((2, 2))}, r"pairs must be 'ovo', 'ova' or a \(3, 3\) matrix"),
+    "pairs tensor": ((LOGITS, TARGET), {"pairs": torch.ones(2, 2)}, r"pairs must be .* got shape \(2, 2\)"),
+    "pairs sign": ((LOGITS, TARGET), {"pairs": -torch.ones(3, 3)}, "pairs must be .* got the negative weight -1"),
+    "weight shape": ((LOGITS, TARGET), {"weight": torch.ones(3)}, r"weight must be a tensor of shape \(4,\)"),
+    "weight kind": ((LOGITS, TARGET), {"weight": [1.0] * 4}, r"weight must be a tensor of shape \(4,\), got list"),
+    "weight sign": ((LOGITS, TARGET), {"weight": -torch.ones(4)}, "weight must be finite and >= 0, got -1.0 at 0"),
+    "weight nan": (
+        (LOGITS, TARGET),
+        {"weight": torch.full((4,), torch.nan)},
+        "weight must be finite and >= 0, got nan",
+    ),
+    "counts": (
+        (LOGITS, TARGET),
+        {"class_counts": [1, 2]},
+        r"class_counts must be 3 positive numbers, got shape \(2,\)",
+    ),
+    "counts zero": (
+        (LOGITS, TARGET),
+        {"class_counts": [1, 0, 2]},
+        "class_counts must be 3 positive numbers, got 0 at 1",
+    ),
+    "counts kind": ((LOGITS, TARGET), {"class_counts": "many"}, "class_counts must be 3 positive numbers, got 'many'"),
+    "sync": ((LOGITS, TARGET), {"sync": True}, "sync needs a process group, got sync=True without one: call torch"),
+    "meta target": ((LOGITS, TARGET.to("meta")), {}, "target must be on the device of the logits, cpu, got meta"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_input_has_a_clear_error(bad):
+    positional, named, message = BAD[bad]
+    with pytest.raises(ValueError, match=message):
+        mauc_loss(*positional, **named)

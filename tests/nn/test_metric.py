@@ -1,0 +1,323 @@
+"""The metric against ``mauc_score`` on all data at once, whatever the batches, ranks, weights and precision.
+
+Run as a script, this file is one of the processes of the distributed test.
+"""
+
+import pickle
+import re
+import subprocess
+import sys
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import UndefinedMetricWarning
+from torch import tensor
+
+from mauc import mauc_score
+from mauc.nn.metric import MAUC
+
+THRESHOLDS = [None, 50, torch.linspace(-3, 3, 25)]
+
+
+def data(n=90, n_classes=4, seed=0, dtype=torch.float32):
+    rng = np.random.default_rng(seed)
+    y = rng.choice(n_classes, n, p=np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum())
+    y[:n_classes] = np.arange(n_classes)
+    scores = np.round(rng.normal(size=(n, n_classes)) + np.eye(n_classes)[y], 1)
+    return tensor(scores).to(dtype), tensor(y), tensor(rng.random(n) + 0.1, dtype=torch.float32)
+
+
+def reference(scores, y, weight=None, pairs="ovo"):
+    weight = None if weight is None else weight.double().numpy()
+    labels = range(scores.shape[1])
+    return mauc_score(
+        y.numpy(), scores.double().numpy(), sample_weight=weight, pairs=pairs, labels=list(labels), absent="ignore"
+    )
+
+
+def filled(metric, scores, y, weight=None, sizes=(30, 1, 59)):
+    for part in torch.arange(len(y)).split(list(sizes)):
+        metric.update(scores[part], y[part], None if weight is None else weight[part])
+    return metric
+
+
+MATRIX = np.arange(16).reshape(4, 4)
+
+
+@pytest.mark.parametrize("pairs", ["ovo", "ova", MATRIX], ids=["ovo", "ova", "matrix"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_batches_give_the_score_of_all_data(pairs, weighted):
+    scores, y, weight = data()
+    weight = weight if weighted else None
+    metric = filled(MAUC(4, pairs=pairs), scores, y, weight)
+    value = metric.compute()
+    assert value.shape == ()
+    assert value.dtype == torch.get_default_dtype()
+    assert value.item() == pytest.approx(reference(scores, y, weight, pairs), abs=1e-7)
+    assert metric.error_bound() == 0
+
+
+@pytest.mark.parametrize("pairs", ["ovo", "ova", MATRIX], ids=["ovo", "ova", "matrix"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_thresholds_between_all_scores_give_the_same(pairs, weighted):
+    scores, y, weight = data()
+    weight = weight if weighted else None
+    between = tensor(np.unique(scores.numpy())[:-1] + 0.05)
+    binned = filled(MAUC(4, pairs=pairs, thresholds=between), scores, y, weight).compute()
+    assert binned.item() == pytest.approx(reference(scores, y, weight, pairs), abs=1e-7)
+
+
+@given(
+    n_classes=st.integers(2, 5),
+    n=st.integers(5, 60),
+    seed=st.integers(0, 100),
+    kind=st.sampled_from(["softmax", "logits", "tied"]),
+    thresholds=st.sampled_from([2, 5, 100, [0.0], [-1.0, 0.0, 0.5, 2.0]]),
+    pairs=st.sampled_from(["ovo", "ova"]),
+    weighted=st.booleans(),
+)
+def test_the_binned_score_is_within_its_bound(n_classes, n, seed, kind, thresholds, pairs, weighted):
+    scores, y, weight = data(n, n_classes, seed)
+    scores = scores.softmax(1) if kind == "softmax" else scores.round() if kind == "tied" else scores
+    weight = weight if weighted else None
+    metric = MAUC(n_classes, pairs=pairs, thresholds=thresholds)
+    metric.update(scores, y, weight)
+    off = abs(metric.compute().item() - reference(scores, y, weight, pairs))
+    assert off <= metric.error_bound().item() + 1e-6
+
+
+def test_the_bound_is_attained_and_falls_with_the_bins():
+    y = tensor([0, 0, 1, 1])
+    scores = tensor([[0.4, 0.1], [0.3, 0.2], [0.2, 0.3], [0.1, 0.4]])
+    metric = MAUC(2, thresholds=[0.5])
+    metric.update(scores, y)
+    assert metric.compute() == metric.error_bound() == 0.5
+    scores, y, _ = data(500)
+    bounds = []
+    for thresholds in (5, 50, 5000):
+        metric = MAUC(4, thresholds=thresholds)
+        metric.update(scores.double().softmax(1), y)
+        bounds.append(metric.error_bound().item())
+    assert bounds[0] > 4 * bounds[1]
+    assert bounds[1] > 4 * bounds[2]
+    assert bounds[2] < 1e-3
+
+
+@pytest.mark.parametrize("thresholds", THRESHOLDS, ids=["exact", "number", "tensor"])
+def test_forward_reset_pickle_and_copies(thresholds):
+    scores, y, weight = data()
+    metric = MAUC(4, thresholds=thresholds)
+    whole = filled(MAUC(4, thresholds=thresholds), scores, y, weight).compute()
+    first = MAUC(4, thresholds=thresholds)
+    first.update(scores[:40], y[:40], weight[:40])
+    assert metric(scores[:40], y[:40], weight[:40]) == first.compute()
+    copies = [deepcopy(metric), pickle.loads(pickle.dumps(metric)), metric.clone()]
+    for each in [metric, *copies]:
+        each(scores[40:], y[40:], weight[40:])
+        torch.testing.assert_close(each.compute(), whole)
+    metric.reset()
+    metric.update(scores[:40], y[:40], weight[:40])
+    assert metric.compute() == first.compute()
+
+
+@pytest.mark.parametrize("thresholds", [None, 50])
+def test_merge_and_metric_collection(thresholds):
+    from torchmetrics import MetricCollection
+
+    scores, y, weight = data()
+    collection = MetricCollection({kind: MAUC(4, pairs=kind, thresholds=thresholds) for kind in ("ovo", "ova")})
+    filled(collection, scores, y, weight)
+    expected = {
+        kind: filled(MAUC(4, pairs=kind, thresholds=thresholds), scores, y, weight).compute() for kind in ("ovo", "ova")
+    }
+    assert collection.compute() == expected
+    one, other = MAUC(4, thresholds=thresholds), MAUC(4, thresholds=thresholds)
+    one.update(scores[:50], y[:50], weight[:50])
+    other.update(scores[50:], y[50:], weight[50:])
+    one.merge_state(other)
+    torch.testing.assert_close(one.compute(), expected["ovo"])
+
+
+@pytest.mark.parametrize("thresholds", [None, 50])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_precision(dtype, thresholds):
+    scores, y, _ = data()
+    scores = scores.softmax(1).to(dtype)
+    metric = MAUC(4, thresholds=thresholds)
+    metric.update(scores, y)
+    assert metric.compute().item() == pytest.approx(reference(scores, y), abs=metric.error_bound().item() + 1e-6)
+
+
+def test_float64_scores_are_not_rounded():
+    scores = torch.zeros(2, 2, dtype=torch.float64)
+    scores[0, 0] = scores[1, 1] = 1e-12
+    metric = MAUC(2)
+    metric.update(1.0 + scores, tensor([0, 1]))
+    assert metric.compute() == 1.0
+
+
+@pytest.mark.parametrize("thresholds", [None, 5])
+def test_scores_are_used_as_they_are(thresholds):
+    # Column 0 is in order, column 1 is not; softmax would turn column 0 around, to 0.0 in all.
+    metric = MAUC(2, thresholds=[3.0, 15.0] if thresholds else None)
+    metric.update(tensor([[10.0, 0.0], [20.0, 30.0]]), tensor([1, 0]))
+    assert metric.compute() == 0.5
+
+
+def test_gradients_stop():
+    scores, y, _ = data()
+    metric = MAUC(4)
+    value = metric(scores.clone().requires_grad_(), y)
+    assert not value.requires_grad
+    assert not metric.preds[0].requires_grad
+    assert (metric.is_differentiable, metric.higher_is_better, metric.full_state_update) == (False, True, False)
+
+
+@pytest.mark.parametrize("thresholds", THRESHOLDS, ids=["exact", "number", "tensor"])
+def test_absent_classes_and_zero_weights_drop_out(thresholds):
+    scores, y, weight = data()
+    weight[y == 2] = 0
+    weight[:7] = 0
+    metric = MAUC(4, thresholds=thresholds)
+    metric.update(scores, y, weight)
+    kept = weight > 0
+    without = MAUC(4, thresholds=thresholds)
+    without.update(scores[kept], y[kept], weight[kept])
+    torch.testing.assert_close(metric.compute(), without.compute())
+    if thresholds is None:
+        expected = reference(scores[kept], y[kept], weight[kept])
+        assert metric.compute().item() == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("thresholds", THRESHOLDS, ids=["exact", "number", "tensor"])
+def test_no_pair_is_nan_with_a_warning(thresholds):
+    scores, _, _ = data()
+    metric = MAUC(4, thresholds=thresholds)
+    metric.update(scores[:5], tensor([1] * 5))
+    with pytest.warns(UndefinedMetricWarning, match="no pair of classes with positive weight has samples"):
+        assert metric.compute().isnan()
+    metric.reset()
+    metric.update(scores[:0], tensor([], dtype=torch.long))
+    with pytest.warns(UndefinedMetricWarning):
+        assert metric.compute().isnan()
+
+
+@pytest.mark.parametrize("thresholds", [None, 50])
+def test_ignore_index(thresholds):
+    scores, y, weight = data()
+    hidden = y.clone()
+    hidden[::3] = -100
+    metric = MAUC(4, ignore_index=-100, thresholds=thresholds)
+    metric.update(scores, hidden, weight)
+    kept = hidden >= 0
+    without = MAUC(4, thresholds=thresholds)
+    without.update(scores[kept], y[kept], weight[kept])
+    assert metric.compute() == without.compute()
+
+
+def test_memory_of_the_binned_metric_is_constant():
+    metric = MAUC(4, thresholds=10)
+    for seed in range(3):
+        scores, y, _ = data(seed=seed)
+        metric.update(scores, y)
+    assert [tuple(state.shape) for state in metric.metric_state.values()] == [(4, 4, 11)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_classes": 1}, "num_classes must be a whole number of at least 2, got 1: pass such a number"),
+        ({"pairs": "ovr"}, "pairs must be one of 'ovo', 'ova', got 'ovr': choose one of these"),
+        ({"thresholds": 1}, "thresholds must be a whole number of at least 2, got 1: pass None for the exact metric"),
+        ({"thresholds": 0.5}, "thresholds must be a whole number of at least 2, got 0.5"),
+        ({"thresholds": [0.5, 0.1]}, "thresholds must be finite numbers in increasing order, got [0.5, 0.1]: pass"),
+        ({"thresholds": [0.1, float("nan")]}, "thresholds must be finite numbers in increasing order"),
+        ({"thresholds": torch.zeros(3, 3)}, "thresholds must be finite numbers in increasing order, got shape (3, 3)"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        MAUC(**{"num_classes": 3, **arguments})
+
+
+GOOD = {"preds": torch.rand(4, 3, generator=torch.Generator().manual_seed(0)), "target": tensor([0, 1, 2, 0])}
+
+
+@pytest.mark.parametrize(
+    ("batch", "message"),
+    [
+        ({"preds": torch.rand(4, 2)}, "preds must have the shape (N, 3), got shape (4, 2): pass one row a sample and"),
+        ({"preds": torch.rand(4)}, "preds must have the shape (N, 3), got shape (4,)"),
+        ({"preds": torch.ones(4, 3, dtype=torch.long)}, "preds must be floating-point scores, got torch.int64: pass"),
+        ({"target": tensor([0, 1, 2])}, "target must have the shape (4,), got shape (3,): pass one class number a"),
+        ({"target": tensor([0.0, 1, 2, 0])}, "target must be class numbers, got torch.float32: pass integers"),
+        ({"target": tensor([0, 1, 3, 0])}, "target must be from 0 to 2, got 0 to 3: encode the classes, or pass"),
+        ({"target": tensor([0, 1, -100, 0])}, "target must be from 0 to 2, got -100 to 1"),
+        ({"preds": torch.full((4, 3), float("nan"))}, "preds must be finite, got NaN or infinity: find where"),
+        ({"weight": torch.ones(3)}, "weight must have the shape (4,), got shape (3,): pass one weight a sample"),
+        ({"weight": tensor([1.0, 1, 1, -2])}, "weight must be finite and not negative, got -2: pass weights >= 0"),
+    ],
+)
+@pytest.mark.parametrize("thresholds", [None, 5])
+def test_bad_batches(batch, message, thresholds):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        MAUC(3, thresholds=thresholds).update(**{**GOOD, **batch})
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("thresholds", THRESHOLDS, ids=["exact", "number", "tensor"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+def test_on_a_gpu(thresholds, dtype):
+    scores, y, weight = data(dtype=dtype)
+    metric = MAUC(4, thresholds=thresholds).to("cuda")
+    filled(metric, scores.cuda(), y.cuda(), weight.cuda())
+    value = metric.compute()
+    assert value.device.type == "cuda"
+    torch.testing.assert_close(value.cpu(), filled(MAUC(4, thresholds=thresholds), scores, y, weight).compute())
+
+
+# Rank 0 and 1 see so many samples; the last has no batch at all.
+SHARES = {"uneven": (70, 20), "one without a batch": (90, 0)}
+
+
+def run_rank(rank, rendezvous):
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=2)
+    for dtype in (torch.float32, torch.float64):
+        scores, y, weight = data(dtype=dtype)
+        for shares in SHARES.values():
+            part = slice(0, shares[0]) if rank == 0 else slice(shares[0], None)
+            for thresholds in (None, 50):
+                metric, whole = MAUC(4, thresholds=thresholds), MAUC(4, thresholds=thresholds, sync_on_compute=False)
+                whole.update(scores, y, weight)
+                for rows in torch.arange(90)[part].split(25):
+                    if len(rows):
+                        metric.update(scores[rows], y[rows], weight[rows])
+                metric._update_count = 1  # torchmetrics warns of a rank without a batch
+                torch.testing.assert_close(metric.compute(), whole.compute())
+                torch.testing.assert_close(metric.error_bound(), whole.error_bound())
+                # The synced state is not kept: another batch on one rank counts once.
+                if rank == 0:
+                    metric.update(scores[:9], y[:9], weight[:9])
+                whole.update(scores[:9], y[:9], weight[:9])
+                metric._computed = None
+                torch.testing.assert_close(metric.compute(), whole.compute())
+    torch.distributed.destroy_process_group()
+
+
+def test_two_processes_with_uneven_shares(tmp_path):
+    command = [sys.executable, "-W", "error", __file__]
+    ranks = [
+        subprocess.Popen([*command, str(rank), str(tmp_path / "rendezvous")], stderr=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
+    errors = [process.communicate(timeout=300)[1] for process in ranks]
+    assert [process.returncode for process in ranks] == [0, 0], "\n".join(errors)
+
+
+if __name__ == "__main__":
+    run_rank(int(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,133 @@
+"""The module: conventions of torch.nn losses, torch.compile, state."""
+
+import copy
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from mauc.nn import MAUCLoss, mauc_loss
+
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+
+
+def data(n=30, c=4, dtype=torch.float32):
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(n, c, generator=generator, dtype=dtype).requires_grad_(), torch.arange(n) % c
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"surrogate": "hinge", "alpha": 0.5, "activation": "sigmoid"},
+        {"surrogate": "q_hinge", "q": 3.0, "pairs": "ova", "class_counts": [5, 6, 7, 8]},
+        {"surrogate": "squared", "pairs": np.arange(16.0).reshape(4, 4), "ignore_index": 3},
+    ],
+    ids=str,
+)
+def test_equals_the_function(settings):
+    logits, y = data()
+    weight = torch.rand(30)
+    assert torch.equal(MAUCLoss(**settings)(logits, y, weight), mauc_loss(logits, y, weight=weight, **settings))
+
+
+def test_trains():
+    """A few steps on separable data bring the risk down to what it can be."""
+    torch.manual_seed(0)
+    y = torch.arange(60) % 3
+    x = torch.nn.functional.one_hot(y).float() + 0.1 * torch.randn(60, 3)
+    layer, criterion = torch.nn.Linear(3, 3), MAUCLoss("squared")
+    optimiser = torch.optim.Adam(layer.parameters(), lr=0.3)
+    for _ in range(60):
+        optimiser.zero_grad()
+        loss = criterion(layer(x), y)
+        loss.backward()
+        optimiser.step()
+    assert loss.item() < 0.02
+
+
+def test_copies_and_pickles():
+    criterion = MAUCLoss("generalized_hinge", alpha=0.5, epsilon=0.2, pairs=np.ones((4, 4)), class_counts=[1, 2, 3, 4])
+    logits, y = data()
+    expected = criterion(logits, y)
+    for other in (copy.deepcopy(criterion), pickle.loads(pickle.dumps(criterion))):
+        assert torch.equal(other(logits, y), expected)
+
+
+def test_settings_are_not_state_and_keep_their_digits():
+    """.half() of a model must not turn class sizes above 65504 into infinity."""
+    criterion = MAUCLoss(pairs="ova", class_counts=[100_001, 3, 4])
+    assert criterion.state_dict() == {}
+    criterion.half()
+    assert criterion.class_counts.dtype == torch.float64
+    assert criterion.class_counts[0] == 100_001
+    assert criterion.to("meta").class_counts.device.type == "meta"
+
+
+def test_repr_names_the_settings():
+    assert repr(MAUCLoss("hinge", alpha=0.5)) == "MAUCLoss(Hinge(alpha=0.5), activation='softmax', pairs='ovo')"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"surrogate": "nope"}, "surrogate must be one of"),
+        ({"activation": "relu"}, "activation must be one of"),
+        ({"pairs": "each"}, "pairs must be one of"),
+        ({"pairs": [[1.0, 2.0]]}, "pairs must be"),
+        ({"class_counts": [1, -2]}, "class_counts must be 2 positive numbers, got -2 at 1"),
+        ({"beta": 2.0}, "beta is not an option"),
+    ],
+)
+def test_bad_settings_are_refused_at_once(settings, message):
+    with pytest.raises(ValueError, match=message):
+        MAUCLoss(**settings)
+
+
+@needs_compiler
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.slow
+@pytest.mark.parametrize("surrogate", ["squared", "exponential"])
+def test_compiles_to_one_graph(surrogate):
+    logits, y = data()
+    criterion = MAUCLoss(surrogate, pairs="ova", class_counts=[9, 8, 7, 6])
+    expected = criterion(logits, y)
+    (gradient,) = torch.autograd.grad(expected, logits)
+    compiled = torch.compile(criterion, fullgraph=True)
+    got = compiled(logits, y)
+    (compiled_gradient,) = torch.autograd.grad(got, logits)
+    assert torch.allclose(got, expected, rtol=1e-5)
+    assert torch.allclose(compiled_gradient, gradient, rtol=1e-4, atol=1e-8)
+
+
+@needs_compiler
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.slow
+@pytest.mark.parametrize("surrogate", ["logistic", "hinge"])
+def test_compiles_with_a_break(surrogate):
+    """What NumPy prepares or the class sizes decide stays outside the graph, and works."""
+    logits, y = data()
+    criterion = MAUCLoss(surrogate, alpha=0.5)
+    expected = criterion(logits, y)
+    (gradient,) = torch.autograd.grad(expected, logits)
+    got = torch.compile(lambda z: 2.0 * criterion(z, y))(logits)
+    (compiled_gradient,) = torch.autograd.grad(got, logits)
+    assert torch.allclose(got, 2.0 * expected, rtol=1e-5)
+    assert torch.allclose(compiled_gradient, 2.0 * gradient, rtol=1e-4, atol=1e-8)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("surrogate", ["squared", "exponential"])
+def test_traces_to_one_graph(surrogate):
+    """The graph alone, without a compiler: nothing in the moments path depends on values."""
+    logits, y = data()
+    criterion = MAUCLoss(surrogate)
+    expected = criterion(logits, y)
+    (gradient,) = torch.autograd.grad(expected, logits)
+    got = torch.compile(criterion, fullgraph=True, backend="aot_eager")(logits, y)
+    (traced_gradient,) = torch.autograd.grad(got, logits)
+    assert torch.allclose(got, expected, rtol=1e-5)
+    assert torch.allclose(traced_gradient, gradient, rtol=1e-4, atol=1e-8)
