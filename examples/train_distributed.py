@@ -46,6 +46,9 @@ def main() -> None:
     if dist.get_rank() == 0:
         print(f"{dist.get_world_size()} processes, {len(sampler)} batches each, last loss {loss:.4f}")
         print(f"test MAUC {score:.4f}")
+    dist.barrier()
+    # DistributedDataParallel refers to the process group: freed after it, it can wait for ever.
+    del model, optimizer, loss, metric
     dist.destroy_process_group()
 
 

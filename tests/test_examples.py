@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 # Lightning calls what torch 2.13 deprecates, and on machines with many cores it asks for workers.
 LEAF_SPEC = "ignore:`isinstance(treespec, LeafSpec)` is deprecated:FutureWarning"
@@ -38,6 +40,7 @@ def test_train_lightning(tmp_path):
     assert int(order) == int(epochs) - 1
 
 
+@pytest.mark.slow
 def test_train_distributed(tmp_path):
     torchrun = [sys.executable, "-W", "error", "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     out = run([*torchrun, EXAMPLES / "train_distributed.py"], tmp_path, PYTHONWARNINGS="error")

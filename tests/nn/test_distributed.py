@@ -100,6 +100,7 @@ def nan_is_seen_by_all(rank):
             assert mauc_loss(logits, torch.arange(3), surrogate=surrogate, activation=activation, sync=True).isnan()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [2, 3])
 def test_processes_equal_one_on_the_whole_batch(world, tmp_path):
     mp.spawn(compare, args=(world, tmp_path / "store"), nprocs=world)

@@ -105,6 +105,7 @@ def test_compiles_to_one_graph(surrogate):
 
 @needs_compiler
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")  # Dynamo's own
 @pytest.mark.slow
 @pytest.mark.parametrize("surrogate", ["logistic", "hinge"])
 def test_compiles_with_a_break(surrogate):

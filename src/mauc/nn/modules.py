@@ -7,8 +7,9 @@ import torch
 from torch import Tensor, nn
 
 from mauc._validation import PAIRS, check_choice
+from mauc.nn._checks import count_vector, pair_matrix
 from mauc.nn._plan import resolve
-from mauc.nn.functional import ACTIVATIONS, count_vector, mauc_loss, pair_matrix
+from mauc.nn.functional import ACTIVATIONS, mauc_loss
 
 __all__ = ["MAUCLoss"]
 
