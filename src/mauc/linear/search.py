@@ -110,7 +110,7 @@ class MAUCClassifierCV(MAUCClassifier):
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         folds = self._folds(X, y, weight)
         # Not from the strongest down: where the penalty leaves W at 0 the risk does not depend on the intercept, which
-        # drifts off, and softmax saturates for all fits to come (71 instead of 96 on ecoli).
+        # drifts off, and softmax saturates for all fits to come (71 on a split of ecoli).
         l2s = sorted(self.l2s)
         paths = list(product(self.surrogates, self.alphas, range(len(folds))))
         parts = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
