@@ -61,6 +61,7 @@ def traditional(
     """Nine tables, fifteen splits, all methods (the paper's Figures 1 and 2)."""
     from mauc._validation import check_choice
     from mauc.bench import traditional as experiment
+    from mauc.bench import traditional_stopping as stopping
     from mauc.bench.store import Store, run_cells
     from mauc.bench.traditional_report import write_report
     from mauc.bench.tuning import PREPROCESSINGS
@@ -84,6 +85,8 @@ def traditional(
     except (OSError, ValueError) as error:
         typer.echo(f"mauc: {error}", err=True)
         raise typer.Exit(1) from None
+    if "rows" in kinds and only is None and not quick:
+        cells += stopping.cells(data_home, protocol=splits, tables=tables, n_splits=n_splits)
     run_cells(cells, store, jobs=jobs)
     depth = "quick" if quick else "full"
     _say(write_report(store, out, protocol=splits, preprocessings=kinds, tables=tables, depth=depth))

@@ -5,7 +5,7 @@ import pytest
 from cases import draw_classes
 
 from mauc.kernels import problem as module
-from mauc.kernels.problem import Problem, chebyshev_terms, column_centre, column_range, passes, power_terms, tiles
+from mauc.kernels.problem import Problem, chebyshev_terms, column_centre, column_range, power_terms, tiles, walks
 
 
 def make(n_classes: int, dtype: type = np.float64, n_samples: int = 100) -> Problem:
@@ -49,9 +49,10 @@ def test_tiles_are_the_scores_and_their_weights_as_negatives(n_classes, dtype, e
     monkeypatch.setattr(module, "TILE_ELEMENTS", elements)
     problem = make(n_classes, dtype)
     kept = problem.scores.copy()
-    for walk in passes(problem, 2):
+    walk = walks(problem)
+    for part in (walk(list)[0], walk(list)[0]):
         x, weight, rebuilt = [], [], np.full(problem.scores.shape, np.nan)
-        for tile in walk:
+        for tile in part:
             assert tile.columns_first == (n_classes < 32)
             assert tile.x.dtype == tile.weight.dtype == np.float64
             assert tile.x.flags.c_contiguous
@@ -75,10 +76,11 @@ def test_tiles_are_the_scores_and_their_weights_as_negatives(n_classes, dtype, e
 
 def test_one_tile_is_prepared_once_and_many_are_not_kept(monkeypatch):
     problem = make(3)
-    first, second = passes(problem, 2)
-    assert next(iter(first)) is next(iter(second))
+    walk = walks(problem)
+    assert walk(list)[0][0] is walk(list)[0][0]
     monkeypatch.setattr(module, "TILE_ELEMENTS", 30)
-    assert not isinstance(passes(problem, 2)[0], list)
+    walk = walks(problem)
+    assert walk(list)[0][0] is not walk(list)[0][0]
     assert len(list(tiles(problem))) == 10
 
 

@@ -20,7 +20,7 @@ from mauc.bench.tuning import Method, Parts, combinations, preprocess, run_metho
 from mauc.linear import MAUCClassifier
 from mauc.plugin import MAUCPluginClassifier
 
-__all__ = ["AUTHORS_SETTINGS", "PROTOCOLS", "TABLES", "cells", "methods"]
+__all__ = ["AUTHORS_SETTINGS", "PROTOCOLS", "TABLES", "authors_l2", "cells", "methods", "with_authors_penalty"]
 
 TABLES = (
     "balance",
@@ -71,7 +71,7 @@ def _ours(table: str, quick: bool) -> list[Method]:
         out.append(
             Method(
                 f"MAUC {loss}, authors' settings",
-                partial(_with_authors_penalty, loss, penalty, alpha),
+                partial(with_authors_penalty, loss, penalty, alpha),
                 ({"max_iter": 100},),
                 "ours",
             )
@@ -79,8 +79,13 @@ def _ours(table: str, quick: bool) -> list[Method]:
     return out
 
 
-def _with_authors_penalty(loss: str, penalty: float, alpha: float, max_iter: int) -> Any:
-    """Their λ in our normalised objective is λ / (C (C − 1)), twice that for their halved squared loss."""
+def authors_l2(loss: str, penalty: float, n_classes: int) -> float:
+    """Their λ in our normalised objective: ``λ / (C (C − 1))``, twice that for their halved squared loss."""
+    return penalty * (2.0 if loss == "squared" else 1.0) / (n_classes * (n_classes - 1))
+
+
+def with_authors_penalty(loss: str, penalty: float, alpha: float, max_iter: int) -> Any:
+    """The classifier at the authors' λ and α, with their solver and without intercept."""
     return _AuthorsClassifier(loss, alpha=alpha, l2=penalty, solver="nesterov", fit_intercept=False, max_iter=max_iter)
 
 
@@ -88,9 +93,8 @@ class _AuthorsClassifier(MAUCClassifier):
     """The penalty is given in the authors' terms and turned into ours when the number of classes is known."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_AuthorsClassifier":
-        n_classes = len(np.unique(y))
         theirs = self.l2
-        self.l2 = theirs * (2.0 if self.surrogate == "squared" else 1.0) / (n_classes * (n_classes - 1))
+        self.l2 = authors_l2(self.surrogate, theirs, len(np.unique(y)))
         try:
             super().fit(X, y, sample_weight)
         finally:

@@ -6,11 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from mauc.baselines import BASELINES
 from mauc.bench.plots import bars_with_points, critical_difference, rare_pairs
 from mauc.bench.report_parts import machine, markdown_table, save_figure
 from mauc.bench.statistics import friedman
 from mauc.bench.store import Store, write_whole
 from mauc.bench.traditional import LOSSES, TABLES, methods
+from mauc.bench.traditional_margins import margins
+from mauc.bench.traditional_stopping import table_of_iterations
 from mauc.kernels.problem import Floats
 
 __all__ = ["BEST_OF_OURS", "write_report"]
@@ -67,7 +70,11 @@ def write_report(
             continue
         stem = f"traditional-{protocol}-{preprocessing}"
         page = folder / f"{stem}.md"
-        write_whole(page, _markdown(results, tables, protocol, preprocessing))
+        text = [_markdown(results, tables, protocol, preprocessing), _margins(results, tables, protocol)]
+        stopping = table_of_iterations(store, protocol, tables) if preprocessing == "rows" else None
+        if stopping:
+            text += ["## Stopping early\n\nMean test MAUC × 100 after so many accelerated gradient steps.", stopping]
+        write_whole(page, "\n\n".join([*text, machine()]) + "\n")
         files.append(page)
         names = list(results)
         files.append(save_figure(bars_with_points(_points(results), tables), folder / f"{stem}-figure1.png"))
@@ -138,4 +145,11 @@ def _markdown(results: Results, tables: Sequence[str], protocol: str, preprocess
             f"Friedman: χ² = {test.statistic:.1f}, p = {test.pvalue:.1e}; mean ranks further apart than "
             f"{test.critical_difference:.1f} differ at 5 % (Nemenyi)."
         )
-    return "\n\n".join([*parts, machine()]) + "\n"
+    return "\n\n".join(parts)
+
+
+def _margins(results: Results, tables: Sequence[str], protocol: str) -> str:
+    means = {name: {t: float(v.mean()) for t, v in by_table.items()} for name, by_table in _points(results).items()}
+    competitors = [name for name, entry in BASELINES.items() if entry.in_paper]
+    intro = "## Margins\n\nDifferences of mean test MAUC × 100; competitors are LR, BM, MM, IHT, NM and TL."
+    return f"{intro}\n\n{margins(means, tables, competitors, BEST_OF_OURS, protocol)}"

@@ -4,13 +4,14 @@ Writing ``a_m`` for the weight of a positive and ``ω_n`` for that of a negative
 part of one column is ``Σ_m Σ_n a_m ω_n ℓ(P_m − Q_n)``, and a few weighted sums over each side give it exactly.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from mauc.kernels.problem import Floats, Problem, Tile, chebyshev_terms, column_centre, passes
+from mauc.kernels.problem import Floats, Problem, Tile, chebyshev_terms, column_centre, walks
 
 __all__ = ["exponential_risk", "polynomial_risk", "squared_risk"]
 
@@ -28,26 +29,33 @@ def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[flo
     centre = np.bincount(y, unit * problem.own, n_classes)
     own = problem.own - centre[y]
     mean_p = np.bincount(y, unit * own, n_classes)
-    mean_q = np.zeros(n_classes)
-    first, second = passes(problem, 2)
-    for tile in first:
-        mean_q += tile.total(tile.weight, tile.x - tile.along(centre))
+    walk = walks(problem)
+
+    def sum_of_negatives(part: Iterable[Tile]) -> Floats:
+        return sum((tile.total(tile.weight, tile.x - tile.along(centre)) for tile in part), np.zeros(n_classes))
+
+    mean_q: Floats = np.sum(walk(sum_of_negatives), axis=0)
     np.divide(mean_q, total, out=mean_q, where=total > 0)
 
     gap = alpha - mean_p + mean_q
     own_centred = own - mean_p[y]
     spread_p = np.bincount(y, unit * own_centred**2, n_classes)
-    spread_q = np.zeros(n_classes)
     slope = np.empty(problem.scores.shape) if gradient else None
-    for tile in second:
-        centred = tile.x - tile.along(centre)
-        centred -= tile.along(mean_q)
-        weighted = tile.weight * centred
-        spread_q += tile.total(weighted, centred)
-        if slope is not None:
-            centred += tile.along(gap)
-            centred *= tile.weight
-            np.multiply(centred, 2.0, out=tile.of(slope))
+
+    def spread_of_negatives(part: Iterable[Tile]) -> Floats:
+        spread = np.zeros(n_classes)
+        for tile in part:
+            centred = tile.x - tile.along(centre)
+            centred -= tile.along(mean_q)
+            weighted = tile.weight * centred
+            spread += tile.total(weighted, centred)
+            if slope is not None:
+                centred += tile.along(gap)
+                centred *= tile.weight
+                np.multiply(centred, 2.0, out=tile.of(slope))
+        return spread
+
+    spread_q: Floats = np.sum(walk(spread_of_negatives), axis=0)
     if slope is not None:
         slope[np.arange(len(y)), y] = -2.0 * unit * total[y] * (gap[y] - own_centred)
     return float(np.sum(total * (spread_p + gap**2) + spread_q)), slope
@@ -71,29 +79,38 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
     peak_p = _finite_peak(peak_p)
     log_p = _log(np.bincount(y, np.exp(term_p - peak_p[y]), n_classes)) + peak_p
 
-    peak_q = np.full(n_classes, -np.inf)
-    first, second = passes(problem, 2)
-    for tile in first:
-        np.maximum(peak_q, tile.peak(_log_terms(tile, alpha, centre)), out=peak_q)
-    peak_q = _finite_peak(peak_q)
+    walk = walks(problem)
+
+    def peak_of_negatives(part: Iterable[Tile]) -> Floats:
+        peak = np.full(n_classes, -np.inf)
+        for tile in part:
+            np.maximum(peak, tile.peak(_log_terms(tile, alpha, centre)), out=peak)
+        return peak
+
+    peak_q = _finite_peak(np.max(walk(peak_of_negatives), axis=0))
 
     # The terms are computed twice: keeping them in between, in the slope, was no faster.
     slope = np.empty(problem.scores.shape) if gradient else None
-    sum_q = np.zeros(n_classes)
-    with np.errstate(over="ignore", invalid="ignore"):
+    # Terms far below a peak beyond e²⁰ vanish before their products with it do.
+    extreme = bool(np.max(log_p + peak_q) > 20.0)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def sum_of_negatives(part: Iterable[Tile]) -> Floats:
         scale = alpha * np.exp(log_p + peak_q)
-        # Terms far below a peak beyond e²⁰ vanish before their products with it do.
-        extreme = bool(np.max(log_p + peak_q) > 20.0)
-        for tile in second:
+        total = np.zeros(n_classes)
+        for tile in part:
             term = _log_terms(tile, alpha, centre)
             if slope is not None and extreme:
                 tile.of(slope)[...] = alpha * np.exp(term + tile.along(log_p))
             term -= tile.along(peak_q)
             np.exp(term, out=term)
-            sum_q += tile.sum(term)
+            total += tile.sum(term)
             if slope is not None and not extreme:
                 np.multiply(term, tile.along(scale), out=tile.of(slope))
-        log_q = _log(sum_q) + peak_q
+        return total
+
+    log_q = _log(np.sum(walk(sum_of_negatives), axis=0)) + peak_q
+    with np.errstate(over="ignore", invalid="ignore"):
         if slope is not None:
             slope[np.arange(len(y)), y] = -alpha * np.exp(term_p + log_q[y])
         return float(np.sum(np.exp(log_p + log_q))), slope
@@ -132,12 +149,17 @@ def polynomial_risk(
     centre = column_centre(problem)
     own = (problem.own - centre[y]) / half_width
     moment_p = np.stack([np.bincount(y, unit * t, n_classes) for t in chebyshev_terms(own, degree)])
-    moment_q = np.zeros((degree + 1, n_classes))
-    first, second = passes(problem, 2)
-    for tile in first:
-        x = (tile.x - tile.along(centre)) / half_width
-        for k, t in enumerate(chebyshev_terms(x, degree)):
-            moment_q[k] += tile.total(tile.weight, t)
+    walk = walks(problem)
+
+    def moments_of_negatives(part: Iterable[Tile]) -> Floats:
+        moments = np.zeros((degree + 1, n_classes))
+        for tile in part:
+            x = (tile.x - tile.along(centre)) / half_width
+            for k, t in enumerate(chebyshev_terms(x, degree)):
+                moments[k] += tile.total(tile.weight, t)
+        return moments
+
+    moment_q: Floats = np.sum(walk(moments_of_negatives), axis=0)
     value = float(np.sum(moment_p * (matrix @ moment_q)))
     if not gradient:
         return value, None
@@ -145,9 +167,13 @@ def polynomial_risk(
     slope = np.empty(problem.scores.shape)
     of_negative = chebyshev.chebder(matrix.T @ moment_p, axis=0) / half_width
     of_positive = chebyshev.chebder(matrix @ moment_q, axis=0) / half_width
-    for tile in second:
-        x = (tile.x - tile.along(centre)) / half_width
-        coefficients = of_negative[:, :, None] if tile.columns_first else of_negative
-        np.multiply(tile.weight, chebyshev.chebval(x, coefficients, tensor=False), out=tile.of(slope))
+
+    def slope_of_negatives(part: Iterable[Tile]) -> None:
+        for tile in part:
+            x = (tile.x - tile.along(centre)) / half_width
+            coefficients = of_negative[:, :, None] if tile.columns_first else of_negative
+            np.multiply(tile.weight, chebyshev.chebval(x, coefficients, tensor=False), out=tile.of(slope))
+
+    walk(slope_of_negatives)
     slope[np.arange(len(y)), y] = unit * chebyshev.chebval(own, of_positive[:, y], tensor=False)
     return value, slope

@@ -1,6 +1,6 @@
 """What every kernel takes: scores with class codes and weights, and the tiles in which they are walked."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -8,20 +8,24 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc.kernels.parallel import over_rows
+
 __all__ = [
     "Problem",
     "Tile",
     "chebyshev_terms",
     "column_centre",
     "column_range",
-    "passes",
     "power_terms",
     "tiles",
+    "walk",
+    "walks",
 ]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 V = TypeVar("V", Floats, Ints)
+R = TypeVar("R")
 
 # A dozen temporaries of this many float64 stay in a second-level cache; 2**13 and 2**17 were slower.
 TILE_ELEMENTS = 1 << 15
@@ -121,14 +125,15 @@ class Tile(NamedTuple):
 COLUMNS_FIRST_BELOW = 32
 
 
-def tiles(problem: Problem) -> Iterator[Tile]:
-    """Walk the rows in tiles of about :data:`TILE_ELEMENTS` scores."""
+def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator[Tile]:
+    """Walk the rows ``first`` to ``last`` in tiles of about :data:`TILE_ELEMENTS` scores."""
     n_rows, n_columns = problem.scores.shape
+    last = n_rows if last is None else last
     columns_first = n_columns < COLUMNS_FIRST_BELOW
     pair = np.ascontiguousarray(problem.pair.T) if columns_first else problem.pair
     step = max(1, TILE_ELEMENTS // max(1, n_columns))
-    for begin in range(0, n_rows, step):
-        rows = slice(begin, begin + step)
+    for begin in range(first, last, step):
+        rows = slice(begin, min(begin + step, last))
         scores, y, unit = problem.scores[rows], problem.y[rows], problem.unit[rows]
         if columns_first:
             x, weight = np.array(scores.T, dtype=np.float64, order="C"), pair.take(y, axis=1)
@@ -139,11 +144,17 @@ def tiles(problem: Problem) -> Iterator[Tile]:
         yield Tile(rows, x, weight, columns_first)
 
 
-def passes(problem: Problem, count: int) -> list[Iterable[Tile]]:
-    """So many walks over the tiles; where there is but one tile, it is prepared once."""
-    if problem.scores.size <= TILE_ELEMENTS:
-        return [list(tiles(problem))] * count
-    return [tiles(problem) for _ in range(count)]
+def walk(problem: Problem, visit: Callable[[Iterable[Tile]], R]) -> list[R]:
+    """``visit`` the tiles of consecutive parts of the rows, several at a time where the problem is large."""
+    return over_rows(problem.scores.shape, lambda first, last: visit(tiles(problem, first, last)))
+
+
+def walks(problem: Problem) -> Callable[[Callable[[Iterable[Tile]], R]], list[R]]:
+    """:func:`walk` to be called several times; where there is but one tile, it is prepared once."""
+    if problem.scores.size > TILE_ELEMENTS:
+        return lambda visit: walk(problem, visit)
+    only = list(tiles(problem))
+    return lambda visit: [visit(only)]
 
 
 def column_range(problem: Problem) -> tuple[Floats, Floats]:

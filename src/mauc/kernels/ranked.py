@@ -7,6 +7,7 @@ gradients of the positives come the other way round: each negative adds its ``φ
 difference array collects.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from mauc.kernels.problem import (
     chebyshev_terms,
     column_centre,
     power_terms,
-    tiles,
+    walk,
 )
 from mauc.kernels.search import SortedColumns, locate, sort_columns
 
@@ -47,24 +48,32 @@ def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tup
     runs = [_prepare(problem, table, piece) for piece in pieces]
     breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
     slope = np.empty(problem.scores.shape) if gradient else None
-    value = 0.0
-    for tile in tiles(problem):
-        position = {b: _first_from(table, tile, b) for b in breaks}
-        steepness = np.zeros(1)
-        for run in runs:
-            begin = position.get(run.piece.low)
-            end = position.get(run.piece.high, tile.along(run.last))
-            terms = _terms(run.piece, tile.x - tile.along(run.centre), len(run.of_q))
-            value += float(np.sum(tile.total(tile.weight, _polynomial(run.of_q, begin, end, terms))))
+
+    def visit(part: Iterable[Tile]) -> tuple[float, list[Floats]]:
+        value, landed = 0.0, [np.zeros_like(run.slope_of_p) for run in runs]
+        for tile in part:
+            position = {b: _first_from(table, tile, b) for b in breaks}
+            steepness = np.zeros(1)
+            for run, into in zip(runs, landed, strict=True):
+                begin = position.get(run.piece.low)
+                end = position.get(run.piece.high, tile.along(run.last))
+                terms = _terms(run.piece, tile.x - tile.along(run.centre), len(run.of_q))
+                value += float(np.sum(tile.total(tile.weight, _polynomial(run.of_q, begin, end, terms))))
+                if slope is not None:
+                    steepness = steepness + _polynomial(run.slope_of_q, begin, end, terms)
+                    _land(into, run.last, tile, begin, end, terms)
             if slope is not None:
-                steepness = steepness + _polynomial(run.slope_of_q, begin, end, terms)
-                _land(run, tile, begin, end, terms)
-        if slope is not None:
-            np.multiply(tile.weight, steepness, out=tile.of(slope))
+                np.multiply(tile.weight, steepness, out=tile.of(slope))
+        return value, landed
+
+    values, landed = zip(*walk(problem, visit), strict=True)
     if slope is not None:
-        on_values = np.sum([_collect(run, table) for run in runs], axis=0)
-        slope[order, problem.y[order]] = problem.unit[order] * on_values[table.slot]
-    return value, slope
+        on_values = sum(
+            _collect(run, table, np.sum(of_parts, axis=0) if len(of_parts) > 1 else of_parts[0])
+            for run, of_parts in zip(runs, zip(*landed, strict=True), strict=True)
+        )
+        slope[order, problem.y[order]] = problem.unit[order] * np.asarray(on_values)[table.slot]
+    return sum(values), slope
 
 
 # Scores so many times the break point may swallow it when it is added to them.
@@ -95,8 +104,6 @@ class _Run(NamedTuple):
     """``(K, M + C)`` likewise for ``∂ℓ/∂q``."""
     slope_of_p: Floats
     """``(K, M + C)`` ``Σ_k`` of the same coefficients at each positive, not summed."""
-    landed: Floats
-    """``(K, M + C)`` collects ``ω_n φ_l(q_n)`` at the end of each negative's run, minus the same at its start."""
 
 
 def _prepare(problem: Problem, table: SortedColumns, piece: Piece) -> _Run:
@@ -119,7 +126,7 @@ def _prepare(problem: Problem, table: SortedColumns, piece: Piece) -> _Run:
     # Column by column: one running sum over all would carry the rounding of large columns into small ones.
     for begin, end in zip(start.tolist(), last.tolist(), strict=True):
         np.cumsum(weighted[:, begin:end], axis=1, out=prefix[:, begin + 1 : end + 1])
-    return _Run(piece, centre, last, prefix[:size], prefix[size:], slope_of_p, np.zeros_like(slope_of_p))
+    return _Run(piece, centre, last, prefix[:size], prefix[size:], slope_of_p)
 
 
 def _terms(piece: Piece, centred: Floats, size: int) -> list[Floats]:
@@ -140,25 +147,26 @@ def _polynomial(prefix: Floats, begin: Ints | None, end: Ints, terms: list[Float
     return np.broadcast_to(total, terms[0].shape)
 
 
-def _land(run: _Run, tile: Tile, begin: Ints | None, end: Ints, terms: list[Floats]) -> None:
-    size = run.landed.shape[1]
-    for power, landed in enumerate(run.landed):
+def _land(landed: Floats, last: Ints, tile: Tile, begin: Ints | None, end: Ints, terms: list[Floats]) -> None:
+    """Add each negative's ``ω_n φ_l(q_n)`` at the end of its run, and take it away at its start."""
+    size = landed.shape[1]
+    for power, row in enumerate(landed):
         term = tile.weight * terms[power] if power else tile.weight
         if end.shape == term.shape:
-            landed += np.bincount(end.ravel(), term.ravel(), size)
+            row += np.bincount(end.ravel(), term.ravel(), size)
         else:
-            landed[run.last] += tile.sum(term)
+            row[last] += tile.sum(term)
         if begin is not None:
-            landed -= np.bincount(begin.ravel(), term.ravel(), size)
+            row -= np.bincount(begin.ravel(), term.ravel(), size)
 
 
-def _collect(run: _Run, table: SortedColumns) -> Floats:
+def _collect(run: _Run, table: SortedColumns, landed: Floats) -> Floats:
     """``(M + C,)`` derivative with respect to a positive of each value, per unit of its weight.
 
     ``∂ℓ/∂p = −∂ℓ/∂q``, summed over the negatives whose run ends above the value and starts at or below it: what
     has landed at later positions of the column.
     """
-    later = np.zeros_like(run.landed)
+    later = np.zeros_like(landed)
     for begin, end in zip(table.start[:-1].tolist(), run.last.tolist(), strict=True):
-        later[:, begin:end] = np.cumsum(run.landed[:, end:begin:-1], axis=1)[:, ::-1]
+        later[:, begin:end] = np.cumsum(landed[:, end:begin:-1], axis=1)[:, ::-1]
     return np.asarray(-np.einsum("lm,lm->m", run.slope_of_p, later))

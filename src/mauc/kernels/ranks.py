@@ -1,10 +1,12 @@
 """The metric and the influence of each sample on it: pair counts with ties at ½, ``O(N·C)`` after a sort per class."""
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
 
-from mauc.kernels.problem import COLUMNS_FIRST_BELOW, TILE_ELEMENTS, Floats, Ints, Problem, tiles
+from mauc.kernels.parallel import over_rows
+from mauc.kernels.problem import COLUMNS_FIRST_BELOW, TILE_ELEMENTS, Floats, Ints, Problem, Tile, walk
 from mauc.kernels.search import SortedColumns, locate, sort_columns
 
 __all__ = ["auc_influence", "auc_matrix"]
@@ -55,30 +57,33 @@ def _lost(problem: Problem, first: int, last: int) -> Floats:
     below = _weight_below(table)
     columns = np.arange(first, last)
     columns_first = len(columns) < COLUMNS_FIRST_BELOW
-    lost = np.zeros((n_columns, last - first))
     # A single column has no pair with its own class: its samples, often the most, are passed over.
-    stretches = [(0, len(order))] if last - first > 1 else [(0, begin), (end, len(order))]
+    rows = order if last - first > 1 else np.concatenate([order[:begin], order[end:]])
     step = max(1, TILE_ELEMENTS // (last - first))
-    for start, stop in stretches:
+
+    def visit(start: int, stop: int) -> Floats:
+        lost = np.zeros((n_columns, last - first))
         for k in range(start, stop, step):
-            rows = order[k : min(k + step, stop)]
+            some = rows[k : min(k + step, stop)]
             if columns_first:
-                x = flat.take(columns[:, None] + rows * n_columns)
+                x = flat.take(columns[:, None] + some * n_columns)
             elif len(columns) == n_columns:
-                x = problem.scores.take(rows, axis=0)
+                x = problem.scores.take(some, axis=0)
             else:
-                x = flat.take(columns + (rows * n_columns)[:, None])
+                x = flat.take(columns + (some * n_columns)[:, None])
             position, tied = locate(table, x.astype(np.float64, copy=False), columns_first=columns_first)
             beaten = _beaten(table, below, position, np.flatnonzero(tied))
-            unit, by_row = problem.unit[rows], beaten.T if columns_first else beaten
-            low, high = problem.y[rows[0]], problem.y[rows[-1]]
+            unit, by_row = problem.unit[some], beaten.T if columns_first else beaten
+            low, high = problem.y[some[0]], problem.y[some[-1]]
             if low == high:
                 lost[low] += np.einsum("n,nc->c", unit, by_row)
             else:
                 # Rows are grouped by class, so a small indicator matrix sums them; np.add.reduceat took twice as long.
                 classes = np.arange(low, high + 1)
-                lost[classes] += np.where(classes[:, None] == problem.y[rows], unit, 0.0) @ by_row
-    return lost
+                lost[classes] += np.where(classes[:, None] == problem.y[some], unit, 0.0) @ by_row
+        return lost
+
+    return np.asarray(sum(over_rows((len(rows), last - first), visit)))
 
 
 def auc_influence(problem: Problem) -> Floats:
@@ -93,15 +98,20 @@ def auc_influence(problem: Problem) -> Floats:
     below = _weight_below(table)
     size = len(table.values)
     influence = np.empty(len(y))
-    landed, tied_at = np.zeros(size), np.zeros(size)
-    for tile in tiles(problem):
-        position, tied = locate(table, tile.x, columns_first=tile.columns_first)
-        landed += np.bincount(position.ravel(), tile.weight.ravel(), size)
-        ties = np.flatnonzero(tied)
-        tied_at += np.bincount(position.ravel()[ties], tile.weight.ravel()[ties], size)
-        beaten = _beaten(table, below, position, ties)
-        as_negative = tile.weight * (1.0 - beaten)
-        influence[tile.rows] = as_negative.sum(axis=0 if tile.columns_first else 1)
+
+    def visit(part: Iterable[Tile]) -> tuple[Floats, Floats]:
+        landed, tied_at = np.zeros(size), np.zeros(size)
+        for tile in part:
+            position, tied = locate(table, tile.x, columns_first=tile.columns_first)
+            landed += np.bincount(position.ravel(), tile.weight.ravel(), size)
+            ties = np.flatnonzero(tied)
+            tied_at += np.bincount(position.ravel()[ties], tile.weight.ravel()[ties], size)
+            beaten = _beaten(table, below, position, ties)
+            as_negative = tile.weight * (1.0 - beaten)
+            influence[tile.rows] = as_negative.sum(axis=0 if tile.columns_first else 1)
+        return landed, tied_at
+
+    landed, tied_at = np.sum(walk(problem, visit), axis=0)
     np.divide(influence, unit, out=influence, where=unit > 0)
     won = -0.5 * tied_at
     for begin, end in zip(table.start[:-1], table.start[1:], strict=True):

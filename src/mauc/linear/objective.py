@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from mauc.kernels.problem import Floats, Problem
+from mauc.kernels.parallel import over_rows
+from mauc.kernels.problem import TILE_ELEMENTS, Floats, Problem
 from mauc.risk import SurrogateRisk, schemes_of
 
 __all__ = ["ACTIVATIONS", "LinearObjective", "activate"]
@@ -44,11 +45,17 @@ def pull_back(scores: Floats, gradient: Floats, activation: str) -> Floats:
     return gradient
 
 
+def _blocks(begin: int, end: int, n_columns: int) -> list[slice]:
+    """Rows in blocks that stay in the caches."""
+    step = max(1, TILE_ELEMENTS // max(1, n_columns))
+    return [slice(k, min(k + step, end)) for k in range(begin, end, step)]
+
+
 class LinearObjective:
     r"""``θ ↦ R(activation(X Wᵀ + b)) + (λ/2) ‖W‖²`` with its gradient; the intercept is not penalised.
 
     ``θ`` is the ``(C, d + 1)`` array ``[W, b]``, or ``(C, d)`` without intercept, flattened. One evaluation costs two
-    products with X and one evaluation of the risk; memory beyond X is three ``(N, C)`` arrays.
+    products with X and one evaluation of the risk; memory beyond X is two ``(N, C)`` arrays.
     """
 
     def __init__(
@@ -67,13 +74,22 @@ class LinearObjective:
         self.evaluations += 1
         weights, intercept = self.split(theta)
         logits = np.ascontiguousarray(self.X @ weights.T, dtype=np.float64)
-        if intercept is not None:
-            logits += intercept
-        scores = activate(logits, self.activation)
-        del logits
-        value, gradient = self.risk.compute(self.problem.with_scores(scores), gradient=True)
+
+        def forward(begin: int, end: int) -> None:
+            for rows in _blocks(begin, end, logits.shape[1]):
+                if intercept is not None:
+                    logits[rows] += intercept
+                logits[rows] = activate(logits[rows], self.activation)
+
+        def backward(begin: int, end: int) -> None:
+            for rows in _blocks(begin, end, logits.shape[1]):
+                pull_back(logits[rows], slope[rows], self.activation)
+
+        over_rows(logits.shape, forward)
+        value, gradient = self.risk.compute(self.problem.with_scores(logits), gradient=True)
         assert gradient is not None
-        slope = pull_back(scores, gradient, self.activation)
+        slope = gradient
+        over_rows(slope.shape, backward)
         out = np.empty(self.shape)
         n_features = weights.shape[1]
         out[:, :n_features] = (self.X.T @ slope).T
