@@ -15,10 +15,12 @@ from sklearn.utils import Bunch
 from typer.testing import CliRunner
 
 from mauc import SurrogateRisk
-from mauc.bench import traditional
-from mauc.bench.store import Store
+from mauc.bench import traditional, traditional_stopping
+from mauc.bench.store import Store, run_cells
 from mauc.bench.traditional import AUTHORS_SETTINGS, PROTOCOLS, TABLES, cells, methods, parts_of
+from mauc.bench.traditional_margins import margins
 from mauc.bench.traditional_report import BEST_OF_OURS, read_results, write_report
+from mauc.bench.traditional_stopping import table_of_iterations
 from mauc.cli import app
 
 PNG = b"\x89PNG"
@@ -43,7 +45,7 @@ def blobs(sizes=(30, 20, 10, 8)):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_authors_penalty_in_our_terms(loss, factor):
     X, y = blobs()
-    model = traditional._with_authors_penalty(loss, 0.6, 0.9, max_iter=25)
+    model = traditional.with_authors_penalty(loss, 0.6, 0.9, max_iter=25)
     assert (model.solver, model.alpha, model.max_iter) == ("nesterov", 0.9, 25)
     for _ in range(2):
         model.fit(X, y)
@@ -55,7 +57,7 @@ def test_the_authors_penalty_in_our_terms(loss, factor):
 
 def test_the_authors_penalty_survives_a_failed_fit():
     X, y = blobs()
-    model = traditional._with_authors_penalty("squared", 0.6, 0.9, max_iter=1)
+    model = traditional.with_authors_penalty("squared", 0.6, 0.9, max_iter=1)
     with pytest.raises(ConvergenceWarning):
         model.fit(X, y)
     assert model.l2 == 0.6
@@ -241,7 +243,7 @@ def test_report(faked, tmp_path):
     assert [f.name for f in files] == [f"{stem}.md", f"{stem}-figure1.png", f"{stem}-figure2.png", f"{stem}-ranks.png"]
     assert all(f.read_bytes().startswith(PNG) for f in files[1:])
     text = files[0].read_text()
-    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    lines = [line for line in text.split("## Margins")[0].splitlines() if line.startswith("| ")]
     assert lines[0] == "| method | balance | new-thyroid | svmguide2 | mean | rank | fit ms |"
     assert lines[1] == "| MAUC hinge | **95.00 ± 1.00** | **85.00 ± 1.00** | **75.00 ± 1.00** | 85.00 | 1.0 | 12 |"
     assert lines[-1].startswith("| LR, tuned | 81.00 ± 1.00 | 71.00 ± 1.00 |")
@@ -263,3 +265,35 @@ def test_methods_are_compared_on_the_same_splits(faked):
     assert {name: len(by_table["balance"]) for name, by_table in results.items()} == dict.fromkeys(results, 1)
     assert results["MAUC squared"]["balance"][0]["test"] == pytest.approx(0.92)
     assert results[BEST_OF_OURS]["balance"][0]["test"] == pytest.approx(0.96)
+
+
+def test_the_margins_say_what_they_are_over(faked, tmp_path):
+    tables = ["balance", "new-thyroid", "svmguide2"]
+    (page, *_) = write_report(faked, tmp_path, preprocessings=("rows",), tables=tables)
+    lines = [line for line in page.read_text().split("## Margins")[1].splitlines() if line.startswith("| ")]
+    assert lines[0] == "| difference of means | balance | new-thyroid | svmguide2 | mean |"
+    assert lines[1] == "| the paper's Figure 1 | +5.30 | +1.30 | +1.40 | +2.67 |"
+    assert [line.split(" | ")[0] for line in lines[2:]] == [
+        "| exponential − best of the authors' code",
+        "| chosen by validation − best of the authors' code",
+    ], "competitors that were not all run give no margin"
+    assert lines[2].split(" | ")[1] == f"{93.0 - 94.98:+.2f}"
+
+
+def test_margins_over_all_competitors():
+    ours = {f"MAUC {loss}": {"balance": 90.0 + k} for k, loss in enumerate(traditional.LOSSES)}
+    others = {"LR, C=1": 80.0, "MM, C=1": 85.0, "LR, tuned": 91.5, "MM, tuned": 88.0, "LR-balanced, tuned": 91.0}
+    means = ours | {name: {"balance": score} for name, score in others.items()} | {"chosen": {"balance": 91.0}}
+    rows = margins(means, ["balance"], ["LR", "MM"], "chosen", "80-10-10").splitlines()[2:]
+    assert [row.split(" | ")[1] for row in rows] == ["+5.30", "+12.00", "+7.00", "+0.50", "+0.00"]
+
+
+def test_stopping_early_is_a_table_of_its_own(real_data, tmp_path):
+    store = Store(tmp_path)
+    assert table_of_iterations(store, "authors", ["new-thyroid"]) is None
+    work = traditional_stopping.cells(real_data, protocol="authors", tables=["new-thyroid"], n_splits=2)
+    run_cells(work, store)
+    lines = table_of_iterations(store, "authors", ["new-thyroid"]).splitlines()
+    assert lines[0] == "| authors' λ and α | new-thyroid |"
+    assert len(lines) == 2 + 3 * len(traditional_stopping.ITERATIONS)
+    assert all(50.0 < float(line.split("|")[2]) <= 100.0 for line in lines[2:])
