@@ -1,0 +1,27 @@
+"""Generalisation bounds: the risk on unseen data, from that on the training data, with probability 1 − δ.
+
+From plain numbers: :func:`abstract` (Theorem 4), :func:`linear` (Theorem 7), :func:`dnn` (Theorem 8), :func:`cnn`
+(Theorem 9). From a fitted model and its data: :func:`for_estimator`.
+"""
+
+from mauc.theory.bounds.convolution import conv_spectral_norm
+from mauc.theory.bounds.deep import cnn, dnn
+from mauc.theory.bounds.estimator import for_estimator
+from mauc.theory.bounds.linear_models import linear
+from mauc.theory.bounds.networks import NetworkNorms, network_norms
+from mauc.theory.bounds.terms import Bound, abstract
+from mauc.theory.constants import SurrogateConstants, surrogate_constants
+
+__all__ = [
+    "Bound",
+    "NetworkNorms",
+    "SurrogateConstants",
+    "abstract",
+    "cnn",
+    "conv_spectral_norm",
+    "dnn",
+    "for_estimator",
+    "linear",
+    "network_norms",
+    "surrogate_constants",
+]

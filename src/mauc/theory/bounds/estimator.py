@@ -1,0 +1,214 @@
+"""The bound of a fitted model on its training data."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.special import softmax
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from mauc._validation import invalid
+from mauc.kernels.problem import Floats, Ints
+from mauc.linear import MAUCClassifier
+from mauc.linear.objective import activate
+from mauc.model_selection import encode_classes
+from mauc.risk import SurrogateRisk
+from mauc.theory._checks import check_p
+from mauc.theory.bounds.deep import cnn, dnn
+from mauc.theory.bounds.linear_models import linear
+from mauc.theory.bounds.networks import network_norms
+from mauc.theory.bounds.terms import Bound
+from mauc.theory.constants import surrogate_constants
+
+__all__ = ["for_estimator"]
+
+NOTE = "norms are those of the fitted model: read it as the bound for all models of such norms"
+
+
+def for_estimator(
+    estimator: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    delta: float = 0.05,
+    p: float = 2.0,
+    initial: Any = None,
+    surrogate: Any = "exponential",
+    alpha: float = 1.0,
+    **options: Any,
+) -> Bound:
+    r"""The bound on the risk of a fitted model, from the model and the data that it was trained on.
+
+    Norms of the weights, the largest length of a sample, and Lipschitz constant and range of the surrogate are taken
+    from what is passed. Biases count as weights of a feature that is always 1. The risk is the ovo one,
+    whatever the model was trained by.
+
+    Parameters
+    ----------
+    estimator : MAUCClassifier, MAUCMLPClassifier, Pipeline that ends in one, or torch.nn.Module
+        A module returns logits; see :func:`network_norms` for which are understood. Linear models get :func:`linear`,
+        rectified networks without convolutions :func:`dnn`, others :func:`cnn`.
+    X : (N, *) array
+        The training data.
+    y : (N,) classes
+        For a module, codes of its columns. Every class of the model must have a sample.
+    delta : float, default=0.05
+        Probability with which the bound may fail.
+    p : float, default=2.0
+        Norm of a linear model's weights, in (1, 2].
+    initial : Module or state_dict, optional
+        Weights of a network before its training; zeros by default.
+    surrogate, alpha, **options
+        The loss, for a module; a classifier knows its own.
+
+    Returns
+    -------
+    Bound
+
+    Notes
+    -----
+    A bound holds for all models of a class that was fixed before the data were seen. Here the class is made after the
+    model. To be strict, fix the norms beforehand, or divide ``delta`` by the number of classes of models considered.
+
+    Examples
+    --------
+    >>> from mauc import MAUCClassifier, datasets
+    >>> from mauc.theory import bounds
+    >>> data = datasets.load_simulated(n_samples=3000, n_classes=3, imbalance=3, n_features=4)
+    >>> model = MAUCClassifier("squared", l2=0.01).fit(data.X, data.y)
+    >>> found = bounds.for_estimator(model, data.X, data.y)
+    >>> found.name, found.vacuous, sorted(found.terms)
+    ('linear bound', True, ['complexity', 'concentration', 'empirical_risk'])
+    """
+    if isinstance(estimator, Pipeline):
+        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        estimator = estimator[-1]
+    if isinstance(estimator, MAUCClassifier):
+        return _linear(estimator, X, y, delta, check_p(p))
+    network = getattr(estimator, "model_", estimator)
+    if not callable(getattr(network, "state_dict", None)):
+        requirement = "must be a fitted MAUCClassifier, MAUCMLPClassifier or a torch.nn.Module"
+        advice = "pass one of these, or the norms to bounds.linear, dnn or cnn as numbers"
+        raise invalid("estimator", requirement, type(estimator).__name__, advice)
+    if network is estimator:
+        risk = SurrogateRisk(surrogate, alpha=alpha, **options)
+        return _network(network, X, _codes(y, None, "the module"), risk, delta, initial)
+    name = type(estimator).__name__
+    if estimator.loss != "mauc":
+        advice = "pass its model_ with the surrogate to judge it by"
+        raise invalid("estimator", "must be trained by loss='mauc'", repr(estimator.loss), advice)
+    risk = SurrogateRisk(estimator.surrogate, alpha=estimator.alpha, **(estimator.surrogate_options or {}))
+    return _network(network, np.asarray(_dense(X)), _codes(y, estimator.classes_, name), risk, delta, initial)
+
+
+def _dense(X: Any) -> Any:
+    return X.toarray() if sparse.issparse(X) else X
+
+
+def _codes(y: ArrayLike, classes: Any, owner: str) -> Ints:
+    names, codes = encode_classes(y)
+    if classes is None:
+        if names.dtype.kind not in "iu" or names[0] != 0 or names[-1] != len(names) - 1:
+            came = ", ".join(map(str, names[:8]))
+            advice = "encode the classes; drop the columns of those without samples"
+            raise invalid("y", f"must hold every column of {owner}, 0 to C - 1", came, advice)
+        return codes
+    missing = sorted(set(classes.tolist()) - set(names.tolist()))
+    if missing:
+        advice = "pass the data that it was trained on"
+        raise invalid("y", f"must have samples of every class of {owner}", f"none of {missing[0]!r}", advice)
+    unknown = sorted(set(names.tolist()) - set(classes.tolist()))
+    if unknown:
+        advice = "pass the data that it was trained on"
+        raise invalid("y", f"must hold classes of {owner} only", f"{unknown[0]!r}", advice)
+    return codes
+
+
+def _largest_norm(X: Any) -> float:
+    if sparse.issparse(X):
+        return float(np.sqrt(X.multiply(X).sum(axis=1).max()))
+    return float(np.linalg.norm(np.asarray(X, dtype=np.float64).reshape(len(X), -1), axis=1).max())
+
+
+def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float) -> Bound:
+    check_is_fitted(model)
+    codes = _codes(y, model.classes_, "the model")
+    scores = activate(model._logits(X), model.activation)
+    options = model.surrogate_options or {}
+    risk = SurrogateRisk(model.surrogate, alpha=model.alpha, **options)
+    weights, radius = model.coef_, _largest_norm(X)
+    if model.intercept_.any() and model.activation != "identity":  # it cancels in differences
+        weights, radius = np.column_stack([weights, model.intercept_]), float(np.hypot(radius, 1.0))
+    gamma = float(np.linalg.norm(weights, ord=p, axis=1).max())
+    reach = 1.0 if model.activation != "identity" else max(2.0 * gamma * radius, 1e-300)
+    constants = surrogate_constants(risk.surrogate, radius=reach)
+    found = linear(
+        risk.value(codes, scores),
+        np.bincount(codes),
+        gamma=gamma,
+        radius=radius,
+        p=p,
+        lipschitz=constants.lipschitz,
+        bound=constants.bound,
+        delta=delta,
+        activation=model.activation,
+    )
+    return _noted(found)
+
+
+def _network(network: Any, X: Any, codes: Ints, risk: SurrogateRisk, delta: float, initial: Any) -> Bound:
+    norms = network_norms(network, X, initial=initial)
+    logits = _logits(network, X)
+    if len(logits) != len(codes) or logits.ndim != 2:
+        requirement = "must map the rows of X to logits of shape (N, C)"
+        raise invalid("network", requirement, f"shape {logits.shape}", "pass a classifier, and X and y in full")
+    if logits.shape[1] != int(codes.max()) + 1:
+        came = f"{int(codes.max()) + 1} for {logits.shape[1]} columns"
+        raise invalid("y", "must have samples of every class", came, "drop the columns of classes without samples")
+    constants = surrogate_constants(risk.surrogate)
+    shared: dict[str, Any] = {
+        "radius": norms.radius(_largest_norm(_numpy(X))),
+        "lipschitz": constants.lipschitz,
+        "bound": constants.bound,
+        "delta": delta,
+    }
+    near: dict[str, Any] = {
+        "spectral_norms": norms.initial_spectral,
+        "distance": norms.distance,
+        "n_parameters": norms.n_parameters,
+    }
+    value, counts = risk.value(codes, softmax(logits, axis=1)), np.bincount(codes)
+    if norms.frobenius is None:
+        return _noted(cnn(value, counts, **near, **shared))
+    with np.errstate(over="ignore"):
+        # Where the product of many norms exceeds the largest floats its term says nothing: the other one is taken.
+        gamma = min(float(np.prod(norms.frobenius)), 1e200)
+    return _noted(dnn(value, counts, gamma=gamma, depth=norms.depth, **near, **shared))
+
+
+def _noted(found: Bound) -> Bound:
+    return replace(found, note="; ".join(filter(None, [found.note, NOTE])))
+
+
+def _numpy(X: Any) -> Any:
+    return X.detach().cpu().numpy() if hasattr(X, "detach") else X
+
+
+def _logits(network: Any, X: Any) -> Floats:
+    import torch
+
+    training = {module: module.training for module in network.modules()}
+    network.eval()
+    try:
+        like = next(network.parameters())
+        rows = torch.as_tensor(_numpy(X)).to(like)
+        with torch.no_grad():
+            parts = [network(rows[k : k + 1024]) for k in range(0, len(rows), 1024)]
+        out: Floats = torch.cat(parts).double().cpu().numpy()
+    finally:
+        for module, mode in training.items():
+            module.training = mode
+    return out

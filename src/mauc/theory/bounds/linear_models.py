@@ -1,0 +1,103 @@
+"""The bound for linear models, from plain numbers; ``docs/theory.md`` has the proof."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mauc._validation import check_choice
+from mauc.kernels.problem import Floats
+from mauc.theory._checks import check_class_counts, check_not_negative, check_p
+from mauc.theory.bounds.terms import C1, C2, Bound, assemble
+from mauc.theory.complexity import linear_bound
+from mauc.theory.imbalance import chi
+
+__all__ = ["linear"]
+
+ACTIVATIONS = ("identity", "sigmoid", "softmax")
+
+
+def linear(
+    empirical_risk: float,
+    class_counts: ArrayLike,
+    *,
+    gamma: float,
+    radius: float,
+    p: float = 2.0,
+    lipschitz: float = 1.0,
+    bound: float = 1.0,
+    delta: float = 0.05,
+    activation: str = "identity",
+    sharp: bool = False,
+    c1: float = C1,
+    c2: float = C2,
+) -> Bound:
+    r"""The bound for linear models with :math:`\lVert W_i \rVert_p \le \gamma` (Theorem 7).
+
+    .. math:: R \le \hat R + \frac{1}{\sqrt N} \left[ \frac{4 R_x \varphi \gamma}{C - 1}
+        \sqrt{\frac{2 (\bar p - 1)}{C}}\, \chi + \frac{5 B}{C} \sqrt{2 \log \tfrac 2\delta}\, \xi \right]
+
+    Parameters
+    ----------
+    empirical_risk, class_counts, bound, delta
+        As in :func:`abstract`.
+    gamma : float
+        Largest p-norm of a row of W.
+    radius : float
+        :math:`R_x`, largest 2-norm of a sample.
+    p : float, default=2.0
+        In (1, 2]; :math:`\bar p = p / (p - 1)`.
+    lipschitz : float, default=1.0
+        φ, Lipschitz constant of ℓ on the differences of scores, :func:`surrogate_constants`.
+    activation : {"identity", "sigmoid", "softmax"}, default="identity"
+        The theorem is about the scores :math:`W x`. For others the complexity is multiplied by how much they can
+        stretch: ¼ for the sigmoid, C/2 for softmax, where every row of W moves every score (our addition).
+    sharp : bool, default=False
+        Take the complexity that the proof arrives at before it is made larger to read :math:`\chi`,
+
+        .. math:: \frac{4 R_x \varphi \gamma \sqrt{\bar p - 1}}{C (C - 1)}
+            \sum_{i \ne j} \frac{1}{\sqrt{\min(n_i, n_j)}} ,
+
+        which is smaller, and never grows when a class does; :math:`\chi / \sqrt N` grows with the frequent classes.
+    c1, c2 : float
+        As in :func:`abstract`.
+
+    Examples
+    --------
+    >>> from mauc.theory import bounds
+    >>> print(bounds.linear(0.1, [40000, 30000, 30000], gamma=1.0, radius=1.0))
+    linear bound, with probability 0.95: risk <= 0.1818
+      empirical risk  0.1
+      complexity      0.03849
+      concentration   0.04334
+    """
+    n = check_class_counts(class_counts)
+    C = len(n)
+    stretch = {"identity": 1.0, "sigmoid": 0.25, "softmax": C / 2.0}[
+        check_choice("activation", activation, ACTIVATIONS)
+    ]
+    rademacher = linear_bound(n, gamma=gamma, radius=radius, p=p, lipschitz=lipschitz)
+    if sharp:
+        rademacher *= _over_pairs(n) / (np.sqrt(2.0 * C) * chi(n) / np.sqrt(n.sum()))
+    inputs = {
+        "gamma": gamma,
+        "radius": radius,
+        "p": check_p(p),
+        "lipschitz": lipschitz,
+        "activation": activation,
+        "sharp": sharp,
+    }
+    return assemble(
+        "linear bound",
+        empirical_risk,
+        n,
+        check_not_negative("c1", c1) * rademacher * stretch / (C * (C - 1)),
+        bound=bound,
+        delta=delta,
+        c2=c2,
+        inputs=inputs,
+    )
+
+
+def _over_pairs(n: Floats) -> float:
+    """Sum over the ordered pairs of classes of one over the root of the smaller size."""
+    ascending = np.sort(n)
+    return float(2.0 * np.sum(np.arange(len(n) - 1, -1, -1) / np.sqrt(ascending)))

@@ -1,0 +1,147 @@
+"""How much class sizes cost: ξ, χ, and which class one more sample helps most."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mauc.kernels.problem import Floats
+from mauc.model_selection import encode_classes
+from mauc.theory._checks import check_class_counts
+
+__all__ = ["Imbalance", "chi", "imbalance", "xi"]
+
+SHOWN = 12
+
+
+def xi(class_counts: Floats) -> float:
+    r""":math:`\xi = \sqrt{\sum_i 1/\rho_i}` with :math:`\rho_i = n_i / N`, of clean class sizes."""
+    return float(np.sqrt(class_counts.sum() * np.sum(1.0 / class_counts)))
+
+
+def chi(class_counts: Floats) -> float:
+    r""":math:`\chi = \sqrt{\sum_i \sum_{j \ne i} 1/(\rho_i \rho_j)}`, of clean class sizes."""
+    inverse = class_counts.sum() / class_counts
+    # Not (Σ 1/ρ)² − Σ 1/ρ²: that cancels where one class is very rare.
+    below = np.concatenate([[0.0], np.cumsum(inverse)[:-1]])
+    return float(np.sqrt(2.0 * np.sum(inverse * below)))
+
+
+@dataclass(frozen=True, eq=False)
+class Imbalance:
+    """Class sizes as the bounds see them; ``print`` it for a summary."""
+
+    classes: NDArray[Any]
+    """``(C,)``"""
+    class_counts: NDArray[np.int64]
+    """``(C,)`` samples :math:`n_i` of each class."""
+    priors: Floats
+    """``(C,)`` shares :math:`\\rho_i = n_i / N`."""
+    xi: float
+    """:math:`\\xi = \\sqrt{\\sum_i 1/\\rho_i}`; C where all classes have the same size, more otherwise."""
+    chi: float
+    """:math:`\\chi = \\sqrt{\\sum_{i \\ne j} 1/(\\rho_i \\rho_j)}`."""
+    ratio: float
+    """Largest class size by smallest."""
+    effective_size: float
+    """:math:`N / \\xi^2 = 1 / \\sum_i 1/n_i`: what takes the place of N in the bounds; never above the rarest class."""
+    effective_size_per_class: float
+    """:math:`C N / \\xi^2`, the harmonic mean of the class sizes: as many samples in every class would do as well."""
+    shares: Floats
+    """``(C,)`` part of each class in :math:`\\xi^2`, summing to 1: how much of the bound is due to it."""
+    marginal_values: Floats
+    """``(C,)`` part of :math:`\\xi / \\sqrt N` that one more sample of the class takes away."""
+
+    @property
+    def n_samples(self) -> int:
+        return int(self.class_counts.sum())
+
+    @property
+    def rate(self) -> float:
+        """:math:`\\xi / \\sqrt N = \\sqrt{\\sum_i 1/n_i}`: what the bounds are proportional to."""
+        return self.xi / float(np.sqrt(self.n_samples))
+
+    def __str__(self) -> str:
+        order = np.argsort(self.class_counts, kind="stable")
+        rare, frequent = order[0], order[-1]
+        width = max(5, *(len(str(self.classes[k])) for k in order[:SHOWN]))
+        lines = [
+            f"{self.n_samples} samples, {len(order)} classes of {self.class_counts[rare]} to "
+            f"{self.class_counts[frequent]} (ratio {self.ratio:.3g})",
+            f"xi = {self.xi:.4g} (balanced: {len(order)}), chi = {self.chi:.4g}, xi/sqrt(N) = {self.rate:.4g}",
+            f"as good as {self.effective_size_per_class:.1f} samples in every class, "
+            f"{len(order) * self.effective_size_per_class:.0f} in all",
+            "",
+            f"{'class':>{width}}  {'samples':>8}  {'part of xi²':>11}  {'one more takes off':>18}",
+        ]
+        for k in order[:SHOWN]:
+            lines.append(
+                f"{self.classes[k]!s:>{width}}  {self.class_counts[k]:>8}  {self.shares[k]:>11.1%}  "
+                f"{self.marginal_values[k]:>18.3%}"
+            )
+        if len(order) > SHOWN:
+            lines.append(f"and {len(order) - SHOWN} larger classes")
+        return "\n".join([*lines, "", self._advice(rare, frequent)])
+
+    def _advice(self, rare: np.intp, frequent: np.intp) -> str:
+        if self.ratio == 1:
+            return "The classes have the same size: one more sample is worth the same in each."
+        doubled = 1.0 - np.sqrt(1.0 - 0.5 * self.shares[rare])
+        times = self.marginal_values[rare] / self.marginal_values[frequent]
+        return (
+            f"One more sample of class {self.classes[rare]} is worth {times:.3g} of class {self.classes[frequent]}; "
+            f"twice as many of it take {doubled:.1%} off xi/sqrt(N)."
+        )
+
+
+def imbalance(y: ArrayLike) -> Imbalance:
+    r"""ξ, χ and what they say about the classes of ``y``.
+
+    All bounds are proportional to :math:`\xi / \sqrt N = \sqrt{\sum_i 1/n_i}` (the concentration term of every theorem,
+    and the complexity of networks) or to :math:`\chi / \sqrt N` (the complexity of linear models). The rare classes
+    make the sum: a sample of class i more takes :math:`1/n_i - 1/(n_i + 1) \approx 1/n_i^2` off it.
+
+    Parameters
+    ----------
+    y : (N,) classes
+        Two different ones at least. For given class sizes n pass ``np.repeat(np.arange(len(n)), n)``.
+
+    Returns
+    -------
+    Imbalance
+        O(N log N) time.
+
+    Examples
+    --------
+    >>> from mauc import theory
+    >>> print(theory.imbalance(["a"] * 90 + ["b"] * 9 + ["c"]))
+    100 samples, 3 classes of 1 to 90 (ratio 90)
+    xi = 10.59 (balanced: 3), chi = 49.69, xi/sqrt(N) = 1.059
+    as good as 2.7 samples in every class, 8 in all
+    <BLANKLINE>
+    class   samples  part of xi²  one more takes off
+        c         1        89.1%             25.538%
+        b         9         9.9%              0.496%
+        a        90         1.0%              0.005%
+    <BLANKLINE>
+    One more sample of class c is worth 4.69e+03 of class a; twice as many of it take 25.5% off xi/sqrt(N).
+    """
+    classes, codes = encode_classes(y)
+    counts = np.bincount(codes, minlength=len(classes))
+    n = check_class_counts(counts, "y")
+    total = float(np.sum(1.0 / n))
+    removed = 1.0 / (n * (n + 1.0))  # 1/n − 1/(n + 1)
+    return Imbalance(
+        classes=classes,
+        class_counts=counts,
+        priors=n / n.sum(),
+        xi=xi(n),
+        chi=chi(n),
+        ratio=float(n.max() / n.min()),
+        effective_size=1.0 / total,
+        effective_size_per_class=len(n) / total,
+        shares=1.0 / n / total,
+        # 1 − √(1 − r), as r / (1 + √(1 − r)): for a large class r is tiny.
+        marginal_values=removed / total / (1.0 + np.sqrt(1.0 - removed / total)),
+    )

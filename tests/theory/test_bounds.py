@@ -1,0 +1,322 @@
+"""Bounds from plain numbers: formulas, monotonicity, and that they hold."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from mauc import MAUCClassifier, SurrogateRisk, datasets
+from mauc.theory import bounds, rademacher
+from mauc.theory.bounds.deep import SOFTMAX_SLOPE
+
+COUNTS = (500, 300, 200)
+LINEAR = {"gamma": 2.0, "radius": 1.5, "lipschitz": 0.8, "bound": 3.0}
+DNN = {**LINEAR, "depth": 3}
+CNN = {"spectral_norms": (1.2, 0.7), "distance": 0.4, "n_parameters": 50, "radius": 1.5, "bound": 3.0}
+ALL = pytest.mark.parametrize(
+    "build",
+    [
+        lambda counts=COUNTS, risk=0.1, **o: bounds.abstract(risk, counts, 0.3, **o),
+        lambda counts=COUNTS, risk=0.1, **o: bounds.linear(risk, counts, **{**LINEAR, **o}),
+        lambda counts=COUNTS, risk=0.1, **o: bounds.dnn(risk, counts, **{**DNN, **o}),
+        lambda counts=COUNTS, risk=0.1, **o: bounds.cnn(risk, counts, **{**CNN, **o}),
+    ],
+    ids=["abstract", "linear", "dnn", "cnn"],
+)
+
+
+def xi_of(counts):
+    return math.sqrt(sum(sum(counts) / n for n in counts))
+
+
+def concentration(counts, B, delta):
+    return 10 * B / len(counts) * xi_of(counts) * math.sqrt(math.log(2 / delta) / (2 * sum(counts)))
+
+
+def test_abstract_is_the_formula():
+    found = bounds.abstract(0.2, COUNTS, 0.7, bound=2.5, delta=0.01)
+    assert found.complexity == pytest.approx(4 * 0.7 / 6, rel=1e-12)
+    assert found.concentration == pytest.approx(concentration(COUNTS, 2.5, 0.01), rel=1e-12)
+    assert found.total == found.empirical_risk + found.complexity + found.concentration
+    assert found.total == sum(found.terms.values())
+    assert found.gap == pytest.approx(found.total - 0.2)
+    other = bounds.abstract(0.2, COUNTS, 0.7, bound=2.5, delta=0.01, c1=2.0, c2=1.0)
+    assert other.complexity == pytest.approx(found.complexity / 2)
+    assert other.concentration == pytest.approx(found.concentration / (5 * math.sqrt(2)))
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5, 1.01])
+def test_linear_is_the_formula_of_the_specification(p):
+    found = bounds.linear(0.1, COUNTS, **LINEAR, p=p, delta=0.1)
+    rho = [n / 1000 for n in COUNTS]
+    chi = math.sqrt(sum(1 / (a * b) for i, a in enumerate(rho) for j, b in enumerate(rho) if i != j))
+    dual = p / (p - 1)
+    complexity = 4 * 1.5 * 0.8 * 2.0 / (3 - 1) * math.sqrt(2 * (dual - 1) / 3) * chi
+    noise = 5 * 3.0 / 3 * math.sqrt(2 * math.log(2 / 0.1)) * xi_of(COUNTS)
+    assert found.total == pytest.approx(0.1 + (complexity + noise) / math.sqrt(1000), rel=1e-12)
+
+
+def test_linear_is_the_abstract_bound_with_its_lemma():
+    lemma = rademacher.linear_bound(COUNTS, gamma=2.0, radius=1.5, lipschitz=0.8)
+    assert bounds.linear(0.1, COUNTS, **LINEAR).total == pytest.approx(
+        bounds.abstract(0.1, COUNTS, lemma, bound=3.0).total, rel=1e-12
+    )
+
+
+def test_linear_activations():
+    plain = bounds.linear(0.1, COUNTS, **LINEAR).complexity
+    assert bounds.linear(0.1, COUNTS, **LINEAR, activation="sigmoid").complexity == pytest.approx(plain / 4)
+    assert bounds.linear(0.1, COUNTS, **LINEAR, activation="softmax").complexity == pytest.approx(plain * 1.5)
+
+
+def test_sharp_linear():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        counts = rng.integers(1, 400, rng.integers(2, 8))
+        sharp, plain = (bounds.linear(0.1, counts, **LINEAR, sharp=s).complexity for s in (True, False))
+        pairs = sum(1 / math.sqrt(min(a, b)) for i, a in enumerate(counts) for j, b in enumerate(counts) if i != j)
+        C = len(counts)
+        assert sharp == pytest.approx(4 * 1.5 * 0.8 * 2.0 / (C * (C - 1)) * pairs, rel=1e-12)
+        assert sharp <= plain * (1 + 1e-12)
+        more = counts + (np.arange(C) == counts.argmax()) * 1000
+        assert bounds.linear(0.1, more, **LINEAR, sharp=True).complexity <= sharp * (1 + 1e-12)
+
+
+def test_dnn_is_its_formula():
+    found = bounds.dnn(0.1, COUNTS, **DNN)
+    depth = math.sqrt((1 + math.sqrt(2 * 3 * math.log(2))) ** 2 + 1)
+    expected = 2 * math.sqrt(2) * 0.8 * 2.0 * 1.5 * depth * xi_of(COUNTS) / math.sqrt(1000)
+    assert found.complexity == pytest.approx(expected, rel=1e-12)
+    near = {"spectral_norms": (1.0,) * 3, "distance": 1e-3, "n_parameters": 5}
+    both = bounds.dnn(0.1, COUNTS, **DNN, **near)
+    assert set(both.alternatives) == {"frobenius", "parameters"}
+    assert both.complexity == min(both.alternatives.values()) < found.complexity
+    as_cnn = bounds.cnn(0.1, COUNTS, **near, radius=1.5, lipschitz=0.8, bound=3.0)
+    assert both.total == pytest.approx(as_cnn.total)
+
+
+def test_cnn_is_its_chaining_integral():
+    found = bounds.cnn(0.1, COUNTS, **CNN)
+    slope = math.sqrt(2) / 4 * 1.5 * (1 + 0.4 / 2) ** 2 * 1.2 * 1.0
+    chained = rademacher.chaining(
+        lambda e: 50 * math.log(1 + 2 * 0.4 * slope / e), COUNTS, radius=min(0.5, 0.4 * slope)
+    )
+    assert found.complexity == pytest.approx(4 * chained / 6, rel=1e-9)
+    assert found.complexity < bounds.cnn(0.1, COUNTS, **{**CNN, "distance": 0.8}).complexity
+    assert found.complexity < bounds.cnn(0.1, COUNTS, **{**CNN, "n_parameters": 51}).complexity
+    assert found.complexity < bounds.cnn(0.1, COUNTS, **{**CNN, "spectral_norms": (1.3, 0.7)}).complexity
+    assert bounds.cnn(0.1, COUNTS, **{**CNN, "distance": 0.0}).complexity == 0
+    deep = bounds.cnn(0.1, COUNTS, **{**CNN, "spectral_norms": (1e10,) * 100})
+    assert math.isfinite(deep.total), "norms enter by their logarithm"
+
+
+def test_slope_of_softmax():
+    """√2/4 in the 2-norm, as the bounds of networks and of linear models with softmax have it."""
+    rng = np.random.default_rng(0)
+    largest = 0.0
+    for n_classes in (2, 3, 10):
+        logits = np.concatenate([rng.normal(0, s, (20_000, n_classes)) for s in (0.1, 1.0, 5.0)])
+        logits[0] = np.array([0.0, 0.0] + [-50.0] * (n_classes - 2))
+        f = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        gradient = f[:, :1] * (np.eye(n_classes)[0] - f)
+        largest = max(largest, np.linalg.norm(gradient, axis=1).max())
+    assert largest == pytest.approx(SOFTMAX_SLOPE, rel=1e-9)
+
+
+def test_constants_of_the_networks():
+    for build, options in ((bounds.dnn, DNN), (bounds.cnn, CNN)):
+        plain, scaled = build(0.1, COUNTS, **options), build(0.1, COUNTS, **options, constant=3.0)
+        assert scaled.complexity == pytest.approx(3 * plain.complexity)
+        assert "holds up to the constant, taken as 3" in str(scaled)
+        assert "up to" not in str(plain)
+
+
+@ALL
+def test_monotone(build):
+    base = build()
+    for factor in (2, 5, 50):
+        larger = build(counts=tuple(factor * n for n in COUNTS))
+        assert larger.total < base.total
+        assert larger.complexity <= base.complexity
+        base = larger
+    by_delta = [build(delta=d).total for d in (0.5, 0.1, 0.01, 1e-6)]
+    assert by_delta == sorted(by_delta)
+    by_imbalance = [build(counts=c).total for c in ((400, 300, 300), (600, 200, 200), (800, 150, 50), (980, 10, 10))]
+    assert by_imbalance == sorted(by_imbalance)
+    assert build(risk=0.2).total == pytest.approx(build().total + 0.1)
+
+
+@pytest.mark.parametrize(("build", "options"), [(bounds.linear, LINEAR), (bounds.dnn, DNN), (bounds.cnn, CNN)])
+def test_rate_in_n(build, options):
+    """A hundred times the data make the gap a tenth, in the same proportions."""
+    counts = np.array([500_000, 300_000, 200_000])
+    small, large = build(0.1, counts, **options), build(0.1, 100 * counts, **options)
+    assert large.complexity == pytest.approx(small.complexity / 10, rel=1e-3)
+    assert large.concentration == pytest.approx(small.concentration / 10)
+
+
+def test_result():
+    found = bounds.linear(0.1, COUNTS, **LINEAR)
+    with pytest.raises(AttributeError):
+        found.delta = 0.5
+    assert not replace(found, range=1e9).vacuous
+    assert bounds.linear(0.1, (2, 2, 2), **LINEAR).vacuous
+    text = str(bounds.linear(0.1, (2, 2, 2), **LINEAR))
+    assert text.startswith("linear bound, with probability 0.95: risk <= ")
+    assert "vacuous: the loss never exceeds 3" in text
+    assert found.inputs["gamma"] == 2.0
+
+
+def draw(known, counts, rng):
+    y = np.repeat(np.arange(len(counts)), counts)
+    X = known.draw(y, rng, np.dtype(float))
+    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1.0), y  # in the unit ball
+
+
+@pytest.mark.parametrize("counts", [(60, 60, 60), (300, 40, 10)])
+def test_the_linear_bound_holds_in_simulation(counts):
+    """For the fitted model, and for the worst model that ascent finds, over all samples; by a wide margin."""
+    data = datasets.load_simulated(class_counts=[2, 2, 2], n_features=3, separation=1.0, seed=4)
+    gamma = 3.0
+    risk = SurrogateRisk("squared", alpha=1.0)
+    constants = bounds.surrogate_constants("squared", radius=2 * gamma)
+    rng = np.random.default_rng(0)
+    X_test, y_test = draw(data.classes, (3000,) * 3, rng)
+    gaps = []
+    for _ in range(20):
+        X, y = draw(data.classes, counts, rng)
+        model = MAUCClassifier("squared", activation="identity", l2=1e-6, fit_intercept=False, max_iter=300).fit(X, y)
+        W = model.coef_ * min(1.0, gamma / np.linalg.norm(model.coef_, axis=1).max())
+        empirical, true = risk.value(y, X @ W.T), risk.value(y_test, X_test @ W.T)
+        options = {"gamma": gamma, "radius": 1.0, "lipschitz": constants.lipschitz, "bound": constants.bound}
+        for sharp in (False, True):
+            assert true <= bounds.linear(empirical, counts, **options, sharp=sharp).total
+        gaps.append(true - empirical)
+    assert np.mean(gaps) > 0, "there is something to bound"
+
+
+def test_the_complexity_bounds_the_expected_largest_gap():
+    """E sup_W (R − R̂) for ℓ(t) = t is closed form, so the uniform statement itself can be tested, not one model."""
+    counts, gamma = np.array([40, 15, 5]), 1.0
+    rng = np.random.default_rng(1)
+    means = rng.normal(size=(3, 4)) * 0.2
+    largest = []
+    for _ in range(300):
+        centre = np.array([(means[k] + rng.uniform(-0.4, 0.4, (n, 4))).mean(axis=0) for k, n in enumerate(counts)])
+        moved = means - centre
+        # R − R̂ = Σ_i W_i · Σ_{j≠i} (moved_i − moved_j) / (C (C − 1))
+        v = (3 * moved - moved.sum(axis=0)) / 6
+        largest.append(gamma * np.linalg.norm(v, axis=1).sum())
+    radius = np.linalg.norm(np.abs(means) + 0.4, axis=1).max()
+    plain = bounds.linear(0.0, counts, gamma=gamma, radius=radius, bound=2 * gamma * radius)
+    sharp = bounds.linear(0.0, counts, gamma=gamma, radius=radius, bound=2 * gamma * radius, sharp=True)
+    assert np.mean(largest) < sharp.complexity < plain.complexity
+    assert np.quantile(largest, 0.95) < sharp.gap
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["squared", "exponential", "logistic"])
+@pytest.mark.parametrize("activation", ["identity", "softmax"])
+def test_the_complexity_bounds_the_largest_gap_that_ascent_finds(name, activation):
+    """E sup_W (R − R̂), from below, for surrogates: gradient ascent on the difference of two risks."""
+    counts, gamma = (60, 20, 6), 1.0
+    data = datasets.load_simulated(class_counts=[2, 2, 2], n_features=3, separation=1.0, seed=4)
+    rng = np.random.default_rng(5)
+    risk = SurrogateRisk(name)
+    X_true, y_true = draw(data.classes, (2000,) * 3, rng)
+    largest = []
+    for _ in range(10):
+        X, y = draw(data.classes, counts, rng)
+        best = -np.inf
+        for _ in range(4):
+            W = rng.normal(size=(3, 3))
+            for step in range(60):
+                W *= np.minimum(1.0, gamma / np.linalg.norm(W, axis=1, keepdims=True))
+                value, slope = 0.0, np.zeros((3, 3))
+                for sign, rows, classes in ((1.0, X_true, y_true), (-1.0, X, y)):
+                    scores = rows @ W.T if activation == "identity" else softmax(rows @ W.T, axis=1)
+                    part, gradient = risk.value_and_gradient(classes, scores)
+                    if activation == "softmax":
+                        gradient = scores * (gradient - (scores * gradient).sum(axis=1, keepdims=True))
+                    value += sign * part
+                    slope += sign * gradient.T @ rows
+                best = max(best, value)
+                W = W + gamma * slope / np.linalg.norm(slope) / (1 + 0.2 * step)
+        largest.append(best)
+    constants = bounds.surrogate_constants(name, radius=2 * gamma if activation == "identity" else 1.0)
+    found = bounds.linear(
+        0.0, counts, gamma=gamma, radius=1.0, lipschitz=constants.lipschitz, sharp=True, activation=activation
+    )
+    assert 0 < np.mean(largest) < found.complexity
+
+
+@pytest.mark.parametrize("name", ["squared", "exponential", "hinge"])
+@pytest.mark.parametrize("counts", [(6, 3, 2), (1, 1, 8)])
+def test_the_risk_is_unbiased(name, counts):
+    """Proposition 1: the mean of R̂ over samples is R, however rare a class."""
+    rng = np.random.default_rng(len(name))
+    means = np.array([[0.5, 0.0, -0.2], [0.0, 0.3, 0.0], [-0.1, 0.1, 0.4]])  # of the scores, class by class
+    risk = SurrogateRisk(name)
+    y = np.repeat(np.arange(3), counts)
+    values = np.array([risk.value(y, means[y] + rng.uniform(-0.5, 0.5, (len(y), 3))) for _ in range(3000)])
+    ell = risk.surrogate.loss
+    difference = rng.uniform(-0.5, 0.5, 400_000) - rng.uniform(-0.5, 0.5, 400_000)
+    true = np.mean([ell(means[i, i] - means[j, i] + difference).mean() for i in range(3) for j in range(3) if i != j])
+    assert abs(values.mean() - true) < 4 * values.std() / np.sqrt(len(values)) + 2e-3
+
+
+@ALL
+@pytest.mark.parametrize("delta", [0, 1, -0.1, 2, np.nan, "x"])
+def test_delta_outside(build, delta):
+    with pytest.raises(ValueError, match="delta must be a finite number strictly between 0 and 1"):
+        build(delta=delta)
+
+
+@ALL
+def test_classes_without_samples(build):
+    with pytest.raises(ValueError, match="class_counts must be at least 1 in every class, got 0 for class 2: drop the"):
+        build(counts=(5, 5, 0))
+    with pytest.raises(ValueError, match="class_counts must be two or more finite numbers, one for each class"):
+        build(counts=(5,))
+    with pytest.raises(ValueError, match="class_counts must be two or more finite numbers"):
+        build(counts="many")
+
+
+@ALL
+def test_negative_numbers(build):
+    with pytest.raises(ValueError, match=r"empirical_risk must be a finite number >= 0, got -0\.1"):
+        build(risk=-0.1)
+    with pytest.raises(ValueError, match="bound must be a finite number >= 0, got -1"):
+        build(bound=-1)
+
+
+@pytest.mark.parametrize("name", ["gamma", "radius", "lipschitz"])
+def test_negative_norms(name):
+    text = f"{name} must be a finite number >= 0, got -1.0: pass such a number"
+    for build, options in ((bounds.linear, LINEAR), (bounds.dnn, DNN)):
+        with pytest.raises(ValueError, match=text):
+            build(0.1, COUNTS, **{**options, name: -1.0})
+
+
+def test_other_bad_numbers():
+    for p in (1, 1.0, 2.5, 0, "2", True):
+        with pytest.raises(ValueError, match="p must be a number above 1 and at most 2"):
+            bounds.linear(0.1, COUNTS, **LINEAR, p=p)
+    with pytest.raises(ValueError, match="rademacher must be a finite number >= 0, got -1"):
+        bounds.abstract(0.1, COUNTS, -1)
+    with pytest.raises(ValueError, match="activation must be one of 'identity', 'sigmoid', 'softmax', got 'relu'"):
+        bounds.linear(0.1, COUNTS, **LINEAR, activation="relu")
+    with pytest.raises(ValueError, match="depth must be a whole number of at least 1, got 0"):
+        bounds.dnn(0.1, COUNTS, **{**DNN, "depth": 0})
+    with pytest.raises(ValueError, match="distance must be given with spectral_norms, got None: pass all three"):
+        bounds.dnn(0.1, COUNTS, **DNN, spectral_norms=(1.0,))
+    with pytest.raises(ValueError, match="spectral_norms must be a finite number >= 0, got -1"):
+        bounds.cnn(0.1, COUNTS, **{**CNN, "spectral_norms": (1.0, -1)})
+    with pytest.raises(ValueError, match="spectral_norms must be one number for each layer, got none"):
+        bounds.cnn(0.1, COUNTS, **{**CNN, "spectral_norms": ()})
+    with pytest.raises(ValueError, match="distance must be a finite number >= 0, got inf"):
+        bounds.cnn(0.1, COUNTS, **{**CNN, "distance": np.inf})
+    with pytest.raises(ValueError, match="constant must be a finite number above 0, got 0"):
+        bounds.cnn(0.1, COUNTS, **CNN, constant=0)
