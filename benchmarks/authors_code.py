@@ -50,7 +50,9 @@ def main() -> None:
     head += ["their objective", "our objective"]
     text = f"""Mean over {SPLITS} splits of one fit at the authors' λ and α: {ITERATIONS} of their iterations,
 {ITERATIONS} of ours with L-BFGS, and ours until its objective is no higher than theirs. Objective: the
-normalised risk with its penalty. Their hinge fails on a class of one sample without its compiled helper; such splits are left out. {machine()}
+normalised risk with its penalty. Their hinge fails on a class of one sample without its compiled helper; such splits
+are left out.
+{machine()}
 
 {markdown_table(head, rows)}
 """
