@@ -5,20 +5,24 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN    := .venv/bin
 DEMO   := .venv/.installed-demo
 DEV    := .venv/.installed-dev
+DOCS   := .venv/.installed-docs
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format bench docs clean
 .NOTPARALLEL:
 
 help:
-	@echo 'make demo    evaluate a classifier on a bundled sample'
+	@echo 'make demo    compare models on a bundled sample, write mauc-report/index.html'
 	@echo 'make test    lint, then all tests and doctests'
 	@echo 'make lint    ruff, mypy, import contracts'
 	@echo 'make format  rewrite the code as ruff wants it'
 	@echo 'make bench   speed and memory against peers'
+	@echo 'make docs    guide, gallery, theory and API as HTML'
 	@echo 'make clean   remove caches and stamps; .venv stays'
+
+comma := ,
 
 define install
 	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv
@@ -34,6 +38,10 @@ $(DEMO): pyproject.toml constraints.txt
 $(DEV): pyproject.toml constraints.txt
 	$(call install,.[dev])
 	@touch $(DEMO) $@
+
+$(DOCS): pyproject.toml constraints.txt
+	$(call install,.[dev$(comma)docs])
+	@touch $(DEMO) $(DEV) $@
 
 demo: $(DEMO)
 	@$(BIN)/mauc demo
@@ -58,7 +66,15 @@ format: $(DEV)
 bench: $(DEV)
 	$(BIN)/python -m benchmarks
 
+docs: export OMP_NUM_THREADS := 1
+docs: export OPENBLAS_NUM_THREADS := 1
+docs: export MPLBACKEND := Agg
+docs: $(DOCS)
+	$(BIN)/sphinx-build -W --keep-going -j 1 -b html docs docs/_build/html
+	@echo 'Open docs/_build/html/index.html'
+
 clean:
-	rm -f $(DEMO) $(DEV)
+	rm -f $(DEMO) $(DEV) $(DOCS)
+	rm -rf docs/api/generated docs/api/backreferences mauc-report
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache benchmarks/results build dist docs/_build docs/auto_examples
 	find . -path ./.venv -prune -o -name __pycache__ -prune -exec rm -rf {} +

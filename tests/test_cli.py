@@ -1,5 +1,6 @@
 """The command ``mauc``: what it prints, and how it fails."""
 
+import json
 import re
 import subprocess
 import sys
@@ -24,10 +25,10 @@ def test_help_names_the_commands():
     result = run("--help")
     assert result.exit_code == 0
     assert "multiclass AUC" in result.output
-    for command in ("demo", "bench"):
+    for command in ("demo", "fit", "predict", "evaluate", "bench"):
         assert re.search(rf"^\W*{command}\b", result.output, re.MULTILINE)
     below = run("bench", "--help").output
-    for command in ("acceleration", "traditional"):
+    for command in ("acceleration", "consistency", "deep", "generalization", "runtime", "tabular", "traditional"):
         assert command in below
     options = run("bench", "traditional", "--help").output
     for option in ("--out", "--data-home", "--splits", "--preprocessing", "--table", "--method", "--jobs", "--quick"):
@@ -52,7 +53,8 @@ def test_the_module_is_the_command():
     assert done.stderr == ""
 
 
-def test_demo():
+def test_demo(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     result = run("demo")
     assert result.exit_code == 0, result.output
     ovo = float(re.search(r"MAUC \(ovo[^\d]*(\d\.\d{4})", result.output)[1])
@@ -68,7 +70,17 @@ def test_demo():
     assert aucs == sorted(aucs)
     assert aucs[0] < ovo
     assert all(row[0] != row[2] for row in rows)
-    assert run("demo").output == result.output, "deterministic"
+    assert "Models compared; p: paired test against MAUC exponential" in result.output
+    for model in ("MAUC exponential", "MAUC squared", "MAUC hinge", "LR", "LR balanced"):
+        assert re.search(rf"^ {model} +0\.\d{{4}} +0\.\d{{3}}–[01]\.\d{{3}} ", result.output, re.MULTILINE)
+    assert "wrote mauc-report/index.html" in result.output
+    page = (tmp_path / "mauc-report/index.html").read_text()
+    assert f'id="headline">{ovo:.3f}<' in page
+    again = run("demo", "--json", "--out", "other.html")
+    found = json.loads(again.stdout)
+    assert found["models"][0]["mauc"]["score"] == pytest.approx(ovo, abs=1e-4), "deterministic"
+    assert [t["against"] for t in found["tests"]] == ["MAUC exponential"] * 4
+    assert (tmp_path / "other.html").read_text() == page
 
 
 def test_the_digits_of_the_demo():

@@ -3,7 +3,8 @@
 scores + labels  →  ClassPartition (partition.py): who is in which class, what each pair of classes counts
                  →  Surrogate × scheme (surrogates.py, kernels/): the pair loss and how its sum is computed
                  →  SurrogateRisk (risk.py): value and gradient
-                 →  MAUCClassifier (linear/), MAUCPluginClassifier (plugin.py): scikit-learn estimators
+                 →  MAUCClassifier (linear/), MAUCPluginClassifier (plugin.py), MAUCStackingClassifier (ensemble/),
+                    MAUCBoostingClassifier (boosting/): scikit-learn estimators
                  →  mauc_score, pairwise_auc, mauc_interval, compare_mauc (metrics/): the judgement
                  →  PairwiseAUCDisplay, MinorityPairsDisplay (metrics/display.py): the pictures
 """
@@ -13,6 +14,7 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mauc.ensemble import MAUCStackingClassifier
     from mauc.linear import MAUCClassifier, MAUCClassifierCV
     from mauc.metrics import (
         Comparison,
@@ -36,6 +38,7 @@ _HOME = {
     "MAUCClassifier": "mauc.linear",
     "MAUCClassifierCV": "mauc.linear",
     "MAUCPluginClassifier": "mauc.plugin",
+    "MAUCStackingClassifier": "mauc.ensemble",
     "MinorityPairsDisplay": "mauc.metrics",
     "PairwiseAUCDisplay": "mauc.metrics",
     "SurrogateRisk": "mauc.risk",
@@ -52,6 +55,7 @@ __all__ = [
     "MAUCClassifier",
     "MAUCClassifierCV",
     "MAUCPluginClassifier",
+    "MAUCStackingClassifier",
     "MinorityPairsDisplay",
     "PairwiseAUCDisplay",
     "SurrogateRisk",

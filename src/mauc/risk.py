@@ -121,9 +121,9 @@ class SurrogateRisk:
 
         Parameters
         ----------
-        y : (N,) class codes 0..C-1.
-        scores : (N, C) scores; column i ranks "is class i".
-        sample_weight : (N,) weights >= 0, optional.
+        y : (N,) class codes 0..C-1
+        scores : (N, C) scores; column i ranks "is class i"
+        sample_weight : (N,) weights >= 0, optional
         """
         return self._evaluate(y, scores, sample_weight, gradient=False)[0]
 

@@ -93,7 +93,7 @@ class MWMOTE(BaseOverSampler):  # type: ignore[misc]
     sampling_strategy_ : dict
         Number of synthetic samples for each class.
     n_features_in_ : int
-    feature_names_in_ : (n_features_in_,) array, if X had names.
+    feature_names_in_ : (``n_features_in_``,) array, if X had names.
 
     Notes
     -----

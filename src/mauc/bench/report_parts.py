@@ -18,7 +18,7 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
-def machine() -> str:
+def machine(accelerator: str | None = None) -> str:
     """What the numbers were measured on."""
     import sklearn
 
@@ -27,8 +27,9 @@ def machine() -> str:
         if line.startswith("model name"):
             cpu = line.split(":", 1)[1].strip()
             break
+    device = f"one {accelerator} and " if accelerator else ""
     return (
-        f"Measured on {os.cpu_count()} cores of {cpu}, Python {platform.python_version()}, "
+        f"Measured on {device}{os.cpu_count()} cores of {cpu}, Python {platform.python_version()}, "
         f"NumPy {np.__version__}, scikit-learn {sklearn.__version__}."
     )
 

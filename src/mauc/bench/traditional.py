@@ -131,13 +131,13 @@ def _competitors(quick: bool) -> list[Method]:
         if set(entry.grid) == {"classifier__C"}:
             tuned = combinations(classifier__C=CS[::3] if quick else CS)
             out.append(Method(f"{name}, C=1", entry.make, ({},), family))
-            out.append(Method(f"{name}, tuned", partial(_resampled_once, name), tuned, family))
+            out.append(Method(f"{name}, tuned", partial(resampled_once, name), tuned, family))
         else:
             out.append(Method(name, entry.make, ({},) if quick else combinations(**TREE_GRIDS[name]), family))
     return out
 
 
-def _resampled_once(name: str, **params: Any) -> Any:
+def resampled_once(name: str, **params: Any) -> Any:
     """The pipeline with its sampler's output kept in memory for all values of C on the same training part."""
     return BASELINES[name].make(**params) if BASELINES[name].sampler is None else _KeptSample(name, params)
 

@@ -75,4 +75,4 @@ def _named(competitors: Sequence[str], how: str, without: str | None = None) -> 
 
 
 def _cells(title: str, differences: Floats) -> list[str]:
-    return [title, *(f"{v:+.2f}" for v in differences), f"{differences.mean():+.2f}"]
+    return [title, *(f"{round(v, 2) + 0.0:+.2f}" for v in differences), f"{differences.mean():+.2f}"]

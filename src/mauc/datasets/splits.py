@@ -26,7 +26,7 @@ def stratified_splits(
 
     Parameters
     ----------
-    y : (N,) array of classes.
+    y : (N,) array of classes
     n_splits : int, default=15
     sizes : three numbers above 0 that sum to 1, default=(0.8, 0.1, 0.1)
         Shares of training, validation and test.

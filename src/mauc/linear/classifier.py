@@ -66,7 +66,7 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_iter_ : int
     objective_ : float
         Value at the solution.
-    objective_curve_ : (n_iter_ + 1,) array
+    objective_curve_ : (``n_iter_`` + 1,) array
         Value at the start and after each iteration.
     n_features_in_, feature_names_in_
         As in scikit-learn.

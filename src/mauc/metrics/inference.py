@@ -128,8 +128,8 @@ def compare_mauc(
 
     Parameters
     ----------
-    y_true : (N,) array of classes.
-    score_a, score_b : (N, C) arrays of scores of the two models.
+    y_true : (N,) array of classes
+    score_a, score_b : (N, C) arrays of scores of the two models
     level, pairs, labels, sample_weight, absent
         As in :func:`mauc_interval`.
 

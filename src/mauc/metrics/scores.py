@@ -31,7 +31,7 @@ def pairwise_auc(
 
     Parameters
     ----------
-    y_true : (N,) array of classes, integers or strings.
+    y_true : (N,) array of classes, integers or strings
     y_score : (N, C) array of real scores
         Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second.
     labels : (C,) array, optional

@@ -5,6 +5,7 @@ logits + targets  →  mauc_loss, MAUCLoss (functional.py, modules.py): one line
 batches           →  ClassCoverageBatchSampler (samplers.py), full_batch_backward (fullbatch.py)
 judgement         →  MAUC (metric.py)
 all of it         →  MAUCMLPClassifier (classifier.py)
+competitors       →  FocalLoss, ClassBalancedLoss, LDAMLoss (baselines.py), DeepAUCLoss with PPDOptimizer (deepauc.py)
 """
 
 from importlib import import_module
@@ -15,19 +16,29 @@ if TYPE_CHECKING:
     from mauc.nn.modules import MAUCLoss
 
 _HOME = {
+    "ClassBalancedLoss": "mauc.nn.baselines",
     "ClassCoverageBatchSampler": "mauc.nn.samplers",
+    "DeepAUCLoss": "mauc.nn.deepauc",
+    "FocalLoss": "mauc.nn.baselines",
+    "LDAMLoss": "mauc.nn.baselines",
     "MAUC": "mauc.nn.metric",
     "MAUCLoss": "mauc.nn.modules",
     "MAUCMLPClassifier": "mauc.nn.classifier",
+    "PPDOptimizer": "mauc.nn.deepauc",
     "full_batch_backward": "mauc.nn.fullbatch",
     "mauc_loss": "mauc.nn.functional",
 }
 
 __all__ = [
     "MAUC",
+    "ClassBalancedLoss",
     "ClassCoverageBatchSampler",
+    "DeepAUCLoss",
+    "FocalLoss",
+    "LDAMLoss",
     "MAUCLoss",
     "MAUCMLPClassifier",
+    "PPDOptimizer",
     "full_batch_backward",
     "mauc_loss",
 ]

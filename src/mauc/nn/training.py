@@ -155,7 +155,7 @@ def train(network: nn.Module, loss: nn.Module, train_rows: Rows, validation: Row
     sampler = ClassCoverageBatchSampler(
         train_rows.codes[train_rows.rows], s.batch_size, min_per_class=s.min_per_class, seed=s.seed
     )
-    with TemporaryDirectory(prefix="mauc-") as scratch, _quiet():
+    with TemporaryDirectory(prefix="mauc-") as scratch, quiet():
         folder = Path(s.checkpoint_dir or scratch)
         last = _resumable(folder / LAST, run) if s.resume and s.checkpoint_dir is not None else None
         callbacks: list[Callback] = []
@@ -240,7 +240,7 @@ def _finished(checkpoint: dict[str, Any], s: Settings) -> bool:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Without Lightning's remarks on hardware, data loaders and folders."""
     loggers = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
     levels = [logger.level for logger in loggers]

@@ -51,7 +51,7 @@ def for_estimator(
     estimator : MAUCClassifier, MAUCMLPClassifier, Pipeline that ends in one, or torch.nn.Module
         A module returns logits; see :func:`network_norms` for which are understood. Linear models get :func:`linear`,
         rectified networks without convolutions :func:`dnn`, others :func:`cnn`.
-    X : (N, *) array
+    X : (N, ...) array
         The training data.
     y : (N,) classes
         For a module, codes of its columns. Every class of the model must have a sample.

@@ -70,7 +70,7 @@ def network_norms(
         Nested ``nn.Sequential`` of linear and convolutional layers, batch normalisation right after one of them, and
         what neither stretches nor moves 0: ReLU, LeakyReLU, Tanh, pooling, Flatten, Dropout. It is judged as in
         evaluation mode.
-    X : (N, *) array or tensor
+    X : (N, ...) array or tensor
         Input; one sample of it tells the sizes of the images.
     initial : Module or state_dict, optional
         Weights before the training. Default: zeros, so that the distance is the norm itself.

@@ -1,0 +1,24 @@
+"""The order of the gallery: judging, training, theory, networks. A file that is not in the list comes last."""
+
+ORDER = (
+    "plot_rare_class.py",
+    "plot_pair_matrix.py",
+    "plot_ovo_ova.py",
+    "plot_compare_models.py",
+    "plot_train_or_balance.py",
+    "plot_surrogates.py",
+    "plot_alpha.py",
+    "plot_plugin.py",
+    "plot_nystroem.py",
+    "plot_more_data.py",
+    "plot_torch_loop.py",
+    "plot_batch_coverage.py",
+)
+
+
+class ByQuestion:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __call__(self, filename):
+        return (ORDER.index(filename) if filename in ORDER else len(ORDER), filename)

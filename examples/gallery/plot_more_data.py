@@ -1,0 +1,56 @@
+"""
+What does more data of the rare class buy?
+==========================================
+
+You can pay for labels. Of which class? The bounds of the theory are proportional to :math:`\\sqrt{\\sum_i 1/n_i}`, and
+rare classes make the sum. :func:`mauc.theory.imbalance` does the arithmetic; a simulation checks what happens.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mauc import MAUCClassifier, datasets, theory
+
+# %%
+# 400, 80 and 16 samples.
+sizes = np.array([400, 80, 16])
+print(theory.imbalance(np.repeat(["frequent", "middle", "rare"], sizes)))
+
+# %%
+# Now add samples, of the frequent or of the rare class, train, and judge on fresh data. Means of 10 repetitions.
+world = datasets.load_simulated(class_counts=sizes, n_features=20, separation=2)
+X_test, y_test = world.sample([2000] * 3, seed=1000)
+added = (0, 16, 48, 112, 240)
+measured = {}
+for c, name in ((0, "frequent"), (2, "rare")):
+    for more in added:
+        grown = sizes + more * (np.arange(3) == c)
+        scores = []
+        for seed in range(10):
+            X, y = world.sample(grown, seed=seed)
+            scores.append(MAUCClassifier("squared", l2=1e-3, tol=1e-4).fit(X, y).score(X_test, y_test))
+        measured[name, more] = np.mean(scores), np.std(scores) / np.sqrt(len(scores))
+    first, last = measured[name, 0], measured[name, added[-1]]
+    print(f"{added[-1]} more of the {name} class: test MAUC {first[0]:.3f} -> {last[0]:.3f} (± {last[1]:.3f})")
+
+# %%
+# Samples of the frequent class buy nothing here; as many of the rare class do. The factor of the bounds says so in
+# advance. The same experiment with more repetitions is in :doc:`the results </results/generalization>`.
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
+for c, name, style in ((0, "frequent", "s--"), (2, "rare", "o-")):
+    rate = [theory.imbalance(np.repeat(np.arange(3), sizes + more * (np.arange(3) == c))).rate for more in added]
+    left.plot(added, rate, style, label=f"{name} class")
+    value, error = np.array([measured[name, more] for more in added]).T
+    right.errorbar(added, value, error, fmt=style, capsize=3, label=f"{name} class")
+left.set(
+    xlabel="samples added",
+    ylabel=r"$\xi / \sqrt{N} = \sqrt{\sum_i 1/n_i}$",
+    title="What the bounds say",
+    ylim=(0, None),
+)
+right.set(xlabel="samples added", ylabel="test MAUC", title="What training gives")
+for panel in (left, right):
+    panel.legend(title="added to the")
+    panel.grid(alpha=0.3)
+figure.tight_layout()
+plt.show()

@@ -1,0 +1,60 @@
+"""
+Can I have Bayes-optimal scores without retraining?
+===================================================
+
+Theorem 2: divide the probability of each class by its share in the training data, and normalise. If the probabilities
+are right, no scores have a higher multiclass AUC. :class:`mauc.MAUCPluginClassifier` wraps any classifier so. On
+simulated data the ceiling is known, and one sees what the division brings.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from mauc import MAUCPluginClassifier, datasets, mauc_score
+from mauc.theory import bayes_scores
+
+# %%
+# Five Gaussian classes of 1500 samples down to 25, and fresh test data.
+data = datasets.load_simulated(class_counts=[1500, 500, 200, 75, 25], n_features=6, separation=2)
+X_test, y_test = data.sample([2000] * 5)
+ceiling = data.bayes_mauc()
+print(f"ceiling {ceiling.value:.4f} ± {ceiling.stderr:.4f}")
+
+# %%
+# The exact posterior itself is not the best score: it must be divided by the priors as well. What is then left to the
+# ceiling is the chance of the two samples.
+exact = data.posterior(X_test)
+print(f"exact posterior     {mauc_score(y_test, exact):.4f}")
+print(f"divided by priors   {mauc_score(y_test, bayes_scores(exact, data.priors)):.4f}")
+
+# %%
+# The same with estimated probabilities.
+models = {
+    "logistic regression": LogisticRegression(max_iter=1000),
+    "naive Bayes": GaussianNB(),
+    "random forest": RandomForestClassifier(100, min_samples_leaf=5, random_state=0),
+}
+scores = {"exact posterior": (mauc_score(y_test, exact), mauc_score(y_test, data.bayes_scores(X_test)))}
+for name, model in models.items():
+    plain = model.fit(data.X, data.y).predict_proba(X_test)
+    divided = MAUCPluginClassifier(model).fit(data.X, data.y).predict_proba(X_test)
+    scores[name] = mauc_score(y_test, plain), mauc_score(y_test, divided)
+    print(f"{name:20} {scores[name][0]:.4f} -> {scores[name][1]:.4f}")
+
+# %%
+# It needs probabilities that are close to right. A classifier that was trained with class weights or on resampled data
+# has been corrected already: do not divide twice.
+figure, axes = plt.subplots(figsize=(7.4, 3))
+for row, (before, after) in enumerate(scores.values()):
+    axes.annotate("", (after, row), (before, row), arrowprops={"arrowstyle": "->", "color": "0.4", "linewidth": 1.5})
+    axes.plot(before, row, "o", color="C0", label="probabilities" if row == 0 else None)
+    axes.plot(after, row, "o", color="C1", label="divided by the priors" if row == 0 else None)
+axes.axvline(ceiling.value, color="0.2", linestyle="--", linewidth=1, label="ceiling")
+axes.set_yticks(range(len(scores)), scores)
+axes.set(xlabel="test MAUC", ylim=(len(scores) - 0.5, -0.5))
+axes.legend(loc="upper left")
+axes.grid(axis="x", alpha=0.3)
+figure.tight_layout()
+plt.show()

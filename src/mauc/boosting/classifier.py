@@ -1,0 +1,292 @@
+"""Gradient boosting trained and stopped by multiclass AUC."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import check_cv
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mauc._validation import check_choice, check_sample_weight, invalid
+from mauc.boosting.lightgbm import LightGBMMetric, lightgbm_objective
+from mauc.boosting.objective import ACTIVATIONS
+from mauc.kernels.problem import Floats
+from mauc.linear.objective import activate
+from mauc.metrics import mauc_score
+from mauc.model_selection import RareClassKFold, encode_classes
+
+__all__ = ["MAUCBoostingClassifier"]
+
+DATASET = {"verbosity": -1, "feature_pre_filter": False}
+
+
+class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""LightGBM trees that minimise a surrogate of the multiclass AUC, their number chosen by cross-validated MAUC.
+
+    Needs LightGBM 4.5 or later (``pip install 'mauc[boosting]'``).
+
+    Parameters
+    ----------
+    surrogate : str or object, default="exponential"
+        As in :class:`mauc.SurrogateRisk`; its second derivative must be bounded.
+    alpha : float, default=2.0
+    activation : {"softmax", "identity"}, default="softmax"
+        Whether the risk is that of softmax scores or of raw columns. Raw columns have no common scale: their
+        ``predict`` is of little use and there is no ``predict_proba``.
+    n_estimators : int, default=500
+        Boosting rounds, each of one tree a class; the most, with ``cv``.
+    learning_rate : float, default=0.3
+        Three times what is usual for the log-loss: the curvature is a bound of the whole Hessian, not its diagonal, and
+        steps are shorter for it.
+    num_leaves : int, default=7
+    min_child_samples : int, default=10
+    subsample : float, default=0.7
+        Share of the samples of each round.
+    colsample_bynode : float, default=0.5
+        Share of the features of each node.
+    reg_lambda : float, default=1.0
+    cv : int, splitter or None, default=5
+        Folds on whose held-out parts the number of rounds is chosen; None: ``n_estimators`` rounds. A number gives
+        :class:`mauc.model_selection.RareClassKFold`.
+    early_stopping_rounds : int, default=50
+        Rounds without a better mean over the folds after which the search stops.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    n_jobs : int, default=1
+        Threads of LightGBM.
+    random_state : int, default=0
+    lightgbm_params : dict, optional
+        Further parameters of LightGBM, as for ``lightgbm.train``.
+    surrogate_options : dict, optional
+        Further parameters of the surrogate: ``q``, ``epsilon``.
+    verbose : int, default=0
+        Print the number of rounds chosen.
+
+    Attributes
+    ----------
+    classes_ : (C,) array
+    booster_ : lightgbm.Booster
+    n_iter_ : int
+        Rounds of the final fit.
+    cv_scores_ : (rounds,) array or None
+        Mean multiclass AUC over the folds after each round, up to the choice.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    On four sets set aside for choosing the defaults (balance, ecoli, segment-imb, svmguide2; 2 splits) the mean test
+    MAUC × 100 was 91.1, and 83.6 over the rarest quarter of the class pairs. Class-balanced log-loss stopped in the
+    same way had 90.3 and 81.1 with the same trees, and 90.8 and 82.1 with the best trees tried for it; with 100 rounds
+    of LightGBM's own settings 89.6 and 81.0. What lost: α = 4 (89.9), the squared surrogate (90.9), learning rate 0.1
+    (90.0). With trees of 15 leaves on all samples and features, softmax had 89.2 and raw columns 88.3 at most.
+    The difference is small and the choice was made on these sets: where the log-loss with balanced classes does as
+    well in cross-validation, it is the simpler model. :class:`mauc.ensemble.MAUCStackingClassifier` gains more than
+    either.
+
+    One round costs what a round of LightGBM's multiclass objective costs, and O(N·C) for the risk; ``cv`` multiplies
+    the fit by the number of folds.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from mauc.boosting import MAUCBoostingClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = MAUCBoostingClassifier(n_estimators=40, cv=3).fit(X[::2], y[::2])  # doctest: +SKIP
+    >>> round(model.score(X[1::2], y[1::2]), 2)  # doctest: +SKIP
+    1.0
+    """
+
+    def __init__(
+        self,
+        surrogate: str | Any = "exponential",
+        *,
+        alpha: float = 2.0,
+        activation: str = "softmax",
+        n_estimators: int = 500,
+        learning_rate: float = 0.3,
+        num_leaves: int = 7,
+        min_child_samples: int = 10,
+        subsample: float = 0.7,
+        colsample_bynode: float = 0.5,
+        reg_lambda: float = 1.0,
+        cv: Any = 5,
+        early_stopping_rounds: int = 50,
+        pairs: str | ArrayLike = "ovo",
+        n_jobs: int = 1,
+        random_state: int = 0,
+        lightgbm_params: dict[str, Any] | None = None,
+        surrogate_options: dict[str, Any] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.surrogate = surrogate
+        self.alpha = alpha
+        self.activation = activation
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.min_child_samples = min_child_samples
+        self.subsample = subsample
+        self.colsample_bynode = colsample_bynode
+        self.reg_lambda = reg_lambda
+        self.cv = cv
+        self.early_stopping_rounds = early_stopping_rounds
+        self.pairs = pairs
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.lightgbm_params = lightgbm_params
+        self.surrogate_options = surrogate_options
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Choose the number of rounds by cross-validation, then train on all data.
+
+        Parameters
+        ----------
+        X : (N, d) array or sparse matrix; missing values may be NaN.
+        y : (N,) classes
+        sample_weight : (N,) weights >= 0, optional
+        """
+        lightgbm = _import_lightgbm()
+        check_choice("activation", self.activation, ACTIVATIONS)
+        for name in ("n_estimators", "early_stopping_rounds"):
+            _check_rounds(name, getattr(self, name))
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+        )
+        classes, codes = encode_classes(y)
+        weight = check_sample_weight(sample_weight, codes, len(classes), classes)
+        if weight is not None and (weight == 0).any():
+            # LightGBM counts samples of weight 0 in its bins and leaves.
+            X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
+        X = _for_lightgbm(X)
+        params = self._params(len(classes))
+        rounds = int(self.n_estimators)
+        self.cv_scores_ = None
+        if self.cv is not None:
+            self.cv_scores_ = self._search(lightgbm, params, X, codes, weight)
+            rounds = len(self.cv_scores_)
+        data = lightgbm.Dataset(X, codes, weight=weight, params=DATASET, free_raw_data=False)
+        self.booster_ = lightgbm.train(params, data, num_boost_round=rounds)
+        self.classes_, self.n_iter_ = classes, rounds
+        if self.verbose:
+            best = "" if self.cv_scores_ is None else f", cross-validated MAUC {self.cv_scores_[-1]:.4f}"
+            print(f"MAUCBoostingClassifier: {rounds} rounds{best}")
+        return self
+
+    def _params(self, n_classes: int) -> dict[str, Any]:
+        objective = lightgbm_objective(
+            self.surrogate,
+            self.alpha,
+            activation=self.activation,
+            pairs=self.pairs,
+            **(self.surrogate_options or {}),
+        )
+        return {
+            "objective": objective,
+            "num_class": n_classes,
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "min_data_in_leaf": self.min_child_samples,
+            "bagging_fraction": self.subsample,
+            "bagging_freq": int(self.subsample < 1),
+            "feature_fraction_bynode": self.colsample_bynode,
+            "lambda_l2": self.reg_lambda,
+            "metric": "none",
+            # LightGBM drops features that no leaf of that size can split, and fails where a small fold has none left.
+            "feature_pre_filter": False,
+            "num_threads": self.n_jobs,
+            "seed": self.random_state,
+            "deterministic": True,
+            "force_row_wise": True,
+            "verbosity": -1,
+            **(self.lightgbm_params or {}),
+        }
+
+    def _search(
+        self, lightgbm: Any, params: dict[str, Any], X: Any, codes: NDArray[np.int64], weight: Floats | None
+    ) -> Floats:
+        """Mean multiclass AUC over the folds after each round, up to the best one."""
+        splitter = RareClassKFold(int(self.cv)) if isinstance(self.cv, int | np.integer) else check_cv(self.cv, codes)
+        folds = [split for split in splitter.split(X, codes) if len(np.unique(codes[split[1]])) > 1]
+        if not folds:
+            advice = "use fewer folds or other ones, or cv=None"
+            raise invalid("cv", "must give a fold that holds out two classes or more", repr(self.cv), advice)
+        results = lightgbm.cv(
+            params,
+            lightgbm.Dataset(X, codes, weight=weight, params=DATASET, free_raw_data=False),
+            num_boost_round=int(self.n_estimators),
+            folds=folds,
+            feval=LightGBMMetric(activation=self.activation, pairs=self.pairs),
+            callbacks=[lightgbm.early_stopping(int(self.early_stopping_rounds), verbose=False)],
+        )
+        scores = np.array(results["valid mauc-mean"])
+        return scores[: int(scores.argmax()) + 1]
+
+    def _raw(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        X = validate_data(
+            self,
+            X,
+            reset=False,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite="allow-nan",
+        )
+        return np.asarray(self.booster_.predict(_for_lightgbm(X), num_threads=self.n_jobs), dtype=np.float64)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Raw scores of shape ``(N, C)``; for two classes their difference, of shape ``(N,)``."""
+        raw = self._raw(X)
+        return raw[:, 1] - raw[:, 0] if len(self.classes_) == 2 else raw
+
+    def _has_probabilities(self) -> bool:
+        return bool(self.activation == "softmax")
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Floats:
+        """Softmax scores of shape ``(N, C)``; they rank, they are not calibrated. Only with
+        ``activation="softmax"``.
+        """
+        return activate(self._raw(X), "softmax")
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest score."""
+        best = self._raw(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Multiclass AUC of the scores that the model was trained to rank by, over the classes present in ``y``."""
+        scores = activate(self._raw(X), self.activation)
+        return mauc_score(
+            y, scores, pairs=self.pairs, labels=self.classes_, sample_weight=sample_weight, absent="ignore"
+        )
+
+
+def _import_lightgbm() -> Any:
+    try:
+        import lightgbm
+    except ImportError:
+        raise ImportError(
+            "MAUCBoostingClassifier needs LightGBM, which is not installed: pip install 'mauc[boosting]'"
+        ) from None
+    return lightgbm
+
+
+def _for_lightgbm(X: Any) -> Any:
+    """LightGBM knows sparse matrices, not sparse arrays."""
+    return sparse.csr_matrix(X) if sparse.issparse(X) else X
+
+
+def _check_rounds(name: str, value: Any) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or value < 1:
+        raise invalid(name, "must be a whole number above 0", repr(value), "pass a number of boosting rounds")

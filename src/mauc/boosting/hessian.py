@@ -1,0 +1,131 @@
+r"""A diagonal matrix above the Hessian of the risk, in closed form: what a boosting library divides gradients by.
+
+Boosting libraries take one second derivative for each score. The exact diagonal would be too small: scores of a pair
+move together, and a step that ignores it overshoots. Here ``D − H`` is positive semidefinite, so that ``D`` is above
+the exact diagonal, and a Newton step with it goes down wherever the Hessian changes little along it.
+
+1. **Scores.** A pair adds :math:`w \ell''(t) (a_m - a_n)^2 \le 2 w \ell''(t) (a_m^2 + a_n^2)` along a direction a.
+   With :math:`h_{nc} \ge \sum w \ell''` over the pairs of a score, ``2 h`` is above the Hessian, and at most twice its
+   diagonal where ``h`` is exact. For the exponential it is: :math:`\ell'' = -\alpha \ell'`, and all pairs of a score
+   pull it the same way, hence :math:`h = \alpha |G|`.
+2. **Softmax.** With :math:`J = \operatorname{diag}(f) - f f^\top` and the gradient :math:`g = J G`, the Hessian
+   of a row is below :math:`J \operatorname{diag}(2 h) J + M`, where
+   :math:`M_{ij} = \delta_{ij} g_i - f_j g_i - f_i g_j`. The sums of the absolute values of their rows bound both, as
+   XGBoost's ``2 p (1 − p)`` does for the log-loss.
+
+Everything costs O(N·C).
+"""
+
+import numpy as np
+
+from mauc._validation import invalid
+from mauc.kernels.problem import Floats, Problem, column_range
+from mauc.linear.objective import activate, pull_back
+from mauc.risk import SurrogateRisk
+from mauc.surrogates import (
+    DistanceWeighted,
+    Exponential,
+    GeneralizedHinge,
+    Logistic,
+    QHinge,
+    Squared,
+    Surrogate,
+)
+
+__all__ = ["check_curvature", "gradient_and_bound", "pair_mass", "score_curvature"]
+
+
+def check_curvature(surrogate: Surrogate) -> Surrogate:
+    """A surrogate whose second derivative is bounded and whose slope at 0 is downwards."""
+    bounded = isinstance(surrogate, Squared | Exponential | Logistic | GeneralizedHinge | DistanceWeighted)
+    if not bounded and not (isinstance(surrogate, QHinge) and surrogate.q >= 2):
+        requirement = "must have a bounded second derivative for boosting"
+        advice = "use exponential, squared, logistic, generalized_hinge (a rounded hinge), or q_hinge with q >= 2"
+        raise invalid("surrogate", requirement, repr(surrogate), advice)
+    if not float(surrogate.derivative(np.zeros(1))[0]) < 0:
+        raise invalid("surrogate", "must fall at 0", repr(surrogate), "pass a larger alpha")
+    return surrogate
+
+
+def pair_mass(problem: Problem) -> Floats:
+    """``(N, C)`` summed weight of the pairs that each score takes part in.
+
+    ``a_m Σ_j v_ij`` in the column i of a sample's own class, ``a_n v_ij`` in the others.
+    """
+    mass = problem.unit[:, None] * problem.pair[problem.y]
+    rows = np.arange(len(problem.y))
+    mass[rows, problem.y] = problem.unit * problem.pair.sum(axis=0)[problem.y]
+    return mass
+
+
+def score_curvature(surrogate: Surrogate, problem: Problem, gradient: Floats) -> Floats:
+    r"""``(N, C)`` bound ``h`` of :math:`\sum w \ell''` over the pairs of each score; exact for exponential and squared.
+
+    ``gradient`` is that of the risk with respect to the scores, whose pairs all have one sign.
+    """
+    if isinstance(surrogate, Exponential):
+        return surrogate.alpha * np.abs(gradient)
+    if isinstance(surrogate, Logistic):
+        # ℓ″ = α² σ (1 − σ) with σ = −ℓ′ / α: below both α |ℓ′| and α² / 4.
+        return np.minimum(surrogate.alpha * np.abs(gradient), 0.25 * surrogate.alpha**2 * pair_mass(problem))
+    return _steepest(surrogate, problem) * pair_mass(problem)
+
+
+def _steepest(surrogate: Surrogate, problem: Problem) -> float:
+    """The largest ``ℓ″`` on the differences that occur."""
+    if isinstance(surrogate, Squared):
+        return 2.0
+    if isinstance(surrogate, GeneralizedHinge):
+        return 0.5 / surrogate.epsilon
+    if isinstance(surrogate, DistanceWeighted):
+        return 2.0 / surrogate.epsilon**3
+    assert isinstance(surrogate, QHinge)
+    low, high = column_range(problem)
+    widest = surrogate.alpha + float((high - low).max())
+    return surrogate.q * (surrogate.q - 1.0) * widest ** (surrogate.q - 2.0)
+
+
+def gradient_and_bound(
+    risk: SurrogateRisk, problem: Problem, raw: Floats, activation: str
+) -> tuple[float, Floats, Floats]:
+    """Risk of ``activation(raw)``, its gradient with respect to ``raw``, and the diagonal above its Hessian.
+
+    Parameters
+    ----------
+    risk : SurrogateRisk
+    problem : Problem
+        Classes and weights; its scores are not looked at.
+    raw : (N, C) array
+    activation : {"softmax", "identity"}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc import SurrogateRisk
+    >>> from mauc.boosting.hessian import gradient_and_bound
+    >>> from mauc.partition import ClassPartition
+    >>> partition = ClassPartition(np.array([0, 0, 1, 2]), 3)
+    >>> problem = partition.problem(np.empty((4, 0)), partition.pair_weights("ovo"))
+    >>> value, gradient, bound = gradient_and_bound(SurrogateRisk(), problem, np.zeros((4, 3)), "identity")
+    >>> gradient.round(3).tolist()[0], bound.round(3).tolist()[0]
+    ([-0.167, 0.083, 0.083], [0.333, 0.167, 0.167])
+    """
+    scores = activate(raw, activation)
+    here = problem.with_scores(scores)
+    value, gradient = risk.compute(here, gradient=True)
+    assert gradient is not None
+    curvature = score_curvature(risk.surrogate, here, gradient)
+    if activation == "identity":
+        return value, gradient, 2.0 * curvature
+    gradient = pull_back(scores, gradient, activation)
+    return value, gradient, _softmax_bound(scores, gradient, curvature)
+
+
+def _softmax_bound(f: Floats, g: Floats, h: Floats) -> Floats:
+    """Row sums of ``|J diag(2h) J|`` and of ``|M|``; see the head of the module."""
+    others = 1.0 - f
+    q = f * f * others * h
+    through_scores = 4.0 * (others * q + f * (q.sum(axis=1, keepdims=True) - q))
+    size = np.abs(g)
+    own = np.abs(1.0 - 2.0 * f) + others
+    return through_scores + own * size + f * (size.sum(axis=1, keepdims=True) - size)

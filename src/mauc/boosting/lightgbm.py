@@ -1,0 +1,86 @@
+"""Multiclass AUC in LightGBM, as a metric and as an objective. Nothing here imports LightGBM."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from mauc._validation import check_choice
+from mauc.boosting.objective import ACTIVATIONS, BoostingObjective, labels_and_weights, multiclass_auc
+from mauc.kernels.problem import Floats
+
+__all__ = ["LightGBMMetric", "lightgbm_metric", "lightgbm_objective"]
+
+
+class LightGBMMetric:
+    """Multiclass AUC for early stopping and model selection in LightGBM 4.
+
+    ``feval=`` of ``lightgbm.train`` and ``lightgbm.cv``, or ``eval_metric=`` of ``LGBMClassifier.fit``: both orders of
+    the arguments are understood. Classes absent from the part that is scored drop out. Give ``metric="none"`` to the
+    model, else its own loss stops it.
+
+    Parameters
+    ----------
+    activation : {"identity", "softmax"}, default="identity"
+        LightGBM's own objectives pass probabilities, ours raw scores: with a softmax objective say so here.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.boosting import lightgbm_metric
+    >>> name, value, higher_is_better = lightgbm_metric(np.array([0, 1, 2]), np.eye(3))
+    >>> name, value, higher_is_better
+    ('mauc', 1.0, True)
+    """
+
+    def __init__(self, *, activation: str = "identity", pairs: str | ArrayLike = "ovo") -> None:
+        self.activation = check_choice("activation", activation, ACTIVATIONS)
+        self.pairs = pairs
+
+    def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[str, float, bool]:
+        """``(scores, Dataset)`` or ``(y_true, scores, weight)`` to ``("mauc", value, True)``."""
+        y, scores, weight = _arguments(first, second, weight)
+        return "mauc", multiclass_auc(y, scores, weight, self.activation, self.pairs), True
+
+
+lightgbm_metric = LightGBMMetric()
+
+
+class _LightGBMObjective(BoostingObjective):
+    # LightGBM counts the parameters: with a third it passes the weights.
+    def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[Floats, Floats]:
+        """``(raw, Dataset)`` or ``(y_true, raw, weight)`` to gradient and curvature in the shape of ``raw``."""
+        y, raw, weight = _arguments(first, second, weight)
+        return super().__call__(y, raw, weight)
+
+
+def lightgbm_objective(
+    surrogate: str | Any = "exponential",
+    alpha: float = 4.0,
+    *,
+    activation: str = "softmax",
+    pairs: str | ArrayLike = "ovo",
+    **options: Any,
+) -> _LightGBMObjective:
+    """The surrogate risk as an objective: ``params={"objective": …}`` or ``LGBMClassifier(objective=…)``.
+
+    Parameters as in :class:`mauc.boosting.BoostingObjective`. Predictions are raw scores: with
+    ``activation="softmax"`` rank by their softmax over the row, else by the columns themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.boosting import lightgbm_objective
+    >>> gradient, curvature = lightgbm_objective("squared", 1.0)(np.array([0, 1, 2]), np.zeros((3, 3)))
+    >>> gradient.shape, bool((curvature > 0).all())
+    ((3, 3), True)
+    """
+    return _LightGBMObjective(surrogate, alpha, activation=activation, pairs=pairs, **options)
+
+
+def _arguments(first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Classes, scores and weights, in either of LightGBM's orders."""
+    if hasattr(second, "get_label"):
+        y, weight = labels_and_weights(second)
+        return y, first, weight
+    return first, second, weight

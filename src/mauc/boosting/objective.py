@@ -1,0 +1,110 @@
+"""What both boosting libraries are told: gradient and curvature of the risk in the units of the log-loss."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mauc._validation import check_choice, check_codes, check_pairs, check_sample_weight, check_scores, invalid
+from mauc.boosting.hessian import check_curvature, gradient_and_bound
+from mauc.kernels.problem import Floats
+from mauc.linear.objective import activate
+from mauc.metrics import mauc_score
+from mauc.partition import ClassPartition
+from mauc.risk import SurrogateRisk
+
+__all__ = ["ACTIVATIONS", "BoostingObjective", "labels_and_weights", "multiclass_auc"]
+
+ACTIVATIONS = ("softmax", "identity")
+# Leaves divide by sums of these: 0 for a class that is absent would be 0 / 0 without a penalty.
+SMALLEST = 1e-16
+
+
+class BoostingObjective:
+    r"""Gradient and curvature of ``R(activation(Z))`` for raw scores Z, scaled like the class-balanced log-loss.
+
+    Multiplied by
+
+    .. math:: \frac{U (C - 1)}{C \, |\ell'(0)|} \quad \text{(raw columns)}, \qquad
+        \frac{U (C - 1)}{|\ell'(0)|} \quad \text{(softmax)}
+
+    with the summed weight U. At Z = 0 the gradient then is that of the multiclass log-loss with balanced class weights,
+    entry by entry, so that learning rate, ``min_child_weight`` and ``lambda`` mean what they usually mean.
+
+    Parameters
+    ----------
+    surrogate, alpha, pairs, options
+        As in :class:`mauc.SurrogateRisk`; the second derivative of the surrogate must be bounded.
+    activation : {"softmax", "identity"}, default="softmax"
+        Whether the risk is that of softmax scores or of the raw columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.boosting.objective import BoostingObjective
+    >>> gradient, curvature = BoostingObjective()(np.array([0, 1, 2]), np.zeros((3, 3)))
+    >>> gradient.round(3)[0]
+    array([-0.667,  0.333,  0.333])
+    """
+
+    def __init__(
+        self,
+        surrogate: str | Any = "exponential",
+        alpha: float = 4.0,
+        *,
+        activation: str = "softmax",
+        pairs: str | ArrayLike = "ovo",
+        **options: Any,
+    ) -> None:
+        self.risk = SurrogateRisk(surrogate, alpha=alpha, pairs=pairs, **options)
+        check_curvature(self.risk.surrogate)
+        self.activation = check_choice("activation", activation, ACTIVATIONS)
+
+    def __call__(self, y: ArrayLike, raw: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Floats, Floats]:
+        """Gradient and curvature in the shape of ``raw``: ``(N, C)``, or ``(N,)`` for the log-odds of two classes."""
+        scores = np.asarray(raw, dtype=np.float64)
+        if scores.ndim == 1:
+            # z stands for the columns (−z/2, z/2); a curvature above the Hessian of both is above that along z.
+            half = 0.5 * scores[:, None]
+            gradient, curvature = self(y, np.hstack([-half, half]), sample_weight)
+            return 0.5 * (gradient[:, 1] - gradient[:, 0]), 0.25 * curvature.sum(axis=1)
+        clean = check_scores(scores, "raw").astype(np.float64, copy=False)
+        n_classes = clean.shape[1]
+        codes = check_codes(y, *clean.shape)
+        weight = check_sample_weight(sample_weight, codes, n_classes)
+        partition = ClassPartition(codes, n_classes, weight)
+        pair_weights = partition.pair_weights(check_pairs(self.risk.pairs, n_classes))
+        problem = partition.problem(np.empty((len(codes), 0)), pair_weights)
+        _, gradient, curvature = gradient_and_bound(self.risk, problem, clean, self.activation)
+        scale = self._scale(partition)
+        return scale * gradient, np.maximum(scale * curvature, SMALLEST)
+
+    def _scale(self, partition: ClassPartition) -> float:
+        slope = abs(float(self.risk.surrogate.derivative(np.zeros(1))[0]))
+        n_here = int(partition.present.sum())
+        # Softmax of 0 shrinks the gradient by its value there, 1 / C.
+        shrunk = partition.n_classes if self.activation == "softmax" else 1
+        return float(partition.weights.sum()) * shrunk * (n_here - 1) / (n_here * slope)
+
+
+def labels_and_weights(data: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Classes and sample weights of a LightGBM Dataset or an XGBoost DMatrix; no weights are None."""
+    labels, weight = data.get_label(), data.get_weight()
+    if labels is None or len(labels) == 0:
+        raise invalid("data", "must have labels", "none", "pass label= to the Dataset or DMatrix")
+    empty = weight is None or len(weight) == 0
+    return np.asarray(labels), None if empty else np.asarray(weight)
+
+
+def multiclass_auc(
+    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None, activation: str, pairs: str | ArrayLike
+) -> float:
+    """Multiclass AUC of the library's scores over the classes present; ``(N,)`` scores are those of class 1."""
+    columns = np.asarray(scores, dtype=np.float64)
+    codes = np.asarray(y).astype(np.int64)
+    if columns.ndim == 1:
+        columns = np.column_stack([-columns, columns])
+    elif activation == "softmax":
+        columns = activate(columns, "softmax")
+    labels = np.arange(columns.shape[1])
+    return mauc_score(codes, columns, pairs=pairs, labels=labels, sample_weight=sample_weight, absent="ignore")

@@ -1,0 +1,83 @@
+"""Multiclass AUC in XGBoost, as a metric and as an objective. Nothing here imports XGBoost."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from mauc._validation import check_choice
+from mauc.boosting.objective import ACTIVATIONS, BoostingObjective, labels_and_weights, multiclass_auc
+from mauc.kernels.problem import Floats
+
+__all__ = ["XGBoostMetric", "xgboost_metric", "xgboost_objective"]
+
+
+class XGBoostMetric:
+    """Multiclass AUC for early stopping and model selection in XGBoost 2.1 and later.
+
+    ``custom_metric=`` of ``xgboost.train`` and ``xgboost.cv``, or ``eval_metric=`` of ``XGBClassifier``. Set
+    ``disable_default_eval_metric=True``, else the last metric of the list may be XGBoost's own.
+
+    Parameters
+    ----------
+    activation : {"identity", "softmax"}, default="identity"
+        XGBoost's own objectives pass probabilities, ours raw scores: with a softmax objective say so here.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.boosting import xgboost_metric
+    >>> xgboost_metric(np.array([0, 1, 2]), np.eye(3))
+    1.0
+    """
+
+    # Early stopping maximises what begins with "auc" and minimises all else, unless it is told.
+    __name__ = "auc_multiclass"
+
+    def __init__(self, *, activation: str = "identity", pairs: str | ArrayLike = "ovo") -> None:
+        self.activation = check_choice("activation", activation, ACTIVATIONS)
+        self.pairs = pairs
+
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> Any:
+        """``(scores, DMatrix)`` to ``(name, value)``; ``(y_true, scores, sample_weight)`` to the value alone."""
+        if hasattr(second, "get_label"):
+            y, weight = labels_and_weights(second)
+            return self.__name__, multiclass_auc(y, first, weight, self.activation, self.pairs)
+        return multiclass_auc(first, second, sample_weight, self.activation, self.pairs)
+
+
+xgboost_metric = XGBoostMetric()
+
+
+class _XGBoostObjective(BoostingObjective):
+    # XGBoost passes weights by this name.
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
+        """``(raw, DMatrix)`` or ``(y_true, raw, sample_weight)`` to gradient and curvature in the shape of ``raw``."""
+        if hasattr(second, "get_label"):
+            y, weight = labels_and_weights(second)
+            return super().__call__(y, first, weight)
+        return super().__call__(first, second, sample_weight)
+
+
+def xgboost_objective(
+    surrogate: str | Any = "exponential",
+    alpha: float = 4.0,
+    *,
+    activation: str = "softmax",
+    pairs: str | ArrayLike = "ovo",
+    **options: Any,
+) -> _XGBoostObjective:
+    """The surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.
+
+    Parameters as in :class:`mauc.boosting.BoostingObjective`. Set ``num_class`` for ``xgboost.train``. Predictions
+    are raw scores: with ``activation="softmax"`` rank by their softmax over the row, else by the columns themselves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.boosting import xgboost_objective
+    >>> gradient, curvature = xgboost_objective()(np.array([0, 1, 2]), np.zeros((3, 3)))
+    >>> gradient.shape, bool((curvature > 0).all())
+    ((3, 3), True)
+    """
+    return _XGBoostObjective(surrogate, alpha, activation=activation, pairs=pairs, **options)

@@ -1,0 +1,76 @@
+"""Mixed columns → numbers, and what changed in the columns since the model was trained."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mauc.commands.errors import Failure
+from mauc.commands.tables import Table, nearest
+
+__all__ = ["check_finite", "kinds_of", "make_features", "same_columns"]
+
+
+def make_features(seed: int = 0) -> Any:
+    """Categories, dates, free text and numbers with gaps as scaled numbers, unfitted."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from skrub import StringEncoder, TableVectorizer
+
+    table = TableVectorizer(high_cardinality=StringEncoder(random_state=seed))
+    return make_pipeline(table, SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
+
+
+def kinds_of(table: Table) -> dict[str, str]:
+    """``"number"`` or ``"other"`` for each column."""
+    return {name: "number" if table[name].dtype.kind in "iufb" else "other" for name in table.columns}
+
+
+def check_finite(table: Table, path: Path) -> None:
+    """Missing numbers are filled in, infinite ones are refused: they are slips, and would drown all others."""
+    for name in table.columns:
+        if table[name].dtype.kind != "f":
+            continue
+        bad = np.flatnonzero(np.isinf(np.asarray(table[name], dtype=np.float64)))
+        if len(bad):
+            many = "an infinite number" if len(bad) == 1 else f"{len(bad)} infinite numbers"
+            raise Failure(
+                f"column {name!r} of {path} has {many} (first: row {bad[0] + 1}): correct or empty such cells"
+            )
+
+
+def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Table, list[str]]:
+    """The columns of the model, in its order and of its kinds; and the names of those it does not know."""
+    import pandas as pd
+
+    names = [str(c) for c in table.columns]
+    missing = [name for name in kinds if name not in names]
+    if missing:
+        shown = ", ".join(map(repr, missing[:5])) + (", …" if len(missing) > 5 else "")
+        close = nearest(missing[0], [n for n in names if n not in kinds])
+        hint = f" ({missing[0]!r} may now be {close[0]!r})" if close else ""
+        raise Failure(
+            f"{path} lacks {_columns(len(missing))} that the model was trained on: {shown}{hint}\n"
+            "add them under these names, or train again with mauc fit"
+        )
+    known = table[list(kinds)].copy()
+    for name, kind in kinds.items():
+        values = known[name]
+        if kind == "number" and values.dtype.kind not in "iufb":
+            numbers = pd.to_numeric(values, errors="coerce")
+            odd = np.flatnonzero(np.asarray(numbers.isna() & values.notna()))
+            if len(odd):
+                raise Failure(
+                    f"column {name!r} of {path} held numbers when the model was trained, and now holds "
+                    f"{values.iloc[odd[0]]!r} (row {odd[0] + 1}): correct it, or train again with mauc fit"
+                )
+            known[name] = numbers.astype("float64")
+        elif kind == "other" and values.dtype.kind in "iufb":
+            known[name] = values.astype(object).where(values.notna(), None).map(str, na_action="ignore")
+    return known, [name for name in names if name not in kinds]
+
+
+def _columns(n: int) -> str:
+    return "a column" if n == 1 else f"{n} columns"

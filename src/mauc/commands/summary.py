@@ -1,0 +1,127 @@
+"""A judgement in the terminal and in JSON."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from mauc.metrics import Interval
+from mauc.report import Judgement, ModelScore
+
+__all__ = ["as_json", "comparison", "headline", "sizes", "worst_pairs"]
+
+WORST = 5
+MOST_SIZES = 20
+
+
+def headline(judgement: Judgement) -> list[str]:
+    """The two multiclass AUCs and accuracy, as lines."""
+    model = judgement.headline
+    lines = [
+        f"MAUC (ovo, every pair of classes counts the same)  {model.mauc.score:.4f}{_reach(model.mauc, judgement)}",
+        f"MAUC (ova, frequent classes count more)            {model.ova.score:.4f}",
+        f"accuracy                                           {model.accuracy:.4f}",
+    ]
+    return [*lines, *judgement.notes]
+
+
+def _reach(interval: Interval, judgement: Judgement) -> str:
+    if math.isnan(interval.low) or interval.stderr == 0.0:
+        return "   no interval"
+    return f"   {judgement.level:.0%}".replace("%", " %") + f" interval {interval.low:.4f} to {interval.high:.4f}"
+
+
+def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> Table:
+    """Rows of each class, the rarest ones if there are many."""
+    labels = judgement.labels
+    shown = range(len(labels)) if len(labels) <= MOST_SIZES else range(len(labels) - MOST_SIZES, len(labels))
+    title = "Rows of each class" if len(shown) == len(labels) else f"Rows of the {MOST_SIZES} rarest of {len(labels)}"
+    table = Table(title=title, title_justify="left")
+    table.add_column("class")
+    for heading in (*(["training"] if training is not None else []), "judged", "mean AUC"):
+        table.add_column(heading, justify="right")
+    means = judgement.class_auc
+    for k in shown:
+        before = [str(training.get(labels[k], 0))] if training is not None else []
+        table.add_row(labels[k], *before, str(judgement.counts[k]), f"{means[k]:.4f}")
+    return table
+
+
+def worst_pairs(judgement: Judgement) -> Table:
+    """The ordered pairs that the model ranks worst."""
+    matrix = judgement.headline.matrix
+    n = len(matrix)
+    pairs = sorted((matrix[i, j], i, j) for i in range(n) for j in range(n) if i != j)[:WORST]
+    table = Table(title=f"The {len(pairs)} worst pairs of classes", title_justify="left")
+    for heading in ("class", "rows", "ranked against", "rows", "AUC"):
+        table.add_column(heading, justify="right")
+    for auc, i, j in pairs:
+        names, counts = judgement.labels, judgement.counts
+        table.add_row(names[i], str(counts[i]), names[j], str(counts[j]), f"{auc:.4f}")
+    return table
+
+
+def comparison(judgement: Judgement) -> Table:
+    """All models; differences and paired tests against the first."""
+    title = f"Models compared; p: paired test against {judgement.headline.name}"
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("model", overflow="fold")
+    for heading in ("MAUC", f"{judgement.level:.0%} interval", "ova", "accuracy", "difference", "p"):
+        table.add_column(heading, justify="right")
+    tests = {test.name: test for test in judgement.tests}
+    for model in judgement.models:
+        interval, test = model.mauc, tests.get(model.name)
+        reach = "–" if math.isnan(interval.low) else f"{interval.low:.3f}–{interval.high:.3f}"
+        difference, p = ("–", "–") if test is None else (f"{test.comparison.difference:+.4f}", _p(test.holm))
+        row = (f"{interval.score:.4f}", reach, f"{model.ova.score:.4f}", f"{model.accuracy:.4f}", difference, p)
+        table.add_row(model.name, *row)
+    return table
+
+
+def _p(value: float) -> str:
+    return "–" if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def as_json(judgement: Judgement) -> dict[str, Any]:
+    """Everything, by name."""
+    names, counts = judgement.labels, judgement.counts
+    return {
+        "rows": len(judgement.codes),
+        "level": judgement.level,
+        "models": [_model(model) for model in judgement.models],
+        "tests": [
+            {"model": t.name, "against": judgement.headline.name, **vars(t.comparison), "pvalue_holm": t.holm}
+            for t in judgement.tests
+        ],
+        "classes": [
+            {"class": name, "rows": int(n), "mean_auc": float(auc)}
+            for name, n, auc in zip(names, counts, judgement.class_auc, strict=True)
+        ],
+        "worst_pairs": [_pair(judgement, p) for p in judgement.worst],
+        "rarest_pairs": [_pair(judgement, p) for p in judgement.rarest],
+        "imbalance": {name: getattr(judgement.imbalance, name) for name in ("xi", "chi", "ratio", "rate")},
+        "absent": list(judgement.absent),
+        "notes": list(judgement.notes),
+    }
+
+
+def _model(model: ModelScore) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "mauc": vars(model.mauc),
+        "ova": vars(model.ova),
+        "accuracy": model.accuracy,
+        "balanced_accuracy": model.balanced_accuracy,
+    }
+
+
+def _pair(judgement: Judgement, pair: Any) -> dict[str, Any]:
+    i, j = pair.i, pair.j
+    return {
+        "classes": [judgement.labels[i], judgement.labels[j]],
+        "rows": [int(judgement.counts[i]), int(judgement.counts[j])],
+        "auc": [pair.auc_ij, pair.auc_ji],
+        "mean": vars(pair.interval),
+    }

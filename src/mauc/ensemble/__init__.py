@@ -1,0 +1,5 @@
+"""Several classifiers combined so that the combination has the highest multiclass AUC."""
+
+from mauc.ensemble.classifier import MAUCStackingClassifier
+
+__all__ = ["MAUCStackingClassifier"]

@@ -1,0 +1,334 @@
+"""The stacking classifier: out-of-fold scores of its models, and their combination."""
+
+import time
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin, clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
+from sklearn.utils.metaestimators import _BaseComposition
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mauc._validation import check_pairs, check_real, check_sample_weight, invalid
+from mauc.ensemble.bases import default_estimators, fit_base, log_scores, weight_argument
+from mauc.ensemble.combination import PENALTIES, OutOfFold, choose_penalty, fit_combination
+from mauc.kernels.problem import Floats, Ints
+from mauc.metrics import mauc_score
+from mauc.model_selection import RareClassKFold, encode_classes
+from mauc.risk import SurrogateRisk
+
+__all__ = ["MAUCStackingClassifier"]
+
+WHOLE = "combination"
+
+
+class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore[misc]
+    r"""Combines classifiers so that the combination has the highest multiclass AUC.
+
+    .. math:: F = \operatorname{softmax}\Bigl(\sum_k w_k \log p_k + (\bar l - \mu) A^\top\Bigr), \qquad w_k \ge 0
+
+    Each model is fitted on folds and scores what was held out; the weights minimise the exact surrogate risk of these
+    out-of-fold scores; then each model is fitted on all data. The matrix A over the mean log-scores :math:`\bar l`
+    lets a class profit from the scores of the others; how strongly it is drawn to 0, or whether there is none, is
+    chosen by cross-validation within the out-of-fold scores: :mod:`mauc.ensemble.combination`.
+
+    Parameters
+    ----------
+    estimators : list of (name, classifier), optional
+        Default: balanced logistic regression, :class:`mauc.MAUCClassifier` and the same on a Gaussian kernel, all on
+        imputed and standardised columns; balanced extra trees, random forest and histogram boosting. Tables with text,
+        dates or categories go through skrub's ``TableVectorizer`` first.
+    cv : int, splitter or list of (train, test), default=5
+        Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
+        part; the only sample of a class is then never held out, and the weights are learnt without it. From other
+        folds a class may be missing: there it has the floor score.
+    surrogate : str or object, default="exponential"
+    alpha : float, default=4.0
+        As in :class:`mauc.SurrogateRisk`.
+    interactions : "auto", float or None, default="auto"
+        Penalty of A: chosen, given, or None for weights alone.
+    floor : float, default=0.01
+        Smallest score before the logarithm: a forest's 0 is no certainty.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    surrogate_options : dict, optional
+        Further parameters of the surrogate.
+    n_jobs : int, optional
+        Processes, as in joblib: one fit of one model on one fold at a time.
+    random_state : int, default=0
+        Of the folds and of the default models.
+    verbose : int, default=0
+        Print a line for each model as it is done, and one for the combination.
+
+    Attributes
+    ----------
+    classes_ : (C,) array
+    estimators_ : list of fitted classifiers
+    named_estimators_ : dict of name to fitted classifier
+    weights_ : dict of name to float
+        Weight :math:`w_k` of each model.
+    interactions_ : (C, C) array or None
+        The matrix A.
+    penalty_ : float
+        That of A; infinite without it.
+    oof_scores_ : dict of name to float
+        Out-of-fold multiclass AUC of each model, and of the whole under ``"combination"``: there the combination, too,
+        was learnt without the samples that it is judged on. NaN where no two classes could be held out.
+    oof_log_scores_ : (K, N, C) array
+        Log-scores of the held-out samples; NaN where a sample was never held out.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Costs one fit of each model on each fold and one on all data; the combination itself costs little beside them.
+    ``predict_proba`` ranks; it is not calibrated. Weights of samples reach every model, and a model whose ``fit``
+    does not take them is refused.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.preprocessing import scale
+    >>> from mauc.ensemble import MAUCStackingClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X = scale(X)[:, 2:7]
+    >>> model = MAUCStackingClassifier([("lr", LogisticRegression()), ("nb", GaussianNB())]).fit(X, y)
+    >>> {name: round(score, 3) for name, score in model.oof_scores_.items()}
+    {'lr': 0.969, 'nb': 0.97, 'combination': 0.976}
+    """
+
+    def __init__(
+        self,
+        estimators: list[tuple[str, Any]] | None = None,
+        *,
+        cv: Any = 5,
+        surrogate: str | Any = "exponential",
+        alpha: float = 4.0,
+        interactions: str | float | None = "auto",
+        floor: float = 0.01,
+        pairs: str | ArrayLike = "ovo",
+        surrogate_options: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.estimators = estimators
+        self.cv = cv
+        self.surrogate = surrogate
+        self.alpha = alpha
+        self.interactions = interactions
+        self.floor = floor
+        self.pairs = pairs
+        self.surrogate_options = surrogate_options
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of this estimator and, as ``name__parameter``, of its models."""
+        return self._get_params("estimators", deep=deep)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set them; a model as a whole by its name."""
+        self._set_params("estimators", **params)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = [get_tags(model) for _, model in self.estimators or []]
+        tags.input_tags.sparse = bool(inner) and all(t.input_tags.sparse for t in inner)
+        # The models of the default list impute, or take NaN as they are.
+        tags.input_tags.allow_nan = all(t.input_tags.allow_nan for t in inner)
+        return tags
+
+    def _named(self) -> list[tuple[str, Any]]:
+        if self.estimators is None:
+            return default_estimators(self.random_state)
+        try:
+            named = [(name, model) for name, model in self.estimators]
+        except (TypeError, ValueError):
+            named = []
+        names = [name for name, _ in named]
+        if not named or not all(isinstance(name, str) for name in names):
+            came, advice = repr(self.estimators), "pass e.g. [('lr', LogisticRegression()), ('nb', GaussianNB())]"
+            raise invalid("estimators", "must be a list of (name, classifier)", came, advice)
+        bad = [name for name in names if names.count(name) > 1 or "__" in name or name in (WHOLE, *self._own_names())]
+        if bad:
+            requirement = "must have different names without '__' that are no parameters"
+            raise invalid("estimators", requirement, repr(bad[0]), "rename it")
+        return named
+
+    def _own_names(self) -> list[str]:
+        return list(self._get_param_names())
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit every model on every fold and on all data, and learn the combination.
+
+        Parameters
+        ----------
+        X : (N, d) array, sparse matrix or data frame, as the models take it
+        y : (N,) classes
+        sample_weight : (N,) weights >= 0, optional
+        """
+        named = self._named()
+        floor = check_real("floor", self.floor, low=0, high=1)
+        penalties = self._penalties()
+        risk = SurrogateRisk(self.surrogate, alpha=self.alpha, **(self.surrogate_options or {}))
+        X = self._checked(X, reset=True)
+        classes, codes = encode_classes(y)
+        check_consistent_length(X, codes)
+        weight = check_sample_weight(sample_weight, codes, len(classes), classes)
+        pairs = check_pairs(self.pairs, len(classes))
+        labels = classes[codes]
+        for _, model in named:
+            weight_argument(model, weight)
+        there = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
+        folds = self._folds(X, labels, there)
+        self.oof_log_scores_ = self._fit_models(named, X, labels, classes, weight, there, folds, floor)
+        self.classes_ = classes
+        seen = there[~np.isnan(self.oof_log_scores_[0, there, 0])]
+        data = OutOfFold(self.oof_log_scores_[:, seen], codes[seen], None if weight is None else weight[seen])
+        self._combine(named, data, risk, pairs, penalties)
+        return self
+
+    def _checked(self, X: Any, *, reset: bool) -> Any:
+        """Data frames as they are, for models that know columns by name; all else as an array. Values are checked by
+        the models.
+        """
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return X
+        sparse = self.__sklearn_tags__().input_tags.sparse
+        accepted = ("csr", "csc") if sparse else False
+        return validate_data(self, X, reset=reset, accept_sparse=accepted, dtype=None, ensure_all_finite=False)
+
+    def _penalties(self) -> tuple[float, ...]:
+        if self.interactions is None:
+            return (np.inf,)
+        if isinstance(self.interactions, str):
+            if self.interactions != "auto":
+                advice = "choose one of these"
+                requirement = "must be 'auto', None or a number above 0"
+                raise invalid("interactions", requirement, repr(self.interactions), advice)
+            return PENALTIES
+        return (check_real("interactions", self.interactions, low=0),)
+
+    def _folds(self, X: Any, labels: NDArray[Any], there: Ints) -> list[tuple[Ints, Ints]]:
+        """Pairs of training and test rows; a weight of 0 is no sample, and a training part needs two classes."""
+        if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool):
+            splitter = RareClassKFold(int(self.cv), random_state=self.random_state)
+            folds = [(there[a], there[b]) for a, b in splitter.split(there, labels[there])]
+        else:
+            here = np.zeros(len(labels), dtype=bool)
+            here[there] = True
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # that a class has fewer samples than there are folds
+                splits = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
+            folds = [(a[here[a]], b[here[b]]) for a, b in splits]
+        return [(a, b) for a, b in folds if len(b) and len(np.unique(labels[a])) > 1]
+
+    def _fit_models(
+        self,
+        named: list[tuple[str, Any]],
+        X: Any,
+        labels: NDArray[Any],
+        classes: NDArray[Any],
+        weight: Floats | None,
+        there: Ints,
+        folds: list[tuple[Ints, Ints]],
+        floor: float,
+    ) -> Floats:
+        """Fit all, keep the models of all data, and return ``(K, N, C)`` log-scores of the held-out samples."""
+        work = [(k, fold) for k in range(len(named)) for fold in [*range(len(folds)), None]]
+        done = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            delayed(_fit_one)(
+                clone(named[k][1]), X, labels, weight, classes, floor, *((there, None) if f is None else folds[f])
+            )
+            for k, f in work
+        )
+        total = np.zeros((len(named), len(labels), len(classes)))
+        times = np.zeros((len(named), len(labels), 1))
+        self.estimators_: list[Any] = []
+        began = time.perf_counter()
+        for (k, f), (model, logs) in zip(work, done, strict=True):
+            if f is not None:
+                total[k, folds[f][1]] += logs
+                times[k, folds[f][1]] += 1
+                continue
+            self.estimators_.append(model)
+            if self.verbose:
+                print(f"MAUCStackingClassifier: {named[k][0]} fitted, {time.perf_counter() - began:.1f} s so far")
+        self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
+        return np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
+
+    def _combine(
+        self,
+        named: list[tuple[str, Any]],
+        data: OutOfFold,
+        risk: SurrogateRisk,
+        pairs: str | Floats,
+        penalties: tuple[float, ...],
+    ) -> None:
+        self.oof_scores_ = {
+            name: data.mauc(np.exp(logs), pairs) for (name, _), logs in zip(named, data.logs, strict=True)
+        }
+        self.penalty_, self.oof_scores_[WHOLE] = choose_penalty(
+            data, risk, pairs, penalties, random_state=self.random_state
+        )
+        (self._combination,) = fit_combination(data, risk, pairs, (self.penalty_,))
+        weights = self._combination.weights
+        self.weights_ = {name: float(w) for (name, _), w in zip(named, weights, strict=True)}
+        self.interactions_ = self._combination.interactions
+        if self.verbose:
+            parts = ", ".join(f"{name} {self.oof_scores_[name]:.4f} × {w:.2f}" for name, w in self.weights_.items())
+            print(f"MAUCStackingClassifier: out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}")
+
+    def predict_proba(self, X: Any) -> Floats:
+        """``(N, C)`` scores of the combination."""
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        logs = [log_scores(model, X, self.classes_, self.floor) for model in self.estimators_]
+        return self._combination.scores(np.stack(logs))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest score."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Multiclass AUC over the classes present in ``y``."""
+        return mauc_score(
+            y,
+            self.predict_proba(X),
+            pairs=self.pairs,
+            labels=self.classes_,
+            sample_weight=sample_weight,
+            absent="ignore",
+        )
+
+
+def _fit_one(
+    model: Any,
+    X: Any,
+    labels: NDArray[Any],
+    weight: Floats | None,
+    classes: NDArray[Any],
+    floor: float,
+    train: Ints,
+    test: Ints | None,
+) -> tuple[Any, Floats | None]:
+    """The model fitted on the rows ``train``, or its log-scores of the rows ``test``."""
+    part = X if len(train) == len(labels) else _safe_indexing(X, train)
+    own = None if weight is None else weight[train]
+    if test is None:
+        return fit_base(model, part, labels[train], own), None
+    with warnings.catch_warnings():
+        # One warning a model, from the fit on all data, not one a fold.
+        warnings.simplefilter("ignore")
+        fitted = fit_base(model, part, labels[train], own)
+        return None, log_scores(fitted, _safe_indexing(X, test), classes, floor)

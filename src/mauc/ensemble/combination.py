@@ -1,0 +1,192 @@
+r"""How the scores of several models become one, and how that is learnt from out-of-fold scores.
+
+With the log-scores :math:`L_k` of K models, each of shape ``(N, C)``, and their mean :math:`\bar L`,
+
+.. math:: F = \operatorname{softmax}\Bigl(\sum_k w_k L_k + (\bar L - \mu) A^\top\Bigr), \qquad w_k \ge 0.
+
+The weights have K parameters, so that the pairwise risk can be trusted on few samples. The ``(C, C)`` matrix A lets a
+class profit from the scores of the others, as where one class lies between two; it is drawn to 0 by
+:math:`\tfrac{\lambda}{2} \lVert A \rVert^2`, and λ is chosen by cross-validation within the out-of-fold scores, among
+them ∞, which is no A at all.
+
+Measured on five sets set aside for it (balance, ecoli, svmguide2, segment-imb, wine-imb; 3 splits, five models; mean
+test MAUC × 100): weights alone 94.1, this form 94.6. What did not earn its place, λ chosen in the same way:
+
+- weights for every model and class, drawn to common ones: 93.9;
+- a matrix for every model, K times the parameters: 94.5 on log-scores, 94.4 on probabilities, 94.3 on both;
+- probabilities beside the mean log-scores: 94.6, no better; A on the weighted sum instead of the mean: 94.1;
+- a weaker λ only where it wins by a standard error: 0.1 lower;
+- weights alone with α of 1 or 10 in place of 4: 1.3 lower; with floors of 0.001 and below in place of 0.01: 0.4 lower.
+
+scikit-learn's logistic regression on the same out-of-fold probabilities had 93.2, with balanced classes 93.5.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import optimize
+
+from mauc.kernels.problem import Floats, Ints, Problem
+from mauc.linear.objective import activate, pull_back
+from mauc.metrics import mauc_score
+from mauc.model_selection import RareClassKFold
+from mauc.partition import ClassPartition
+from mauc.risk import SurrogateRisk
+
+__all__ = ["PENALTIES", "Combination", "OutOfFold", "choose_penalty", "fit_combination"]
+
+PENALTIES = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+OPTIONS = {"maxiter": 200, "gtol": 1e-7, "ftol": 64 * np.finfo(np.float64).eps}
+# Up to so many samples the folds are drawn three times: which fold a rare sample falls into decides as much as λ does.
+FEW = 5000
+# Held-out samples of a class from which its part of the matrix is learnt. A model that has lost one of two samples
+# ranks it below the rest, and a matrix, unlike weights >= 0, would turn that round.
+FEWEST = 5
+NOTHING = 1e-3
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Scores of every model for samples it was not trained on."""
+
+    logs: Floats
+    """``(K, N, C)`` log-scores."""
+    codes: Ints
+    """``(N,)`` class of each sample."""
+    weight: Floats | None
+    """``(N,)`` positive sample weights, or None."""
+
+    def rows(self, chosen: Ints) -> "OutOfFold":
+        """Some of the samples."""
+        return OutOfFold(self.logs[:, chosen], self.codes[chosen], None if self.weight is None else self.weight[chosen])
+
+    def problem(self, pairs: str | Floats) -> Problem:
+        """What the risk takes; classes without samples drop out."""
+        partition = ClassPartition(self.codes, self.logs.shape[2], self.weight)
+        return partition.problem(np.empty((len(self.codes), 0)), partition.pair_weights(pairs))
+
+    def mauc(self, scores: Floats, pairs: str | ArrayLike) -> float:
+        """Multiclass AUC of ``(N, C)`` scores; NaN where fewer than two classes are there."""
+        if len(np.unique(self.codes)) < 2:
+            return float("nan")
+        labels = np.arange(scores.shape[1])
+        return mauc_score(self.codes, scores, pairs=pairs, labels=labels, sample_weight=self.weight, absent="ignore")
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Fitted weights, and the matrix where there is one."""
+
+    weights: Floats
+    """``(K,)`` weight of each model, >= 0."""
+    interactions: Floats | None = None
+    """``(C, C)`` matrix A."""
+    centre: Floats | None = None
+    """``(C,)`` mean μ of the mean log-scores."""
+
+    def scores(self, logs: Floats) -> Floats:
+        """``(N, C)`` softmax scores of ``(K, N, C)`` log-scores."""
+        combined = np.tensordot(self.weights, logs, axes=1)
+        if self.interactions is not None:
+            combined = combined + (logs.mean(axis=0) - self.centre) @ self.interactions.T
+        return activate(combined, "softmax")
+
+
+def fit_combination(
+    data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, penalties: Sequence[float] = (np.inf,)
+) -> list[Combination]:
+    """The combination of least risk for each penalty λ, each starting from the last: strongest first.
+
+    One evaluation costs O(K·N·C), and O(N·C²) with a matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc import SurrogateRisk
+    >>> y = np.array([0, 0, 1, 1, 2, 2])
+    >>> good, bad = np.eye(3)[y], np.eye(3)[[0, 1, 1, 2, 2, 0]]
+    >>> logs = np.log(np.maximum([good, bad], 0.01))
+    >>> (found,) = fit_combination(OutOfFold(logs, y, None), SurrogateRisk(alpha=4.0), "ovo")
+    >>> bool(found.weights[0] > found.weights[1])
+    True
+    """
+    weights = _fit_weights(data.logs, data.problem(pairs), risk)
+    common = data.rows(np.flatnonzero(np.bincount(data.codes)[data.codes] >= FEWEST))
+    if all(penalty == np.inf for penalty in penalties) or len(np.unique(common.codes)) < 2:
+        return [Combination(weights) for _ in penalties]
+    problem = common.problem(pairs)
+    fixed = np.tensordot(weights, common.logs, axes=1)
+    mean = common.logs.mean(axis=0)
+    centre = mean.mean(axis=0)
+    centred = mean - centre
+    matrix = np.zeros((mean.shape[1], mean.shape[1]))
+    out = []
+    for penalty in penalties:
+        if penalty == np.inf:
+            out.append(Combination(weights))
+        else:
+            matrix = _fit_matrix(fixed, centred, problem, risk, penalty, matrix)
+            out.append(Combination(weights, matrix, centre))
+    return out
+
+
+def _fit_weights(logs: Floats, problem: Problem, risk: SurrogateRisk) -> Floats:
+    def objective(weights: Floats) -> tuple[float, Floats]:
+        value, slope = _risk_of_logits(np.tensordot(weights, logs, axes=1), problem, risk)
+        return value, np.einsum("nc,knc->k", slope, logs)
+
+    start = np.full(len(logs), 1.0 / len(logs))
+    bounds = [(0.0, None)] * len(logs)
+    found = optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=OPTIONS)
+    weights = np.asarray(found.x, dtype=np.float64)
+    # Where every model ranks what it was not trained on wrongly, none is best, but 0 for all would rank nothing.
+    return weights if weights.sum() > NOTHING else start
+
+
+def _fit_matrix(
+    fixed: Floats, centred: Floats, problem: Problem, risk: SurrogateRisk, penalty: float, start: Floats
+) -> Floats:
+    def objective(flat: Floats) -> tuple[float, Floats]:
+        matrix = flat.reshape(start.shape)
+        value, slope = _risk_of_logits(fixed + centred @ matrix.T, problem, risk)
+        return value + 0.5 * penalty * float(flat @ flat), (slope.T @ centred + penalty * matrix).ravel()
+
+    found = optimize.minimize(objective, start.ravel(), jac=True, method="L-BFGS-B", options=OPTIONS)
+    return np.asarray(found.x, dtype=np.float64).reshape(start.shape)
+
+
+def _risk_of_logits(logits: Floats, problem: Problem, risk: SurrogateRisk) -> tuple[float, Floats]:
+    scores = activate(logits, "softmax")
+    value, gradient = risk.compute(problem.with_scores(scores), gradient=True)
+    assert gradient is not None
+    return value, pull_back(scores, gradient, "softmax")
+
+
+def choose_penalty(
+    data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, penalties: Sequence[float], *, random_state: int
+) -> tuple[float, float]:
+    """The penalty of the highest mean multiclass AUC over five folds of the samples, drawn three times where they are
+    few, and the AUC of its held-out scores, the folds of the first draw together.
+
+    Of equal ones the strongest; the strongest, with NaN, where no fold holds out two classes.
+    """
+    held_out = np.full((len(penalties), *data.logs.shape[1:]), np.nan)
+    by_fold = []
+    for draw in range(3 if len(data.codes) <= FEW and len(penalties) > 1 else 1):
+        folds = RareClassKFold(5, random_state=random_state + draw)
+        for train, test in folds.split(data.codes, data.codes):
+            if len(np.unique(data.codes[train])) < 2 or len(test) == 0:
+                continue
+            part = data.rows(test)
+            found = fit_combination(data.rows(train), risk, pairs, penalties)
+            scores = [combination.scores(part.logs) for combination in found]
+            by_fold.append([part.mauc(each, pairs) for each in scores])
+            if draw == 0:
+                held_out[:, test] = scores
+    judged = [row for row in by_fold if not np.isnan(row).any()]
+    best = int(np.mean(judged, axis=0).argmax()) if judged else int(np.argmax(penalties))
+    seen = np.flatnonzero(~np.isnan(held_out[best, :, 0]))
+    score = data.rows(seen).mauc(held_out[best, seen], pairs) if len(seen) else float("nan")
+    return penalties[best], score

@@ -1,0 +1,68 @@
+"""Numbers in words: what a multiclass AUC, a paired test and the class sizes mean for the reader."""
+
+import math
+
+import numpy as np
+
+from mauc.report.judgement import Judgement, PairedTest
+from mauc.theory import Imbalance
+
+__all__ = ["advice", "headline_sentence", "verdict"]
+
+
+def headline_sentence(judgement: Judgement) -> str:
+    """The headline number in one sentence."""
+    score = judgement.headline.mauc.score
+    return (
+        "Take one row of each of two different classes, every pair of classes equally likely: "
+        f"the model's score of the first class is higher on the row of that class {100 * score:.1f}\u00a0% of the time "
+        "(50\u00a0% would be chance)."
+    )
+
+
+def verdict(test: PairedTest, judgement: Judgement) -> str:
+    """A paired test in words."""
+    if math.isnan(test.holm):
+        return "cannot be tested"
+    if test.holm >= 1.0 - judgement.level:
+        return "no clear difference"
+    return "better" if test.comparison.difference > 0 else "worse"
+
+
+def advice(found: Imbalance) -> list[str]:
+    """What ξ and χ advise, in plain sentences, the most useful first."""
+    n_classes = len(found.classes)
+    rare, frequent = int(np.argmin(found.class_counts)), int(np.argmax(found.class_counts))
+    if found.ratio == 1:
+        return ["The classes have the same size: one more row is worth the same in each."]
+    times = found.marginal_values[rare] / found.marginal_values[frequent]
+    doubled = 1.0 - math.sqrt(1.0 - 0.5 * float(found.shares[rare]))
+    digits = 0 if doubled > 0.1 else 1
+    said = [
+        f"Collect class {found.classes[rare]} first: for the error bounds, one more row of it is worth about "
+        f"{_round(times)} more rows of class {found.classes[frequent]}.",
+        f"Twice as many rows of it ({found.class_counts[rare]} more) would take {100 * doubled:.{digits}f} % off ξ/√N, "
+        "and with it off the gap to expect between training and new data.",
+        f"As they are, these {_grouped(found.n_samples)} rows are as good as "
+        f"{found.effective_size_per_class:.1f} rows in every one of the {n_classes} classes.",
+    ]
+    order = np.argsort(found.class_counts, kind="stable")
+    heavy = int(np.searchsorted(np.cumsum(found.shares[order]), 0.5)) + 1
+    if n_classes > 5 and heavy <= n_classes // 3:
+        names = ", ".join(str(found.classes[k]) for k in order[: min(heavy, 6)]) + (", …" if heavy > 6 else "")
+        said.append(f"{heavy} of {n_classes} classes make more than half of ξ²: {names}.")
+    if found.class_counts[rare] < 5:
+        said.append("Classes of fewer than five rows can hardly be learnt or judged: join them to others, or collect.")
+    return said
+
+
+def _round(value: float) -> str:
+    """To two digits, as people say it."""
+    if value < 10:
+        return f"{value:.1f}"
+    return _grouped(round(value, 1 - math.floor(math.log10(value))))
+
+
+def _grouped(value: float) -> str:
+    """Thousands apart, by a thin space."""
+    return f"{value:,.0f}".replace(",", "\u202f")

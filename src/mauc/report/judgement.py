@@ -1,0 +1,244 @@
+"""True classes and the scores of models → the numbers of a report."""
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
+
+from mauc._validation import check_scored_classes, invalid
+from mauc.kernels.problem import Floats, Ints
+from mauc.metrics import Comparison, Interval, compare_mauc, mauc_interval, pairwise_auc
+from mauc.theory import Imbalance, imbalance
+
+__all__ = ["Judgement", "ModelScore", "PairScore", "PairedTest", "judge"]
+
+LISTED = 30
+
+
+@dataclass(frozen=True, eq=False)
+class ModelScore:
+    """One model on the held-out rows."""
+
+    name: str
+    mauc: Interval
+    ova: Interval
+    accuracy: float
+    balanced_accuracy: float
+    matrix: Floats
+    """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
+    scores: NDArray[Any]
+    """``(N, C)``, columns in the same order."""
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """A model against the first one, on the same rows."""
+
+    name: str
+    comparison: Comparison
+    holm: float
+    """The p-value, corrected by Holm for the number of models compared."""
+
+
+@dataclass(frozen=True)
+class PairScore:
+    """Two classes, the rarer one first, and how the first model tells them apart."""
+
+    i: int
+    j: int
+    auc_ij: float
+    auc_ji: float
+    interval: Interval
+    """Of the mean of both; NaN bounds where a class has a single row, or nothing varies."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """All that a report says, before it is drawn. Classes are by falling frequency everywhere."""
+
+    labels: tuple[str, ...]
+    counts: Ints
+    codes: Ints
+    models: tuple[ModelScore, ...]
+    tests: tuple[PairedTest, ...]
+    rarest: tuple[PairScore, ...]
+    worst: tuple[PairScore, ...]
+    imbalance: Imbalance
+    """Of the training classes where they were given, else of those judged by."""
+    of_training: bool
+    absent: tuple[str, ...]
+    """Classes that have scores and no row."""
+    level: float
+    notes: tuple[str, ...]
+    """What the reader must know of these numbers, in plain words."""
+
+    @property
+    def headline(self) -> ModelScore:
+        return self.models[0]
+
+    @property
+    def class_auc(self) -> Floats:
+        """``(C,)`` mean AUC of each class against all others, of the first model."""
+        return np.asarray(np.nanmean(self.headline.matrix, axis=1))
+
+
+def judge(
+    y_true: ArrayLike,
+    y_score: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    labels: ArrayLike | None = None,
+    y_train: ArrayLike | None = None,
+    level: float = 0.95,
+    listed: int = LISTED,
+) -> Judgement:
+    """Judge one model or several on the same rows.
+
+    Parameters
+    ----------
+    y_true : (N,) classes
+    y_score : (N, C) array, or dict of name -> (N, C) array
+        The first model is the one reported; the others are compared with it.
+    labels : (C,) array, optional
+        The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
+    y_train : (M,) classes, optional
+        Those of the training rows, for ξ and χ. Default: ``y_true``.
+    level : float, default=0.95
+    listed : int, default=30
+        How many of the rarest pairs, and of the worst, to list.
+
+    Returns
+    -------
+    Judgement
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.report import judge
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["oak", "elm", "yew"], [150, 40, 10])
+    >>> scores = rng.normal(size=(200, 3)) + 1.5 * (y[:, None] == ["elm", "oak", "yew"])
+    >>> found = judge(y, scores)
+    >>> found.labels, round(found.headline.mauc.score, 3)
+    (('oak', 'elm', 'yew'), 0.877)
+    """
+    given = y_score if isinstance(y_score, Mapping) else {"model": y_score}
+    if not given:
+        raise invalid("y_score", "must hold at least one model", "an empty dict", "pass name -> scores")
+    first = check_scored_classes(y_true, next(iter(given.values())), labels, None)
+    counts = np.bincount(first.codes, minlength=len(first.labels))
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] > 0]
+    if len(order) < 2:
+        came = f"only the class {first.labels[order[0]]}"
+        raise invalid(
+            "y_true", "must hold two classes or more", came, "multiclass AUC compares classes; check the rows"
+        )
+    codes = np.argsort(np.argsort(-counts, kind="stable"))[first.codes]
+    names = tuple(str(first.labels[k]) for k in order)
+    models = []
+    for name, scores in given.items():
+        try:
+            clean = check_scored_classes(y_true, scores, labels, None)
+        except ValueError as error:
+            raise ValueError(f"model {name!r}: {error}" if len(given) > 1 else str(error)) from None
+        models.append(_model(str(name), clean.codes, codes, clean.scores, order, level))
+    pairs = _pairs(counts[order], models[0].matrix)
+    train = None if y_train is None else np.asarray(y_train)
+    return Judgement(
+        labels=names,
+        counts=counts[order],
+        codes=codes,
+        models=tuple(models),
+        tests=_tests(codes, models, level),
+        rarest=tuple(_pair(codes, models[0], i, j, level) for i, j in pairs.rarest[:listed]),
+        worst=tuple(_pair(codes, models[0], i, j, level) for i, j in pairs.worst[:listed]),
+        imbalance=imbalance(first.labels[first.codes] if train is None else train),
+        of_training=train is not None,
+        absent=tuple(str(label) for label in first.labels[counts == 0]),
+        level=level,
+        notes=_notes(names, counts[order], models[0].mauc),
+    )
+
+
+def _model(
+    name: str, columns: Ints, codes: Ints, scores: NDArray[Any], order: NDArray[np.intp], level: float
+) -> ModelScore:
+    right = scores.argmax(axis=1) == columns
+    recalls = np.bincount(codes, right) / np.bincount(codes)
+    ordered = np.ascontiguousarray(scores[:, order])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)  # said in the notes instead
+        return ModelScore(
+            name=name,
+            mauc=mauc_interval(codes, ordered, level=level),
+            ova=mauc_interval(codes, ordered, level=level, pairs="ova"),
+            accuracy=float(right.mean()),
+            balanced_accuracy=float(recalls.mean()),
+            matrix=pairwise_auc(codes, ordered),
+            scores=ordered,
+        )
+
+
+def _tests(codes: Ints, models: list[ModelScore], level: float) -> tuple[PairedTest, ...]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        found = [compare_mauc(codes, model.scores, models[0].scores, level=level) for model in models[1:]]
+    corrected = _holm(np.array([c.pvalue for c in found]))
+    return tuple(
+        PairedTest(model.name, comparison, float(p))
+        for model, comparison, p in zip(models[1:], found, corrected, strict=True)
+    )
+
+
+def _holm(pvalues: Floats) -> Floats:
+    """Holm's correction: the k-th smallest of K times K − k + 1, made monotone; NaN stays NaN."""
+    order = np.argsort(pvalues)
+    factor = np.count_nonzero(~np.isnan(pvalues)) - np.arange(len(pvalues))
+    corrected = np.empty_like(pvalues)
+    corrected[order] = np.minimum(np.maximum.accumulate(pvalues[order] * factor), 1.0)
+    return corrected
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    rarest: list[tuple[int, int]]
+    worst: list[tuple[int, int]]
+
+
+def _pairs(counts: Ints, matrix: Floats) -> _Pairs:
+    """All pairs of classes, the rarer class first, in the two orders of interest."""
+    j, i = np.triu_indices(len(counts), 1)  # counts fall, so the later class is the rarer one
+    mean = (matrix[i, j] + matrix[j, i]) / 2
+    product = counts[i].astype(np.float64) * counts[j]
+
+    def listing(key: Floats) -> list[tuple[int, int]]:
+        return [(int(i[k]), int(j[k])) for k in np.argsort(key, kind="stable")]
+
+    return _Pairs(rarest=listing(product), worst=listing(mean))
+
+
+def _pair(codes: Ints, model: ModelScore, i: int, j: int, level: float) -> PairScore:
+    rows = (codes == i) | (codes == j)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        interval = mauc_interval(codes[rows], model.scores[rows][:, sorted((i, j))], level=level)
+    if interval.stderr == 0.0:
+        interval = Interval(interval.score, np.nan, np.nan, np.nan)
+    return PairScore(i, j, float(model.matrix[i, j]), float(model.matrix[j, i]), interval)
+
+
+def _notes(labels: tuple[str, ...], counts: Ints, mauc: Interval) -> tuple[str, ...]:
+    single = [label for label, n in zip(labels, counts, strict=True) if n == 1]
+    if single:
+        shown = ", ".join(single[:5]) + (", …" if len(single) > 5 else "")
+        words = "Class {} has" if len(single) == 1 else "Classes {} have"
+        return (f"{words.format(shown)} a single row: its spread is unknown, so there is no interval and no test.",)
+    if mauc.stderr == 0.0:
+        return ("Every pair is ranked perfectly: these rows are too few or too easy to tell how sure that is.",)
+    if counts.min() < 5:
+        return (f"The rarest class has {counts.min()} rows: take its pairs as hints, and the interval as a rough one.",)
+    return ()

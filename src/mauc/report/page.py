@@ -1,0 +1,161 @@
+"""A judgement → one HTML file: template, style, script and data in one, no network."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from datetime import date
+from importlib import resources
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import mauc
+from mauc.report.advice import advice, headline_sentence, verdict
+from mauc.report.judgement import Judgement, judge
+from mauc.report.pairs import pair_data
+
+__all__ = ["build_report", "render"]
+
+SCRIPTS = ("data.js", "heatmap.js", "pair.js", "tables.js", "page.js")
+
+
+def build_report(
+    y_true: ArrayLike,
+    y_score: ArrayLike | Mapping[str, ArrayLike],
+    *,
+    labels: ArrayLike | None = None,
+    y_train: ArrayLike | None = None,
+    level: float = 0.95,
+    title: str = "Multiclass AUC report",
+    details: Sequence[tuple[str, str]] = (),
+) -> str:
+    """One self-contained HTML page on one model or several: write it to a file and open it in any browser.
+
+    Parameters
+    ----------
+    y_true, y_score, labels, y_train, level
+        As in :func:`judge`.
+    title : str
+    details : sequence of (name, value)
+        Said at the end of the page: how the model was made, on which rows it is judged.
+
+    Returns
+    -------
+    str
+        Light and dark, for phones and print. Its size grows with the square of the number of classes up to about two
+        megabytes, and not with the number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.report import build_report
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["oak", "elm", "yew"], [150, 40, 10])
+    >>> scores = rng.normal(size=(200, 3)) + 1.5 * (y[:, None] == ["elm", "oak", "yew"])
+    >>> page = build_report(y, scores, title="Trees")
+    >>> page.startswith("<!doctype html>"), "<h1>Trees</h1>" in page
+    (True, True)
+    """
+    found = judge(y_true, y_score, labels=labels, y_train=y_train, level=level)
+    return render(found, title=title, details=details)
+
+
+def render(
+    judgement: Judgement, *, title: str = "Multiclass AUC report", details: Sequence[tuple[str, str]] = ()
+) -> str:
+    """The page of a judgement; parameters as in :func:`build_report`."""
+    environment = _environment()
+    folder = resources.files("mauc.report") / "templates"
+    page: str = environment.get_template("report.html.j2").render(
+        title=title,
+        details=details,
+        judgement=judgement,
+        headline=judgement.headline,
+        sentence=headline_sentence(judgement),
+        verdicts=[verdict(test, judgement) for test in judgement.tests],
+        advice=advice(judgement.imbalance),
+        balanced_chi=_balanced_chi(len(judgement.imbalance.classes)),
+        classes=_class_rows(judgement),
+        scale=_interval_scale(judgement),
+        version=mauc.__version__,
+        today=date.today().isoformat(),
+        style=(folder / "report.css").read_text(encoding="utf-8"),
+        script="\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS),
+        # A class named "</script>" must not end the script.
+        data=json.dumps(pair_data(judgement), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+    )
+    return page
+
+
+def _environment() -> Any:
+    try:
+        from jinja2 import Environment, PackageLoader, StrictUndefined
+    except ImportError as error:
+        raise ImportError("the report requires jinja2: install it with `pip install 'mauc[cli]'`") from error
+    environment = Environment(
+        loader=PackageLoader("mauc.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"auc": _auc, "percent": _percent, "count": _count, "p": _pvalue, "signed": _signed}
+    environment.tests["known"] = lambda value: not math.isnan(value)
+    return environment
+
+
+def _class_rows(judgement: Judgement) -> list[dict[str, Any]]:
+    """Of each class: name, rows, width of its bar, mean AUC, and its part of ξ²."""
+    shares = dict(zip(map(str, judgement.imbalance.classes), judgement.imbalance.shares, strict=True))
+    largest = judgement.counts.max()
+    # Bars over four orders of magnitude say nothing on a linear scale.
+    logarithmic = largest / judgement.counts.min() > 50
+    size = np.log1p(judgement.counts) / np.log1p(largest) if logarithmic else judgement.counts / largest
+    return [
+        {
+            "name": label,
+            "count": int(count),
+            "width": round(100 * float(width), 1),
+            "auc": float(auc),
+            "share": float(shares.get(label, math.nan)),
+            "logarithmic": logarithmic,
+        }
+        for label, count, width, auc in zip(judgement.labels, judgement.counts, size, judgement.class_auc, strict=True)
+    ]
+
+
+def _balanced_chi(n_classes: int) -> float:
+    """χ of that many classes of one size."""
+    return n_classes * math.sqrt(n_classes * (n_classes - 1))
+
+
+def _interval_scale(judgement: Judgement) -> dict[str, float]:
+    """Where the axis of the interval bars starts: below all of them, at a round number."""
+    ends = [x for model in judgement.models for x in (model.mauc.low, model.mauc.score) if not math.isnan(x)]
+    low = min(ends)
+    step = 0.1 if low < 0.8 else 0.05 if low < 0.92 else 0.01
+    return {"low": max(0.0, math.floor((low - 0.02 * (1 - low)) / step) * step)}
+
+
+def _auc(value: float, digits: int = 3) -> str:
+    # 0.9996 is not 1.
+    text = "–" if math.isnan(value) else f"{value:.{digits}f}"
+    return f"> 0.{'9' * digits}" if value < 1.0 and text == f"{1:.{digits}f}" else text
+
+
+def _percent(value: float) -> str:
+    digits = 1 if value >= 0.01 else 2
+    return "–" if math.isnan(value) else f"{100 * value:.{digits}f} %"
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}".replace(",", "\u202f")
+
+
+def _pvalue(value: float) -> str:
+    return "–" if math.isnan(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _signed(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:+.4f}".replace("-", "−")

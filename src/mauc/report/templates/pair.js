@@ -1,0 +1,97 @@
+// One pair of classes: in words, as two histograms back to back, and as a ROC curve.
+const text = (value) => {
+  const holder = document.createElement("i");
+  holder.textContent = value;
+  return holder.innerHTML;
+};
+
+function axisTicks(low, high, logOdds) {
+  if (!logOdds) {
+    const step = (high - low) / 2;
+    const tidy = (v) => Number(v.toPrecision(3)).toString();
+    return [low, low + step, high].map((v) => [v, tidy(v)]);
+  }
+  return [0.0001, 0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999]
+    .map((p) => [Math.log(p / (1 - p)), String(p)])
+    .filter(([v]) => v >= low - 1e-6 && v <= high + 1e-6);
+}
+
+function drawHistogram() {
+  const { model: m, i, j } = STATE;
+  const svg = document.getElementById("histogram");
+  const caption = document.getElementById("histogram-caption");
+  const [upper, lower] = [histogramOf(m, i, i), histogramOf(m, i, j)];
+  if (!upper || !lower) {
+    svg.innerHTML = "";
+    caption.textContent = "With this many classes only the pairs of the tables below keep their histograms.";
+    return;
+  }
+  caption.textContent = `Score of ${DATA.classes[i]}, on rows of ${DATA.classes[i]} (up) and of ${DATA.classes[j]} (down)`;
+  // Each side fills its half: a class of three rows and one of three thousand have the same say.
+  const scaled = (counts) => { const top = Math.max(...counts); return Array.from(counts, (c) => c / top); };
+  const [up, down] = [scaled(upper), scaled(lower)];
+  const [left, width, middle, reach] = [6, 228, 96, 82];
+  const bar = width / DATA.bins;
+  let parts = "";
+  for (let b = 0; b < DATA.bins; b++) {
+    const x = (left + b * bar).toFixed(1);
+    const w = Math.max(1, bar - 1).toFixed(1);
+    if (up[b]) { const h = Math.max(1.5, reach * up[b]); parts += `<rect class="up" x="${x}" y="${(middle - h).toFixed(1)}" width="${w}" height="${h.toFixed(1)}"/>`; }
+    if (down[b]) { const h = Math.max(1.5, reach * down[b]); parts += `<rect class="down" x="${x}" y="${middle}" width="${w}" height="${h.toFixed(1)}"/>`; }
+  }
+  parts += `<line class="axis" x1="${left}" x2="${left + width}" y1="${middle}" y2="${middle}"/>`;
+  const [low, high, logOdds] = DATA.models[m].axes[i];
+  let last = -Infinity;
+  for (const [value, label] of axisTicks(low, high, logOdds)) {
+    const x = left + (width * (value - low)) / (high - low);
+    if (x - last < 34) continue;
+    last = x;
+    const anchor = x < 20 ? "start" : x > 220 ? "end" : "middle";
+    parts += `<line class="axis" x1="${x}" x2="${x}" y1="184" y2="189"/><text x="${x}" y="203" text-anchor="${anchor}">${label}</text>`;
+  }
+  parts += `<text class="strong" x="8" y="12">${text(shorten(DATA.classes[i], 22))}</text><text class="strong" x="232" y="178" text-anchor="end">${text(shorten(DATA.classes[j], 22))}</text>`;
+  svg.innerHTML = parts;
+}
+
+function drawCurve() {
+  const { model: m, i, j } = STATE;
+  const svg = document.getElementById("roc");
+  const caption = document.getElementById("roc-caption");
+  const curve = curveOf(m, i, j);
+  if (!curve) {
+    svg.innerHTML = "";
+    caption.textContent = "";
+    return;
+  }
+  caption.textContent = `ROC, area ${number(aucOf(m, i, j))}${curve.exact ? "" : "; drawn from the histograms"}`;
+  const [left, size, bottom] = [26, 176, 182];
+  const points = curve.points.map(([x, y]) => `${(left + size * x).toFixed(1)},${(bottom - size * y).toFixed(1)}`).join(" ");
+  svg.innerHTML =
+    `<rect class="axis" fill="none" x="${left}" y="${bottom - size}" width="${size}" height="${size}"/>` +
+    `<line class="chance" x1="${left}" y1="${bottom}" x2="${left + size}" y2="${bottom - size}"/>` +
+    `<polygon class="under" points="${left},${bottom} ${points} ${left + size},${bottom}"/>` +
+    `<polyline class="curve" points="${points}"/>` +
+    `<text x="${left}" y="198">0</text><text x="${left + size}" y="198" text-anchor="end">1</text><text x="${left + size / 2}" y="198" text-anchor="middle">rows of j ranked as i</text>` +
+    `<text x="${left - 6}" y="${bottom}" text-anchor="end">0</text><text x="${left - 6}" y="${bottom - size + 9}" text-anchor="end">1</text>` +
+    `<text transform="translate(13 ${bottom - size / 2}) rotate(-90)" text-anchor="middle">rows of i found</text>`;
+}
+
+function describePair() {
+  const { model: m, i, j } = STATE;
+  const [a, b] = [DATA.classes[i], DATA.classes[j]];
+  document.getElementById("pair-title").textContent = `${a} against ${b}: AUC ${number(aucOf(m, i, j))}`;
+  document.getElementById("pair-text").textContent =
+    `Of two rows, one of ${a} (${rows(DATA.counts[i])}) and one of ${b} (${rows(DATA.counts[j])}), the score of ${a} is higher on the row of ${a} ` +
+    `${(100 * aucOf(m, i, j)).toFixed(1)} % of the time. The other way round, by the score of ${b}: ${number(aucOf(m, j, i))}.`;
+  document.getElementById("pick-i").value = i;
+  document.getElementById("pick-j").value = j;
+  map.setAttribute("aria-label", `Heat map of class pairs, at ${describe(i, j)}`);
+}
+
+function openPair() {
+  const detail = document.getElementById("detail");
+  detail.scrollIntoView({ block: "nearest" });
+  detail.focus({ preventScroll: true });
+}
+
+watchers.push(describePair, drawHistogram, drawCurve);

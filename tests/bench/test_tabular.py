@@ -1,0 +1,203 @@
+"""The tabular experiment: sets, splits, methods, cells and the report."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+pytest.importorskip("rich", reason="needs the extra mauc[cli]")
+pytest.importorskip("lightgbm", reason="needs the extra mauc[boosting]")
+
+from sklearn.utils import Bunch
+
+from mauc import datasets
+from mauc.bench import tabular
+from mauc.bench.store import Store, run_cells
+from mauc.bench.tabular import DEVELOPMENT, JUDGED, OPENML, QUICK_SETS, SETS, cells, load_set, set_names, task_of
+from mauc.bench.tabular_methods import OURS, Task, entries
+from mauc.bench.tabular_report import _rare_auc, read_results, write_report
+
+NAMES = [entry.name for entry in entries()]
+COMBINATIONS = [OURS, f"{OURS}, weights alone", "average", "best by CV"]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    load_set.cache_clear()
+    task_of.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def task():
+    """Three classes, one of them of two samples."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [40, 25, 2])
+    X = rng.normal(size=(67, 3)) + 2.0 * np.eye(3)[y]
+    return Task(X, y, X + 0.1 * rng.normal(size=X.shape), 3, True)
+
+
+def test_the_halves():
+    assert set(DEVELOPMENT).isdisjoint(JUDGED)
+    assert set(SETS) == set(datasets.names()) == {*DEVELOPMENT, *JUDGED}
+    assert set(QUICK_SETS) <= set(SETS)
+    assert set_names() == SETS
+    assert set_names(quick=True) == QUICK_SETS
+    assert set_names(openml=True) == (*SETS, *OPENML)
+
+
+def test_methods():
+    assert len(set(NAMES)) == len(NAMES)
+    assert [entry.name for entry in entries(quick=True)] == NAMES
+    assert {entry.family for entry in entries()} == {"ours", "paper", "others", "combinations"}
+    assert {"LR", "BM", "MM", "IHT", "NM", "TL"} == {entry.name for entry in entries() if entry.family == "paper"}
+
+
+# Hardness by cross-validated forests takes longer than all the others together.
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n == "IHT" else []) for n in NAMES])
+@pytest.mark.filterwarnings("ignore")
+def test_every_method_takes_classes_of_two_samples(task, name):
+    outcome = next(entry for entry in entries(quick=True) if entry.name == name).run(task)
+    assert outcome.scores.shape == (67, 3)
+    assert np.isfinite(outcome.scores).all()
+    assert outcome.fit_seconds >= 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_combinations_are_made_of_the_same_fits(task):
+    runs = {entry.name: entry.run(task) for entry in entries(quick=True) if entry.name in COMBINATIONS}
+    assert list(runs[OURS].params["weights"]) == ["lr", "mauc", "kernel", "et", "rf", "hgb"]
+    if runs[OURS].params["penalty"] is None:
+        np.testing.assert_allclose(runs[OURS].scores, runs[f"{OURS}, weights alone"].scores)
+    assert runs["best by CV"].params["model"] in runs[OURS].params["weights"]
+    np.testing.assert_allclose(runs["average"].scores.sum(axis=1), 1.0)
+
+
+def test_splits(made_up_data):
+    task, y_test = task_of("ecoli", str(made_up_data), 1, True)
+    X, y = load_set("ecoli", str(made_up_data))
+    assert len(task.y_train) + len(y_test) == len(y) == 336
+    assert len(task.y_train) == pytest.approx(0.6 * 336, abs=3)
+    assert set(task.y_train) == set(y_test) == set(range(8))
+    np.testing.assert_allclose(task.X_train.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(task.X_train.std(axis=0), 1.0)
+    again, _ = task_of("ecoli", str(made_up_data), 0, True)
+    assert len(again.X_train) == len(task.X_train)
+    assert not np.array_equal(again.X_train, task.X_train)
+    assert X.shape[1] == task.X_test.shape[1]
+
+
+def test_large_sets_keep_their_rare_classes(monkeypatch):
+    y = np.repeat([0, 1, 2, 3], [1000, 300, 7, 1])
+    X = np.column_stack([np.arange(1308.0), np.ones(1308)])
+    monkeypatch.setattr(tabular.datasets, "load", lambda name, home: Bunch(X=X, y=y))
+    X, y = load_set("kddcup99", None)
+    np.testing.assert_array_equal(np.bincount(y), [200, 200, 7])
+    assert X.shape == (407, 1), "a constant column says nothing"
+    load_set.cache_clear()
+    np.testing.assert_array_equal(X, load_set("kddcup99", None)[0])
+
+
+def test_openml(monkeypatch):
+    data = np.array([[1.0, 0], [np.nan, 1], [3.0, np.nan], [5.0, 1]] * 3)
+    fetched = Bunch(
+        data=data,
+        feature_names=["size", "kind"],
+        categories={"kind": ["a", "b"]},
+        target=np.array(list("xyzx") * 3),
+        details={"name": "glass"},
+    )
+    asked = []
+    monkeypatch.setattr(tabular.sklearn_datasets, "fetch_openml", lambda **given: asked.append(given) or fetched)
+    X, y = load_set("openml-glass", None)
+    assert asked[0]["data_id"] == 41
+    np.testing.assert_array_equal(y[:4], [0, 1, 2, 0])
+    np.testing.assert_array_equal(X[:4, 0], [1, 3, 3, 5])
+    np.testing.assert_array_equal(X[:4, 1:], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0]])
+    with pytest.raises(ValueError, match="openml-zoo must be OpenML's data set 62, got 'glass'"):
+        load_set("openml-zoo", None)
+
+
+def test_unknown_set():
+    with pytest.raises(ValueError, match="set must be one of 'balance', "):
+        load_set("iris", None)
+
+
+def test_cells(made_up_data, tmp_path):
+    work = cells(made_up_data, sets=["balance", "ecoli"], n_splits=2, only=["LR", "ET"])
+    assert [cell.key for cell in work[:4]] == [
+        ("full", "balance", "LR", "00"),
+        ("full", "balance", "ET", "00"),
+        ("full", "ecoli", "LR", "00"),
+        ("full", "ecoli", "ET", "00"),
+    ]
+    assert len(cells(made_up_data)) == len(SETS) * len(NAMES) * tabular.N_SPLITS
+    store = Store(tmp_path / "cells")
+    quick = cells(made_up_data, sets=["new-thyroid"], n_splits=1, quick=True, only=["LR", OURS])
+    assert run_cells(quick, store) == 2
+    assert run_cells(quick, store) == 0
+    run = store.read(("quick", "new-thyroid", OURS, "00"))
+    assert 0.5 < run["test"] <= 1.0
+    assert sum(run["test_counts"]) + sum(run["train_counts"]) == 215
+    files = write_report(store, tmp_path, sets=QUICK_SETS, depth="quick")
+    assert [file.name for file in files] == ["tabular.md", "tabular-sets.png"], "ranks need three sets"
+    assert "| method | new-thyroid | mean | rank | fit s |" in files[0].read_text(), "sets without results are left out"
+
+
+def fake_run(test):
+    matrix = [[None, test, 0.5], [test, None, 1.0], [0.5, 1.0, None]]
+    return {
+        "test": test,
+        "params": {},
+        "fit_seconds": 0.25,
+        "matrix": matrix,
+        "test_counts": [9, 5, 1],
+        "train_counts": [12, 8, 2],
+    }
+
+
+SOME = ("balance", "ecoli", "shuttle", "yeast", "digits-imb")
+
+
+@pytest.fixture
+def faked(tmp_path):
+    store = Store(tmp_path / "cells")
+    for s, name in enumerate(SOME):
+        for m, method in enumerate((OURS, "ET", "average", "LR")):
+            for split in range(2):
+                run = fake_run(0.95 - 0.02 * m - 0.01 * (s % 3) + 0.01 * split)
+                store.write(("full", name, method, f"{split:02d}"), run)
+    return store
+
+
+def test_report(faked, tmp_path):
+    page, *figures = write_report(faked, tmp_path)
+    assert len(figures) == 2
+    text = page.read_text()
+    rows = [line for line in text.splitlines() if line.startswith("| MAUC stacking | ")]
+    assert rows[0].startswith("| MAUC stacking | **95.50 ± 0.50** | **94.50 ± 0.50** |")
+    assert rows[0].endswith("| 1.0 | 0.25 |")
+    assert "over 2 stratified splits with 60 % training" in text
+    assert "| ET | +2.00 | 5–0 |" in text
+    assert "- judged sets (3): Friedman" in text
+    assert "Chosen on, and not judged: balance, ecoli." in text
+    assert "## Rarest pairs" in text
+    assert not list(tmp_path.glob(".part-*"))
+
+
+def test_methods_are_compared_on_the_same_splits(faked):
+    faked.path(("full", "balance", "ET", "01")).unlink()
+    results = read_results(faked, SOME, "full")
+    assert {len(by_set["balance"]) for by_set in results.values()} == {1}
+    faked.path(("full", "balance", "ET", "00")).unlink()
+    assert "ET" not in read_results(faked, SOME, "full")
+
+
+def test_no_results_no_report(tmp_path):
+    assert write_report(Store(tmp_path / "cells"), tmp_path) == []
+
+
+def test_rarest_pairs():
+    run = fake_run(0.9)
+    assert _rare_auc(run) == 1.0, "one of three pairs: classes 1 and 2"
+    run["matrix"][1][2] = run["matrix"][2][1] = None
+    assert _rare_auc(run) == 0.5

@@ -1,0 +1,195 @@
+"""The curvature that boosting divides by: above the Hessian, in the units of the log-loss."""
+
+import numpy as np
+import pytest
+
+from mauc import SurrogateRisk
+from mauc.boosting import BoostingObjective
+from mauc.boosting.hessian import gradient_and_bound, pair_mass, score_curvature
+from mauc.kernels.pairwise import pairwise_risk
+from mauc.linear.objective import activate
+from mauc.partition import ClassPartition
+from mauc.surrogates import get_surrogate
+
+LOSSES = {
+    "exponential": {"alpha": 4.0},
+    "squared": {"alpha": 1.0},
+    "logistic": {"alpha": 2.0},
+    "generalized_hinge": {"alpha": 0.5, "epsilon": 0.2},
+    "q_hinge": {"alpha": 1.0, "q": 3},
+    "distance_weighted": {"epsilon": 0.3},
+}
+every_loss = pytest.mark.parametrize("name", LOSSES)
+every_activation = pytest.mark.parametrize("activation", ["identity", "softmax"])
+
+
+def problem_of(y, n_classes, weight=None, pairs="ovo"):
+    partition = ClassPartition(y, n_classes, weight)
+    return partition.problem(np.empty((len(y), 0)), partition.pair_weights(pairs))
+
+
+def draw(seed, scale=1.0, sizes=(5, 3, 2, 1)):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    return y, scale * rng.normal(size=(len(y), len(sizes))), rng.uniform(0.5, 3.0, len(y))
+
+
+def dense_hessian(risk, problem, raw, activation, step=1e-5):
+    def slope(flat):
+        return gradient_and_bound(risk, problem, flat.reshape(raw.shape), activation)[1].ravel()
+
+    moves = step * np.eye(raw.size)
+    rows = [(slope(raw.ravel() + move) - slope(raw.ravel() - move)) / (2 * step) for move in moves]
+    return 0.5 * (np.array(rows) + np.array(rows).T)
+
+
+@every_loss
+@every_activation
+@pytest.mark.parametrize("scale", [0.1, 0.5, 2.0])
+def test_above_the_hessian_and_its_diagonal(name, activation, scale):
+    if name == "exponential" and activation == "identity":
+        scale *= 0.3  # finite differences of exp(4 t) lose their digits beyond
+    y, raw, weight = draw(0, scale)
+    risk = SurrogateRisk(name, **LOSSES[name])
+    for u in (None, weight):
+        problem = problem_of(y, 4, u)
+        _, _, bound = gradient_and_bound(risk, problem, raw, activation)
+        exact = dense_hessian(risk, problem, raw, activation)
+        slack = 1e-6 * max(1.0, np.abs(exact).max())
+        assert (bound.ravel() >= np.diag(exact) - slack).all()
+        assert np.linalg.eigvalsh(np.diag(bound.ravel()) - exact).min() >= -slack
+
+
+@every_loss
+@every_activation
+@pytest.mark.parametrize("seed", range(3))
+def test_a_newton_step_goes_down(name, activation, seed):
+    y, raw, weight = draw(seed)
+    risk = SurrogateRisk(name, **LOSSES[name])
+    problem = problem_of(y, 4, weight)
+    for share in (1.0, 0.1):
+        scores = raw
+        values = []
+        for _ in range(6):
+            value, gradient, bound = gradient_and_bound(risk, problem, scores, activation)
+            values.append(value)
+            scores = scores - share * gradient / np.maximum(bound, 1e-16)
+        assert values == sorted(values, reverse=True)
+        assert values[-1] < values[0]
+
+
+@every_loss
+def test_curvature_of_the_scores_is_above_the_sum_over_pairs(name):
+    y, scores, weight = draw(1, 0.4)
+    surrogate = get_surrogate(name, **LOSSES[name])
+    problem = problem_of(y, 4, weight).with_scores(scores)
+    _, gradient = pairwise_risk(problem, surrogate.loss, surrogate.derivative)
+    step = 1e-6
+
+    def second(t):
+        return (surrogate.derivative(t + step) - surrogate.derivative(t - step)) / (2 * step)
+
+    by_pairs = np.zeros_like(scores)
+    for m in range(len(y)):
+        for n in range(len(y)):
+            if y[m] != y[n]:
+                i = y[m]
+                w = problem.unit[m] * problem.unit[n] * problem.pair[y[n], i]
+                curve = w * float(second(scores[m, i] - scores[n, i]))
+                by_pairs[m, i] += curve
+                by_pairs[n, i] += curve
+    found = score_curvature(surrogate, problem, gradient)
+    assert (found >= by_pairs * (1 - 1e-5) - 1e-8).all()
+    if name in ("exponential", "squared"):
+        np.testing.assert_allclose(found, by_pairs, rtol=1e-4, atol=1e-8)
+
+
+def test_mass_of_the_pairs():
+    y, _, weight = draw(2)
+    problem = problem_of(y, 4, weight)
+    mass = pair_mass(problem)
+    # Every pair is counted at both of its ends.
+    assert mass.sum() == pytest.approx(2.0)
+    own = mass[np.arange(len(y)), y]
+    np.testing.assert_allclose(np.bincount(y, own), 0.25)
+
+
+@every_activation
+@pytest.mark.parametrize("name", ["exponential", "squared", "logistic"])
+def test_at_zero_the_gradient_is_that_of_the_balanced_log_loss(name, activation):
+    y, _, weight = draw(3, sizes=(6, 4, 2))
+    for u in (None, weight):
+        ones = np.ones(len(y)) if u is None else u
+        gradient, curvature = BoostingObjective(name, LOSSES[name]["alpha"], activation=activation)(
+            y, np.zeros((12, 3)), u
+        )
+        balanced = ones * ones.sum() / (3 * np.bincount(y, ones)[y])
+        expected = balanced[:, None] * (1 / 3 - np.eye(3)[y])
+        np.testing.assert_allclose(gradient, expected, atol=1e-5)
+        assert (curvature > 0).all()
+
+
+@every_activation
+def test_absent_classes(activation):
+    y, raw, _ = draw(4, sizes=(6, 4, 2))
+    wide = np.column_stack([raw[:, :2], np.zeros(12), raw[:, 2]])
+    gradient, curvature = BoostingObjective(activation=activation)(np.array([0, 1, 3])[y], wide)
+    assert np.isfinite(gradient).all()
+    assert (curvature > 0).all()
+    if activation == "identity":
+        narrow = BoostingObjective(activation=activation)(y, raw)
+        np.testing.assert_allclose(gradient[:, [0, 1, 3]], narrow[0])
+        np.testing.assert_array_equal(gradient[:, 2], 0.0)
+    alone, _ = BoostingObjective(activation=activation)(np.zeros(5, dtype=int), np.zeros((5, 2)))
+    np.testing.assert_array_equal(alone, 0.0)
+
+
+@every_activation
+def test_two_classes_with_one_score(activation):
+    y, raw, weight = draw(5, sizes=(6, 4))
+    z = raw[:, 0]
+    objective = BoostingObjective("exponential", 2.0, activation=activation)
+    gradient, curvature = objective(y, z, weight)
+    risk = SurrogateRisk("exponential", alpha=2.0)
+
+    def value(t):
+        return risk.value(y, activate(np.column_stack([-t / 2, t / 2]), activation), weight)
+
+    scale = objective._scale(ClassPartition(y, 2, weight))
+    for n in range(len(y)):
+        step = 1e-4 * np.eye(len(y))[n]
+        slope = scale * (value(z + step) - value(z - step)) / 2e-4
+        curve = scale * (value(z + step) - 2 * value(z) + value(z - step)) / 1e-8
+        assert gradient[n] == pytest.approx(slope, abs=1e-5)
+        assert curvature[n] >= curve - 1e-5
+
+
+def test_own_weights_of_pairs():
+    y, raw, _ = draw(6, sizes=(6, 4, 2))
+    only = np.zeros((3, 3))
+    only[2, 0] = 1.0
+    gradient, _ = BoostingObjective(activation="identity", pairs=only)(y, raw)
+    assert (gradient[:, :2] == 0).all()
+    assert (gradient[y == 2, 2] < 0).all()
+    assert (gradient[y == 1, 2] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "alpha", "options", "message"),
+    [
+        ("hinge", 1.0, {}, "surrogate must have a bounded second derivative for boosting, got Hinge.*: use exp"),
+        ("q_hinge", 1.0, {"q": 1.5}, "must have a bounded second derivative"),
+        ("exponential", -1.0, {}, "alpha must be a finite number above 0"),
+        ("exponential", 1.0, {"activation": "sigmoid"}, "activation must be one of 'softmax', 'identity'"),
+    ],
+)
+def test_bad_parameters(surrogate, alpha, options, message):
+    with pytest.raises(ValueError, match=message):
+        BoostingObjective(surrogate, alpha, **options)
+
+
+def test_bad_scores():
+    with pytest.raises(ValueError, match="raw must be finite"):
+        BoostingObjective()(np.array([0, 1]), np.array([[np.nan, 0], [0, 0]]))
+    with pytest.raises(ValueError, match="y must hold whole numbers from 0 to 1"):
+        BoostingObjective()(np.array([0, 2]), np.zeros((2, 2)))

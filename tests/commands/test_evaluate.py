@@ -1,0 +1,94 @@
+"""``mauc evaluate``: scores of any program."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+
+import pandas as pd
+
+from mauc import compare_mauc, mauc_interval
+
+CLASSES = ["ash", "elm", "oak"]
+
+
+@pytest.fixture
+def scores(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat(CLASSES, [8, 20, 60])
+    values = rng.normal(size=(88, 3)) + 1.5 * (y[:, None] == CLASSES)
+    table = pd.DataFrame(values, columns=CLASSES).assign(truth=y, remark="x")
+    table.to_csv(tmp_path / "a.csv", index=False)
+    other = table.copy()
+    other[CLASSES] += rng.normal(size=(88, 3))
+    other[["truth", "oak", "elm", "ash"]].to_csv(tmp_path / "b.csv", index=False)
+    return table, other
+
+
+def test_numbers_and_report(run, scores, tmp_path):
+    table, other = scores
+    result = run("evaluate", "a.csv", "--target", "truth", "--compare", "b.csv", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    expected = mauc_interval(table["truth"], table[CLASSES])
+    assert found["models"][0]["mauc"] == pytest.approx(vars(expected))
+    test = compare_mauc(table["truth"], other[CLASSES], table[CLASSES])
+    assert found["tests"][0]["difference"] == pytest.approx(test.difference)
+    assert found["tests"][0]["pvalue"] == pytest.approx(test.pvalue)
+    assert (tmp_path / "mauc-report/index.html").exists()
+    people = run("evaluate", "a.csv", "--target", "truth", "--compare", "b.csv", "--report", "r.html")
+    for words in ("Models compared", "a.csv", "b.csv", "worst pairs", "wrote r.html"):
+        assert words in people.stdout
+
+
+def test_prefix_and_a_class_without_rows(run, scores, tmp_path):
+    table, _ = scores
+    named = table.rename(columns={c: f"p_{c}" for c in CLASSES}).assign(p_fir=0.0)
+    named.to_csv("p.csv", index=False)
+    result = run("evaluate", "p.csv", "--target", "truth", "--prefix", "p_", "--json", "--no-report")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["absent"] == ["fir"]
+    assert "classes without a row are left out: fir" in result.stderr
+
+
+def test_truth_in_another_table(run, scores):
+    table, _ = scores
+    table[CLASSES].to_csv("s.csv", index=False)
+    table[["truth"]].to_csv("t.csv", index=False)
+    assert run("evaluate", "s.csv", "--target", "truth", "--truth", "t.csv", "--no-report").exit_code == 0
+
+
+def test_a_class_with_one_row_has_no_interval(run, scores):
+    table, _ = scores
+    table.iloc[7:].to_csv("one.csv", index=False)
+    result = run("evaluate", "one.csv", "--target", "truth")
+    assert result.exit_code == 0, result.output
+    assert "no interval" in result.stdout
+    assert "Class ash has a single row" in result.stdout
+
+
+def test_failures(fails, scores):
+    table, _ = scores
+    words = fails("evaluate", "a.csv", "--target", "truht", code=2)
+    assert "did you mean 'truth'?" in words
+    table.rename(columns={"oak": "Oak"}).to_csv("named.csv", index=False)
+    words = fails("evaluate", "named.csv", "--target", "truth")
+    assert "has no column 'oak' with the scores of class 'oak'; the nearest column is 'Oak'" in words
+    table.assign(elm=np.where(table.index == 4, np.nan, 0.0)).to_csv("nan.csv", index=False)
+    assert "has a score that is missing (row 5, 1 in all)" in fails("evaluate", "nan.csv", "--target", "truth")
+    table.assign(elm=np.inf).to_csv("inf.csv", index=False)
+    assert "has a score that is infinite" in fails("evaluate", "inf.csv", "--target", "truth")
+    table.assign(elm="x").to_csv("text.csv", index=False)
+    assert "column 'elm' of text.csv must hold numbers" in fails("evaluate", "text.csv", "--target", "truth")
+    table.iloc[:50].to_csv("short.csv", index=False)
+    words = fails("evaluate", "a.csv", "--target", "truth", "--compare", "short.csv")
+    assert "short.csv has 50 rows and a.csv has 88" in words
+    table.iloc[::-1].to_csv("turned.csv", index=False)
+    words = fails("evaluate", "a.csv", "--target", "truth", "--compare", "turned.csv")
+    assert "the same rows in the same order" in words
+    assert "named twice" in fails("evaluate", "a.csv", "--target", "truth", "--compare", "a.csv", code=2)
+    assert "--level must be" in fails("evaluate", "a.csv", "--target", "truth", "--level", 2, code=2)
+    table.iloc[20:30].assign(truth="elm").to_csv("single.csv", index=False)
+    assert "has one class" in fails("evaluate", "single.csv", "--target", "truth")

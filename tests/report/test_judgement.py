@@ -1,0 +1,74 @@
+"""The numbers of a report are those of the metrics."""
+
+import numpy as np
+import pytest
+
+from mauc import compare_mauc, mauc_interval, pairwise_auc
+from mauc.report import judge
+from mauc.report.judgement import _holm
+
+
+def test_numbers_are_those_of_the_metrics(scored):
+    y, models, names = scored([10, 60, 25], models=3)
+    found = judge(y, models, y_train=np.repeat(["a", "b"], [9, 1]))
+    assert found.labels == ("class 001", "class 002", "class 000"), "by falling frequency"
+    assert found.counts.tolist() == [60, 25, 10]
+    order = [1, 2, 0]
+    for model, scores in zip(found.models, models.values(), strict=True):
+        assert model.mauc.score == pytest.approx(mauc_interval(y, scores).score, abs=1e-12)
+        assert model.ova.low == pytest.approx(mauc_interval(y, scores, pairs="ova").low)
+        np.testing.assert_allclose(model.matrix, pairwise_auc(y, scores)[np.ix_(order, order)])
+        assert model.accuracy == np.mean(names[scores.argmax(axis=1)] == y)
+    for test, name in zip(found.tests, list(models)[1:], strict=True):
+        expected = compare_mauc(y, models[name], models["model a"])
+        assert test.comparison.pvalue == pytest.approx(expected.pvalue)
+        assert test.holm >= test.comparison.pvalue
+    assert (found.of_training, found.imbalance.ratio) == (True, 9)
+
+
+def test_pairs_are_listed_by_rarity_and_by_auc(scored):
+    y, models, _ = scored([40, 5, 9, 3])
+    found = judge(y, models)
+    products = [found.counts[p.i] * found.counts[p.j] for p in found.rarest]
+    assert products == sorted(products)
+    assert all(found.counts[p.i] <= found.counts[p.j] for p in found.rarest)
+    means = [p.interval.score for p in found.worst]
+    assert means == sorted(means)
+    assert means[0] == pytest.approx((found.worst[0].auc_ij + found.worst[0].auc_ji) / 2)
+    assert len(judge(y, models, listed=2).rarest) == 2
+
+
+def test_holm():
+    np.testing.assert_allclose(_holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
+    np.testing.assert_allclose(_holm(np.array([0.6, np.nan, 0.01])), [0.6, np.nan, 0.02])
+    assert len(_holm(np.array([]))) == 0
+
+
+def test_notes(scored):
+    y, models, names = scored([30, 9, 1])
+    found = judge(y, models)
+    assert np.isnan(found.headline.mauc.low)
+    assert "Class class 002 has a single row" in found.notes[0]
+    perfect = judge(y[:39], (y[:39, None] == names[:2]).astype(float))
+    assert "Every pair is ranked perfectly" in perfect.notes[0]
+    few = judge(*scored([30, 3])[:2])
+    assert "The rarest class has 3 rows" in few.notes[0]
+    assert judge(*scored([30, 20])[:2]).notes == ()
+
+
+def test_classes_without_rows_are_left_out(scored):
+    y, models, names = scored([30, 0, 20])
+    found = judge(y, models, labels=names)
+    assert found.labels == ("class 000", "class 002")
+    assert found.absent == ("class 001",)
+
+
+def test_what_cannot_be_judged(scored):
+    y, models, names = scored([30, 0, 0])
+    with pytest.raises(ValueError, match="y_true must hold two classes or more, got only the class class 000"):
+        judge(y, models, labels=names)
+    with pytest.raises(ValueError, match="y_score must hold at least one model"):
+        judge(y, {})
+    y, models, _ = scored([30, 20])
+    with pytest.raises(ValueError, match="model 'bad': y_score must have one row a sample"):
+        judge(y, {**models, "bad": np.zeros((3, 2))})

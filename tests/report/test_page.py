@@ -1,0 +1,93 @@
+"""The page as text: whole, without network, safe against hostile names."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jinja2", reason="needs jinja2")
+
+from mauc.report import build_report
+from mauc.report.advice import advice
+from mauc.report.page import _auc, _pvalue
+from mauc.theory import imbalance
+
+VOID = {"meta", "link"}
+
+
+class Tree(HTMLParser):
+    """Checks that tags are closed in order, and collects ids and addresses."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.ids, self.addresses = [], [], []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids += [given["id"]] if "id" in given else []
+        self.addresses += [given[name] for name in ("src", "href") if name in given]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("n_models", [1, 3])
+def test_one_file_and_no_network(scored, n_models):
+    y, models, _ = scored([60, 20, 5], models=n_models)
+    page = build_report(y, models, title="Three")
+    tree = Tree(page)
+    assert page.startswith("<!doctype html>")
+    assert len(tree.ids) == len(set(tree.ids))
+    assert all(address.startswith(("#", "data:")) for address in tree.addresses)
+    assert "default-src 'none'" in page
+    assert not re.search(r"@import|url\(|fetch\(|XMLHttpRequest", page)
+    assert ("Models compared" in page) == (n_models > 1)
+    for words in (
+        "10.1109/TPAMI.2021.3101125",
+        "What the class sizes cost",
+        "Every pair of classes",
+        "prefers-color-scheme: dark",
+        "@media print",
+    ):
+        assert words in page
+
+
+def test_hostile_names_are_text():
+    hostile = ["</script><script>alert(1)</script>", "<b>&\"'", "{{ 7 * 7 }}"]
+    y = np.repeat(hostile, [20, 10, 5])
+    scores = np.random.default_rng(0).normal(size=(35, 3))
+    page = build_report(y, {"<i>m</i>": scores}, title="<u>t", details=[("<a>", "<p>")])
+    Tree(page)
+    assert "<script>alert" not in page
+    assert "<b>&" not in page
+    assert "<i>m" not in page
+    assert "49" not in re.search(r"<title>.*?</title>", page)[0]
+    assert page.count("<script") == 2
+
+
+def test_numbers_as_people_read_them():
+    assert [_auc(v) for v in (1.0, 0.99999, 0.5, float("nan"))] == ["1.000", "> 0.999", "0.500", "–"]
+    assert [_pvalue(v) for v in (0.00001, 0.0312, float("nan"))] == ["< 0.001", "0.031", "–"]
+
+
+def test_advice():
+    same = advice(imbalance([0, 0, 1, 1]))
+    assert same == ["The classes have the same size: one more row is worth the same in each."]
+    said = " ".join(advice(imbalance(np.repeat(list("abcdefgh"), [900, 500, 400, 300, 200, 90, 30, 3]))))
+    assert "Collect class h first" in said
+    assert "1 of 8 classes make more than half of ξ²: h." in said
+    assert "fewer than five rows" in said
+
+
+def test_a_page_of_two_classes_and_of_a_class_with_one_row(scored):
+    for counts in ([30, 10], [30, 10, 1]):
+        y, models, _ = scored(counts)
+        Tree(build_report(y, models))
