@@ -75,5 +75,5 @@ def _figure(results: Results) -> Any:
             axes.bar([k + shift for k, _ in found], [r["seconds"] for _, r in found], 0.25, color=color, label=way)
         axes.set(yscale="log", title=name, ylabel="seconds an epoch")
         axes.set_xticks(range(len(LOSSES)), LOSSES)
-        axes.legend(frameon=False, fontsize=7)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=len(WAYS), frameon=False)
     return figure

@@ -151,7 +151,7 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
         Parameters
         ----------
-        X : (N, d) array or sparse matrix; missing values may be NaN.
+        X : (N, d) array or sparse matrix; missing values may be NaN
         y : (N,) classes
         sample_weight : (N,) weights >= 0, optional
         """
