@@ -71,7 +71,7 @@ def test_a_failed_write_leaves_what_was_there(store, monkeypatch, where):
 
         def broken(*args, **kwargs):
             file = fdopen(*args, **kwargs)
-            file.write("half of it")
+            file.write(b"half of it")
             file.close()
             return file
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tempfile
 
 import numpy as np
 import pytest
@@ -253,7 +254,7 @@ def test_no_permission_and_no_space(fails, run, model, trees, tmp_path, monkeypa
         patch.setattr(files.os, "access", lambda *_: False)
         assert "no permission to write model.skops: choose another --out" in fails(*fit)
     with monkeypatch.context() as patch:
-        patch.setattr(files.tempfile, "mkstemp", lambda **_: (_ for _ in ()).throw(PermissionError(13, "denied")))
+        patch.setattr(tempfile, "mkstemp", lambda **_: (_ for _ in ()).throw(PermissionError(13, "denied")))
         assert "no permission for model.skops" in fails(*fit)
     assert "must be a file, got the folder" in fails(*fit, "--out", tmp_path)
     assert "trees.csv is a file" in fails(*fit, "--out", "trees.csv/model.skops")

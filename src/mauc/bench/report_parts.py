@@ -2,12 +2,14 @@
 
 import os
 import platform
-import tempfile
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from mauc._files import write_whole
 
 __all__ = ["machine", "markdown_table", "save_figure"]
 
@@ -43,14 +45,7 @@ def _lines(path: str) -> list[str]:
 
 def save_figure(figure: Any, path: Path) -> Path:
     """Write a matplotlib figure whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".part-", suffix=path.suffix)
-    os.close(handle)
-    try:
-        figure.savefig(temporary, dpi=150)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    picture = BytesIO()
+    figure.savefig(picture, dpi=150, format=path.suffix[1:])
+    write_whole(path, picture.getvalue())
     return path

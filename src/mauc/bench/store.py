@@ -3,8 +3,6 @@ stopped.
 """
 
 import json
-import os
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,8 @@ from typing import Any
 from joblib import Parallel, delayed
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from mauc._files import write_whole
 
 __all__ = ["Cell", "Store", "run_cells", "write_whole"]
 
@@ -24,20 +24,6 @@ class Cell:
     key: tuple[str, ...]
     function: Callable[..., dict[str, Any]]
     arguments: tuple[Any, ...]
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file so that it is there complete or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)  # temporary files are private
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 class Store:

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from mauc.commands.files import check_writable, write_whole
+from mauc._files import write_whole
+from mauc.commands.files import check_writable
 from mauc.commands.output import current
 
 __all__ = ["demo"]

@@ -1,33 +1,11 @@
-"""Output files: there complete or not at all, and checked before the work begins."""
+"""Output files, checked before the work begins."""
 
 import os
-import tempfile
 from pathlib import Path
 
 from mauc.commands.errors import Failure
 
-__all__ = ["check_writable", "write_whole"]
-
-
-def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file so that it is there complete or not at all; what was there before stays if this fails."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # temporary files are private
-        os.replace(temporary, path)
-    except OSError as error:
-        error.filename = str(path)  # not the temporary name, which says nothing to the user
-        raise
-    finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+__all__ = ["check_writable"]
 
 
 def check_writable(path: Path, option: str) -> Path:

@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from mauc._files import write_whole
 from mauc.commands.errors import Failure, Usage
-from mauc.commands.files import check_writable, write_whole
+from mauc.commands.files import check_writable
 from mauc.commands.output import current
 
 __all__ = ["fit"]

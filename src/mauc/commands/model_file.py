@@ -5,8 +5,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from mauc._files import write_whole
 from mauc.commands.errors import Failure
-from mauc.commands.files import write_whole
 
 __all__ = ["TableModel", "read_model", "write_model"]
 

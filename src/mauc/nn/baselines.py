@@ -1,14 +1,14 @@
 """Losses that others made for rare classes, to compare with."""
 
 import math
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from mauc._validation import check_choice, check_real, invalid
 from mauc.nn._batch import is_free
+from mauc.nn._buffers import ExactBuffers
 from mauc.nn._checks import check_input, count_vector
 from mauc.nn._numbers import check_whole
 
@@ -37,19 +37,6 @@ def effective_number_weights(class_counts: Any, beta: float = 0.9999) -> Tensor:
     # 1 − βⁿ cancels for β near 1.
     weight = torch.ones_like(counts) if beta == 0 else -1.0 / torch.expm1(counts * math.log(beta))
     return weight / weight.mean()
-
-
-class ExactBuffers(nn.Module):
-    """A module whose buffers keep their dtype: ``.half()`` would make class sizes above 65504 infinite."""
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        before = dict(self.named_buffers(recurse=False))
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        for name, exact in before.items():
-            moved = getattr(self, name)
-            if moved.dtype != exact.dtype:
-                setattr(self, name, exact.to(moved.device))
-        return self
 
 
 class _ClassLoss(ExactBuffers):

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from mauc._validation import PAIRS, check_choice, check_real, invalid
 from mauc.nn._batch import Batch, exact_dtype, prepare
+from mauc.nn._buffers import ExactBuffers
 from mauc.nn._checks import check_input, count_vector
 from mauc.nn._numbers import check_whole
-from mauc.nn.baselines import ExactBuffers
 from mauc.nn.distributed import communicator
 from mauc.nn.functional import ACTIVATIONS
 

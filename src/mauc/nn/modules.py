@@ -1,12 +1,12 @@
 """The loss as a module."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from mauc._validation import PAIRS, check_choice
+from mauc.nn._buffers import ExactBuffers
 from mauc.nn._checks import count_vector, pair_matrix
 from mauc.nn._plan import resolve
 from mauc.nn.functional import ACTIVATIONS, mauc_loss
@@ -14,7 +14,7 @@ from mauc.nn.functional import ACTIVATIONS, mauc_loss
 __all__ = ["MAUCLoss"]
 
 
-class MAUCLoss(nn.Module):
+class MAUCLoss(ExactBuffers):
     """The surrogate risk of the multiclass AUC in place of :class:`torch.nn.CrossEntropyLoss`.
 
     Parameters are those of :func:`mauc.nn.functional.mauc_loss`, and are checked here once.
@@ -74,16 +74,6 @@ class MAUCLoss(nn.Module):
         # Buffers, so that they follow the module to its device; settings, so not part of its state.
         self.register_buffer("pair_matrix", matrix, persistent=False)
         self.register_buffer("class_counts", counts, persistent=False)
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "MAUCLoss":
-        """Moves the buffers and keeps their dtype: ``.half()`` would make class sizes above 65504 infinite."""
-        before = dict(self.named_buffers(recurse=False))
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
-        for name, exact in before.items():
-            moved = getattr(self, name)
-            if moved.dtype != exact.dtype:
-                setattr(self, name, exact.to(moved.device))
-        return self
 
     def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
         """The loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
