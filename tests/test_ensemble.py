@@ -439,3 +439,17 @@ def test_bad_input():
         MAUCStackingClassifier(pair()).predict_proba(X)
     with pytest.raises(ValueError, match="sample_weight must not be negative"):
         MAUCStackingClassifier(pair()).fit(X, y, -np.ones(35))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"random_state": None}, "random_state must be a whole number of at least 0"),
+        ({"cv": []}, "cv must give a fold"),
+        ({"estimators": [("none", None)]}, "must have a classifier under 'none'"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(changes, words):
+    X, y = np.eye(6), np.array([0, 1, 2] * 2)
+    with pytest.raises(ValueError, match=words):
+        MAUCStackingClassifier(**({"estimators": [("lr", LogisticRegression())]} | changes)).fit(X, y)

@@ -162,3 +162,11 @@ def test_nothing_imports_the_libraries_until_used():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
+
+
+@pytest.mark.parametrize("metric", [lightgbm_metric, xgboost_metric])
+@pytest.mark.parametrize("wrong", [0.5, np.nan])
+def test_labels_that_are_no_classes_are_refused(metric, wrong):
+    y = np.array([0.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="y"):
+        metric(y + wrong, np.eye(3))

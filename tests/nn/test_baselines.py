@@ -168,7 +168,7 @@ def test_repr_names_the_settings():
         (lambda: FocalLoss(weight=[1.0, 0.0]), r"weight must be one positive number a class, got \[1.0, 0.0\]"),
         (lambda: FocalLoss(weight="many"), r"weight must be one positive number a class, got 'many'"),
         (lambda: FocalLoss(reduction="max"), "reduction must be one of 'mean', 'sum', 'none', got 'max'"),
-        (lambda: ClassBalancedLoss([3, 0]), "class_counts must be 2 positive numbers, got 0 at 1"),
+        (lambda: ClassBalancedLoss([3, 0]), "class_counts must be two or more positive numbers, got 0 at 1"),
         (lambda: ClassBalancedLoss([3, 1], beta=1.0), "beta must be a number of at least 0 and below 1, got 1.0"),
         (lambda: ClassBalancedLoss([3, 1], loss="hinge"), "loss must be one of 'cross_entropy', 'focal', got 'hinge'"),
         (lambda: LDAMLoss([3, 1], max_margin=0), "max_margin must be a finite number above 0, got 0"),
@@ -185,3 +185,9 @@ def test_repr_names_the_settings():
 def test_errors(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize("counts", [3, None, [], [5], [[1, 2]]])
+def test_class_sizes_must_be_a_list_of_them(counts):
+    with pytest.raises(ValueError, match="class_counts must be two or more positive numbers"):
+        ClassBalancedLoss(counts)

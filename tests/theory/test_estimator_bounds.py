@@ -16,7 +16,7 @@ pytest.importorskip("torch", reason="needs the extra mauc[torch]")
 import torch
 from torch import nn
 
-from mauc import MAUCClassifier, SurrogateRisk, datasets
+from mauc import MAUCClassifier, MAUCClassifierCV, SurrogateRisk, datasets
 from mauc.nn import MAUCMLPClassifier
 from mauc.theory import bounds
 from mauc.theory.bounds import network_norms
@@ -263,3 +263,12 @@ def test_theory_brings_no_torch():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False False"
+
+
+def test_a_search_is_bounded_by_what_it_chose():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 20)
+    X = rng.normal(size=(60, 3)) + np.eye(3)[y]
+    search = MAUCClassifierCV(alphas=(4.0,), l2s=(1e-1,), cv=2).fit(X, y)
+    same = MAUCClassifier("exponential", alpha=4.0, l2=1e-1).fit(X, y)
+    assert bounds.for_estimator(search, X, y).total == pytest.approx(bounds.for_estimator(same, X, y).total)

@@ -101,10 +101,10 @@ def multiclass_auc(
 ) -> float:
     """Multiclass AUC of the library's scores over the classes present; ``(N,)`` scores are those of class 1."""
     columns = np.asarray(scores, dtype=np.float64)
-    codes = np.asarray(y).astype(np.int64)
     if columns.ndim == 1:
         columns = np.column_stack([-columns, columns])
     elif activation == "softmax":
         columns = activate(columns, "softmax")
     labels = np.arange(columns.shape[1])
+    codes = check_codes(y, *columns.shape)
     return mauc_score(codes, columns, pairs=pairs, labels=labels, sample_weight=sample_weight, absent="ignore")

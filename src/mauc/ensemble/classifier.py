@@ -161,6 +161,9 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         if bad:
             requirement = "must have different names without '__' that are no parameters"
             raise invalid("estimators", requirement, repr(bad[0]), "rename it")
+        for name, model in named:
+            if not hasattr(model, "fit") or isinstance(model, type):
+                raise invalid("estimators", f"must have a classifier under {name!r}", repr(model), "pass an estimator")
         return named
 
     def _own_names(self) -> list[str]:
@@ -175,6 +178,9 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         y : (N,) classes
         sample_weight : (N,) weights >= 0, optional
         """
+        if not isinstance(self.random_state, int | np.integer) or self.random_state < 0:
+            came, advice = repr(self.random_state), "pass a seed: the models of each fold must agree on it"
+            raise invalid("random_state", "must be a whole number of at least 0", came, advice)
         named = self._named()
         floor = check_real("floor", self.floor, low=0, high=1)
         penalties = self._penalties()
@@ -229,6 +235,8 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # that a class has fewer samples than there are folds
                 splits = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
+            if not splits:
+                raise invalid("cv", "must give a fold", repr(self.cv), "pass a number of folds or a splitter")
             folds = [(a[here[a]], b[here[b]]) for a, b in splits]
         return [(a, b) for a, b in folds if len(b) and len(np.unique(labels[a])) > 1]
 

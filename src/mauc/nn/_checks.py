@@ -79,15 +79,16 @@ def pair_matrix(pairs: Any, n_classes: int) -> Tensor:
     return torch.as_tensor(check_pairs(pairs, n_classes))
 
 
-def count_vector(class_counts: Any, n_classes: int) -> Tensor:
-    """A ``(C,)`` vector of class sizes."""
+def count_vector(class_counts: Any, n_classes: int | None) -> Tensor:
+    """A ``(C,)`` vector of class sizes; of any two classes or more where their number is not known."""
     advice = "pass the size of each class in the training set, e.g. torch.bincount(labels, minlength=C)"
-    requirement = f"must be {n_classes} positive numbers"
+    requirement = f"must be {n_classes or 'two or more'} positive numbers"
     try:
         counts = torch.as_tensor(class_counts).detach()
     except (TypeError, ValueError, RuntimeError):
         raise invalid("class_counts", requirement, repr(class_counts), advice) from None
-    if counts.shape != (n_classes,) or counts.is_complex():
+    fits = counts.ndim == 1 and (len(counts) == n_classes if n_classes else len(counts) > 1)
+    if not fits or counts.is_complex():
         raise invalid("class_counts", requirement, f"shape {tuple(counts.shape)}", advice)
     if is_free(counts.device):
         wrong = ~((counts > 0) & (counts < torch.inf))

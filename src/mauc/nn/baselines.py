@@ -31,7 +31,7 @@ def effective_number_weights(class_counts: Any, beta: float = 0.9999) -> Tensor:
     >>> effective_number_weights([1000, 100, 10], beta=0.99).numpy().round(3)
     array([0.23 , 0.363, 2.407])
     """
-    counts = count_vector(class_counts, len(class_counts)).to(torch.float64)
+    counts = count_vector(class_counts, None).to(torch.float64)
     if not isinstance(beta, int | float) or isinstance(beta, bool) or not 0 <= beta < 1:
         raise invalid("beta", "must be a number of at least 0 and below 1", repr(beta), "pass e.g. 0.9999")
     # 1 − βⁿ cancels for β near 1.

@@ -360,6 +360,8 @@ def _groups(params: Iterable[Any], loss: DeepAUCLoss) -> list[dict[str, Any]]:
     """Groups of the network's parameters, without those of the loss: all parameters of a module that holds both may
     be passed.
     """
+    if isinstance(params, Tensor):
+        raise invalid("params", "must be parameters or groups of them", "one tensor", "pass model.parameters()")
     given = list(params)
     groups = given if given and isinstance(given[0], dict) else [{"params": given}]
     mine = {id(p) for p in loss.parameters()}

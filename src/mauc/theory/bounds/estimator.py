@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mauc._validation import invalid
 from mauc.kernels.problem import Floats, Ints
-from mauc.linear import MAUCClassifier
+from mauc.linear import MAUCClassifier, MAUCClassifierCV
 from mauc.linear.objective import activate
 from mauc.model_selection import encode_classes
 from mauc.risk import SurrogateRisk
@@ -138,7 +138,10 @@ def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float)
     codes = _codes(y, model.classes_, "the model")
     scores = activate(model._logits(X), model.activation)
     options = model.surrogate_options or {}
-    risk = SurrogateRisk(model.surrogate, alpha=model.alpha, **options)
+    if isinstance(model, MAUCClassifierCV):
+        risk = SurrogateRisk(model.surrogate_, alpha=model.alpha_, **options)
+    else:
+        risk = SurrogateRisk(model.surrogate, alpha=model.alpha, **options)
     weights, radius = model.coef_, _largest_norm(X)
     if model.intercept_.any() and model.activation != "identity":  # it cancels in differences
         weights, radius = np.column_stack([weights, model.intercept_]), float(np.hypot(radius, 1.0))
