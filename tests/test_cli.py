@@ -1,6 +1,7 @@
 """The command ``mauc``: what it prints, and how it fails."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -51,6 +52,18 @@ def test_the_module_is_the_command():
     )
     assert "demo" in done.stdout
     assert done.stderr == ""
+
+
+def test_class_names_that_the_terminal_cannot_show(tmp_path):
+    pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+    rows = "".join(f"{'ü文'[k % 2]},{k},{-k}\n" for k in range(20))
+    (tmp_path / "s.csv").write_text(f"y,ü,文\n{rows}", encoding="utf-8")
+    call = [sys.executable, "-c", "from mauc.cli import main; main()", "evaluate", "s.csv", "--target", "y"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for option, shown in (("--no-report", "\\u6587"), ("--json", '"\\u6587"')):
+        done = subprocess.run([*call, option], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert shown in done.stdout
 
 
 def test_demo(tmp_path, monkeypatch):

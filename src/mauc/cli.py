@@ -1,5 +1,8 @@
 """The command ``mauc``."""
 
+import io
+import sys
+
 from mauc.commands.app import App
 from mauc.commands.bench import bench
 from mauc.commands.demo import demo
@@ -31,4 +34,8 @@ app.add_typer(bench, name="bench")
 
 def main() -> None:
     """Entry point of the command."""
+    for stream in (sys.stdout, sys.stderr):
+        # Class names may hold characters that the terminal cannot show.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     app()

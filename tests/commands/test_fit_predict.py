@@ -102,10 +102,13 @@ def test_auto_stack_is_stored_and_trusted(run, trees, monkeypatch):
     from mauc.ensemble.bases import default_estimators
 
     small = default_estimators(n_trees=3)
-    real = ensemble.MAUCStackingClassifier
-    monkeypatch.setattr(ensemble, "MAUCStackingClassifier", lambda: real(small, cv=2))
-    result = run("fit", "trees.csv", "--target", "species", "--auto", "--no-report")
+    real, seeds = ensemble.MAUCStackingClassifier, []
+    monkeypatch.setattr(
+        ensemble, "MAUCStackingClassifier", lambda **seed: seeds.append(seed) or real(small, cv=2, **seed)
+    )
+    result = run("fit", "trees.csv", "--target", "species", "--auto", "--seed", 7, "--no-report")
     assert result.exit_code == 0, result.output
+    assert seeds == [{"random_state": 7}]
     predicted = run("predict", "model.skops", "trees.csv")
     assert predicted.exit_code == 0, predicted.output
 
@@ -129,6 +132,7 @@ def test_auto_without_the_stack(run, trees, monkeypatch):
         (("--surrogate", "cubic"), "--surrogate must be one of"),
         (("--auto", "--surrogate", "hinge"), "--auto chooses the model by itself"),
         (("--alpha", -1), "--alpha must be a finite number above 0"),
+        (("--surrogate", "distance_weighted", "--alpha", 3), "--alpha does not exist for the distance_weighted"),
         (("--holdout", 1.5), "--holdout must be a number strictly between 0 and 1, got 1.5"),
         (("--time-column", "seen", "--group", "plot"), "leave one of them out"),
         (("--group", "plots"), "--group 'plots' is no column of trees.csv; did you mean 'plot'?"),
@@ -164,7 +168,15 @@ def test_tables_that_cannot_be_trained_on(fails, trees, tmp_path):
     assert "has no column besides 'species'" in fails("fit", "alone.csv", "--target", "species")
     assert "is not there" in fails("fit", "nowhere.csv", "--target", "species")
     words = fails("fit", "trees.csv", "--target", "species", "--time-column", "soil")
-    assert "holds neither numbers nor dates" in words or "without a time" in words
+    assert "without a time" in words
+    words = fails("fit", "trees.csv", "--target", "species", "--group", "soil")
+    assert re.search(r"column 'soil' of trees.csv has no group in \d+ rows: fill them in", words)
+    trees.assign(seen=pd.to_datetime(trees["seen"]).dt.strftime("%d/%m/%Y")).to_csv("days.csv", index=False)
+    words = fails("fit", "days.csv", "--target", "species", "--time-column", "seen")
+    assert "holds neither numbers nor dates like 2024-03-31: write them so, or choose another --time-column" in words
+    trees.assign(height=-1e39).to_csv("huge.csv", index=False)
+    words = fails("fit", "huge.csv", "--target", "species")
+    assert "column 'height' of huge.csv holds -1e+39 (row 1), and numbers may reach 3.4e+38" in words
     assert not (tmp_path / "model.skops").exists()
 
 
@@ -200,6 +212,67 @@ def test_columns_that_changed_since_fit(run, fails, model, trees):
     assert "infinite" in fails("predict", model, "inf.csv")
 
 
+def test_dates_in_another_format_are_refused(run, fails, model, trees):
+    days = pd.to_datetime(trees["seen"])
+    for name, form, first in (("dots", "%d.%m.%Y", "01.01.2021"), ("whole", "%Y%m%d", "20210101")):
+        trees.assign(seen=days.dt.strftime(form)).to_csv(f"{name}.csv", index=False)
+        words = fails("predict", model, f"{name}.csv")
+        assert f"column 'seen' of {name}.csv held dates of the form %Y-%m-%d when the model was trained" in words
+        assert f"now holds '{first}' (row 1): write them so, or train again" in words
+    trees.assign(seen=trees["seen"].where(trees.index % 2 == 0, "?")).to_csv("gaps.csv", index=False)
+    assert run("predict", model, "gaps.csv").exit_code == 0, "what skrub takes for missing is no other format"
+
+
+def test_codes_stay_as_they_are_written(run, trees):
+    code = np.where(trees["species"] == "oak", "01", np.where(trees["species"] == "elm", "2", "x"))
+    flag = pd.Series(trees.index % 3 == 0, dtype=object).where(trees.index != 1, None)
+    table = trees.assign(code=code, flag=flag)
+    table.to_csv("codes.csv", index=False)
+    assert run("fit", "codes.csv", "--target", "species", *FAST, "--no-report").exit_code == 0
+    scores = {}
+    for name, rows in (("all", table), ("some", table[code != "x"])):
+        rows.to_csv(f"{name}.csv", index=False)
+        result = run("predict", "model.skops", f"{name}.csv", "--out", f"{name}-scores.csv")
+        assert result.exit_code == 0, result.output
+        scores[name] = pd.read_csv(f"{name}-scores.csv").filter(like="score:").to_numpy()
+    np.testing.assert_allclose(scores["some"], scores["all"][code != "x"], atol=1e-6)
+
+
+def test_lists_are_refused(fails, trees):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    trees.assign(sizes=[[1, 2]] * len(trees)).to_parquet("lists.parquet")
+    words = fails("fit", "lists.parquet", "--target", "species")
+    assert "column 'sizes' of lists.parquet holds lists (first: row 1)" in words
+    assert "--drop sizes" in words
+
+
+def test_outputs_spare_the_files_of_the_command(fails, model, trees, tmp_path):
+    import os
+
+    before = {name: (tmp_path / name).read_bytes() for name in (model, "trees.csv")}
+    (tmp_path / "link.csv").symlink_to("trees.csv")
+    fit = ("fit", "trees.csv", "--target", "species", *FAST)
+    for call in (
+        (*fit, "--out", "trees.csv"),
+        (*fit, "--out", "m", "--report", "./m"),
+        (*fit, "--report", "link.csv"),
+        ("predict", model, "trees.csv", "--out", model),
+        ("predict", model, "trees.csv", "--out", tmp_path / "trees.csv"),
+        ("evaluate", "trees.csv", "--target", "species", "--report", "trees.csv"),
+        ("evaluate", "trees.csv", "--target", "species", "--compare", "b.csv", "--report", "b.csv"),
+    ):
+        assert "would overwrite" in fails(*call)
+    os.mkfifo(tmp_path / "pipe")
+    assert "pipe is no plain file" in fails("predict", model, "trees.csv", "--out", "pipe")
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+def test_a_surrogate_without_margin(run, trees):
+    options = ("--surrogate", "distance_weighted", "--l2", 0.01, "--no-report")
+    result = run("fit", "trees.csv", "--target", "species", *options)
+    assert result.exit_code == 0, result.output
+
+
 def test_classes_of_mauc_are_trusted_and_its_functions_are_not():
     from mauc.commands.model_file import _is_our_class
 
@@ -214,7 +287,10 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
 
     (tmp_path / "text.skops").write_text("no model")
     skops.io.dump(LogisticRegression(), tmp_path / "other.skops")
-    for name in ("text.skops", "other.skops"):
+    tag = {"format": "mauc model 1"}
+    skops.io.dump(tag, tmp_path / "tag.skops")
+    skops.io.dump(tag | dict.fromkeys(("features", "classifier", "kinds", "target", "about"), 3), tmp_path / "3.skops")
+    for name in ("text.skops", "other.skops", "tag.skops", "3.skops"):
         assert f"{name} is no model file of mauc fit" in fails("predict", name, "trees.csv")
     assert "is not there" in fails("predict", "nowhere.skops", "trees.csv")
     assert "is a folder" in fails("predict", tmp_path, "trees.csv")

@@ -54,6 +54,20 @@ def test_two_columns_of_one_name(tmp_path):
     np.savez(tmp_path / "t.npz", **{"X": np.ones((2, 2)), "X_1": np.ones(2)})
     with pytest.raises(Failure, match="has two columns named 'X_1': rename one of them"):
         read_table(tmp_path / "t.npz")
+    for header in ("x,y,x", '"x",NA,x'):
+        (tmp_path / "t.csv").write_text(f"{header}\n1,2,3\n")
+        with pytest.raises(Failure, match="has two columns named 'x'"):
+            read_table(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text(",x,,x.1\n1,2,3,4\n")
+    assert read_table(tmp_path / "t.csv").shape == (1, 4), "names may be left out"
+
+
+def test_columns_read_as_text(tmp_path):
+    (tmp_path / "t.csv").write_text("code,n\n01,01\n,2\n")
+    read = read_table(tmp_path / "t.csv", ["code", "other"])
+    assert read["code"].tolist()[0] == "01"
+    assert read["code"].isna().tolist() == [False, True]
+    assert read["n"].tolist() == [1, 2]
 
 
 def test_npz(tmp_path):
@@ -117,6 +131,8 @@ def test_unknown_column(tmp_path):
     [
         (["a", None, "b"], r"has no class in 1 row \(first: row 2\): fill them in or drop them"),
         ([1.5, 2.0, 3.0], "holds measurements such as 1.5, not classes"),
+        ([1.0, np.inf], "holds infinite numbers, not classes"),
+        ([1.0, -3e20], "holds -3e\\+20, too large for its last digits to be kept"),
         (["a", "a", "a"], "has one class, 'a': multiclass AUC needs two or more"),
     ],
 )

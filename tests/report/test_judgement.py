@@ -51,6 +51,9 @@ def test_notes(scored):
     assert "Class class 002 has a single row" in found.notes[0]
     perfect = judge(y[:39], (y[:39, None] == names[:2]).astype(float))
     assert "Every pair is ranked perfectly" in perfect.notes[0]
+    for scores in (np.zeros((39, 2)), (y[:39, None] != names[:2]).astype(float)):
+        assert "do not vary within a class, so there is no interval" in judge(y[:39], scores).notes[0]
+    assert "Accuracy 0.0000 is below the share of the largest class, 0.7692" in judge(y[:39], scores).notes[-1]
     few = judge(*scored([30, 3])[:2])
     assert "The rarest class has 3 rows" in few.notes[0]
     assert judge(*scored([30, 20])[:2]).notes == ()
@@ -61,6 +64,9 @@ def test_classes_without_rows_are_left_out(scored):
     found = judge(y, models, labels=names)
     assert found.labels == ("class 000", "class 002")
     assert found.absent == ("class 001",)
+    scores = (y[:, None] == names).astype(float)
+    scores[:, 1] = 2.0
+    assert judge(y, scores, labels=names).headline.accuracy == 1.0, "a class without rows takes none"
 
 
 def test_what_cannot_be_judged(scored):

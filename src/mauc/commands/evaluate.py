@@ -43,7 +43,7 @@ def evaluate(
     if not 0 < level < 1:
         raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}: pass such a number")
     if not no_report:
-        check_writable(report, "--report")
+        check_writable(report, "--report", (scores, *(compare or []), *([truth] if truth else [])))
     with output.working(f"judging {scores}"):
         labels, classes, models = _read(scores, target, compare or [], truth, prefix)
         found = judge(labels, models, labels=classes, level=level)

@@ -26,9 +26,11 @@ def fit(
     auto: Annotated[bool, typer.Option("--auto", help="Let a stack of models find the best; slower.")] = False,
     model: Annotated[str, typer.Option(help="linear, or mlp (needs torch).")] = "linear",
     alpha: Annotated[
-        float | None, typer.Option(help="Margin of the loss; chosen by cross-validation unless told.")
+        float | None, typer.Option(help="Margin of the loss; unless told, cross-validated if linear, 4 if mlp.")
     ] = None,
-    l2: Annotated[float | None, typer.Option(help="Penalty; chosen by cross-validation unless told.")] = None,
+    l2: Annotated[
+        float | None, typer.Option(help="Penalty; unless told, cross-validated if linear, 1e-6 if mlp.")
+    ] = None,
     time_column: Annotated[
         str | None, typer.Option(help="Hold out the latest rows by this column, which is no feature then.")
     ] = None,
@@ -58,9 +60,9 @@ def fit(
         raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}: pass such a number")
     if time_column and group:
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
-    check_writable(out, "--out")
+    check_writable(out, "--out", (table,))
     if not no_report:
-        check_writable(report, "--report")
+        check_writable(report, "--report", (table, out))
 
     with output.working(f"reading {table}"):
         data = _read(table, target, time_column, group, drop or [], min_rows)
@@ -123,7 +125,7 @@ class _Data:
 def _read(path: Path, target: str, time_column: str | None, group: str | None, drop: list[str], min_rows: int) -> _Data:
     import numpy as np
 
-    from mauc.commands.features import check_finite, kinds_of
+    from mauc.commands.features import check_finite, check_single, kinds_of
     from mauc.commands.tables import classes_of, column, read_table
 
     table = read_table(path)
@@ -142,6 +144,7 @@ def _read(path: Path, target: str, time_column: str | None, group: str | None, d
     features = table.drop(columns=list({target, *drop, *(n for n in (time_column, group) if n)}))[kept]
     if features.shape[1] == 0:
         raise Failure(f"{path} has no column besides {target!r}: a model needs at least one to learn from")
+    check_single(features, path)
     check_finite(features, path)
     return _Data(
         path,
@@ -149,25 +152,40 @@ def _read(path: Path, target: str, time_column: str | None, group: str | None, d
         features.reset_index(drop=True),
         kinds_of(features),
         times=_times(others["--time-column"][kept], str(time_column), path) if time_column else None,
-        groups=others["--group"][kept].astype(str).to_numpy() if group else None,
+        groups=_groups(others["--group"][kept], str(group), path) if group else None,
     )
 
 
 def _times(values: Any, name: str, path: Path) -> Any:
-    """Numbers as they are, all else as dates."""
+    """Numbers as they are, all else as dates; 01/02/2024 is refused, since it may be either of two days."""
     import numpy as np
     import pandas as pd
 
+    without = f"column {name!r} of {path} has rows without a time: fill them in or drop them"
+    if values.isna().any():
+        raise Failure(without)
     try:
-        times = values if values.dtype.kind in "iuf" else pd.to_datetime(values, utc=True).astype("int64")
+        numeric = values.dtype.kind in "iuf"
+        times = values if numeric else pd.to_datetime(values, format="ISO8601", utc=True).astype("int64")
     except (ValueError, TypeError):
         raise Failure(
-            f"column {name!r} of {path} holds neither numbers nor dates: choose another --time-column"
+            f"column {name!r} of {path} holds neither numbers nor dates like 2024-03-31: write them so, "
+            "or choose another --time-column"
         ) from None
     array = np.asarray(times, dtype=np.float64)
-    if values.isna().any() or not np.isfinite(array).all():
-        raise Failure(f"column {name!r} of {path} has rows without a time: fill them in or drop them")
+    if not np.isfinite(array).all():
+        raise Failure(without)
     return array
+
+
+def _groups(values: Any, name: str, path: Path) -> Any:
+    missing = int(values.isna().sum())
+    if missing:
+        rows = "1 row" if missing == 1 else f"{missing} rows"
+        raise Failure(
+            f"column {name!r} of {path} has no group in {rows}: fill them in, drop them, or leave --group out"
+        )
+    return values.astype(str).to_numpy()
 
 
 def _split(data: _Data, share: float, seed: int) -> Any:

@@ -98,9 +98,25 @@ def read_model(path: Path, *, trust: bool = False) -> TableModel:
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Failure(f"{path} cannot be loaded ({reason}): train it again with this version of mauc") from error
-    if not isinstance(parts, dict) or parts.get("format") != FORMAT:
+    if not _is_ours(parts):
         raise Failure(another)
     return TableModel(**{name: parts[name] for name in TableModel.__dataclass_fields__})
+
+
+def _is_ours(parts: Any) -> bool:
+    """All parts of a model are there, each of its kind."""
+    from sklearn.pipeline import Pipeline
+
+    if not isinstance(parts, dict) or parts.get("format") != FORMAT:
+        return False
+    kinds, classifier = parts.get("kinds"), parts.get("classifier")
+    return (
+        isinstance(parts.get("features"), Pipeline)
+        and hasattr(classifier, "predict_proba")
+        and hasattr(classifier, "classes_")
+        and isinstance(kinds, dict)
+        and all(isinstance(text, str) for text in (*kinds, *kinds.values(), parts.get("target"), parts.get("about")))
+    )
 
 
 def _is_our_class(name: str) -> bool:

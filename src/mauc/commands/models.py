@@ -11,7 +11,7 @@ __all__ = ["MODELS", "Choice", "describe", "make_classifier"]
 
 MODELS = ("linear", "mlp")
 # Margins that suit softmax scores, which differ by one at most.
-ALPHAS = {"squared": (0.5, 1.0, 2.0), "hinge": (0.2, 0.5, 1.0)}
+ALPHAS = {"squared": (0.5, 1.0, 2.0), "hinge": (0.2, 0.5, 1.0), "distance_weighted": (1.0,)}
 OTHERWISE = (1.0, 4.0, 10.0)
 AUTO = ("squared", "exponential", "hinge")
 
@@ -30,7 +30,7 @@ class Choice:
 
 def check(choice: Choice) -> None:
     """Options that contradict one another or have unknown values are usage errors."""
-    from mauc.surrogates import SURROGATES
+    from mauc.surrogates import SURROGATES, get_surrogate
 
     try:
         check_choice("--model", choice.model, MODELS)
@@ -51,13 +51,18 @@ def check(choice: Choice) -> None:
     for option, value in (("--alpha", choice.alpha), ("--l2", choice.l2)):
         if value is not None and not 0 < value < float("inf"):
             raise Usage(f"{option} must be a finite number above 0, got {value}: pass such a number")
+    if choice.alpha is not None:
+        try:
+            get_surrogate(choice.surrogate or "exponential", alpha=choice.alpha)
+        except ValueError as error:
+            raise Usage(f"--{error}") from None
 
 
 def make_classifier(choice: Choice) -> Any:
     """Unfitted."""
     check(choice)
     if choice.auto:
-        return _auto()
+        return _auto(choice.seed)
     surrogate = choice.surrogate or "exponential"
     if choice.model == "mlp":
         return _mlp(choice, surrogate)
@@ -86,12 +91,12 @@ def _mlp(choice: Choice, surrogate: str) -> Any:
         from mauc.nn import MAUCMLPClassifier
     except ImportError:
         raise Failure("--model mlp needs torch: pip install 'mauc[torch]', or use --model linear") from None
-    alpha = 4.0 if choice.alpha is None else choice.alpha
+    alpha = choice.alpha or (1.0 if surrogate == "distance_weighted" else 4.0)  # that one has no margin
     decay = 1e-6 if choice.l2 is None else choice.l2
     return MAUCMLPClassifier(surrogate=surrogate, alpha=alpha, weight_decay=decay, random_state=choice.seed)
 
 
-def _auto() -> Any:
+def _auto(seed: int) -> Any:
     try:
         from mauc.ensemble import MAUCStackingClassifier
     except ImportError:
@@ -99,4 +104,4 @@ def _auto() -> Any:
         from mauc.linear import MAUCClassifierCV
 
         return MAUCClassifierCV(AUTO, alphas=(0.5, 1.0, 4.0), cv=3)
-    return MAUCStackingClassifier()
+    return MAUCStackingClassifier(random_state=seed)

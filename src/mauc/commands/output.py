@@ -37,7 +37,7 @@ class Output:
     def result(self, found: Mapping[str, Any]) -> None:
         """For machines: one JSON object."""
         if self.as_json:
-            print(json.dumps(_plain(found), ensure_ascii=False, allow_nan=False))
+            print(json.dumps(_plain(found), allow_nan=False))
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:

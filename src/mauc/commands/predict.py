@@ -30,19 +30,21 @@ def predict(
     import numpy as np
     import pandas as pd
 
-    from mauc.commands.features import check_finite, same_columns
+    from mauc.commands.features import check_dates, check_finite, check_single, same_columns, text_columns
     from mauc.commands.model_file import read_model
     from mauc.commands.scores import PREFIX
     from mauc.commands.tables import column, read_table
 
     output = current()
-    check_writable(out, "--out")
+    check_writable(out, "--out", (model, table))
     with output.working(f"scoring {table}"):
         loaded = read_model(model, trust=trust)
-        rows = read_table(table)
+        rows = read_table(table, text_columns(loaded.kinds))
         kept = {name: column(rows, name, "--keep", table) for name in keep or []}
         known, unknown = same_columns(rows, loaded.kinds, table)
+        check_single(known, table)
         check_finite(known, table)
+        check_dates(known, loaded.features, table)
         extra = [name for name in unknown if name != loaded.target and name not in kept]
         if extra:
             shown = ", ".join(extra[:5]) + (", …" if len(extra) > 5 else "")

@@ -1,7 +1,7 @@
 """Tables of users: CSV, TSV, Parquet or NPZ, columns by name, classes of a column."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,14 @@ __all__ = ["classes_of", "column", "nearest", "read_table"]
 
 Table = Any  # pandas has types; they are not needed here, and importing it takes a second
 READABLE = ".csv, .tsv, .parquet or .npz"
+EXACT = 2.0**53  # from here on, floating-point numbers skip whole ones
 
 
-def read_table(path: Path) -> Table:
-    """A table with at least one row and one column, as a pandas DataFrame."""
+def read_table(path: Path, text: Collection[str] = ()) -> Table:
+    """A table with at least one row and one column, as a pandas DataFrame.
+
+    The columns named in ``text`` are read from CSV as they are written, never as numbers.
+    """
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
     if not path.exists():
@@ -26,14 +30,18 @@ def read_table(path: Path) -> Table:
     readers = {"csv": _csv, "tsv": _csv, "tab": _csv, "txt": _csv, "parquet": _parquet, "pq": _parquet, "npz": _npz}
     if kind not in readers:
         raise Failure(f"{path} must end in {READABLE}: rename it, or save it as one of these")
-    table = readers[kind](path)
+    table = _csv(path, text) if readers[kind] is _csv else readers[kind](path)
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise Failure(f"{path} has no rows: check that it is the right file")
     table = table.rename(columns=str)
-    twice = table.columns[table.columns.duplicated()]
+    _check_names(table.columns, path)
+    return _as_in_text(table)
+
+
+def _check_names(names: Any, path: Path) -> None:
+    twice = names[names.duplicated()]
     if len(twice):
         raise Failure(f"{path} has two columns named {twice[0]!r}: rename one of them")
-    return _as_in_text(table)
 
 
 def _as_in_text(table: Table) -> Table:
@@ -50,17 +58,22 @@ def _as_in_text(table: Table) -> Table:
     return table
 
 
-def _csv(path: Path) -> Table:
+def _csv(path: Path, text: Collection[str] = ()) -> Table:
     import pandas as pd
 
     try:
         separator = _separator(path)
-        return pd.read_csv(path, sep=separator, low_memory=False)
+        # By itself: pandas renames the second of two columns of one name.
+        header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
+        table = pd.read_csv(path, sep=separator, low_memory=False, dtype=dict.fromkeys(text, str))
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Failure(
             f"{path} cannot be read as a table ({reason}): save it as CSV in UTF-8, one header line, one line a row"
         ) from None
+    names = pd.Index(header.iloc[0])
+    _check_names(names[names != ""], path)
+    return table
 
 
 def _separator(path: Path) -> str:
@@ -144,9 +157,17 @@ def classes_of(values: Any, name: str, path: Path) -> Any:
         )
     if values.dtype.kind == "f":
         numbers = np.asarray(values, dtype=np.float64)
+        if not np.isfinite(numbers).all():
+            raise Failure(f"column {name!r} of {path} holds infinite numbers, not classes: correct them")
         if not np.array_equal(numbers, np.floor(numbers)):
             odd = numbers[numbers != np.floor(numbers)][0]
             raise Failure(f"column {name!r} of {path} holds measurements such as {odd:g}, not classes: choose another")
+        if np.abs(numbers).max() >= EXACT:
+            huge = numbers[np.abs(numbers) >= EXACT][0]
+            raise Failure(
+                f"column {name!r} of {path} holds {huge:g}, too large for its last digits to be kept: "
+                "name the classes by words or smaller numbers"
+            )
         values = values.astype("int64")
     labels = np.array([str(v).strip() for v in values], dtype=object).astype(str)
     found = np.unique(labels)

@@ -145,7 +145,7 @@ def judge(
             clean = check_scored_classes(y_true, scores, labels, None)
         except ValueError as error:
             raise ValueError(f"model {name!r}: {error}" if len(given) > 1 else str(error)) from None
-        models.append(_model(str(name), clean.codes, codes, clean.scores, order, level))
+        models.append(_model(str(name), codes, clean.scores, order, level))
     pairs = _pairs(counts[order], models[0].matrix)
     train = None if y_train is None else np.asarray(y_train)
     return Judgement(
@@ -160,16 +160,14 @@ def judge(
         of_training=train is not None,
         absent=tuple(str(label) for label in first.labels[counts == 0]),
         level=level,
-        notes=_notes(names, counts[order], models[0].mauc),
+        notes=_notes(names, counts[order], models[0]),
     )
 
 
-def _model(
-    name: str, columns: Ints, codes: Ints, scores: NDArray[Any], order: NDArray[np.intp], level: float
-) -> ModelScore:
-    right = scores.argmax(axis=1) == columns
-    recalls = np.bincount(codes, right) / np.bincount(codes)
+def _model(name: str, codes: Ints, scores: NDArray[Any], order: NDArray[np.intp], level: float) -> ModelScore:
     ordered = np.ascontiguousarray(scores[:, order])
+    right = ordered.argmax(axis=1) == codes
+    recalls = np.bincount(codes, right) / np.bincount(codes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)  # said in the notes instead
         return ModelScore(
@@ -231,12 +229,25 @@ def _pair(codes: Ints, model: ModelScore, i: int, j: int, level: float) -> PairS
     return PairScore(i, j, float(model.matrix[i, j]), float(model.matrix[j, i]), interval)
 
 
-def _notes(labels: tuple[str, ...], counts: Ints, mauc: Interval) -> tuple[str, ...]:
+def _notes(labels: tuple[str, ...], counts: Ints, model: ModelScore) -> tuple[str, ...]:
+    share = counts.max() / counts.sum()
+    if model.accuracy >= share:
+        return _of_interval(labels, counts, model.mauc)
+    return (
+        *_of_interval(labels, counts, model.mauc),
+        f"Accuracy {model.accuracy:.4f} is below the share of the largest class, {share:.4f}: it takes the class with "
+        "the highest score, and scores made for ranking are not calibrated.",
+    )
+
+
+def _of_interval(labels: tuple[str, ...], counts: Ints, mauc: Interval) -> tuple[str, ...]:
     single = [label for label, n in zip(labels, counts, strict=True) if n == 1]
     if single:
         shown = ", ".join(single[:5]) + (", …" if len(single) > 5 else "")
         words = "Class {} has" if len(single) == 1 else "Classes {} have"
         return (f"{words.format(shown)} a single row: its spread is unknown, so there is no interval and no test.",)
+    if mauc.stderr == 0.0 and mauc.score < 1.0:
+        return ("The ranks of the scores do not vary within a class, so there is no interval.",)
     if mauc.stderr == 0.0:
         return ("Every pair is ranked perfectly: these rows are too few or too easy to tell how sure that is.",)
     if counts.min() < 5:
