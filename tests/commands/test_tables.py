@@ -144,3 +144,19 @@ def test_columns_that_are_no_classes(tmp_path, values, words):
 @pytest.mark.parametrize("values", [[1, 2], [1.0, 2.0], ["1", "2"], [" 1", "2 "]])
 def test_classes_are_strings(tmp_path, values):
     assert classes_of(pd.Series(values), "y", tmp_path).tolist() == ["1", "2"]
+
+
+def test_separators_within_quotes_do_not_count(tmp_path):
+    path = tmp_path / "quoted.csv"
+    path.write_text('"a;b;c;d",target\n1,x\n2,y\n', encoding="utf-8")
+    assert list(read_table(path).columns) == ["a;b;c;d", "target"]
+
+
+def test_parts_of_a_second_are_kept(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
+    times = pd.to_datetime(["2024-01-01 00:00:00.250", "2024-01-01 00:00:00.500"])
+    pd.DataFrame({"at": times}).to_parquet(tmp_path / "t.parquet")
+    assert list(read_table(tmp_path / "t.parquet")["at"]) == [
+        "2024-01-01 00:00:00.250000",
+        "2024-01-01 00:00:00.500000",
+    ]

@@ -1,6 +1,7 @@
 """Tables of users: CSV, TSV, Parquet or NPZ, columns by name, classes of a column."""
 
 import difflib
+import re
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,8 @@ def _as_in_text(table: Table) -> Table:
         if values.dtype.kind == "M":
             stays = values.dropna()
             form = "%Y-%m-%d" if (stays == stays.dt.normalize()).all() else "%Y-%m-%d %H:%M:%S"
+            if stays.dt.microsecond.any():
+                form += ".%f"
             table[name] = values.dt.strftime(form)
         elif str(values.dtype) == "category":
             table[name] = values.astype(values.cat.categories.dtype)
@@ -77,11 +80,11 @@ def _csv(path: Path, text: Collection[str] = ()) -> Table:
 
 
 def _separator(path: Path) -> str:
-    """Comma, semicolon or tab: whichever the header line has most of."""
+    """Comma, semicolon or tab: whichever the header line has most of outside quotes."""
     if path.suffix == ".gz":
         return "\t" if path.name.endswith((".tsv.gz", ".tab.gz")) else ","
     with path.open(encoding="utf-8") as file:
-        header = file.readline(1 << 20)
+        header = re.sub(r'"[^"]*"', "", file.readline(1 << 20))
     return max(",\t;", key=header.count)
 
 
