@@ -8,32 +8,20 @@ import numpy as np
 
 from mauc.bench.plots import bars_with_points, critical_difference
 from mauc.bench.report_parts import machine, markdown_table, save_figure
+from mauc.bench.score_tables import Results, means, pair_scores, points, rank_test, read_common, score_table, splits
 from mauc.bench.statistics import friedman, wilcoxon_holm
 from mauc.bench.store import Store, write_whole
 from mauc.bench.tabular import DEVELOPMENT, SETS
 from mauc.bench.tabular_methods import OURS, entries
-from mauc.kernels.problem import Floats
 
 __all__ = ["read_results", "write_report"]
 
 RAREST_SHARE = 0.25
 
-Results = dict[str, dict[str, list[dict[str, Any]]]]
-
 
 def read_results(store: Store, sets: Sequence[str], depth: str) -> Results:
     """Results by method and set, for the splits that all methods have; methods without any are left out."""
-    stems: dict[str, dict[str, set[str]]] = {}
-    for entry in entries():
-        done = {s: {p.stem for p in (store.folder / depth / s / entry.name).glob("*.json")} for s in sets}
-        if all(done.values()):
-            stems[entry.name] = done
-    if not stems:
-        return {}
-    common = {s: sorted(set.intersection(*(done[s] for done in stems.values()))) for s in sets}
-    if not all(common.values()):
-        return {}
-    return {name: {s: [store.read((depth, s, name, k)) for k in common[s]] for s in sets} for name in stems}
+    return read_common(store, (depth,), sets, [entry.name for entry in entries()])
 
 
 def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, depth: str = "full") -> list[Path]:
@@ -45,58 +33,27 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
     page = folder / "tabular.md"
     parts = [_scores(results, there), _tests(results, there), _rarest(results, there), machine()]
     write_whole(page, "\n\n".join(part for part in parts if part) + "\n")
-    files = [page, save_figure(bars_with_points(_points(results), there), folder / "tabular-sets.png")]
-    if _testable(results, there):
-        test = friedman(_means(results, there))
+    files = [page, save_figure(bars_with_points(points(results), there), folder / "tabular-sets.png")]
+    test = rank_test(results, there)
+    if test:
         files.append(save_figure(critical_difference(list(results), test), folder / "tabular-ranks.png"))
     return files
 
 
-def _points(results: Results) -> dict[str, dict[str, Floats]]:
-    return {
-        name: {s: 100 * np.array([run["test"] for run in runs]) for s, runs in by_set.items()}
-        for name, by_set in results.items()
-    }
-
-
-def _means(results: Results, sets: Sequence[str]) -> Floats:
-    """``(sets, methods)`` mean test scores, times 100."""
-    points = _points(results)
-    return np.array([[points[name][s].mean() for name in results] for s in sets])
-
-
-def _testable(results: Results, sets: Sequence[str]) -> bool:
-    return len(results) > 2 and len(sets) > 2
-
-
 def _scores(results: Results, sets: Sequence[str]) -> str:
-    names, points, means = list(results), _points(results), _means(results, sets)
-    ranks = friedman(means).mean_ranks if _testable(results, sets) else np.full(len(names), np.nan)
-    order = np.argsort(-means.mean(axis=0), kind="stable")
-    best = means.max(axis=1)
-    rows = []
-    for k in order:
-        row = [names[k]]
-        for s, name in enumerate(sets):
-            text = f"{means[s, k]:.2f} ± {points[names[k]][name].std():.2f}"
-            row.append(f"**{text}**" if means[s, k] >= best[s] - 1e-9 else text)
-        seconds = np.median([run["fit_seconds"] for runs in results[names[k]].values() for run in runs])
-        rank = "" if np.isnan(ranks[k]) else f"{ranks[k]:.1f}"
-        rows.append([*row, f"{means[:, k].mean():.2f}", rank, f"{seconds:.2f}"])
-    n_splits = min(len(runs) for by_set in results.values() for runs in by_set.values())
     intro = (
-        f"Test MAUC × 100, mean ± standard deviation over {n_splits} stratified splits with 60 % training; "
+        f"Test MAUC × 100, mean ± standard deviation over {splits(results)} stratified splits with 60 % training; "
         "hyper-parameters chosen by cross-validation inside the training part; best mean of a column in bold; last "
         "columns: mean, mean rank, median seconds of the final fit (of a combination: of all its fits)."
     )
-    return f"# Tables\n\n{intro}\n\n{markdown_table(['method', *sets, 'mean', 'rank', 'fit s'], rows)}"
+    return f"# Tables\n\n{intro}\n\n{score_table(results, sets, 's', 1.0)}"
 
 
 def _tests(results: Results, sets: Sequence[str]) -> str:
     """Friedman's test, and the reference against each other method: over all sets, and over those nothing was chosen
     on.
     """
-    if not _testable(results, sets) or OURS not in results:
+    if rank_test(results, sets) is None or OURS not in results:
         return ""
     names = list(results)
     reference = names.index(OURS)
@@ -104,17 +61,17 @@ def _tests(results: Results, sets: Sequence[str]) -> str:
     groups = {title: chosen for title, chosen in groups.items() if len(chosen) > 2}
     head, columns, lines = [f"{OURS} against"], [], []
     for title, chosen in groups.items():
-        means = _means(results, chosen)
-        test = friedman(means)
+        mean = means(results, chosen)
+        test = friedman(mean)
         lines.append(
             f"- {title} ({len(chosen)}): Friedman χ² = {test.statistic:.1f}, p = {test.pvalue:.1e}; mean ranks further "
             f"apart than {test.critical_difference:.1f} differ at 5 % (Nemenyi); rank of {OURS} "
             f"{test.mean_ranks[reference]:.2f}. The least p that Wilcoxon can give there, before Holm's correction for "
             f"{len(names) - 1} methods, is {2.0 ** (1 - len(chosen)):.1e}."
         )
-        difference = means[:, [reference]] - means
+        difference = mean[:, [reference]] - mean
         wins, losses = (difference > 1e-9).sum(axis=0), (difference < -1e-9).sum(axis=0)
-        corrected = wilcoxon_holm(means, reference)
+        corrected = wilcoxon_holm(mean, reference)
         head += [f"{title}: difference", "won–lost", "p (Holm)"]
         columns.append(
             [
@@ -140,11 +97,7 @@ def _rarest(results: Results, sets: Sequence[str]) -> str:
 
 
 def _rare_auc(run: dict[str, Any]) -> float:
-    matrix = np.array([[np.nan if v is None else v for v in row] for row in run["matrix"]])
-    counts = np.array(run["train_counts"], dtype=float)
-    i, j = np.triu_indices(len(counts), 1)
-    pairs = 0.5 * (matrix[i, j] + matrix[j, i])
-    size = (counts[i] * counts[j])[~np.isnan(pairs)]
-    pairs = pairs[~np.isnan(pairs)]
-    rarest = np.argsort(size, kind="stable")[: max(1, int(RAREST_SHARE * len(pairs)))]
-    return float(pairs[rarest].mean())
+    pairs, sizes = pair_scores(run, "train_counts")
+    there = ~np.isnan(pairs)
+    rarest = np.argsort(sizes[there], kind="stable")[: max(1, int(RAREST_SHARE * there.sum()))]
+    return float(pairs[there][rarest].mean())

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from mauc.baselines import BASELINES
 from mauc.bench.plots import bars_with_points, critical_difference, rare_pairs
-from mauc.bench.report_parts import machine, markdown_table, save_figure
-from mauc.bench.statistics import friedman
+from mauc.bench.report_parts import machine, save_figure
+from mauc.bench.score_tables import Results, pair_scores, points, rank_test, read_common, score_table, splits
 from mauc.bench.store import Store, write_whole
 from mauc.bench.traditional import LOSSES, TABLES, methods
 from mauc.bench.traditional_margins import margins
@@ -21,23 +20,11 @@ __all__ = ["BEST_OF_OURS", "write_report"]
 BEST_OF_OURS = "MAUC, best of the three"
 RARE_PAIRS = 5
 
-Results = dict[str, dict[str, list[dict[str, Any]]]]
-
 
 def read_results(store: Store, protocol: str, preprocessing: str, tables: Sequence[str], depth: str) -> Results:
     """Results by method and table, for the splits that all methods have; methods without any are left out."""
-    stems: dict[str, dict[str, set[str]]] = {}
-    for method in methods(tables[0]):
-        folders = {t: store.folder / depth / protocol / preprocessing / t / method.name for t in tables}
-        done = {t: {path.stem for path in folder.glob("*.json")} for t, folder in folders.items()}
-        if all(done.values()):
-            stems[method.name] = done
-    common = {t: sorted(set.intersection(*(done[t] for done in stems.values()))) for t in tables} if stems else {}
-    out: Results = {
-        name: {t: [store.read((depth, protocol, preprocessing, t, name, k)) for k in common[t]] for t in tables}
-        for name in stems
-        if all(common.values())
-    }
+    names = [method.name for method in methods(tables[0])]
+    out = read_common(store, (depth, protocol, preprocessing), tables, names)
     _add_best(out, tables)
     return out
 
@@ -77,28 +64,15 @@ def write_report(
         write_whole(page, "\n\n".join([*text, machine()]) + "\n")
         files.append(page)
         names = list(results)
-        files.append(save_figure(bars_with_points(_points(results), tables), folder / f"{stem}-figure1.png"))
+        files.append(save_figure(bars_with_points(points(results), tables), folder / f"{stem}-figure1.png"))
         shown = [
             n for n in (BEST_OF_OURS, "plug-in on LR", "LR-balanced, tuned", "LR, tuned", "LR, C=1") if n in results
         ] or names[:5]
         files.append(save_figure(rare_pairs(_rare(results, tables, shown), tables), folder / f"{stem}-figure2.png"))
-        if len(names) > 2 and len(tables) > 2:
-            test = friedman(_means(results, tables))
+        test = rank_test(results, tables)
+        if test:
             files.append(save_figure(critical_difference(names, test), folder / f"{stem}-ranks.png"))
     return files
-
-
-def _points(results: Results) -> dict[str, dict[str, Floats]]:
-    return {
-        name: {table: 100 * np.array([r["test"] for r in runs]) for table, runs in by_table.items()}
-        for name, by_table in results.items()
-    }
-
-
-def _means(results: Results, tables: Sequence[str]) -> Floats:
-    """``(tables, methods)`` mean test scores, times 100."""
-    points = _points(results)
-    return np.array([[points[name][table].mean() for name in results] for table in tables])
 
 
 def _rare(results: Results, tables: Sequence[str], shown: Sequence[str]) -> dict[str, dict[str, Floats]]:
@@ -108,38 +82,21 @@ def _rare(results: Results, tables: Sequence[str], shown: Sequence[str]) -> dict
         for table in tables:
             per_split = []
             for run in results[name][table]:
-                matrix = np.array([[np.nan if v is None else v for v in row] for row in run["matrix"]])
-                counts = np.array(run["test_counts"], dtype=float)
-                i, j = np.triu_indices(len(counts), 1)
-                rarest = np.argsort(np.where(counts[i] * counts[j] > 0, counts[i] * counts[j], np.inf), kind="stable")
-                chosen = rarest[:RARE_PAIRS]
-                per_split.append(0.5 * (matrix[i[chosen], j[chosen]] + matrix[j[chosen], i[chosen]]))
+                pairs, sizes = pair_scores(run, "test_counts")
+                rarest = np.argsort(np.where(sizes > 0, sizes, np.inf), kind="stable")
+                per_split.append(pairs[rarest[:RARE_PAIRS]])
             out[name][table] = 100 * np.nanmean(per_split, axis=0)
     return out
 
 
 def _markdown(results: Results, tables: Sequence[str], protocol: str, preprocessing: str) -> str:
-    names, means = list(results), _means(results, tables)
-    points = _points(results)
-    test = friedman(means) if len(names) > 2 and len(tables) > 2 else None
-    order = np.argsort(-means.mean(axis=0), kind="stable")
-    best = means.max(axis=1)
-    rows = []
-    for k in order:
-        row = [names[k]]
-        for t, table in enumerate(tables):
-            text = f"{means[t, k]:.2f} ± {points[names[k]][table].std():.2f}"
-            row.append(f"**{text}**" if means[t, k] >= best[t] - 1e-9 else text)
-        seconds = np.median([r["fit_seconds"] for runs in results[names[k]].values() for r in runs])
-        rank = f"{test.mean_ranks[k]:.1f}" if test else ""
-        rows.append([*row, f"{means[:, k].mean():.2f}", rank, f"{1e3 * seconds:.0f}"])
-    n_splits = min(len(runs) for by_table in results.values() for runs in by_table.values())
     intro = (
-        f"Test MAUC × 100, mean ± standard deviation over {n_splits} splits ({protocol}), preprocessing "
+        f"Test MAUC × 100, mean ± standard deviation over {splits(results)} splits ({protocol}), preprocessing "
         f"`{preprocessing}`; hyper-parameters chosen on the validation part alone; best mean of a column in bold; "
         "last columns: mean, mean rank, median milliseconds of the chosen fit."
     )
-    parts = [intro, markdown_table(["method", *tables, "mean", "rank", "fit ms"], rows)]
+    parts = [intro, score_table(results, tables, "ms", 1e-3)]
+    test = rank_test(results, tables)
     if test:
         parts.append(
             f"Friedman: χ² = {test.statistic:.1f}, p = {test.pvalue:.1e}; mean ranks further apart than "
@@ -149,7 +106,7 @@ def _markdown(results: Results, tables: Sequence[str], protocol: str, preprocess
 
 
 def _margins(results: Results, tables: Sequence[str], protocol: str) -> str:
-    means = {name: {t: float(v.mean()) for t, v in by_table.items()} for name, by_table in _points(results).items()}
+    means = {name: {t: float(v.mean()) for t, v in by_table.items()} for name, by_table in points(results).items()}
     competitors = [name for name, entry in BASELINES.items() if entry.in_paper]
     intro = "## Margins\n\nDifferences of mean test MAUC × 100; competitors are LR, BM, MM, IHT, NM and TL."
     return f"{intro}\n\n{margins(means, tables, competitors, BEST_OF_OURS, protocol)}"

@@ -1,0 +1,82 @@
+"""What the experiments with many methods on many sets share: reading results, means, ranks, the table of scores."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mauc.bench.report_parts import markdown_table
+from mauc.bench.statistics import RankTest, friedman
+from mauc.bench.store import Store
+from mauc.kernels.problem import Floats
+
+__all__ = ["Results", "means", "pair_scores", "points", "rank_test", "read_common", "score_table", "splits"]
+
+Results = dict[str, dict[str, list[dict[str, Any]]]]
+"""Runs by method and set, one a split."""
+
+
+def read_common(store: Store, prefix: Sequence[str], sets: Sequence[str], names: Sequence[str]) -> Results:
+    """Results under ``prefix/set/method/split``, for the splits that all methods have; methods that lack a set, and
+    all of them where a set has no split in common, are left out.
+    """
+    stems: dict[str, dict[str, set[str]]] = {}
+    for name in names:
+        folders = {s: store.folder.joinpath(*prefix, s, name) for s in sets}
+        done = {s: {path.stem for path in folder.glob("*.json")} for s, folder in folders.items()}
+        if all(done.values()):
+            stems[name] = done
+    common = {s: sorted(set.intersection(*(done[s] for done in stems.values()))) for s in sets} if stems else {}
+    if not all(common.values()):
+        return {}
+    return {name: {s: [store.read((*prefix, s, name, k)) for k in common[s]] for s in sets} for name in stems}
+
+
+def splits(results: Results) -> int:
+    """The fewest splits of any set."""
+    return min(len(runs) for by_set in results.values() for runs in by_set.values())
+
+
+def points(results: Results) -> dict[str, dict[str, Floats]]:
+    """Test scores of the splits, times 100."""
+    return {
+        name: {s: 100 * np.array([run["test"] for run in runs]) for s, runs in by_set.items()}
+        for name, by_set in results.items()
+    }
+
+
+def means(results: Results, sets: Sequence[str]) -> Floats:
+    """``(sets, methods)`` mean test scores, times 100."""
+    by_method = points(results)
+    return np.array([[by_method[name][s].mean() for name in results] for s in sets])
+
+
+def rank_test(results: Results, sets: Sequence[str]) -> RankTest | None:
+    """Friedman's test, which takes three methods and three sets."""
+    return friedman(means(results, sets)) if len(results) > 2 and len(sets) > 2 else None
+
+
+def score_table(results: Results, sets: Sequence[str], unit: str, seconds_of_unit: float) -> str:
+    """Mean ± standard deviation by method and set, mean, mean rank and median fit time; highest mean first."""
+    names, by_method, mean = list(results), points(results), means(results, sets)
+    test = rank_test(results, sets)
+    best = mean.max(axis=1)
+    rows = []
+    for k in np.argsort(-mean.mean(axis=0), kind="stable"):
+        row = [names[k]]
+        for s, name in enumerate(sets):
+            text = f"{mean[s, k]:.2f} ± {by_method[names[k]][name].std():.2f}"
+            row.append(f"**{text}**" if mean[s, k] >= best[s] - 1e-9 else text)
+        seconds = np.median([run["fit_seconds"] for runs in results[names[k]].values() for run in runs])
+        digits = 0 if seconds_of_unit < 1 else 2
+        rank = f"{test.mean_ranks[k]:.1f}" if test else ""
+        rows.append([*row, f"{mean[:, k].mean():.2f}", rank, f"{seconds / seconds_of_unit:.{digits}f}"])
+    return markdown_table(["method", *sets, "mean", "rank", f"fit {unit}"], rows)
+
+
+def pair_scores(run: dict[str, Any], counts: str) -> tuple[Floats, Floats]:
+    """AUC of each unordered pair of classes, NaN where there is none, and the product of the pair's class sizes."""
+    matrix = np.array([[np.nan if v is None else v for v in row] for row in run["matrix"]])
+    sizes = np.array(run[counts], dtype=float)
+    i, j = np.triu_indices(len(sizes), 1)
+    return 0.5 * (matrix[i, j] + matrix[j, i]), sizes[i] * sizes[j]
