@@ -9,9 +9,10 @@ scores + labels  →  ClassPartition (partition.py): who is in which class, what
                  →  PairwiseAUCDisplay, MinorityPairsDisplay (metrics/display.py): the pictures
 """
 
-from importlib import import_module
 from importlib.metadata import version as _version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mauc._lazy import lazily
 
 if TYPE_CHECKING:
     from mauc.ensemble import MAUCStackingClassifier
@@ -67,10 +68,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'mauc' has no attribute {name!r}")
+__getattr__ = lazily(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

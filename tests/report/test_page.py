@@ -90,4 +90,7 @@ def test_advice():
 def test_a_page_of_two_classes_and_of_a_class_with_one_row(scored):
     for counts in ([30, 10], [30, 10, 1]):
         y, models, _ = scored(counts)
-        Tree(build_report(y, models))
+        page = build_report(y, models)
+        Tree(page)
+        assert f"{sum(counts)} rows" in page
+        assert f"{len(counts)} classes" in page

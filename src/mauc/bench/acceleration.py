@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mauc.bench.store import Cell
 from mauc.risk import SurrogateRisk
 
-__all__ = ["LARGE_SIZES", "LOSSES", "SIZES", "cells"]
+__all__ = ["LARGE_SIZES", "LOSSES", "PRIORS", "SIZES", "cells"]
 
 PRIORS = (0.2, 0.1, 0.2, 0.4, 0.1)
 SIZES = (32, 64, 128, 256, 512, 1024)

@@ -5,7 +5,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from mauc._validation import check_choice
-from mauc.boosting.objective import ACTIVATIONS, BoostingObjective, labels_and_weights, multiclass_auc
+from mauc.boosting.objective import ACTIVATIONS, BoostingObjective, in_order, multiclass_auc
 from mauc.kernels.problem import Floats
 
 __all__ = ["LightGBMMetric", "lightgbm_metric", "lightgbm_objective"]
@@ -39,7 +39,7 @@ class LightGBMMetric:
 
     def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[str, float, bool]:
         """``(scores, Dataset)`` or ``(y_true, scores, weight)`` to ``("mauc", value, True)``."""
-        y, scores, weight = _arguments(first, second, weight)
+        y, scores, weight = in_order(first, second, weight)
         return "mauc", multiclass_auc(y, scores, weight, self.activation, self.pairs), True
 
 
@@ -50,7 +50,7 @@ class _LightGBMObjective(BoostingObjective):
     # LightGBM counts the parameters: with a third it passes the weights.
     def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[Floats, Floats]:
         """``(raw, Dataset)`` or ``(y_true, raw, weight)`` to gradient and curvature in the shape of ``raw``."""
-        y, raw, weight = _arguments(first, second, weight)
+        y, raw, weight = in_order(first, second, weight)
         return super().__call__(y, raw, weight)
 
 
@@ -76,11 +76,3 @@ def lightgbm_objective(
     ((3, 3), True)
     """
     return _LightGBMObjective(surrogate, alpha, activation=activation, pairs=pairs, **options)
-
-
-def _arguments(first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Classes, scores and weights, in either of LightGBM's orders."""
-    if hasattr(second, "get_label"):
-        y, weight = labels_and_weights(second)
-        return y, first, weight
-    return first, second, weight

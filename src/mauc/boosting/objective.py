@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from mauc._validation import check_choice, check_codes, check_pairs, check_sample_weight, check_scores, invalid
 from mauc.boosting.hessian import check_curvature, gradient_and_bound
@@ -13,7 +13,7 @@ from mauc.metrics import mauc_score
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
 
-__all__ = ["ACTIVATIONS", "BoostingObjective", "labels_and_weights", "multiclass_auc"]
+__all__ = ["ACTIVATIONS", "BoostingObjective", "holds_labels", "in_order", "multiclass_auc"]
 
 ACTIVATIONS = ("softmax", "identity")
 # Leaves divide by sums of these: 0 for a class that is absent would be 0 / 0 without a penalty.
@@ -87,13 +87,20 @@ class BoostingObjective:
         return float(partition.weights.sum()) * shrunk * (n_here - 1) / (n_here * slope)
 
 
-def labels_and_weights(data: Any) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Classes and sample weights of a LightGBM Dataset or an XGBoost DMatrix; no weights are None."""
-    labels, weight = data.get_label(), data.get_weight()
+def holds_labels(data: Any) -> bool:
+    """Whether this is a LightGBM Dataset or an XGBoost DMatrix."""
+    return hasattr(data, "get_label")
+
+
+def in_order(first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Classes, scores and weights, from ``(y_true, scores, weight)`` or from ``(scores, Dataset or DMatrix)``."""
+    if not holds_labels(second):
+        return first, second, weight
+    labels, weight = second.get_label(), second.get_weight()
     if labels is None or len(labels) == 0:
         raise invalid("data", "must have labels", "none", "pass label= to the Dataset or DMatrix")
     empty = weight is None or len(weight) == 0
-    return np.asarray(labels), None if empty else np.asarray(weight)
+    return np.asarray(labels), first, None if empty else np.asarray(weight)
 
 
 def multiclass_auc(

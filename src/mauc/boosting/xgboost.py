@@ -5,7 +5,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from mauc._validation import check_choice
-from mauc.boosting.objective import ACTIVATIONS, BoostingObjective, labels_and_weights, multiclass_auc
+from mauc.boosting.objective import ACTIVATIONS, BoostingObjective, holds_labels, in_order, multiclass_auc
 from mauc.kernels.problem import Floats
 
 __all__ = ["XGBoostMetric", "xgboost_metric", "xgboost_objective"]
@@ -40,10 +40,9 @@ class XGBoostMetric:
 
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> Any:
         """``(scores, DMatrix)`` to ``(name, value)``; ``(y_true, scores, sample_weight)`` to the value alone."""
-        if hasattr(second, "get_label"):
-            y, weight = labels_and_weights(second)
-            return self.__name__, multiclass_auc(y, first, weight, self.activation, self.pairs)
-        return multiclass_auc(first, second, sample_weight, self.activation, self.pairs)
+        y, scores, weight = in_order(first, second, sample_weight)
+        value = multiclass_auc(y, scores, weight, self.activation, self.pairs)
+        return (self.__name__, value) if holds_labels(second) else value
 
 
 xgboost_metric = XGBoostMetric()
@@ -53,10 +52,7 @@ class _XGBoostObjective(BoostingObjective):
     # XGBoost passes weights by this name.
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
         """``(raw, DMatrix)`` or ``(y_true, raw, sample_weight)`` to gradient and curvature in the shape of ``raw``."""
-        if hasattr(second, "get_label"):
-            y, weight = labels_and_weights(second)
-            return super().__call__(y, first, weight)
-        return super().__call__(first, second, sample_weight)
+        return super().__call__(*in_order(first, second, sample_weight))
 
 
 def xgboost_objective(

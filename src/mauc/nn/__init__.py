@@ -8,8 +8,9 @@ all of it         →  MAUCMLPClassifier (classifier.py)
 competitors       →  FocalLoss, ClassBalancedLoss, LDAMLoss (baselines.py), DeepAUCLoss with PPDOptimizer (deepauc.py)
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mauc._lazy import lazily
 
 if TYPE_CHECKING:
     from mauc.nn.functional import mauc_loss
@@ -44,10 +45,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'mauc.nn' has no attribute {name!r}")
+__getattr__ = lazily(__name__, _HOME)
 
 
 def __dir__() -> list[str]:
