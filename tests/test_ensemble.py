@@ -20,7 +20,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from mauc import SurrogateRisk, mauc_score
 from mauc.ensemble import MAUCStackingClassifier
 from mauc.ensemble.bases import default_estimators, log_scores, weight_argument
-from mauc.ensemble.combination import PENALTIES, Combination, OutOfFold, choose_penalty, fit_combination
+from mauc.ensemble.combination import (
+    PENALTIES,
+    RIDGE,
+    Combination,
+    OutOfFold,
+    _best_by_a_standard_error,
+    choose_penalty,
+    fit_combination,
+)
 from mauc.linear.objective import activate
 
 
@@ -49,7 +57,6 @@ def noisy_logs(seed=0, n_models=3, sizes=(40, 25, 12, 5)):
 
 # Two models whose weights are exact: naive Bayes and class_weight="balanced" count samples somewhere.
 EXACT = [(f"lr{c:g}", LogisticRegression(C=c, solver="newton-cholesky", tol=1e-10)) for c in (0.1, 10.0)]
-UNWEIGHTED = {"check_sample_weight_equivalence_on_dense_data": "the smoothing of naive Bayes is unweighted"}
 ESTIMATORS = [
     MAUCStackingClassifier(EXACT, cv=2, interactions=0.1),
     MAUCStackingClassifier(pair(), cv=3, interactions=None),
@@ -57,26 +64,48 @@ ESTIMATORS = [
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda model: {} if model.cv == 2 else UNWEIGHTED)
+@parametrize_with_checks(ESTIMATORS)
 def test_estimator_checks(estimator, check):
     check(estimator)
 
 
-def test_weights_are_a_constrained_minimum_of_the_risk():
+def test_weights_stay_finite_where_the_models_separate_the_classes():
+    y = np.repeat([0, 1, 2], 10)
+    strength = np.random.default_rng(0).uniform(1.0, 3.0, size=(2, 30, 1))
+    logs = strength * np.eye(3)[y]
+    (found,) = fit_combination(OutOfFold(logs, y, None), SurrogateRisk(alpha=6.0), "ovo")
+    assert found.weights.max() < 20
+    for column in found.scores(logs).T:
+        assert len(np.unique(column)) == 30, "no two samples are tied"
+
+
+def test_the_simplest_unless_another_wins_by_a_standard_error():
+    sure = np.array([[0.8, 0.9, 0.7], [0.7, 0.8, 0.9], [0.6, 0.7, 0.5]])
+    assert _best_by_a_standard_error(sure, 0) == 1
+    assert _best_by_a_standard_error(sure - [0, 0.1, 0], 0) == 0, "no gain"
+    luck = np.array([[0.8, 0.8], [0.7, 0.7], [0.6, 0.9]])
+    assert _best_by_a_standard_error(luck, 0) == 0, "a gain of 0.1 with a standard error of 0.1"
+    assert _best_by_a_standard_error(np.array([[0.5, 0.9]]), 0) == 0, "one fold has no standard error"
+    assert _best_by_a_standard_error(np.array([[0.5, 0.9], [0.5, np.nan]]), 0) == 0
+    assert _best_by_a_standard_error(np.empty((0, 2)), 1) == 1
+
+
+def test_weights_are_a_constrained_minimum_of_the_risk_and_the_pull_to_the_mean():
     logs, y = noisy_logs()
     risk = SurrogateRisk("exponential", alpha=4.0)
     (found,) = fit_combination(OutOfFold(logs, y, None), risk, "ovo")
     assert (found.weights >= 0).all()
 
     def value(weights):
-        return risk.value(y, activate(np.tensordot(weights, logs, axes=1), "softmax"))
+        pull = 0.5 * RIDGE * np.sum((weights - 1 / 3) ** 2)
+        return risk.value(y, activate(np.tensordot(weights, logs, axes=1), "softmax")) + pull
 
     best = value(found.weights)
     for k in range(len(logs)):
         for step in (1e-2, -1e-2):
             moved = found.weights.copy()
             moved[k] = max(0.0, moved[k] + step)
-            assert value(moved) >= best - 1e-6
+            assert value(moved) >= best
     assert best < min(value(np.eye(3)[k]) for k in range(3))
 
 
@@ -180,7 +209,7 @@ def test_classes_of_any_size_without_a_warning(sizes):
     assert model.score(X, y) > 0.5
     never = np.isnan(model.oof_log_scores_[0, :, 0])
     np.testing.assert_array_equal(never, np.bincount(y)[y] == 1)
-    assert set(model.oof_scores_) == {"lr", "mauc", "kernel", "et", "rf", "hgb", "combination"}
+    assert set(model.oof_scores_) == {"lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb", "combination"}
 
 
 @pytest.mark.parametrize("cv", [StratifiedKFold(3), LeaveOneOut(), [(np.arange(5, 42), np.arange(5))]])
@@ -379,10 +408,10 @@ def test_mixed_tables_through_skrub():
 
 def test_defaults():
     named = default_estimators(3)
-    assert [name for name, _ in named] == ["lr", "mauc", "kernel", "et", "rf", "hgb"]
-    assert named[3][1].random_state == 3
+    assert [name for name, _ in named] == ["lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb"]
+    assert named[4][1].random_state == 3
     assert MAUCStackingClassifier().get_params(deep=False) == {
-        "alpha": 4.0,
+        "alpha": 6.0,
         "cv": 5,
         "estimators": None,
         "floor": 0.01,

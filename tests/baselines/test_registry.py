@@ -165,7 +165,17 @@ def test_samplers_stand_alone(name):
     X, y = small_classes()
     sampler = make_sampler(name, random_state=1)
     assert is_sampler(sampler)
-    assert set(sampler.fit_resample(X, y)[1]) == set(y)
+    resampled = sampler.fit_resample(X, y)
+    assert set(resampled[1]) == set(y)
+    for one, other in zip(resampled, make_sampler(name, random_state=1, n_jobs=2).fit_resample(X, y), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_jobs_reach_the_samplers_that_take_them():
+    taking = [
+        n for n in ("BM", "MM", "IHT", "NM", "TL") if make_sampler(n, n_jobs=2).get_params().get("sampler__n_jobs")
+    ]
+    assert taking == ["IHT", "NM", "TL"]
 
 
 def run_without_imblearn(code):

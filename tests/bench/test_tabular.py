@@ -11,9 +11,10 @@ pytest.importorskip("lightgbm", reason="needs the extra mauc[boosting]")
 from sklearn.utils import Bunch
 
 from mauc import datasets
-from mauc.bench import tabular
+from mauc.bench import tabular, tabular_data
 from mauc.bench.store import Store, run_cells
-from mauc.bench.tabular import DEVELOPMENT, JUDGED, OPENML, QUICK_SETS, SETS, cells, load_set, set_names, task_of
+from mauc.bench.tabular import cells, task_of
+from mauc.bench.tabular_data import DEVELOPMENT, OPENML, QUICK_SETS, SETS, load_set, set_names
 from mauc.bench.tabular_methods import OURS, Task, entries
 from mauc.bench.tabular_report import _rare_auc, read_results, write_report
 
@@ -36,13 +37,52 @@ def task():
     return Task(X, y, X + 0.1 * rng.normal(size=X.shape), 3, True)
 
 
-def test_the_halves():
-    assert set(DEVELOPMENT).isdisjoint(JUDGED)
-    assert set(SETS) == set(datasets.names()) == {*DEVELOPMENT, *JUDGED}
+def test_set_names(tmp_path):
+    assert set(DEVELOPMENT).isdisjoint(OPENML)
+    assert set(DEVELOPMENT) <= set(SETS)
+    assert set(SETS) == set(datasets.names())
     assert set(QUICK_SETS) <= set(SETS)
     assert set_names() == SETS
     assert set_names(quick=True) == QUICK_SETS
     assert set_names(openml=True) == (*SETS, *OPENML)
+    with pytest.raises(ValueError, match=r"tables must be a folder with CSV files, got .*: name another folder"):
+        set_names(tables=tmp_path)
+    for name in ("zebra.csv", "ant.csv", "notes.txt"):
+        (tmp_path / name).write_text("")
+    assert set_names(tables=tmp_path) == (*SETS, "ant", "zebra")
+    (tmp_path / "yeast.csv").write_text("")
+    with pytest.raises(ValueError, match=r"tables must hold sets of other names, got yeast\.csv: rename that file"):
+        set_names(tables=tmp_path)
+
+
+def test_a_folder_of_tables(tmp_path):
+    rows = ["1,a,x", ",b,y", "3,,z", "5,b,x", "1,a,alone"]
+    (tmp_path / "mixed.csv").write_text("\n".join(["size,kind,class", *rows[:4], *rows[:4], rows[4]]))
+    X, y = load_set("mixed", None, str(tmp_path))
+    np.testing.assert_array_equal(y, [0, 1, 2, 0] * 2, "a class of one row is left out")
+    np.testing.assert_array_equal(X[:4, 0], [1, 19 / 7, 3, 5])
+    np.testing.assert_array_equal(X[:4, 1:], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0]])
+
+
+@pytest.mark.parametrize(("text", "came"), [("x,class\n1,a\n2,\n", "rows without one"), ("class\na\nb\n", "no other")])
+def test_a_table_without_classes(tmp_path, text, came):
+    (tmp_path / "bad.csv").write_text(text)
+    with pytest.raises(ValueError, match=f"must have a class for every row in its last column, got {came}"):
+        load_set("bad", None, str(tmp_path))
+
+
+def test_a_table_of_a_folder_is_split_and_judged(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [30, 20, 4])
+    X = rng.normal(size=(54, 2)) + 2.0 * y[:, None]
+    lines = [f"{a},{b},{c}" for (a, b), c in zip(X, y, strict=True)]
+    (tmp_path / "own.csv").write_text("\n".join(["a,b,class", *lines]))
+    work = cells(None, tables=tmp_path, sets=["own"], n_splits=1, quick=True, only=["LR"])
+    store = Store(tmp_path / "cells")
+    run_cells(work, store)
+    run = store.read(("quick", "own", "LR", "00"))
+    assert 0.5 < run["test"] <= 1.0
+    assert sum(run["test_counts"]) + sum(run["train_counts"]) == 54
 
 
 def test_methods():
@@ -65,7 +105,7 @@ def test_every_method_takes_classes_of_two_samples(task, name):
 @pytest.mark.filterwarnings("ignore")
 def test_combinations_are_made_of_the_same_fits(task):
     runs = {entry.name: entry.run(task) for entry in entries(quick=True) if entry.name in COMBINATIONS}
-    assert list(runs[OURS].params["weights"]) == ["lr", "mauc", "kernel", "et", "rf", "hgb"]
+    assert list(runs[OURS].params["weights"]) == ["lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb"]
     if runs[OURS].params["penalty"] is None:
         np.testing.assert_allclose(runs[OURS].scores, runs[f"{OURS}, weights alone"].scores)
     assert runs["best by CV"].params["model"] in runs[OURS].params["weights"]
@@ -89,7 +129,7 @@ def test_splits(made_up_data):
 def test_large_sets_keep_their_rare_classes(monkeypatch):
     y = np.repeat([0, 1, 2, 3], [1000, 300, 7, 1])
     X = np.column_stack([np.arange(1308.0), np.ones(1308)])
-    monkeypatch.setattr(tabular.datasets, "load", lambda name, home: Bunch(X=X, y=y))
+    monkeypatch.setattr(tabular_data.datasets, "load", lambda name, home: Bunch(X=X, y=y))
     X, y = load_set("kddcup99", None)
     np.testing.assert_array_equal(np.bincount(y), [200, 200, 7])
     assert X.shape == (407, 1), "a constant column says nothing"
@@ -107,7 +147,7 @@ def test_openml(monkeypatch):
         details={"name": "glass"},
     )
     asked = []
-    monkeypatch.setattr(tabular.sklearn_datasets, "fetch_openml", lambda **given: asked.append(given) or fetched)
+    monkeypatch.setattr(tabular_data.sklearn_datasets, "fetch_openml", lambda **given: asked.append(given) or fetched)
     X, y = load_set("openml-glass", None)
     assert asked[0]["data_id"] == 41
     np.testing.assert_array_equal(y[:4], [0, 1, 2, 0])
@@ -155,7 +195,7 @@ def fake_run(test):
     }
 
 
-SOME = ("balance", "ecoli", "shuttle", "yeast", "digits-imb")
+SOME = ("balance", "ecoli", "shuttle", "own", "other", "third")
 
 
 @pytest.fixture
@@ -170,17 +210,16 @@ def faked(tmp_path):
 
 
 def test_report(faked, tmp_path):
-    page, *figures = write_report(faked, tmp_path)
+    page, *figures = write_report(faked, tmp_path, sets=SOME)
     assert len(figures) == 2
     text = page.read_text()
-    rows = [line for line in text.splitlines() if line.startswith("| MAUC stacking | ")]
-    assert rows[0].startswith("| MAUC stacking | **95.50 ± 0.50** | **94.50 ± 0.50** |")
-    assert rows[0].endswith("| 1.0 | 0.25 |")
     assert "over 2 stratified splits with 60 % training" in text
-    assert "| ET | +2.00 | 5–0 |" in text
-    assert "- judged sets (3): Friedman" in text
-    assert "Chosen on, and not judged: balance, ecoli." in text
-    assert "## Rarest pairs" in text
+    judged, chosen = text.index("## Sets that nothing was chosen on (3)"), text.index("the defaults were chosen on (3)")
+    assert judged < text.index("own, other, third.") < chosen < text.index("balance, ecoli, shuttle.")
+    assert text.count("| MAUC stacking | 94.50 | 1.0 | 100.00 | 0.25 |  |  |  |") == 2
+    assert text.count("| ET | 92.50 | 2.0 | 100.00 | 0.25 | +2.00 | 3–0 | 0.7500 |") == 2
+    assert "corrected by Holm for 3 methods; its least p there is, before that, 2.5e-01." in text
+    assert "| MAUC stacking | **95.50 ± 0.50** | **94.50 ± 0.50** | **93.50 ± 0.50** | 94.50 | 1.0 | 0.25 |" in text
     assert not list(tmp_path.glob(".part-*"))
 
 

@@ -171,7 +171,7 @@ def _resample(
             f"BM, MM, IHT, NM and TL start from at most {most:,} training rows of each class, drawn at random, "
             f"{len(rows):,} in all: their neighbour searches grow with the square of the rows."
         ]
-    made, codes = make_sampler(method.sampler, random_state=seed).fit_resample(parts.X[rows], parts.y[rows])
+    made, codes = make_sampler(method.sampler, random_state=seed, n_jobs=-1).fit_resample(parts.X[rows], parts.y[rows])
     classes = torch.from_numpy(codes.astype(np.int64)).to(y.device)
     return (Features(made.astype(np.float32), X.place), classes, np.arange(len(codes))), note
 

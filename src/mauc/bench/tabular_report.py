@@ -9,9 +9,9 @@ import numpy as np
 from mauc.bench.plots import bars_with_points, critical_difference
 from mauc.bench.report_parts import machine, markdown_table, save_figure
 from mauc.bench.score_tables import Results, means, pair_scores, points, rank_test, read_common, score_table, splits
-from mauc.bench.statistics import friedman, wilcoxon_holm
+from mauc.bench.statistics import wilcoxon_holm
 from mauc.bench.store import Store, write_whole
-from mauc.bench.tabular import DEVELOPMENT, SETS
+from mauc.bench.tabular_data import DEVELOPMENT, SETS
 from mauc.bench.tabular_methods import OURS, entries
 
 __all__ = ["read_results", "write_report"]
@@ -30,70 +30,64 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
     results = read_results(store, there, depth) if there else {}
     if not results:
         return []
+    groups = {
+        "Sets that nothing was chosen on": [s for s in there if s not in DEVELOPMENT],
+        "Sets that the defaults were chosen on": [s for s in there if s in DEVELOPMENT],
+    }
+    groups = {title: chosen for title, chosen in groups.items() if chosen}
     page = folder / "tabular.md"
-    parts = [_scores(results, there), _tests(results, there), _rarest(results, there), machine()]
-    write_whole(page, "\n\n".join(part for part in parts if part) + "\n")
+    parts = [f"# Tables\n\n{_intro(results)}", *(_group(results, *group) for group in groups.items())]
+    parts += ["## Every set", *(score_table(results, chosen, "s", 1.0) for chosen in groups.values()), machine()]
+    write_whole(page, "\n\n".join(parts) + "\n")
     files = [page, save_figure(bars_with_points(points(results), there), folder / "tabular-sets.png")]
-    test = rank_test(results, there)
+    judged = next(iter(groups.values()))
+    test = rank_test(results, judged)
     if test:
         files.append(save_figure(critical_difference(list(results), test), folder / "tabular-ranks.png"))
     return files
 
 
-def _scores(results: Results, sets: Sequence[str]) -> str:
-    intro = (
-        f"Test MAUC × 100, mean ± standard deviation over {splits(results)} stratified splits with 60 % training; "
-        "hyper-parameters chosen by cross-validation inside the training part; best mean of a column in bold; last "
-        "columns: mean, mean rank, median seconds of the final fit (of a combination: of all its fits)."
+def _intro(results: Results) -> str:
+    return (
+        f"Test MAUC × 100 over {splits(results)} stratified splits with 60 % training; hyper-parameters chosen by "
+        "cross-validation inside the training part. Rarest pairs: mean AUC × 100 of the quarter of the class pairs "
+        "with the fewest training samples. Seconds: median of the final fit; of a combination, of all its fits."
     )
-    return f"# Tables\n\n{intro}\n\n{score_table(results, sets, 's', 1.0)}"
 
 
-def _tests(results: Results, sets: Sequence[str]) -> str:
-    """Friedman's test, and the reference against each other method: over all sets, and over those nothing was chosen
-    on.
-    """
-    if rank_test(results, sets) is None or OURS not in results:
-        return ""
-    names = list(results)
-    reference = names.index(OURS)
-    groups = {"all sets": list(sets), "judged sets": [s for s in sets if s not in DEVELOPMENT]}
-    groups = {title: chosen for title, chosen in groups.items() if len(chosen) > 2}
-    head, columns, lines = [f"{OURS} against"], [], []
-    for title, chosen in groups.items():
-        mean = means(results, chosen)
-        test = friedman(mean)
-        lines.append(
-            f"- {title} ({len(chosen)}): Friedman χ² = {test.statistic:.1f}, p = {test.pvalue:.1e}; mean ranks further "
-            f"apart than {test.critical_difference:.1f} differ at 5 % (Nemenyi); rank of {OURS} "
-            f"{test.mean_ranks[reference]:.2f}. The least p that Wilcoxon can give there, before Holm's correction for "
-            f"{len(names) - 1} methods, is {2.0 ** (1 - len(chosen)):.1e}."
-        )
+def _group(results: Results, title: str, sets: Sequence[str]) -> str:
+    """One line a method: mean, mean rank, rarest pairs, and how the reference does against it; best rank first."""
+    names, mean, test = list(results), means(results, sets), rank_test(results, sets)
+    ranks = np.full(len(names), np.nan) if test is None else test.mean_ranks
+    order = np.argsort(-mean.mean(axis=0) if test is None else ranks, kind="stable")
+    head = ["method", "mean", "rank", "rarest pairs", "fit s"]
+    rows = {
+        names[k]: [
+            names[k],
+            f"{mean[:, k].mean():.2f}",
+            "" if test is None else f"{ranks[k]:.1f}",
+            f"{100 * np.mean([np.nanmean([_rare_auc(r) for r in results[names[k]][s]]) for s in sets]):.2f}",
+            f"{np.median([run['fit_seconds'] for s in sets for run in results[names[k]][s]]):.2f}",
+        ]
+        for k in order
+    }
+    lines = [f"## {title} ({len(sets)})", ", ".join(sets) + "."]
+    if test is not None and OURS in results:
+        head += [f"{OURS} − it", "won–lost", "p (Holm)"]
+        reference = names.index(OURS)
         difference = mean[:, [reference]] - mean
-        wins, losses = (difference > 1e-9).sum(axis=0), (difference < -1e-9).sum(axis=0)
+        won, lost = (difference > 1e-9).sum(axis=0), (difference < -1e-9).sum(axis=0)
         corrected = wilcoxon_holm(mean, reference)
-        head += [f"{title}: difference", "won–lost", "p (Holm)"]
-        columns.append(
-            [
-                (f"{difference[:, k].mean():+.2f}", f"{wins[k]}–{losses[k]}", f"{corrected[k]:.3f}")
-                for k in range(len(names))
-            ]
+        for k, name in enumerate(names):
+            theirs = [f"{difference[:, k].mean():+.2f}", f"{won[k]}–{lost[k]}", f"{corrected[k]:.4f}"]
+            rows[name] += ["", "", ""] if k == reference else theirs
+        lines.append(
+            f"Friedman: χ² = {test.statistic:.1f}, p = {test.pvalue:.1e}; mean ranks further apart than "
+            f"{test.critical_difference:.1f} differ at 5 % (Nemenyi). Wilcoxon's test over the sets, two-sided, is "
+            f"corrected by Holm for {len(names) - 1} methods; its least p there is, before that, "
+            f"{2.0 ** (1 - len(sets)):.1e}."
         )
-    others = sorted((k for k in range(len(names)) if k != reference), key=lambda k: float(columns[0][k][0]))
-    rows = [[names[k], *(text for column in columns for text in column[k])] for k in others]
-    note = f"Chosen on, and not judged: {', '.join(s for s in sets if s in DEVELOPMENT) or 'none'}."
-    return "\n\n".join(["## Tests", "\n".join([*lines, f"- {note}"]), markdown_table(head, rows)])
-
-
-def _rarest(results: Results, sets: Sequence[str]) -> str:
-    """Mean AUC of the rarest quarter of the class pairs."""
-    rows = []
-    for name, by_set in results.items():
-        by_name = [100 * float(np.nanmean([_rare_auc(run) for run in by_set[s]])) for s in sets]
-        rows.append((float(np.mean(by_name)), [name, *(f"{v:.2f}" for v in by_name), f"{np.mean(by_name):.2f}"]))
-    rows.sort(key=lambda row: -row[0])
-    intro = "## Rarest pairs\n\nMean AUC × 100 of the quarter of the class pairs with the fewest training samples."
-    return f"{intro}\n\n{markdown_table(['method', *sets, 'mean'], [row for _, row in rows])}"
+    return "\n\n".join([*lines, markdown_table(head, list(rows.values()))])
 
 
 def _rare_auc(run: dict[str, Any]) -> float:

@@ -179,6 +179,9 @@ def tabular(
     name: Annotated[list[str] | None, typer.Option("--set", help="Only these sets.")] = None,
     method: Annotated[list[str] | None, typer.Option(help="Only these methods.")] = None,
     n_splits: Annotated[int | None, typer.Option(min=1, help="Splits of each set: 10, or 2 with --quick.")] = None,
+    tables: Annotated[
+        Path | None, typer.Option(help="Also the CSV files of this folder, the class in the last column.")
+    ] = None,
     openml: Annotated[bool, typer.Option("--openml", help="Also fifteen sets from OpenML, on line.")] = False,
     jobs: Jobs = 1,
     quick: Quick = False,
@@ -187,24 +190,28 @@ def tabular(
     from mauc._validation import check_choice
     from mauc.bench import tabular as experiment
     from mauc.bench.store import Store
+    from mauc.bench.tabular_data import load_set, set_names
     from mauc.bench.tabular_methods import entries
     from mauc.bench.tabular_report import write_report
 
     try:
-        known = (*experiment.SETS, *experiment.OPENML)
-        sets = [check_choice("--set", s, known) for s in name or experiment.set_names(openml=openml, quick=quick)]
+        known = set_names(openml=True, tables=tables)
+        given = set_names(openml=openml, tables=tables, quick=quick)
+        sets = [check_choice("--set", s, known) for s in name or given]
         names = [entry.name for entry in entries()]
         only = [check_choice("--method", m, names) for m in method] if method else None
     except ValueError as error:
         raise Usage(str(error)) from None
+    home, folder = (None if path is None else str(path) for path in (data_home, tables))
     try:
         for s in sets:
-            experiment.load_set(s, None if data_home is None else str(data_home))
+            load_set(s, home, folder)
     except (OSError, ValueError) as error:
         raise Failure(str(error)) from None
     store = Store(out / "cells")
     splits = n_splits or (2 if quick else experiment.N_SPLITS)
-    _run_cells(experiment.cells(data_home, sets=sets, n_splits=splits, quick=quick, only=only), store, jobs=jobs)
+    cells = experiment.cells(home, tables=folder, sets=sets, n_splits=splits, quick=quick, only=only)
+    _run_cells(cells, store, jobs=jobs)
     _say(write_report(store, out, sets=sets, depth="quick" if quick else "full"))
 
 

@@ -39,15 +39,15 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
     Parameters
     ----------
     estimators : list of (name, classifier), optional
-        Default: balanced logistic regression, :class:`mauc.MAUCClassifier` and the same on a Gaussian kernel, all on
-        imputed and standardised columns; balanced extra trees, random forest and histogram boosting. Tables with text,
-        dates or categories go through skrub's ``TableVectorizer`` first.
+        Default: two balanced logistic regressions, :class:`mauc.MAUCClassifier` and the same on a Gaussian kernel, all
+        on imputed and standardised columns; balanced extra trees, random forest and histogram boosting. Tables with
+        text, dates or categories go through skrub's ``TableVectorizer`` first.
     cv : int, splitter or list of (train, test), default=5
         Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
         part; the only sample of a class is then never held out, and the weights are learnt without it. From other
         folds a class may be missing: there it has the floor score.
     surrogate : str or object, default="exponential"
-    alpha : float, default=4.0
+    alpha : float, default=6.0
         As in :class:`mauc.SurrogateRisk`.
     interactions : "auto", float or None, default="auto"
         Penalty of A: chosen, given, or None for weights alone.
@@ -108,7 +108,7 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         *,
         cv: Any = 5,
         surrogate: str | Any = "exponential",
-        alpha: float = 4.0,
+        alpha: float = 6.0,
         interactions: str | float | None = "auto",
         floor: float = 0.01,
         pairs: str | ArrayLike = "ovo",
