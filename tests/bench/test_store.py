@@ -109,6 +109,18 @@ def test_cells_are_computed_once(store, quiet, tmp_path, jobs):
     assert [store.read(cell.key) for cell in cells] == [square(x) for x in range(6)]
 
 
+def process(x):
+    time.sleep(0.05)
+    return {"process": os.getpid()}
+
+
+def test_cells_that_belong_together_run_in_one_process(store, quiet):
+    cells = [Cell((str(x),), process, (x,), ("even",) if x % 2 == 0 else None) for x in range(8)]
+    assert run_cells(cells, store, jobs=2, console=quiet) == 8
+    assert len({store.read(cell.key)["process"] for cell in cells[::2]}) == 1
+    assert all(cell.key in store for cell in cells)
+
+
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_failure_names_its_cell_and_keeps_the_others(store, quiet, jobs):
     cells = [Cell(("run", "table", str(x)), fail_at, (x, 2)) for x in range(3)]

@@ -24,6 +24,8 @@ class Cell:
     key: tuple[str, ...]
     function: Callable[..., dict[str, Any]]
     arguments: tuple[Any, ...]
+    together: tuple[Any, ...] | None = None
+    """Cells with the same value here run one after another in one process, where they share what is cached."""
 
 
 class Store:
@@ -67,15 +69,24 @@ def run_cells(cells: Iterable[Cell], store: Store, *, jobs: int = 1, console: Co
     )
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("fits", total=len(missing))
-        work = (delayed(_compute)(cell, str(store.folder)) for cell in missing)
-        for key in Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work):
-            progress.update(task, advance=1, description=" / ".join(key))
+        work = (delayed(_compute)(group, str(store.folder)) for group in _groups(missing))
+        for keys in Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work):
+            progress.update(task, advance=len(keys), description=" / ".join(keys[-1]))
     return len(missing)
 
 
-def _compute(cell: Cell, folder: str) -> tuple[str, ...]:
-    try:
-        Store(folder).write(cell.key, cell.function(*cell.arguments))
-    except Exception as error:
-        raise RuntimeError(f"{' / '.join(cell.key)}: {type(error).__name__}: {error}") from error
-    return cell.key
+def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """In the order of their first cells."""
+    groups: dict[Any, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.key if cell.together is None else ("together", cell.together), []).append(cell)
+    return list(groups.values())
+
+
+def _compute(cells: Sequence[Cell], folder: str) -> list[tuple[str, ...]]:
+    for cell in cells:
+        try:
+            Store(folder).write(cell.key, cell.function(*cell.arguments))
+        except Exception as error:
+            raise RuntimeError(f"{' / '.join(cell.key)}: {type(error).__name__}: {error}") from error
+    return [cell.key for cell in cells]

@@ -67,7 +67,12 @@ def cells(
     home, folder = (None if path is None else str(path) for path in (data_home, tables))
     depth = "quick" if quick else "full"
     return [
-        Cell((depth, name, entry.name, f"{split:02d}"), _compute, (name, home, folder, split, entry.name, quick))
+        Cell(
+            (depth, name, entry.name, f"{split:02d}"),
+            _compute,
+            (name, home, folder, split, entry.name, quick),
+            (name, split) if entry.of_one_stack else None,
+        )
         for split in range(n_splits)
         for name in sets
         for entry in entries(quick=quick)
