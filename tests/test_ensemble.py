@@ -25,7 +25,6 @@ from mauc.ensemble.combination import (
     RIDGE,
     Combination,
     OutOfFold,
-    _best_by_a_standard_error,
     choose_penalty,
     fit_combination,
 )
@@ -77,17 +76,6 @@ def test_weights_stay_finite_where_the_models_separate_the_classes():
     assert found.weights.max() < 20
     for column in found.scores(logs).T:
         assert len(np.unique(column)) == 30, "no two samples are tied"
-
-
-def test_the_simplest_unless_another_wins_by_a_standard_error():
-    sure = np.array([[0.8, 0.9, 0.7], [0.7, 0.8, 0.9], [0.6, 0.7, 0.5]])
-    assert _best_by_a_standard_error(sure, 0) == 1
-    assert _best_by_a_standard_error(sure - [0, 0.1, 0], 0) == 0, "no gain"
-    luck = np.array([[0.8, 0.8], [0.7, 0.7], [0.6, 0.9]])
-    assert _best_by_a_standard_error(luck, 0) == 0, "a gain of 0.1 with a standard error of 0.1"
-    assert _best_by_a_standard_error(np.array([[0.5, 0.9]]), 0) == 0, "one fold has no standard error"
-    assert _best_by_a_standard_error(np.array([[0.5, 0.9], [0.5, np.nan]]), 0) == 0
-    assert _best_by_a_standard_error(np.empty((0, 2)), 1) == 1
 
 
 def test_weights_are_a_constrained_minimum_of_the_risk_and_the_pull_to_the_mean():

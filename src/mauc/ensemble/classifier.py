@@ -50,7 +50,8 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
     alpha : float, default=6.0
         As in :class:`mauc.SurrogateRisk`.
     interactions : "auto", float or None, default="auto"
-        Penalty of A: chosen, given, or None for weights alone.
+        Penalty of A: chosen, given, or None for weights alone. A class with fewer than five samples that could be held
+        out means no A.
     floor : float, default=0.01
         Smallest score before the logarithm: a forest's 0 is no certainty.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"

@@ -9,9 +9,20 @@ The weights have K parameters, so that the pairwise risk can be trusted on few s
 they grow into the thousands, the softmax rounds to 0 and 1, and samples that were ranked are tied. The ``(C, C)``
 matrix A lets a class profit from the scores of the others, as where one class lies between two; it is drawn to 0 by
 :math:`\tfrac{\lambda}{2} \lVert A \rVert^2`, and λ is chosen by cross-validation within the out-of-fold scores. There
-is no A, λ = ∞, unless it wins by a standard error.
+is no A, λ = ∞, unless it wins by a standard error of the difference.
 
-MEASURED
+Measured on twelve sets (those of ``mauc bench tabular`` that come with the library; 8 splits, the default models; mean
+test MAUC × 100): this form 97.00, weights alone 96.90, the best model by cross-validation 96.46, the average 96.48.
+What did not earn its place:
+
+- α of 2, 4 and 8 in place of 6, weights alone: 96.76, 96.85, 96.82; without the pull to 1/K, α = 4: 96.68, with weights
+  of 7 700 on one split of pageblocks; pulls of 0.01 and more: up to 0.1 lower;
+- floors of 0.003 and 0.03 in place of 0.01: 96.96 and 96.99, no different;
+- A wherever its held-out AUC is higher at all: 96.98; a fixed λ: 96.90 at 1, lower below it;
+- the average of the weights of ten bootstrap samples: 0.1 lower; the log-scores' plain average: 96.30.
+
+And earlier, on five of these sets: weights for every model and class, a matrix for every model, probabilities beside
+log-scores, A on the weighted sum: none better than this form.
 """
 
 from collections.abc import Sequence
@@ -23,7 +34,7 @@ from scipy import optimize
 
 from mauc.kernels.problem import Floats, Ints, Problem
 from mauc.linear.objective import activate, pull_back
-from mauc.metrics import mauc_score
+from mauc.metrics import compare_mauc, mauc_score
 from mauc.model_selection import RareClassKFold
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
@@ -36,8 +47,8 @@ OPTIONS = {"maxiter": 1000, "maxfun": 10_000, "gtol": 1e-10, "ftol": np.finfo(np
 # Up to so many samples the folds are drawn three times: which fold a rare sample falls into decides as much as λ does.
 FEW = 5000
 FOLDS = 5
-# Held-out samples of a class from which its part of the matrix is learnt. A model that has lost one of two samples
-# ranks it below the rest, and a matrix, unlike weights >= 0, would turn that round.
+# Held-out samples of every class, else there is no matrix. A model that has lost one of two samples ranks it below the
+# rest, and a matrix, unlike weights >= 0, would turn that round.
 FEWEST = 5
 NOTHING = 1e-3
 RIDGE = 1e-3
@@ -62,6 +73,11 @@ class OutOfFold:
         """What the risk takes; classes without samples drop out."""
         partition = ClassPartition(self.codes, self.logs.shape[2], self.weight)
         return partition.problem(np.empty((len(self.codes), 0)), partition.pair_weights(pairs))
+
+    @property
+    def smallest_class(self) -> int:
+        """Samples of the rarest class, 0 where one has none."""
+        return int(np.bincount(self.codes, minlength=self.logs.shape[2]).min())
 
     def mauc(self, scores: Floats, pairs: str | ArrayLike) -> float:
         """Multiclass AUC of ``(N, C)`` scores; NaN where fewer than two classes are there."""
@@ -95,6 +111,8 @@ def fit_combination(
 ) -> list[Combination]:
     """The combination of least risk for each penalty λ, each starting from the last: strongest first.
 
+    There is no matrix, whatever λ, where a class has fewer than five samples.
+
     One evaluation costs O(K·N·C), and O(N·C²) with a matrix.
 
     Examples
@@ -108,14 +126,13 @@ def fit_combination(
     >>> bool(found.weights[0] > found.weights[1])
     True
     """
-    weights = _fit_weights(data.logs, data.problem(pairs), risk)
-    common = data.rows(np.flatnonzero(np.bincount(data.codes)[data.codes] >= FEWEST))
-    if all(penalty == np.inf for penalty in penalties) or len(np.unique(common.codes)) < 2:
+    problem = data.problem(pairs)
+    weights = _fit_weights(data.logs, problem, risk)
+    if data.smallest_class < FEWEST:
         return [Combination(weights) for _ in penalties]
-    problem = common.problem(pairs)
-    fixed = np.tensordot(weights, common.logs, axes=1)
-    mean = common.logs.mean(axis=0)
-    centre = np.average(mean, axis=0, weights=common.weight)
+    fixed = np.tensordot(weights, data.logs, axes=1)
+    mean = data.logs.mean(axis=0)
+    centre = np.average(mean, axis=0, weights=data.weight)
     centred = mean - centre
     matrix = np.zeros((mean.shape[1], mean.shape[1]))
     out = []
@@ -165,40 +182,42 @@ def _risk_of_logits(logits: Floats, problem: Problem, risk: SurrogateRisk) -> tu
 def choose_penalty(
     data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, penalties: Sequence[float], *, random_state: int
 ) -> tuple[float, float]:
-    """The penalty of the highest mean multiclass AUC over five folds of the samples, drawn three times where they are
-    few, and the AUC of its held-out scores, the folds of the first draw together.
+    """The penalty for these samples, and the multiclass AUC of scores that were held out from its combination.
 
-    Only penalties that beat the strongest by a standard error are chosen from; the strongest, with NaN, where no fold
-    holds out two classes.
+    Five folds, drawn three times where samples are few. Of the penalties that beat the strongest by a standard error of
+    the difference (:func:`mauc.compare_mauc`), the one of the largest gain; otherwise, and wherever a class has too few
+    samples to tell, the strongest. The AUC is NaN where no two classes could be held out.
     """
-    held_out = np.full((len(penalties), *data.logs.shape[1:]), np.nan)
-    by_fold = []
-    for draw in range(3 if len(data.codes) <= FEW and len(penalties) > 1 else 1):
-        folds = RareClassKFold(FOLDS, random_state=random_state + draw)
-        for train, test in folds.split(data.codes, data.codes):
-            if len(np.unique(data.codes[train])) < 2 or len(test) == 0:
-                continue
-            part = data.rows(test)
-            found = fit_combination(data.rows(train), risk, pairs, penalties)
-            scores = [combination.scores(part.logs) for combination in found]
-            by_fold.append([part.mauc(each, pairs) for each in scores])
-            if draw == 0:
-                held_out[:, test] = scores
-    best = _best_by_a_standard_error(np.array(by_fold).reshape(-1, len(penalties)), int(np.argmax(penalties)))
-    seen = np.flatnonzero(~np.isnan(held_out[best, :, 0]))
-    score = data.rows(seen).mauc(held_out[best, seen], pairs) if len(seen) else float("nan")
+    if data.smallest_class < FEWEST:
+        penalties = (max(penalties),)
+    simplest = int(np.argmax(penalties))
+    draws = 3 if len(data.codes) <= FEW and len(penalties) > 1 else 1
+    held_out = [_held_out(data, risk, pairs, penalties, random_state + draw) for draw in range(draws)]
+    best = simplest
+    if len(penalties) > 1:
+        gain, error = np.mean(
+            [[_gain(data, pairs, s, scores[simplest]) for s in scores] for scores in held_out], axis=0
+        ).T
+        best = int(np.argmax(np.where(gain > error, gain, 0.0))) if (gain > error).any() else simplest
+    seen = np.flatnonzero(~np.isnan(held_out[0][best, :, 0]))
+    score = data.rows(seen).mauc(held_out[0][best, seen], pairs) if len(seen) else float("nan")
     return penalties[best], score
 
 
-def _best_by_a_standard_error(scores: Floats, simplest: int) -> int:
-    """Of ``(folds, choices)`` scores the column of the highest mean gain over the simplest that exceeds its standard
-    error, or the simplest.
-    """
-    gain = scores - scores[:, [simplest]]
-    gain = gain[~np.isnan(gain).any(axis=1)]
-    if len(gain) < 2:
-        return simplest
-    mean = gain.mean(axis=0)
-    # Folds of other draws hold the same samples: they make the deviation surer, not the mean.
-    enough = mean > gain.std(axis=0, ddof=1) / np.sqrt(min(len(gain), FOLDS))
-    return int(np.argmax(np.where(enough, mean, 0.0))) if enough.any() else simplest
+def _held_out(
+    data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, penalties: Sequence[float], random_state: int
+) -> Floats:
+    """``(penalties, N, C)`` scores of combinations that were learnt without the sample; NaN where it is in no fold."""
+    scores = np.full((len(penalties), *data.logs.shape[1:]), np.nan)
+    for train, test in RareClassKFold(FOLDS, random_state=random_state).split(data.codes, data.codes):
+        if len(test) and len(np.unique(data.codes[train])) > 1:
+            found = fit_combination(data.rows(train), risk, pairs, penalties)
+            scores[:, test] = [combination.scores(data.logs[:, test]) for combination in found]
+    return scores
+
+
+def _gain(data: OutOfFold, pairs: str | Floats, scores: Floats, simplest: Floats) -> tuple[float, float]:
+    """Difference in multiclass AUC and its standard error."""
+    labels = np.arange(scores.shape[1])
+    found = compare_mauc(data.codes, scores, simplest, pairs=pairs, labels=labels, sample_weight=data.weight)
+    return found.difference, found.stderr
