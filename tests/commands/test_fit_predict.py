@@ -48,6 +48,21 @@ def test_fit_predict_evaluate(run, trees, tmp_path):
     assert found["models"][0]["mauc"]["score"] == pytest.approx(expected)
 
 
+def test_classes_and_kept_columns_with_leading_zeros(run, trees):
+    coded = trees.assign(
+        species=trees["species"].map({"oak": "001", "elm": "010", "yew": "100", "ash": "101"}),
+        plot=trees["plot"].map("{:03d}".format),
+    )
+    coded.to_csv("coded.csv", index=False)
+    assert run("fit", "coded.csv", "--target", "species", *FAST, "--no-report").exit_code == 0
+    assert run("predict", "model.skops", "coded.csv", "--keep", "plot").exit_code == 0
+    scores = pd.read_csv("scores.csv", dtype=str)
+    assert list(scores.columns[3:]) == ["score:001", "score:010", "score:100", "score:101"]
+    assert scores["species"].tolist() == coded["species"].tolist()
+    assert scores["plot"].tolist() == coded["plot"].tolist()
+    assert run("evaluate", "scores.csv", "--target", "species", "--no-report").exit_code == 0
+
+
 def test_json_is_one_object_and_quiet_is_silent(run, trees):
     result = run("fit", "trees.csv", "--target", "species", *FAST, "--json", "--no-report")
     found = json.loads(result.stdout)

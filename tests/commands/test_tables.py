@@ -70,6 +70,17 @@ def test_columns_read_as_text(tmp_path):
     assert read["n"].tolist() == [1, 2]
 
 
+def test_codes_keep_their_leading_zeros(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("code,count,x\n007,1,01\n,2,02\n10,3,03\n")
+    plain, kept = read_table(path), read_table(path, codes=["code", "count", "absent"])
+    assert plain["code"].tolist()[0] == 7
+    assert kept["code"].tolist()[::2] == ["007", "10"]
+    assert kept["code"].isna().tolist() == [False, True, False]
+    assert kept["count"].tolist() == [1, 2, 3], "numbers stay numbers"
+    assert kept["x"].tolist() == [1, 2, 3], "features too"
+
+
 def test_npz(tmp_path):
     np.savez(tmp_path / "t.npz", X=np.arange(6.0).reshape(3, 2), y=np.array(["u", "v", "u"]))
     read = read_table(tmp_path / "t.npz")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.neighbors import KNeighborsClassifier
 
 from mauc._validation import check_choice, invalid
 from mauc.bench import deep_data
@@ -30,6 +31,9 @@ DEVICES = ("auto", "cpu", "cuda")
 SAMPLER_ROWS = 20_000
 """Rows that the samplers get; of a larger training part, the common classes are cut to one size. Their neighbour
 searches grow with the square of the rows."""
+MANY_CLASSES = 500
+"""From so many on IHT asks the nearest neighbours: a forest keeps a number for every class and node, a gigabyte a tree
+at 5,089 classes."""
 RARE_PAIRS = 5
 SHARES = ((0, 5), (5, 10), (10, 15), (15, 20), (20, 25))
 """Of the pairs of classes, the rarest first, in percent."""
@@ -171,7 +175,13 @@ def _resample(
             f"BM, MM, IHT, NM and TL start from at most {most:,} training rows of each class, drawn at random, "
             f"{len(rows):,} in all: their neighbour searches grow with the square of the rows."
         ]
-    made, codes = make_sampler(method.sampler, random_state=seed, n_jobs=-1).fit_resample(parts.X[rows], parts.y[rows])
+    sampler = make_sampler(method.sampler, random_state=seed, n_jobs=-1)
+    if method.sampler == "IHT" and len(parts.counts) >= MANY_CLASSES:
+        sampler.set_params(sampler__estimator=KNeighborsClassifier(weights="distance", n_jobs=-1))
+        note.append(
+            "IHT finds hard samples by their five nearest neighbours, not by a forest: too many classes for one."
+        )
+    made, codes = sampler.fit_resample(parts.X[rows], parts.y[rows])
     classes = torch.from_numpy(codes.astype(np.int64)).to(y.device)
     return (Features(made.astype(np.float32), X.place), classes, np.arange(len(codes))), note
 

@@ -15,9 +15,10 @@ __all__ = ["demo"]
 def demo(
     out: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = Path("mauc-report/index.html"),
 ) -> None:
-    """Compare five models on imbalanced digits: under a minute, off line.
+    """Compare six models on imbalanced digits: under a minute, off line.
 
-    Logistic regression, plain and balanced, and three losses of multiclass AUC, on digits that come with scikit-learn.
+    A stack of models, logistic regression, plain and balanced, and three losses of multiclass AUC, on digits that come
+    with scikit-learn.
     """
     from mauc.commands.summary import as_json, comparison, headline, worst_pairs
     from mauc.demo import run_demo
@@ -25,7 +26,7 @@ def demo(
 
     output = current()
     check_writable(out, "--out")
-    with output.working("training five models"):
+    with output.working("training six models"):
         shown = run_demo()
     write_whole(out, render(shown.judgement, title="Digits made imbalanced", details=shown.details))
     output.say(

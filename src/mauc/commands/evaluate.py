@@ -68,14 +68,14 @@ def _read(path: Path, target: str, others: list[Path], truth: Path | None, prefi
     from mauc.commands.scores import scores_in
     from mauc.commands.tables import classes_of, column, read_table
 
-    table = read_table(path)
-    true_path, true_table = (path, table) if truth is None else (truth, read_table(truth))
+    table = read_table(path, codes=[target])
+    true_path, true_table = (path, table) if truth is None else (truth, read_table(truth, codes=[target]))
     labels = classes_of(column(true_table, target, "--target", true_path), target, true_path)
     _same_length(path, len(table), true_path, len(labels))
     first = scores_in(table, labels, path, prefix)
     models = {path.name if path.name not in {p.name for p in others} else str(path): first.values}
     for other in others:
-        second = read_table(other)
+        second = read_table(other, codes=[target])
         _same_length(other, len(second), path, len(table))
         if target in second.columns:
             differ = np.flatnonzero(classes_of(second[target], target, other) != labels)

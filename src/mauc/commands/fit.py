@@ -128,7 +128,7 @@ def _read(path: Path, target: str, time_column: str | None, group: str | None, d
     from mauc.commands.features import check_finite, check_single, kinds_of
     from mauc.commands.tables import classes_of, column, read_table
 
-    table = read_table(path)
+    table = read_table(path, codes=[name for name in (target, group) if name])
     labels = classes_of(column(table, target, "--target", path), target, path)
     others = {
         option: column(table, name, option, path)

@@ -39,7 +39,7 @@ def predict(
     check_writable(out, "--out", (model, table))
     with output.working(f"scoring {table}"):
         loaded = read_model(model, trust=trust)
-        rows = read_table(table, text_columns(loaded.kinds))
+        rows = read_table(table, text_columns(loaded.kinds), codes=[loaded.target, *(keep or [])])
         kept = {name: column(rows, name, "--keep", table) for name in keep or []}
         known, unknown = same_columns(rows, loaded.kinds, table)
         check_single(known, table)

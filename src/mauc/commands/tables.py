@@ -17,10 +17,11 @@ READABLE = ".csv, .tsv, .parquet or .npz"
 EXACT = 2.0**53  # from here on, floating-point numbers skip whole ones
 
 
-def read_table(path: Path, text: Collection[str] = ()) -> Table:
+def read_table(path: Path, text: Collection[str] = (), codes: Collection[str] = ()) -> Table:
     """A table with at least one row and one column, as a pandas DataFrame.
 
-    The columns named in ``text`` are read from CSV as they are written, never as numbers.
+    The columns named in ``text`` are read from CSV as they are written, never as numbers; those in ``codes`` only where
+    one of their values begins with a 0 that a number would lose, as 007 does.
     """
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
@@ -28,10 +29,14 @@ def read_table(path: Path, text: Collection[str] = ()) -> Table:
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise Failure(f"{path} is not there: check the name{_did_you_mean(path.name, others)}")
     kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
-    readers = {"csv": _csv, "tsv": _csv, "tab": _csv, "txt": _csv, "parquet": _parquet, "pq": _parquet, "npz": _npz}
-    if kind not in readers:
+    if kind in ("csv", "tsv", "tab", "txt"):
+        table = _csv(path, text, codes)
+    elif kind in ("parquet", "pq"):
+        table = _parquet(path)
+    elif kind == "npz":
+        table = _npz(path)
+    else:
         raise Failure(f"{path} must end in {READABLE}: rename it, or save it as one of these")
-    table = _csv(path, text) if readers[kind] is _csv else readers[kind](path)
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise Failure(f"{path} has no rows: check that it is the right file")
     table = table.rename(columns=str)
@@ -61,7 +66,7 @@ def _as_in_text(table: Table) -> Table:
     return table
 
 
-def _csv(path: Path, text: Collection[str] = ()) -> Table:
+def _csv(path: Path, text: Collection[str], codes: Collection[str]) -> Table:
     import pandas as pd
 
     try:
@@ -69,6 +74,10 @@ def _csv(path: Path, text: Collection[str] = ()) -> Table:
         # By itself: pandas renames the second of two columns of one name.
         header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
         table = pd.read_csv(path, sep=separator, low_memory=False, dtype=dict.fromkeys(text, str))
+        for name in set(codes) & set(table.select_dtypes("number").columns):
+            written = pd.read_csv(path, sep=separator, usecols=[name], dtype=str)[name]
+            if written.str.match(r"\s*0\d").any():
+                table[name] = written
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Failure(

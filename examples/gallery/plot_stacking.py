@@ -1,0 +1,52 @@
+"""
+Which model should I take? All of them, weighed by multiclass AUC
+=================================================================
+
+:class:`mauc.MAUCStackingClassifier` fits several classifiers on folds, and gives each the weight with which the
+combination ranks the held-out samples best, every pair of classes counting the same. It takes any classifiers; without
+a list it takes seven of its own. ``mauc fit --auto`` is the same from the command line.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from mauc import MAUCClassifier, MAUCStackingClassifier, datasets, mauc_interval
+
+# %%
+# Ten digits, 170 of the first to 8 of the last; half of them to train on.
+data = datasets.load("digits-imb")
+X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=0.5, stratify=data.y, random_state=1)
+
+estimators = [
+    ("balanced LR", make_pipeline(StandardScaler(), LogisticRegression(C=0.1, class_weight="balanced", max_iter=1000))),
+    ("MAUC linear", make_pipeline(StandardScaler(), MAUCClassifier(alpha=4.0, l2=1e-2))),
+    ("extra trees", ExtraTreesClassifier(200, min_samples_leaf=3, class_weight="balanced", random_state=0)),
+    ("boosting", HistGradientBoostingClassifier(max_iter=30, max_leaf_nodes=8, class_weight="balanced")),
+]
+stack = MAUCStackingClassifier(estimators).fit(X, y)
+
+# %%
+# What was learnt without looking at the test data: how each model ranks samples that it was not trained on, and its
+# weight. ``combination`` was judged in the same way, on samples that no weight was learnt from.
+for name, score in stack.oof_scores_.items():
+    print(f"{name:12} out-of-fold MAUC {score:.4f}   weight {stack.weights_.get(name, float('nan')):.2f}")
+
+# %%
+# And on the test data.
+scores = {name: model.predict_proba(X_test) for name, model in stack.named_estimators_.items()}
+scores["combination"] = stack.predict_proba(X_test)
+results = {name: mauc_interval(y_test, score) for name, score in scores.items()}
+figure, axes = plt.subplots(figsize=(7.4, 2.8))
+for row, (name, result) in enumerate(results.items()):
+    color = "C1" if name == "combination" else "C0"
+    axes.plot([result.low, result.high], [row, row], color=color, linewidth=2)
+    axes.plot(result.score, row, "o", color=color)
+axes.set_yticks(range(len(results)), results)
+axes.set(xlabel="test MAUC, 95 % interval", ylim=(len(results) - 0.5, -0.5))
+axes.grid(axis="x", alpha=0.3)
+figure.tight_layout()
+plt.show()
