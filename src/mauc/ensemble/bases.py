@@ -69,10 +69,10 @@ class KernelColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def default_estimators(random_state: int | None = 0, n_trees: int = N_TREES) -> list[tuple[str, Any]]:
     """Seven models that err in different ways, each balancing the classes; all take missing values.
 
-    Mean test MAUC × 100 of the stack where they were chosen (:mod:`mauc.ensemble.combination`): 96.99; without the kernel
-    96.84; without the strongly penalised logistic regression 96.83; with leaves of one sample and scikit-learn's own
-    boosting trees as well 96.34; with a support vector machine beside them 96.99; without the linear MAUC model 97.02, so
-    that it brings nothing on average. It is cheap, and has the largest weight on tables that are linear.
+    Mean test MAUC × 100 of the stack where they were chosen (:mod:`mauc.ensemble.combination`): 96.99; without the
+    kernel 96.84; without the strongly penalised logistic regression 96.83; with leaves of one sample and scikit-learn's
+    own boosting trees as well 96.34; with a support vector machine beside them 96.99; without the linear MAUC model
+    97.02, so that it brings nothing on average. It is cheap, and has the largest weight on balance.
 
     >>> [name for name, _ in default_estimators()]
     ['lr', 'lr_strong', 'mauc', 'kernel', 'et', 'rf', 'hgb']
