@@ -14,7 +14,7 @@ from mauc import datasets
 from mauc._validation import check_choice, invalid
 from mauc.kernels.problem import Floats, Ints
 
-__all__ = ["DEVELOPMENT", "OPENML", "QUICK_SETS", "SETS", "load_set", "set_names"]
+__all__ = ["DEVELOPMENT", "LOOKED_AT", "OPENML", "QUICK_SETS", "SETS", "load_set", "set_names"]
 
 SETS = (
     "balance",
@@ -32,6 +32,31 @@ SETS = (
 )
 DEVELOPMENT = SETS
 """Every choice of form and default was made on these; only other sets can judge it."""
+LOOKED_AT = (
+    "contraceptive-imb",
+    "fish",
+    "glass",
+    "hayes-roth-imb",
+    "led7digit-imb",
+    "letter-imb",
+    "marketing-imb",
+    "movement_libras-imb",
+    "olitos",
+    "optdigits-imb",
+    "penbased-imb",
+    "satimage-imb",
+    "scat",
+    "soybean",
+    "splice-imb",
+    "tae-imb",
+    "texture-imb",
+    "vehicle-imb",
+    "vowel-imb",
+    "zoo",
+)
+"""Of ``benchmarks/public_tables.py``. On hayes-roth-imb, of 51 rows, a first version of the stack fell from 80 to 66 by
+its class interactions, so that these now need five samples of every class and a surer gain. Nothing else was changed.
+"""
 QUICK_SETS = ("balance", "new-thyroid", "ecoli", "wine-imb")
 OPENML = {
     "openml-glass": 41,

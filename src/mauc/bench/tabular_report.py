@@ -11,7 +11,7 @@ from mauc.bench.report_parts import machine, markdown_table, save_figure
 from mauc.bench.score_tables import Results, means, pair_scores, points, rank_test, read_common, score_table, splits
 from mauc.bench.statistics import wilcoxon_holm
 from mauc.bench.store import Store, write_whole
-from mauc.bench.tabular_data import DEVELOPMENT, SETS
+from mauc.bench.tabular_data import DEVELOPMENT, LOOKED_AT, SETS
 from mauc.bench.tabular_methods import OURS, entries
 
 __all__ = ["read_results", "write_report"]
@@ -31,7 +31,8 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
     if not results:
         return []
     groups = {
-        "Sets that nothing was chosen on": [s for s in there if s not in DEVELOPMENT],
+        "Sets that nothing was chosen on": [s for s in there if s not in (*DEVELOPMENT, *LOOKED_AT)],
+        "Sets that one rule was mended after": [s for s in there if s in LOOKED_AT],
         "Sets that the defaults were chosen on": [s for s in there if s in DEVELOPMENT],
     }
     groups = {title: chosen for title, chosen in groups.items() if chosen}
