@@ -14,7 +14,7 @@ from mauc import datasets
 from mauc.bench import tabular, tabular_data
 from mauc.bench.store import Store, run_cells
 from mauc.bench.tabular import cells, task_of
-from mauc.bench.tabular_data import DEVELOPMENT, OPENML, QUICK_SETS, SETS, load_set, set_names
+from mauc.bench.tabular_data import DEVELOPMENT, LOOKED_AT, OPENML, QUICK_SETS, SETS, load_set, set_names
 from mauc.bench.tabular_methods import OURS, Task, entries
 from mauc.bench.tabular_report import _rare_auc, read_results, write_report
 
@@ -221,6 +221,22 @@ def test_report(faked, tmp_path):
     assert "corrected by Holm for 3 methods; its least p there is, before that, 2.5e-01." in text
     assert "| MAUC stacking | **95.50 ± 0.50** | **94.50 ± 0.50** | **93.50 ± 0.50** | 94.50 | 1.0 | 0.25 |" in text
     assert not list(tmp_path.glob(".part-*"))
+
+
+def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path):
+    for name in LOOKED_AT[:3]:
+        for k, method in enumerate((OURS, "ET", "average", "LR")):
+            faked.write(("full", name, method, "00"), fake_run(0.9 - 0.01 * k))
+    text = write_report(faked, tmp_path, sets=(*SOME, *LOOKED_AT[:3]))[0].read_text()
+    titles = [line for line in text.splitlines() if line.startswith("## ")]
+    assert titles == [
+        "## Sets that nothing was chosen on (3)",
+        "## Sets that one rule was mended after (3)",
+        "## These together (6)",
+        "## Sets that the defaults were chosen on (3)",
+        "## Every set",
+    ]
+    assert set(LOOKED_AT).isdisjoint((*SETS, *OPENML))
 
 
 def test_methods_are_compared_on_the_same_splits(faked):

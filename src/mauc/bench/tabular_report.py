@@ -30,19 +30,23 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
     results = read_results(store, there, depth) if there else {}
     if not results:
         return []
+    fresh = [s for s in there if s not in (*DEVELOPMENT, *LOOKED_AT)]
+    seen = [s for s in there if s in LOOKED_AT]
+    chosen_on = [s for s in there if s in DEVELOPMENT]
     groups = {
-        "Sets that nothing was chosen on": [s for s in there if s not in (*DEVELOPMENT, *LOOKED_AT)],
-        "Sets that one rule was mended after": [s for s in there if s in LOOKED_AT],
-        "Sets that the defaults were chosen on": [s for s in there if s in DEVELOPMENT],
+        "Sets that nothing was chosen on": fresh,
+        "Sets that one rule was mended after": seen,
+        "These together": [*fresh, *seen] if fresh and seen else [],
+        "Sets that the defaults were chosen on": chosen_on,
     }
-    groups = {title: chosen for title, chosen in groups.items() if chosen}
+    groups = {title: sets for title, sets in groups.items() if sets}
     page = folder / "tabular.md"
-    parts = [f"# Tables\n\n{_intro(results)}", *(_group(results, *group) for group in groups.items())]
-    parts += ["## Every set", *(score_table(results, chosen, "s", 1.0) for chosen in groups.values()), machine()]
+    parts = [f"# Tables\n\n{_intro(results)}", *(_group(results, *group) for group in groups.items()), "## Every set"]
+    parts += [score_table(results, sets, "s", 1.0) for sets in (fresh, seen, chosen_on) if sets]
+    parts.append(machine())
     write_whole(page, "\n\n".join(parts) + "\n")
     files = [page, save_figure(bars_with_points(points(results), there), folder / "tabular-sets.png")]
-    judged = next(iter(groups.values()))
-    test = rank_test(results, judged)
+    test = rank_test(results, [*fresh, *seen] or there)
     if test:
         files.append(save_figure(critical_difference(list(results), test), folder / "tabular-ranks.png"))
     return files
