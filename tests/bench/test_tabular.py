@@ -213,7 +213,7 @@ def test_report(faked, tmp_path):
     page, *figures = write_report(faked, tmp_path, sets=SOME)
     assert len(figures) == 2
     text = page.read_text()
-    assert "over 2 stratified splits with 60 % training" in text
+    assert "over 2 splits, stratified, 60 % training" in text
     judged, chosen = text.index("## Sets that nothing was chosen on (3)"), text.index("the defaults were chosen on (3)")
     assert judged < text.index("own, other, third.") < chosen < text.index("balance, ecoli, shuttle.")
     assert text.count("| MAUC stacking | 94.50 | 1.0 | 100.00 | 0.25 |  |  |  |") == 2
@@ -237,6 +237,7 @@ def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path):
         "## Every set",
     ]
     assert set(LOOKED_AT).isdisjoint((*SETS, *OPENML))
+    assert "over 1 to 2 splits" in text
 
 
 def test_methods_are_compared_on_the_same_splits(faked):

@@ -32,9 +32,12 @@ def read_common(store: Store, prefix: Sequence[str], sets: Sequence[str], names:
     return {name: {s: [store.read((*prefix, s, name, k)) for k in common[s]] for s in sets} for name in stems}
 
 
-def splits(results: Results) -> int:
-    """The fewest splits of any set."""
-    return min(len(runs) for by_set in results.values() for runs in by_set.values())
+def splits(results: Results) -> str:
+    """How many splits the sets have, as words."""
+    numbers = sorted({len(runs) for by_set in results.values() for runs in by_set.values()})
+    if numbers == [1]:
+        return "1 split"
+    return f"{numbers[0]} splits" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]} splits"
 
 
 def points(results: Results) -> dict[str, dict[str, Floats]]:

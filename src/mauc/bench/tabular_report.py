@@ -17,6 +17,8 @@ from mauc.bench.tabular_methods import OURS, entries
 __all__ = ["read_results", "write_report"]
 
 RAREST_SHARE = 0.25
+FIGURE_SETS = 15
+"""Panels that can be read."""
 
 
 def read_results(store: Store, sets: Sequence[str], depth: str) -> Results:
@@ -45,7 +47,9 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
     parts += [score_table(results, sets, "s", 1.0) for sets in (fresh, seen, chosen_on) if sets]
     parts.append(machine())
     write_whole(page, "\n\n".join(parts) + "\n")
-    files = [page, save_figure(bars_with_points(points(results), there), folder / "tabular-sets.png")]
+    files = [page]
+    if len(there) <= FIGURE_SETS:
+        files.append(save_figure(bars_with_points(points(results), there), folder / "tabular-sets.png"))
     test = rank_test(results, [*fresh, *seen] or there)
     if test:
         files.append(save_figure(critical_difference(list(results), test), folder / "tabular-ranks.png"))
@@ -54,7 +58,7 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
 
 def _intro(results: Results) -> str:
     return (
-        f"Test MAUC × 100 over {splits(results)} stratified splits with 60 % training; hyper-parameters chosen by "
+        f"Test MAUC × 100 over {splits(results)}, stratified, 60 % training; hyper-parameters chosen by "
         "cross-validation inside the training part. Rarest pairs: mean AUC × 100 of the quarter of the class pairs "
         "with the fewest training samples. Seconds: median of the final fit; of a combination, of all its fits."
     )

@@ -91,7 +91,7 @@ def _rare(results: Results, tables: Sequence[str], shown: Sequence[str]) -> dict
 
 def _markdown(results: Results, tables: Sequence[str], protocol: str, preprocessing: str) -> str:
     intro = (
-        f"Test MAUC × 100, mean ± standard deviation over {splits(results)} splits ({protocol}), preprocessing "
+        f"Test MAUC × 100, mean ± standard deviation over {splits(results)} ({protocol}), preprocessing "
         f"`{preprocessing}`; hyper-parameters chosen on the validation part alone; best mean of a column in bold; "
         "last columns: mean, mean rank, median milliseconds of the chosen fit."
     )
