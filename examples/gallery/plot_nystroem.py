@@ -5,6 +5,10 @@ Nystroem + MAUCClassifier: a kernel without a kernel machine
 :class:`mauc.MAUCClassifier` is linear. Where classes are curved, scikit-learn's ``Nystroem`` or ``SplineTransformer``
 before it makes the features that a linear model needs. A pipeline of the two is trained for multiclass AUC like any
 other, and its cost grows linearly with the samples.
+
+Is it worth it? On the 38 tables of ``mauc bench tabular`` that nothing was tuned on, its mean rank is 11.7 of 25
+methods; linear models have 12.5 to 15.7, forests 10 to 11. So it is the step after a linear model where a fit must take
+hundredths of a second, and one of the models that :doc:`plot_stacking` combines.
 """
 
 import matplotlib.pyplot as plt
