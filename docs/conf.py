@@ -123,6 +123,9 @@ def block_math(self, node):
 RESULT_TITLES = {
     "acceleration": "Acceleration over pairwise loops",
     "deep": "The paper's deep experiments",
+    "deep-kddcup99": "Deep networks on KDD Cup 99",
+    "deep-simulated-cifar100-imb": "Deep networks on simulated CIFAR-100-Imb",
+    "runtime-cuda": "Seconds an epoch",
     "generalization": "The gap between training and test",
     "kddcup99-20": "KDD Cup 99, 20 iterations",
     "kddcup99-100": "KDD Cup 99, 100 iterations",
