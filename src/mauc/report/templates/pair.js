@@ -41,12 +41,14 @@ function drawHistogram() {
   }
   parts += `<line class="axis" x1="${left}" x2="${left + width}" y1="${middle}" y2="${middle}"/>`;
   const [low, high, logOdds] = DATA.models[m].axes[i];
-  let last = -Infinity;
+  let end = -Infinity;
   for (const [value, label] of axisTicks(low, high, logOdds)) {
     const x = left + (width * (value - low)) / (high - low);
-    if (x - last < 34) continue;
-    last = x;
     const anchor = x < 20 ? "start" : x > 220 ? "end" : "middle";
+    const wide = 6 * label.length;
+    const begin = anchor === "start" ? x : anchor === "end" ? x - wide : x - wide / 2;
+    if (begin < end + 4) continue;
+    end = begin + wide;
     parts += `<line class="axis" x1="${x}" x2="${x}" y1="184" y2="189"/><text x="${x}" y="203" text-anchor="${anchor}">${label}</text>`;
   }
   parts += `<text class="strong" x="8" y="12">${text(shorten(DATA.classes[i], 22))}</text><text class="strong" x="232" y="178" text-anchor="end">${text(shorten(DATA.classes[j], 22))}</text>`;
