@@ -83,8 +83,8 @@ def test_demo(tmp_path, monkeypatch):
     assert aucs == sorted(aucs)
     assert aucs[0] < ovo
     assert all(row[0] != row[2] for row in rows)
-    assert "Models compared; p: paired test against MAUC exponential" in result.output
-    for model in ("MAUC exponential", "MAUC squared", "MAUC hinge", "LR", "LR balanced"):
+    assert "Models compared; p: paired test against MAUC stacking" in result.output
+    for model in ("MAUC stacking", "MAUC exponential", "MAUC squared", "MAUC hinge", "LR", "LR balanced"):
         assert re.search(rf"^ {model} +0\.\d{{4}} +0\.\d{{3}}–[01]\.\d{{3}} ", result.output, re.MULTILINE)
     assert "wrote mauc-report/index.html" in result.output
     page = (tmp_path / "mauc-report/index.html").read_text()
@@ -92,7 +92,7 @@ def test_demo(tmp_path, monkeypatch):
     again = run("demo", "--json", "--out", "other.html")
     found = json.loads(again.stdout)
     assert found["models"][0]["mauc"]["score"] == pytest.approx(ovo, abs=1e-4), "deterministic"
-    assert [t["against"] for t in found["tests"]] == ["MAUC exponential"] * 4
+    assert [t["against"] for t in found["tests"]] == ["MAUC stacking"] * 5
     assert (tmp_path / "other.html").read_text() == page
 
 
