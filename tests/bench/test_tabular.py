@@ -226,7 +226,7 @@ def test_report(faked, tmp_path):
 def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path):
     for name in LOOKED_AT[:3]:
         for k, method in enumerate((OURS, "ET", "average", "LR")):
-            faked.write(("full", name, method, "00"), fake_run(0.9 - 0.01 * k))
+            faked.write(("full", name, method, "00"), {**fake_run(0.9 - 0.01 * k), "fit_seconds": 7.0})
     text = write_report(faked, tmp_path, sets=(*SOME, *LOOKED_AT[:3]))[0].read_text()
     titles = [line for line in text.splitlines() if line.startswith("## ")]
     assert titles == [
@@ -238,6 +238,8 @@ def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path):
     ]
     assert set(LOOKED_AT).isdisjoint((*SETS, *OPENML))
     assert "over 1 to 2 splits" in text
+    assert "| 90.00 | 1.0 | 7.00 |" in text, "seconds are those of the sets of a table"
+    assert "| 94.50 | 1.0 | 0.25 |" in text
 
 
 def test_methods_are_compared_on_the_same_splits(faked):

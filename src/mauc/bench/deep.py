@@ -1,6 +1,7 @@
 """The paper's deep experiments: every method on one set, several seeds, chosen on validation MAUC."""
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -178,10 +179,11 @@ def _resample(
     sampler = make_sampler(method.sampler, random_state=seed, n_jobs=-1)
     if method.sampler == "IHT" and len(parts.counts) >= MANY_CLASSES:
         sampler.set_params(sampler__estimator=KNeighborsClassifier(weights="distance", n_jobs=-1))
-        note.append(
-            "IHT finds hard samples by their five nearest neighbours, not by a forest: too many classes for one."
-        )
-    made, codes = sampler.fit_resample(parts.X[rows], parts.y[rows])
+        note.append("IHT finds hard samples by their five nearest neighbours: a forest of so many classes is too big.")
+    with warnings.catch_warnings():
+        # That so many classes look like a regression.
+        warnings.simplefilter("ignore", UserWarning)
+        made, codes = sampler.fit_resample(parts.X[rows], parts.y[rows])
     classes = torch.from_numpy(codes.astype(np.int64)).to(y.device)
     return (Features(made.astype(np.float32), X.place), classes, np.arange(len(codes))), note
 

@@ -10,7 +10,17 @@ from mauc.bench.statistics import RankTest, friedman
 from mauc.bench.store import Store
 from mauc.kernels.problem import Floats
 
-__all__ = ["Results", "means", "pair_scores", "points", "rank_test", "read_common", "score_table", "splits"]
+__all__ = [
+    "Results",
+    "fit_seconds",
+    "means",
+    "pair_scores",
+    "points",
+    "rank_test",
+    "read_common",
+    "score_table",
+    "splits",
+]
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
 """Runs by method and set, one a split."""
@@ -59,6 +69,11 @@ def rank_test(results: Results, sets: Sequence[str]) -> RankTest | None:
     return friedman(means(results, sets)) if len(results) > 2 and len(sets) > 2 else None
 
 
+def fit_seconds(results: Results, name: str, sets: Sequence[str]) -> float:
+    """Median over the sets and their splits."""
+    return float(np.median([run["fit_seconds"] for s in sets for run in results[name][s]]))
+
+
 def score_table(results: Results, sets: Sequence[str], unit: str, seconds_of_unit: float) -> str:
     """Mean ± standard deviation by method and set, mean, mean rank and median fit time; highest mean first."""
     names, by_method, mean = list(results), points(results), means(results, sets)
@@ -70,10 +85,9 @@ def score_table(results: Results, sets: Sequence[str], unit: str, seconds_of_uni
         for s, name in enumerate(sets):
             text = f"{mean[s, k]:.2f} ± {by_method[names[k]][name].std():.2f}"
             row.append(f"**{text}**" if mean[s, k] >= best[s] - 1e-9 else text)
-        seconds = np.median([run["fit_seconds"] for runs in results[names[k]].values() for run in runs])
         digits = 0 if seconds_of_unit < 1 else 2
-        rank = f"{test.mean_ranks[k]:.1f}" if test else ""
-        rows.append([*row, f"{mean[:, k].mean():.2f}", rank, f"{seconds / seconds_of_unit:.{digits}f}"])
+        seconds = f"{fit_seconds(results, names[k], sets) / seconds_of_unit:.{digits}f}"
+        rows.append([*row, f"{mean[:, k].mean():.2f}", f"{test.mean_ranks[k]:.1f}" if test else "", seconds])
     return markdown_table(["method", *sets, "mean", "rank", f"fit {unit}"], rows)
 
 

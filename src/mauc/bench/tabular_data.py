@@ -97,7 +97,9 @@ def set_names(*, openml: bool = False, tables: str | Path | None = None, quick: 
 
 @lru_cache(maxsize=64)
 def load_set(name: str, data_home: str | None, tables: str | None = None) -> tuple[Floats, Ints]:
-    """Features and class codes; large sets as a fixed subsample that keeps all of the rare classes."""
+    """Features and class codes; of KDD Cup 99, OpenML's sets and CSV files a fixed subsample, at most 200 of each
+    class: all of the rare classes, and less imbalance than the set has.
+    """
     check_choice("set", name, set_names(openml=True, tables=tables))
     if name in SETS:
         bunch = datasets.load(name, data_home)

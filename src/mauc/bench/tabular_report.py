@@ -8,7 +8,17 @@ import numpy as np
 
 from mauc.bench.plots import bars_with_points, critical_difference
 from mauc.bench.report_parts import machine, markdown_table, save_figure
-from mauc.bench.score_tables import Results, means, pair_scores, points, rank_test, read_common, score_table, splits
+from mauc.bench.score_tables import (
+    Results,
+    fit_seconds,
+    means,
+    pair_scores,
+    points,
+    rank_test,
+    read_common,
+    score_table,
+    splits,
+)
 from mauc.bench.statistics import wilcoxon_holm
 from mauc.bench.store import Store, write_whole
 from mauc.bench.tabular_data import DEVELOPMENT, LOOKED_AT, SETS
@@ -76,7 +86,7 @@ def _group(results: Results, title: str, sets: Sequence[str]) -> str:
             f"{mean[:, k].mean():.2f}",
             "" if test is None else f"{ranks[k]:.1f}",
             f"{100 * np.mean([np.nanmean([_rare_auc(r) for r in results[names[k]][s]]) for s in sets]):.2f}",
-            f"{np.median([run['fit_seconds'] for s in sets for run in results[names[k]][s]]):.2f}",
+            f"{fit_seconds(results, names[k], sets):.2f}",
         ]
         for k in order
     }

@@ -180,7 +180,8 @@ def tabular(
     method: Annotated[list[str] | None, typer.Option(help="Only these methods.")] = None,
     n_splits: Annotated[int | None, typer.Option(min=1, help="Splits of each set: 10, or 2 with --quick.")] = None,
     tables: Annotated[
-        Path | None, typer.Option(help="Also the CSV files of this folder, the class in the last column.")
+        Path | None,
+        typer.Option(help="Also the CSV files of this folder, the class last; at most 200 rows a class."),
     ] = None,
     openml: Annotated[bool, typer.Option("--openml", help="Also fifteen sets from OpenML, on line.")] = False,
     jobs: Jobs = 1,
