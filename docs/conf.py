@@ -128,7 +128,6 @@ RESULT_TITLES = {
     "runtime-cuda": "Seconds an epoch",
     "generalization": "The gap between training and test",
     "kddcup99-20": "KDD Cup 99, 20 iterations",
-    "kddcup99-100": "KDD Cup 99, 100 iterations",
     "traditional-80-10-10-standard": "Nine tables, 80/10/10 splits, standardised columns",
     "traditional-authors-rows": "Nine tables, the authors' splits, unit rows",
     "traditional-authors-standard": "Nine tables, the authors' splits, standardised columns",
