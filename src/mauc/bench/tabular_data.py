@@ -1,6 +1,9 @@
 """The sets of the tabular experiment: those that come with mauc.datasets, OpenML's, and a folder of CSV files."""
 
+import hashlib
+import json
 import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,10 +14,11 @@ from sklearn import datasets as sklearn_datasets
 from sklearn.preprocessing import OneHotEncoder
 
 from mauc import datasets
+from mauc._files import write_whole
 from mauc._validation import check_choice, invalid
 from mauc.kernels.problem import Floats, Ints
 
-__all__ = ["DEVELOPMENT", "LOOKED_AT", "OPENML", "QUICK_SETS", "SETS", "load_set", "set_names"]
+__all__ = ["DEVELOPMENT", "LOOKED_AT", "OPENML", "QUICK_SETS", "SETS", "check_unchanged", "load_set", "set_names"]
 
 SETS = (
     "balance",
@@ -95,10 +99,23 @@ def set_names(*, openml: bool = False, tables: str | Path | None = None, quick: 
     return names
 
 
+def check_unchanged(tables: str | Path, names: Sequence[str], results: Path) -> None:
+    """Results are known by the name of their table, so one that has changed since is refused."""
+    record = results / "tables.json"
+    known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    files = {name: Path(tables) / f"{name}.csv" for name in names if name not in (*SETS, *OPENML)}
+    now = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
+    changed = [str(files[name]) for name in now if known.get(name, now[name]) != now[name]]
+    if changed:
+        advice = f"choose another --out, or remove its results and its line in {record}"
+        raise invalid("tables", f"must be those that {results} has results of", f"a changed {changed[0]}", advice)
+    write_whole(record, json.dumps({**known, **now}, indent=1))
+
+
 @lru_cache(maxsize=64)
 def load_set(name: str, data_home: str | None, tables: str | None = None) -> tuple[Floats, Ints]:
-    """Features and class codes; of KDD Cup 99, OpenML's sets and CSV files a fixed subsample, at most 200 of each
-    class: all of the rare classes, and less imbalance than the set has.
+    """Features and class codes; of KDD Cup 99 and OpenML's sets a fixed subsample, at most 200 of each class: all of
+    the rare classes, and less imbalance than the set has. CSV files are taken as they are.
     """
     check_choice("set", name, set_names(openml=True, tables=tables))
     if name in SETS:
@@ -108,7 +125,7 @@ def load_set(name: str, data_home: str | None, tables: str | None = None) -> tup
         X, y = _fetch_openml(name)
     else:
         X, y = _read_csv(Path(str(tables)) / f"{name}.csv")
-    if name not in SETS or name == "kddcup99":
+    if name in OPENML or name == "kddcup99":
         kept = _at_most(y, MOST_OF_A_CLASS)
         X, y = X[kept], y[kept]
     # A class of one sample cannot be in both parts.

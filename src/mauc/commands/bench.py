@@ -181,7 +181,7 @@ def tabular(
     n_splits: Annotated[int | None, typer.Option(min=1, help="Splits of each set: 10, or 2 with --quick.")] = None,
     tables: Annotated[
         Path | None,
-        typer.Option(help="Also the CSV files of this folder, the class last; at most 200 rows a class."),
+        typer.Option(help="Also the CSV files of this folder, the class in the last column."),
     ] = None,
     openml: Annotated[bool, typer.Option("--openml", help="Also fifteen sets from OpenML, on line.")] = False,
     jobs: Jobs = 1,
@@ -191,7 +191,7 @@ def tabular(
     from mauc._validation import check_choice
     from mauc.bench import tabular as experiment
     from mauc.bench.store import Store
-    from mauc.bench.tabular_data import load_set, set_names
+    from mauc.bench.tabular_data import check_unchanged, load_set, set_names
     from mauc.bench.tabular_methods import entries
     from mauc.bench.tabular_report import write_report
 
@@ -207,9 +207,11 @@ def tabular(
     try:
         for s in sets:
             load_set(s, home, folder)
+        store = Store(out / "cells")
+        if tables is not None:
+            check_unchanged(tables, sets, store.folder)
     except (OSError, ValueError) as error:
         raise Failure(str(error)) from None
-    store = Store(out / "cells")
     splits = n_splits or (2 if quick else experiment.N_SPLITS)
     cells = experiment.cells(home, tables=folder, sets=sets, n_splits=splits, quick=quick, only=only)
     _run_cells(cells, store, jobs=jobs)
