@@ -42,11 +42,11 @@ def write_report(store: Store, folder: Path, name: str, device: str, *, quick: b
 
 def _markdown(results: Results, name: str, quick: bool) -> str:
     runs = next(iter(results.values()))
-    seeds = f"{len(runs)} seed" + ("s" if len(runs) > 1 else "")
+    seeds = f"mean ± standard deviation over {len(runs)} seeds, each with its" if len(runs) > 1 else "one seed with its"
     intro = (
-        f"Test MAUC × 100 on `{name}`, mean ± standard deviation over {seeds}, each with its own stratified 80/10/10 "
-        "split, initial weights and batches. The epoch is the best on the validation part; the test part chooses "
-        "nothing. Every method has the same network and, in an epoch, as many steps."
+        f"Test MAUC × 100 on `{name}`, {seeds} own stratified 80/10/10 split, initial weights and batches. The "
+        "epoch is the best on the validation part; the test part chooses nothing. Every method has the same network "
+        "and, in an epoch, as many steps."
     )
     if quick:
         intro += " A quick run: fewer rows and epochs, no result to quote."
