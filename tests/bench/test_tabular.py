@@ -11,7 +11,7 @@ pytest.importorskip("lightgbm", reason="needs the extra mauc[boosting]")
 from sklearn.utils import Bunch
 
 from mauc import datasets
-from mauc.bench import tabular, tabular_data
+from mauc.bench import tabular, tabular_data, tabular_report
 from mauc.bench.store import Store, run_cells
 from mauc.bench.tabular import cells, task_of
 from mauc.bench.tabular_data import (
@@ -207,7 +207,8 @@ def test_cells(made_up_data, tmp_path):
     assert 0.5 < run["test"] <= 1.0
     assert sum(run["test_counts"]) + sum(run["train_counts"]) == 215
     files = write_report(store, tmp_path, sets=QUICK_SETS, depth="quick")
-    assert [file.name for file in files] == ["tabular.md", "tabular-sets.png"], "ranks need three sets"
+    names = [file.name for file in files]
+    assert names == ["tabular.md", "tabular.csv", "tabular-sets.png"], "ranks need three sets"
     assert "| method | new-thyroid | mean | rank | fit s |" in files[0].read_text(), "sets without results are left out"
 
 
@@ -238,8 +239,11 @@ def faked(tmp_path):
 
 
 def test_report(faked, tmp_path):
-    page, *figures = write_report(faked, tmp_path, sets=SOME)
+    page, numbers, *figures = write_report(faked, tmp_path, sets=SOME)
     assert len(figures) == 2
+    lines = numbers.read_text().splitlines()
+    assert len(lines) == 1 + len(SOME) * 4
+    assert 'own,"MAUC stacking",2,95.5000,0.5000,100.0000,0.2500' in lines
     text = page.read_text()
     assert "over 2 splits, stratified, 60 % training" in text
     judged, chosen = text.index("## Sets that nothing was chosen on (3)"), text.index("the defaults were chosen on (3)")
@@ -268,6 +272,21 @@ def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path):
     assert "over 1 to 2 splits" in text
     assert "| 90.00 | 1.0 | 7.00 |" in text, "seconds are those of the sets of a table"
     assert "| 94.50 | 1.0 | 0.25 |" in text
+
+
+def test_many_sets_have_a_line_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(tabular_report, "FIGURE_SETS", 2)
+    monkeypatch.setattr(tabular_report, "SHOWN", 2)
+    store = Store(tmp_path / "cells")
+    for name, lead in (("ant", 0.0), ("bee", 0.0), ("cat", 0.2), ("dog", 0.0)):
+        for k, method in enumerate((OURS, "ET", "LR")):
+            store.write(("full", name, method, "00"), fake_run(0.7 - 0.05 * k + (lead if method == "LR" else 0.0)))
+    page, *files = write_report(store, tmp_path, sets=("ant", "bee", "cat", "dog"))
+    text = page.read_text()
+    assert "| set | rows | classes | largest : smallest | MAUC stacking | ET | best of the others |" in text
+    assert "| ant | 37 | 3 | 7 | **70.00 ± 0.00** | 65.00 ± 0.00 |  |" in text
+    assert "| cat | 37 | 3 | 7 | 70.00 ± 0.00 | 65.00 ± 0.00 | LR 80.00 |" in text
+    assert "tabular-sets.png" not in {file.name for file in files}
 
 
 def test_methods_are_compared_on_the_same_splits(faked):

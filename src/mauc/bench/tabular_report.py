@@ -28,7 +28,9 @@ __all__ = ["read_results", "write_report"]
 
 RAREST_SHARE = 0.25
 FIGURE_SETS = 15
-"""Panels that can be read."""
+"""Panels, and columns of a table, that can be read."""
+SHOWN = 8
+"""Methods in a table of more sets than that."""
 
 
 def read_results(store: Store, sets: Sequence[str], depth: str) -> Results:
@@ -54,10 +56,12 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
     groups = {title: sets for title, sets in groups.items() if sets}
     page = folder / "tabular.md"
     parts = [f"# Tables\n\n{_intro(results)}", *(_group(results, *group) for group in groups.items()), "## Every set"]
-    parts += [score_table(results, sets, "s", 1.0) for sets in (fresh, seen, chosen_on) if sets]
-    parts.append(machine())
+    parts += [_every_set(results, sets) for sets in (fresh, seen, chosen_on) if sets]
+    parts += ["All methods on every set: [tabular.csv](tabular.csv).", machine()]
     write_whole(page, "\n\n".join(parts) + "\n")
-    files = [page]
+    numbers = folder / "tabular.csv"
+    write_whole(numbers, _csv(results, there))
+    files = [page, numbers]
     if len(there) <= FIGURE_SETS:
         files.append(save_figure(bars_with_points(points(results), there), folder / "tabular-sets.png"))
     test = rank_test(results, [*fresh, *seen] or there)
@@ -107,6 +111,41 @@ def _group(results: Results, title: str, sets: Sequence[str]) -> str:
             f"{2.0 ** (1 - len(sets)):.1e}."
         )
     return "\n\n".join([*lines, markdown_table(head, list(rows.values()))])
+
+
+def _every_set(results: Results, sets: Sequence[str]) -> str:
+    """Methods by sets; of many sets one line each, with the methods of the best mean ranks."""
+    if len(sets) <= FIGURE_SETS:
+        return score_table(results, sets, "s", 1.0)
+    names, by_method, mean, test = list(results), points(results), means(results, sets), rank_test(results, sets)
+    order = list(range(len(names))) if test is None else np.argsort(test.mean_ranks, kind="stable").tolist()
+    rows = []
+    for s, name in enumerate(sets):
+        run = results[names[0]][name][0]
+        sizes = np.add(run["train_counts"], run["test_counts"])
+        row = [name, str(sizes.sum()), str(len(sizes)), f"{sizes.max() / sizes.min():.0f}"]
+        best = int(mean[s].argmax())
+        for k in order[:SHOWN]:
+            text = f"{mean[s, k]:.2f} ± {by_method[names[k]][name].std():.2f}"
+            row.append(f"**{text}**" if mean[s, k] >= mean[s, best] - 1e-9 else text)
+        shown = mean[s, order[:SHOWN]].max() >= mean[s, best] - 1e-9
+        rows.append([*row, "" if shown else f"{names[best]} {mean[s, best]:.2f}"])
+    head = ["set", "rows", "classes", "largest : smallest", *(names[k] for k in order[:SHOWN]), "best of the others"]
+    return markdown_table(head, rows)
+
+
+def _csv(results: Results, sets: Sequence[str]) -> str:
+    """One line a set and method."""
+    by_method = points(results)
+    lines = ["set,method,splits,mean,std,rarest_pairs,fit_seconds"]
+    for s in sets:
+        for name in results:
+            scores, rarest = by_method[name][s], 100 * np.nanmean([_rare_auc(r) for r in results[name][s]])
+            seconds = fit_seconds(results, name, [s])
+            lines.append(
+                f'{s},"{name}",{len(scores)},{scores.mean():.4f},{scores.std():.4f},{rarest:.4f},{seconds:.4f}'
+            )
+    return "\n".join(lines) + "\n"
 
 
 def _rare_auc(run: dict[str, Any]) -> float:
