@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
-from sklearn.model_selection import LeaveOneOut, StratifiedKFold
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -19,7 +21,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mauc import SurrogateRisk, mauc_score
 from mauc.ensemble import MAUCStackingClassifier
-from mauc.ensemble.bases import default_estimators, log_scores, weight_argument
+from mauc.ensemble.bases import class_scores, default_estimators, weight_argument
 from mauc.ensemble.combination import (
     PENALTIES,
     RIDGE,
@@ -148,7 +150,19 @@ def test_no_interactions_where_there_are_none():
     )
     assert penalty == np.inf
     assert 0.2 < score < 0.8
-    assert choose_penalty(OutOfFold(logs, y, None), SurrogateRisk(alpha=4.0), "ovo", (0.5,), random_state=0)[0] == 0.5
+    assert (
+        choose_penalty(OutOfFold(logs, y, None), SurrogateRisk(alpha=4.0), "ovo", (0.5,), random_state=0)[0] == np.inf
+    )
+
+
+@pytest.mark.parametrize("smallest", [5, 6, 7])
+def test_a_given_penalty_needs_seven_samples_of_every_class(smallest):
+    X, y = blobs((60, 40, smallest))
+    model = MAUCStackingClassifier(pair(), interactions=1e-3).fit(X, y)
+    plain = MAUCStackingClassifier(pair(), interactions=None).fit(X, y)
+    assert (model.penalty_, model.interactions_ is None) == ((1e-3, False) if smallest == 7 else (np.inf, True))
+    same = model.oof_scores_["combination"] == plain.oof_scores_["combination"]
+    assert same == (smallest < 7), "the score is that of the form that was fitted"
 
 
 def test_two_samples_that_are_ranked_last_turn_nothing_round():
@@ -158,14 +172,15 @@ def test_two_samples_that_are_ranked_last_turn_nothing_round():
     p = activate(2.0 * np.eye(3)[y] * (y < 2)[:, None] + 0.3 * rng.normal(size=(62, 3)), "softmax")
     p[y == 2, 2] = 0.01
     logs = np.log(np.stack([p, p**2 / (p**2).sum(axis=1, keepdims=True)]).clip(0.01))
-    for penalty in (np.inf, 1e-4):
-        (found,) = fit_combination(OutOfFold(logs, y, None), SurrogateRisk(alpha=4.0), "ovo", (penalty,))
+    for given in (np.inf, 1e-4):
+        data = OutOfFold(logs, y, None)
+        penalty, _ = choose_penalty(data, SurrogateRisk(alpha=4.0), "ovo", (given,), random_state=0)
+        (found,) = fit_combination(data, SurrogateRisk(alpha=4.0), "ovo", (penalty,))
         sure = np.log(np.full((2, 3, 3), 0.01) + 0.97 * np.eye(3))
         np.testing.assert_array_equal(found.scores(sure).argmax(axis=0), [0, 1, 2])
     two = np.repeat([0, 1], [10, 2])
     wrong = np.log(np.stack([np.where(np.eye(2)[two] == 1, 0.1, 0.9)] * 2))
-    (found,) = fit_combination(OutOfFold(wrong, two, None), SurrogateRisk(alpha=4.0), "ovo", (1e-4,))
-    assert found.interactions is None
+    (found,) = fit_combination(OutOfFold(wrong, two, None), SurrogateRisk(alpha=4.0), "ovo")
     np.testing.assert_array_equal(found.weights, 0.5)
 
 
@@ -207,7 +222,7 @@ def test_a_class_missing_from_a_fold_has_the_floor(cv):
     for c in (2, 3):
         (row,) = np.flatnonzero(y == c)
         own = model.oof_log_scores_[:, row, c]
-        assert np.isnan(own).all() or (own == np.log(0.02)).all()
+        assert np.isnan(own).all() or (own == np.log(0.02 / 42)).all()
     assert np.isfinite(model.predict_proba(X)).all()
 
 
@@ -226,8 +241,11 @@ def test_samples_held_out_twice_have_the_mean():
     X, y = blobs((30, 20))
     rows = np.arange(50)
     first, second = (rows[10:], rows[:10]), (rows[20:], rows[:20])
-    once = [MAUCStackingClassifier(pair(), cv=[split]).fit(X, y).oof_log_scores_ for split in (first, second)]
-    both = MAUCStackingClassifier(pair(), cv=[first, second]).fit(X, y).oof_log_scores_
+
+    def held_out(*splits):
+        return np.exp(MAUCStackingClassifier(pair(), cv=splits, floor=1e-12).fit(X, y).oof_log_scores_)
+
+    once, both = [held_out(first), held_out(second)], held_out(first, second)
     np.testing.assert_allclose(both[:, :10], (once[0][:, :10] + once[1][:, :10]) / 2)
     np.testing.assert_allclose(both[:, 10:20], once[1][:, 10:20])
 
@@ -267,8 +285,10 @@ def test_fitted_attributes():
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert list(model.weights_) == list(model.named_estimators_) == ["lr", "nb"]
     assert model.oof_log_scores_.shape == (2, 70, 3)
+    np.testing.assert_allclose(model.oof_log_scores_.min(axis=(0, 1))[1:], np.log(0.03 * np.array([20, 10]) / 70))
+    unfloored = np.exp(MAUCStackingClassifier(bases, floor=1e-300).fit(X, names).oof_log_scores_)
     for k, name in enumerate(("lr", "nb")):
-        assert model.oof_scores_[name] == pytest.approx(mauc_score(names, np.exp(model.oof_log_scores_[k])))
+        assert model.oof_scores_[name] == pytest.approx(mauc_score(names, unfloored[k])), "of the model as it is"
     assert 0.7 < model.oof_scores_["combination"] <= 1.0
     assert (model.interactions_ is None) == (model.penalty_ == np.inf)
     np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
@@ -277,6 +297,114 @@ def test_fitted_attributes():
     fixed = MAUCStackingClassifier(pair(), interactions=0.5).fit(X, names)
     assert fixed.penalty_ == 0.5
     assert fixed.interactions_.shape == (3, 3)
+
+
+def test_rows_drawn_with_replacement_keep_their_classes():
+    X, y = blobs((60, 40, 20))
+    rng = np.random.default_rng(0)
+    folds = []
+    for _ in range(4):
+        drawn = rng.integers(0, 120, 120)
+        folds.append((drawn, np.setdiff1d(np.arange(120), drawn)))
+    assert MAUCStackingClassifier(pair(), cv=folds).fit(X, y).oof_scores_["lr"] > 0.75
+    masks = [(np.isin(np.arange(120), a), np.isin(np.arange(120), b)) for a, b in folds]
+    by_mask = MAUCStackingClassifier(pair(), cv=masks).fit(X, y)
+    by_rows = MAUCStackingClassifier(pair(), cv=[(np.unique(a), b) for a, b in folds]).fit(X, y)
+    np.testing.assert_array_equal(by_mask.oof_log_scores_, by_rows.oof_log_scores_)
+
+
+@pytest.mark.parametrize(("sizes", "class_weight"), [((10,) * 60, "balanced"), ((1500, 400, 12), None)])
+def test_the_floor_ties_nothing_that_a_model_ranks(sizes, class_weight):
+    """Many classes, or a rare one under a model that does not balance: scores far below a hundredth."""
+    centres = 0.5 * np.random.default_rng(9).normal(size=(len(sizes), 8))
+    (X, y), (Z, truth) = blobs(sizes, 8, 0.0), blobs((10,) * len(sizes), 8, 0.0, 1)
+    X, Z = X + centres[y], Z + centres[truth]
+    model = LogisticRegression(class_weight=class_weight)
+    stack = MAUCStackingClassifier([("lr", model)], cv=3, interactions=None).fit(X, y)
+    assert stack.score(Z, truth) > mauc_score(truth, model.fit(X, y).predict_proba(Z)) - 0.01
+
+
+def test_the_floor_is_that_of_the_fit():
+    X, y = blobs((30, 15, 5))
+    model = MAUCStackingClassifier(pair()).fit(X, y)
+    before = model.predict_proba(X)
+    np.testing.assert_array_equal(model.set_params(floor=0.5).predict_proba(X), before)
+
+
+def test_models_can_be_dropped():
+    X, y = blobs((30, 15, 5))
+    model = MAUCStackingClassifier(pair()).set_params(nb="drop").fit(X, y)
+    assert list(model.weights_) == ["lr"]
+    assert list(model.oof_scores_) == ["lr", "combination"]
+    search = GridSearchCV(MAUCStackingClassifier(pair(), cv=2), {"nb": ["drop", GaussianNB()]}, cv=2)
+    assert search.fit(X, y).best_score_ > 0.5
+
+
+def test_texts():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    words = ["red apple", "green pear", "blue plum"]
+    y = np.repeat([0, 1, 2], [20, 15, 10])
+    X = [f"{words[k]} {n % 7}" for n, k in enumerate(y)]
+    model = MAUCStackingClassifier([("lr", make_pipeline(CountVectorizer(), LogisticRegression()))])
+    for texts in (X, np.array(X), pd.Series(X)):
+        assert model.fit(texts, y).score(texts, y) == 1.0
+
+
+def test_a_model_without_finite_scores_is_named():
+    class Broken(GaussianNB):
+        def predict_proba(self, X):
+            return np.full((len(X), len(self.classes_)), np.nan)
+
+    X, y = blobs((30, 15, 5))
+    for models in ([("bad", Broken()), *pair()], [*pair(), ("bad", Broken())]):
+        with pytest.raises(ValueError, match="estimators must give finite scores, got NaN or infinity from Broken"):
+            MAUCStackingClassifier(models).fit(X, y)
+
+
+def test_columns_that_are_no_numbers_are_named():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "town": list("abab"), "when": pd.date_range("2020", periods=4)})
+    message = "X must have columns of numbers for the default models, got town, when: put skrub's TableVectorizer"
+    with pytest.raises(ValueError, match=message):
+        MAUCStackingClassifier().fit(table, [0, 0, 1, 1])
+
+
+def test_weights_with_metadata_routing():
+    X, y = blobs((30, 15, 5))
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 50)
+    models = [("lr", make_pipeline(StandardScaler(), LogisticRegression())), ("nb", GaussianNB())]
+    plain = MAUCStackingClassifier(models).fit(X, y, weight)
+    with config_context(enable_metadata_routing=True):
+        routed = MAUCStackingClassifier(models).fit(X, y, weight)
+    np.testing.assert_array_equal(routed.predict_proba(X), plain.predict_proba(X))
+
+
+def test_threads_leave_the_warning_filters_alone():
+    X, y = blobs((30, 15, 5))
+    before = list(warnings.filters)
+    with parallel_config("threading"):
+        for _ in range(5):
+            MAUCStackingClassifier(pair(), n_jobs=2, cv=3).fit(X, y)
+    assert warnings.filters == before
+
+
+def test_groups_are_given_as_folds():
+    X, y = blobs((30, 15, 5))
+    groups = np.arange(50) // 2
+    with pytest.raises(ValueError, match=r"cv must split without groups, got GroupKFold.*: pass cv=list\(splitter"):
+        MAUCStackingClassifier(pair(), cv=GroupKFold(3)).fit(X, y)
+    model = MAUCStackingClassifier(pair(), cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
+    assert not np.isnan(model.oof_log_scores_).any()
+
+
+def test_xgboost_with_names_of_classes():
+    xgboost = pytest.importorskip("xgboost", reason="needs XGBoost")
+    X, y = blobs((30, 15, 5))
+    names = np.array(["flu", "healthy", "rare"])[y]
+    trees = xgboost.XGBClassifier(n_estimators=5, max_depth=2, n_jobs=1)
+    model = MAUCStackingClassifier([("lr", LogisticRegression()), ("xgb", trees)], cv=3).fit(X, names)
+    assert model.score(X, names) > 0.8
+    assert set(model.predict(X)) <= set(names)
 
 
 def test_parameters_of_the_models_by_name():
@@ -344,8 +472,9 @@ def test_models_with_a_decision_function_only(sizes):
     X, y = blobs(sizes)
     model = MAUCStackingClassifier([("ridge", RidgeClassifier()), *pair()]).fit(X, y)
     assert model.score(X, y) > 0.8
-    logs = log_scores(model.estimators_[0], X, model.classes_, 1e-9)
-    np.testing.assert_array_equal(logs.argmax(axis=1), model.estimators_[0].predict(X))
+    scores = class_scores(model.estimators_[0], X, len(sizes))
+    np.testing.assert_array_equal(scores.argmax(axis=1), model.estimators_[0].predict(X))
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0)
 
 
 def test_sparse_and_missing_values():
@@ -402,7 +531,7 @@ def test_defaults():
         "alpha": 6.0,
         "cv": 5,
         "estimators": None,
-        "floor": 0.01,
+        "floor": 0.03,
         "interactions": "auto",
         "n_jobs": None,
         "pairs": "ovo",
@@ -450,6 +579,9 @@ def test_bad_input():
     X, y = blobs((20, 10, 5))
     with pytest.raises(ValueError, match="y must hold two classes or more"):
         MAUCStackingClassifier(pair()).fit(X, np.zeros(len(y)))
+    for missing in (None, np.nan):
+        with pytest.raises(ValueError, match="y must name the class of every sample, got a missing value: drop"):
+            MAUCStackingClassifier(pair()).fit(X, np.array(["a", "b", missing] * 11 + ["a", "b"], dtype=object))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         MAUCStackingClassifier(pair()).fit(X, y[1:])
     with pytest.raises(NotFittedError):
@@ -464,6 +596,10 @@ def test_bad_input():
         ({"random_state": None}, "random_state must be a whole number of at least 0"),
         ({"cv": []}, "cv must give a fold"),
         ({"estimators": [("none", None)]}, "must have a classifier under 'none'"),
+        ({"estimators": [("line", LinearRegression())]}, "must have a classifier under 'line'"),
+        ({"estimators": {"lr": LogisticRegression()}}, r"must be a list of \(name, classifier\)"),
+        ({"estimators": [LogisticRegression()]}, r"must be a list of \(name, classifier\)"),
+        ({"estimators": [("lr", "drop")]}, r"must be a list of \(name, classifier\)"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(changes, words):

@@ -2,20 +2,21 @@
 classes.
 """
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import BaseCrossValidator
+from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from mauc._validation import invalid
 from mauc.metrics import mauc_score
 
-__all__ = ["MAUCScorer", "RareClassKFold", "encode_classes", "mauc_scorer", "scores_of"]
+__all__ = ["MAUCScorer", "RareClassKFold", "encode_classes", "given_folds", "mauc_scorer", "scores_of"]
 
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -24,13 +25,41 @@ def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
         raise invalid(
             "y", "is required: a classifier requires y to be passed, but the target y is None", None, "pass y"
         )
-    target = column_or_1d(check_array(y, ensure_2d=False, dtype=None, input_name="y"), warn=True)
+    target = column_or_1d(
+        check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_all_finite="allow-nan"), warn=True
+    )
+    # None, NaN and pandas.NA are not equal to themselves, or not comparable.
+    if target.dtype.kind in "Of" and any(value is None or value != value for value in target.tolist()):
+        advice = "drop the samples without a class"
+        raise invalid("y", "must name the class of every sample", "a missing value", advice)
     check_classification_targets(target)
     classes, codes = np.unique(target, return_inverse=True)
     if len(classes) < 2:
-        came = f"1 class, {classes[0]!r}"
+        came = f"1 class, {str(classes[0])!r}"
         raise invalid("y", "must hold two classes or more", came, "multiclass AUC compares classes; check the split")
     return classes, codes
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, pandas.NaT and pandas.NA, which is neither equal to itself nor not."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def given_folds(cv: Any, X: Any, y: NDArray[Any]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows to train on and to hold out, of a splitter or a list of such pairs."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a class has fewer samples than there are folds
+        try:
+            folds = list(check_cv(cv, y, classifier=True).split(X, y))
+        except ValueError as error:
+            if "groups" not in str(error):
+                raise
+            advice = "pass cv=list(splitter.split(X, y, groups))"
+            raise invalid("cv", "must split without groups", repr(cv), advice) from None
+    if not folds:
+        raise invalid("cv", "must give a fold", repr(cv), "pass a number of folds or a splitter")
+    rows = np.arange(len(y))
+    return [(rows[train], rows[test]) for train, test in folds]
 
 
 def scores_of(estimator: Any, X: Any) -> NDArray[Any]:

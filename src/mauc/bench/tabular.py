@@ -29,7 +29,8 @@ def task_of(name: str, data_home: str | None, split: int, quick: bool, tables: s
     rest = (1.0 - TRAINING_SHARE) / 2.0
     *_, (train, validation, test) = datasets.stratified_splits(y, split + 1, (TRAINING_SHARE, rest, rest))
     test = np.union1d(validation, test)
-    standard = preprocess(X, train, "standard")
+    # Missing numbers at the mean of the training part.
+    standard = np.nan_to_num(preprocess(X, train, "standard"))
     return Task(standard[train], y[train], standard[test], int(y.max()) + 1, quick), y[test]
 
 

@@ -131,9 +131,13 @@ def load_set(name: str, data_home: str | None, tables: str | None = None) -> tup
     # A class of one sample cannot be in both parts.
     _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     enough = counts[codes] > 1
-    codes = np.unique(codes[enough], return_inverse=True)[1]
+    kept_classes, codes = np.unique(codes[enough], return_inverse=True)
     X = X[enough]
-    return np.ascontiguousarray(X[:, X.min(axis=0) < X.max(axis=0)], dtype=np.float64), codes.astype(np.int64)
+    if len(kept_classes) < 2:
+        came = f"{len(kept_classes)} of {len(counts)}"
+        raise invalid(name, "must have two classes of two rows or more", came, "is the class in the last column?")
+    varies = np.where(np.isnan(X), np.inf, X).min(axis=0) < np.where(np.isnan(X), -np.inf, X).max(axis=0)
+    return np.ascontiguousarray(X[:, varies], dtype=np.float64), codes.astype(np.int64)
 
 
 def _at_most(y: Ints, most: int) -> Ints:
@@ -170,10 +174,8 @@ def _read_csv(path: Path) -> tuple[Floats, Ints]:
 
 
 def _columns(numbers: Floats, nominal: Any) -> Floats:
-    """Numbers as they are, with missing ones at the mean; categories, missing ones among them, as one column each."""
-    known = ~np.isnan(numbers)
-    means = np.where(known, numbers, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    columns = [np.where(known, numbers, means)]
+    """Numbers as they are, missing ones NaN; categories, missing ones among them, as one column each."""
+    columns = [numbers]
     if nominal.shape[1]:
         columns.append(OneHotEncoder(sparse_output=False).fit_transform(nominal))
     return np.hstack(columns)

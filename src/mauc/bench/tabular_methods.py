@@ -273,13 +273,9 @@ def _stacked(task: Task) -> Outcome:
 def _weights_alone(task: Task) -> Outcome:
     model, seconds = _stack(task)
     there = ~np.isnan(model.oof_log_scores_[0, :, 0])
-    codes = np.searchsorted(model.classes_, task.y_train[there])
-    data = OutOfFold(model.oof_log_scores_[:, there], codes, None)
+    data = OutOfFold(model.oof_log_scores_[:, there], task.y_train[there], None)
     (found,) = fit_combination(data, SurrogateRisk(model.surrogate, alpha=model.alpha), "ovo")
-    plain = clone(model)
-    plain.__dict__.update({key: value for key, value in model.__dict__.items() if key.endswith("_")})
-    plain._combination = found
-    return Outcome(full_scores(plain, task.X_test, task.n_classes), {"weights": found.weights.tolist()}, seconds)
+    return Outcome(found.scores(model._log_scores(task.X_test)), {"weights": found.weights.tolist()}, seconds)
 
 
 def _average(task: Task) -> Outcome:

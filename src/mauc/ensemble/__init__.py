@@ -1,5 +1,6 @@
 """Several classifiers combined so that the combination has the highest multiclass AUC."""
 
+from mauc.ensemble.bases import default_estimators
 from mauc.ensemble.classifier import MAUCStackingClassifier
 
-__all__ = ["MAUCStackingClassifier"]
+__all__ = ["MAUCStackingClassifier", "default_estimators"]

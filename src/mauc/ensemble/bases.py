@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -14,12 +14,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
 from mauc._validation import invalid
-from mauc.kernels.problem import Floats
+from mauc.kernels.problem import Floats, Ints
 from mauc.linear import MAUCClassifier
 from mauc.linear.objective import activate
 from mauc.model_selection import scores_of
 
-__all__ = ["KernelColumns", "default_estimators", "fit_base", "log_scores", "weight_argument"]
+__all__ = ["KernelColumns", "class_scores", "default_estimators", "fit_base", "weight_argument"]
 
 N_TREES = 300
 
@@ -121,21 +121,29 @@ def weight_argument(model: Any, weight: Floats | None) -> dict[str, Any]:
     return {"sample_weight": weight}
 
 
-def fit_base(model: Any, X: Any, y: NDArray[Any], weight: Floats | None) -> Any:
+def fit_base(model: Any, X: Any, y: Ints, weight: Floats | None) -> Any:
     """Fit in place, with weights where there are any."""
-    return model.fit(X, y, **weight_argument(model, weight))
+    given = weight_argument(model, weight)
+    if not given:
+        return model.fit(X, y)
+    # With scikit-learn's metadata routing a pipeline would take weights only where each step asks for them.
+    with config_context(enable_metadata_routing=False):
+        return model.fit(X, y, **given)
 
 
-def log_scores(model: Any, X: Any, classes: NDArray[Any], floor: float) -> Floats:
-    """``(N, C)`` logarithm of the scores, at least that of the floor; a class unknown to the model has the floor.
+def class_scores(model: Any, X: Any, n_classes: int) -> Floats:
+    """``(N, C)`` probabilities of a model fitted on codes; 0 for a class that it does not know.
 
-    Where a model has no probabilities, those of its decision function by softmax.
+    Where a model has none, the softmax of its decision function.
     """
     scores = np.asarray(scores_of(model, X), dtype=np.float64)
+    if not np.isfinite(scores).all():
+        advice = "leave that model out, or give it what it needs, such as scaled or imputed features"
+        raise invalid("estimators", "must give finite scores", f"NaN or infinity from {type(model).__name__}", advice)
     if not hasattr(model, "predict_proba"):
         # One column is the log-odds of the second class.
         logits = np.column_stack([np.zeros(len(scores)), scores]) if scores.ndim == 1 else scores
         scores = activate(logits, "softmax")
-    out = np.full((len(scores), len(classes)), floor)
-    out[:, np.searchsorted(classes, model.classes_)] = np.maximum(scores, floor)
-    return np.log(out)
+    out = np.zeros((len(scores), n_classes))
+    out[:, np.asarray(model.classes_, dtype=np.int64)] = scores
+    return out

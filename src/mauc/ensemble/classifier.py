@@ -1,24 +1,25 @@
 """The stacking classifier: out-of-fold scores of its models, and their combination."""
 
+import threading
 import time
 import warnings
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone
-from sklearn.model_selection import check_cv
+from sklearn.base import ClassifierMixin, clone, is_regressor
 from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mauc._validation import check_pairs, check_real, check_sample_weight, invalid
-from mauc.ensemble.bases import default_estimators, fit_base, log_scores, weight_argument
+from mauc.ensemble.bases import class_scores, default_estimators, fit_base, weight_argument
 from mauc.ensemble.combination import PENALTIES, OutOfFold, choose_penalty, fit_combination
 from mauc.kernels.problem import Floats, Ints
 from mauc.metrics import mauc_score
-from mauc.model_selection import RareClassKFold, encode_classes
+from mauc.model_selection import RareClassKFold, encode_classes, given_folds
 from mauc.risk import SurrogateRisk
 
 __all__ = ["MAUCStackingClassifier"]
@@ -39,21 +40,24 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
     Parameters
     ----------
     estimators : list of (name, classifier), optional
-        Default: two balanced logistic regressions, :class:`mauc.MAUCClassifier` and the same on a Gaussian kernel, all
-        on imputed and standardised columns; balanced extra trees, random forest and histogram boosting. Tables with
-        text, dates or categories go through skrub's ``TableVectorizer`` first.
+        Default, :func:`mauc.ensemble.default_estimators`: two balanced logistic regressions,
+        :class:`mauc.MAUCClassifier` and the same on a Gaussian kernel, all on imputed and standardised columns;
+        balanced extra trees, random forest and histogram boosting. Tables with text, dates or categories go through
+        skrub's ``TableVectorizer`` first. As in scikit-learn's stacking, models are fitted on codes 0 to C-1 of the
+        classes, which a ``class_weight`` by class must use, and ``"drop"`` in place of a model leaves it out.
     cv : int, splitter or list of (train, test), default=5
         Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
         part; the only sample of a class is then never held out, and the weights are learnt without it. From other
-        folds a class may be missing: there it has the floor score.
+        folds a class may be missing: there it has the floor score. Rows that belong together, such as those of one
+        patient, must be held out together: ``cv=list(GroupKFold().split(X, y, groups))``.
     surrogate : str or object, default="exponential"
     alpha : float, default=6.0
         As in :class:`mauc.SurrogateRisk`.
     interactions : "auto", float or None, default="auto"
-        Penalty of A: chosen, given, or None for weights alone. A class with fewer than five samples that could be held
+        Penalty of A: chosen, given, or None for weights alone. A class with fewer than seven samples that could be held
         out means no A.
-    floor : float, default=0.01
-        Smallest score before the logarithm: a forest's 0 is no certainty.
+    floor : float, default=0.03
+        Smallest score before the logarithm, as a share of the frequency of the class: a forest's 0 is no certainty.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
     surrogate_options : dict, optional
         Further parameters of the surrogate.
@@ -76,8 +80,9 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
     penalty_ : float
         That of A; infinite without it.
     oof_scores_ : dict of name to float
-        Out-of-fold multiclass AUC of each model, and of the whole under ``"combination"``: there the combination, too,
-        was learnt without the samples that it is judged on. NaN where no two classes could be held out.
+        Out-of-fold multiclass AUC of each model, without the floor, and of the whole under ``"combination"``: there
+        the combination, too, was learnt without the samples that it is judged on. NaN where no two classes could be
+        held out.
     oof_log_scores_ : (K, N, C) array
         Log-scores of the held-out samples; NaN where a sample was never held out.
     n_features_in_, feature_names_in_
@@ -111,7 +116,7 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         surrogate: str | Any = "exponential",
         alpha: float = 6.0,
         interactions: str | float | None = "auto",
-        floor: float = 0.01,
+        floor: float = 0.03,
         pairs: str | ArrayLike = "ovo",
         surrogate_options: dict[str, Any] | None = None,
         n_jobs: int | None = None,
@@ -141,34 +146,34 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(model) for _, model in self.estimators or []]
+        inner = [get_tags(model) for _, model in self._named(checked=False)] if self.estimators else []
         tags.input_tags.sparse = bool(inner) and all(t.input_tags.sparse for t in inner)
         # The models of the default list impute, or take NaN as they are.
         tags.input_tags.allow_nan = all(t.input_tags.allow_nan for t in inner)
         return tags
 
-    def _named(self) -> list[tuple[str, Any]]:
+    def _named(self, *, checked: bool = True) -> list[tuple[str, Any]]:
+        """Names and models that are not dropped; unchecked, whatever there is that can be fitted."""
         if self.estimators is None:
             return default_estimators(self.random_state)
-        try:
-            named = [(name, model) for name, model in self.estimators]
-        except (TypeError, ValueError):
-            named = []
-        names = [name for name, _ in named]
-        if not named or not all(isinstance(name, str) for name in names):
+        given = self.estimators if isinstance(self.estimators, list | tuple) else []
+        listed = [tuple(each) for each in given if isinstance(each, list | tuple) and len(each) == 2]
+        kept = [(name, model) for name, model in listed if not (isinstance(model, str) and model == "drop")]
+        if not checked:
+            return [(name, model) for name, model in kept if hasattr(model, "fit") and not isinstance(model, type)]
+        names = [name for name, _ in listed]
+        if not kept or len(listed) < len(given) or not all(isinstance(name, str) for name in names):
             came, advice = repr(self.estimators), "pass e.g. [('lr', LogisticRegression()), ('nb', GaussianNB())]"
             raise invalid("estimators", "must be a list of (name, classifier)", came, advice)
-        bad = [name for name in names if names.count(name) > 1 or "__" in name or name in (WHOLE, *self._own_names())]
+        taken = (WHOLE, *self._get_param_names())
+        bad = [name for name in names if names.count(name) > 1 or "__" in name or name in taken]
         if bad:
             requirement = "must have different names without '__' that are no parameters"
             raise invalid("estimators", requirement, repr(bad[0]), "rename it")
-        for name, model in named:
-            if not hasattr(model, "fit") or isinstance(model, type):
+        for name, model in kept:
+            if not hasattr(model, "fit") or isinstance(model, type) or is_regressor(model):
                 raise invalid("estimators", f"must have a classifier under {name!r}", repr(model), "pass an estimator")
-        return named
-
-    def _own_names(self) -> list[str]:
-        return list(self._get_param_names())
+        return kept
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit every model on every fold and on all data, and learn the combination.
@@ -191,22 +196,30 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         check_consistent_length(X, codes)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         pairs = check_pairs(self.pairs, len(classes))
-        labels = classes[codes]
+        if self.estimators is None:
+            _check_numbers(X)
         for _, model in named:
             weight_argument(model, weight)
         there = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
-        folds = self._folds(X, labels, there)
-        self.oof_log_scores_ = self._fit_models(named, X, labels, classes, weight, there, folds, floor)
+        folds = self._folds(X, classes[codes], codes, there)
+        held_out = self._fit_models(named, X, codes, len(classes), weight, there, folds)
+        shares = np.bincount(codes, weight, len(classes))
+        self._floors = floor * shares / shares.sum()
         self.classes_ = classes
-        seen = there[~np.isnan(self.oof_log_scores_[0, there, 0])]
+        self.oof_log_scores_ = np.log(np.maximum(held_out, self._floors))
+        seen = there[~np.isnan(held_out[0, there, 0])]
         data = OutOfFold(self.oof_log_scores_[:, seen], codes[seen], None if weight is None else weight[seen])
-        self._combine(named, data, risk, pairs, penalties)
+        scores = [data.mauc(each, pairs) for each in held_out[:, seen]]
+        self.oof_scores_ = {name: score for (name, _), score in zip(named, scores, strict=True)}
+        self._combine(data, risk, pairs, penalties)
         return self
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
-        """Data frames as they are, for models that know columns by name; all else as an array. Values are checked by
-        the models.
+        """Data frames as they are, for models that know columns by name, and so texts; all else as an array. Values
+        are checked by the models.
         """
+        if _are_texts(X):
+            return X
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             return X
@@ -225,48 +238,45 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
             return PENALTIES
         return (check_real("interactions", self.interactions, low=0),)
 
-    def _folds(self, X: Any, labels: NDArray[Any], there: Ints) -> list[tuple[Ints, Ints]]:
+    def _folds(self, X: Any, labels: NDArray[Any], codes: Ints, there: Ints) -> list[tuple[Ints, Ints]]:
         """Pairs of training and test rows; a weight of 0 is no sample, and a training part needs two classes."""
         if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool):
             splitter = RareClassKFold(int(self.cv), random_state=self.random_state)
-            folds = [(there[a], there[b]) for a, b in splitter.split(there, labels[there])]
+            folds = [(there[a], there[b]) for a, b in splitter.split(there, codes[there])]
         else:
-            here = np.zeros(len(labels), dtype=bool)
+            here = np.zeros(len(codes), dtype=bool)
             here[there] = True
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # that a class has fewer samples than there are folds
-                splits = list(check_cv(self.cv, labels, classifier=True).split(X, labels))
-            if not splits:
-                raise invalid("cv", "must give a fold", repr(self.cv), "pass a number of folds or a splitter")
-            folds = [(a[here[a]], b[here[b]]) for a, b in splits]
-        return [(a, b) for a, b in folds if len(b) and len(np.unique(labels[a])) > 1]
+            folds = [(a[here[a]], b[here[b]]) for a, b in given_folds(self.cv, X, labels)]
+        return [(a, b) for a, b in folds if len(b) and len(np.unique(codes[a])) > 1]
 
     def _fit_models(
         self,
         named: list[tuple[str, Any]],
         X: Any,
-        labels: NDArray[Any],
-        classes: NDArray[Any],
+        codes: Ints,
+        n_classes: int,
         weight: Floats | None,
         there: Ints,
         folds: list[tuple[Ints, Ints]],
-        floor: float,
     ) -> Floats:
-        """Fit all, keep the models of all data, and return ``(K, N, C)`` log-scores of the held-out samples."""
+        """Fit all, keep the models of all data, and return ``(K, N, C)`` scores of the held-out samples: the mean where
+        one was held out more than once, NaN where it never was.
+        """
         work = [(k, fold) for k in range(len(named)) for fold in [*range(len(folds)), None]]
-        done = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+        # Not every backend of joblib has generators, which only progress needs.
+        done = Parallel(n_jobs=self.n_jobs, return_as="generator" if self.verbose else "list")(
             delayed(_fit_one)(
-                clone(named[k][1]), X, labels, weight, classes, floor, *((there, None) if f is None else folds[f])
+                clone(named[k][1]), X, codes, n_classes, weight, *((there, None) if f is None else folds[f])
             )
             for k, f in work
         )
-        total = np.zeros((len(named), len(labels), len(classes)))
-        times = np.zeros((len(named), len(labels), 1))
+        total = np.zeros((len(named), len(codes), n_classes))
+        times = np.zeros((len(named), len(codes), 1))
         self.estimators_: list[Any] = []
         began = time.perf_counter()
-        for (k, f), (model, logs) in zip(work, done, strict=True):
+        for (k, f), (model, scores) in zip(work, done, strict=True):
             if f is not None:
-                total[k, folds[f][1]] += logs
+                total[k, folds[f][1]] += scores
                 times[k, folds[f][1]] += 1
                 continue
             self.estimators_.append(model)
@@ -275,23 +285,13 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
         return np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
 
-    def _combine(
-        self,
-        named: list[tuple[str, Any]],
-        data: OutOfFold,
-        risk: SurrogateRisk,
-        pairs: str | Floats,
-        penalties: tuple[float, ...],
-    ) -> None:
-        self.oof_scores_ = {
-            name: data.mauc(np.exp(logs), pairs) for (name, _), logs in zip(named, data.logs, strict=True)
-        }
+    def _combine(self, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, penalties: tuple[float, ...]) -> None:
         self.penalty_, self.oof_scores_[WHOLE] = choose_penalty(
             data, risk, pairs, penalties, random_state=self.random_state
         )
         (self._combination,) = fit_combination(data, risk, pairs, (self.penalty_,))
         weights = self._combination.weights
-        self.weights_ = {name: float(w) for (name, _), w in zip(named, weights, strict=True)}
+        self.weights_ = {name: float(w) for name, w in zip(self.named_estimators_, weights, strict=True)}
         self.interactions_ = self._combination.interactions
         if self.verbose:
             parts = ", ".join(f"{name} {self.oof_scores_[name]:.4f} × {w:.2f}" for name, w in self.weights_.items())
@@ -299,10 +299,15 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
 
     def predict_proba(self, X: Any) -> Floats:
         """``(N, C)`` scores of the combination."""
+        logs = self._log_scores(X)
+        return self._combination.scores(logs)
+
+    def _log_scores(self, X: Any) -> Floats:
+        """``(K, N, C)`` of the models fitted on all data."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        logs = [log_scores(model, X, self.classes_, self.floor) for model in self.estimators_]
-        return self._combination.scores(np.stack(logs))
+        scores = [class_scores(model, X, len(self.classes_)) for model in self.estimators_]
+        return np.log(np.maximum(scores, self._floors))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class with the highest score."""
@@ -322,22 +327,41 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
 
 
 def _fit_one(
-    model: Any,
-    X: Any,
-    labels: NDArray[Any],
-    weight: Floats | None,
-    classes: NDArray[Any],
-    floor: float,
-    train: Ints,
-    test: Ints | None,
+    model: Any, X: Any, codes: Ints, n_classes: int, weight: Floats | None, train: Ints, test: Ints | None
 ) -> tuple[Any, Floats | None]:
-    """The model fitted on the rows ``train``, or its log-scores of the rows ``test``."""
-    part = X if len(train) == len(labels) else _safe_indexing(X, train)
+    """The model fitted on the rows ``train``, or its scores of the rows ``test``."""
+    part = X if test is None and len(train) == len(codes) else _safe_indexing(X, train)
     own = None if weight is None else weight[train]
     if test is None:
-        return fit_base(model, part, labels[train], own), None
-    with warnings.catch_warnings():
-        # One warning a model, from the fit on all data, not one a fold.
-        warnings.simplefilter("ignore")
-        fitted = fit_base(model, part, labels[train], own)
-        return None, log_scores(fitted, _safe_indexing(X, test), classes, floor)
+        return fit_base(model, part, codes[train], own), None
+    # One warning a model, from the fit on all data, not one a fold. Filters belong to the whole process, so that
+    # threads, which would leave them changed, leave them alone.
+    alone = threading.current_thread() is threading.main_thread()
+    with warnings.catch_warnings() if alone else nullcontext():
+        if alone:
+            warnings.simplefilter("ignore")
+        fitted = fit_base(model, part, codes[train], own)
+        return None, class_scores(fitted, _safe_indexing(X, test), n_classes)
+
+
+def _are_texts(X: Any) -> bool:
+    """A list, series or array of one text a sample."""
+    one_each = isinstance(X, list) or getattr(X, "ndim", 2) == 1
+    return one_each and len(X) > 0 and isinstance(next(iter(X)), str)
+
+
+def _check_numbers(X: Any) -> None:
+    """The models of the default list take numbers."""
+    if hasattr(X, "dtypes") and hasattr(X, "columns"):
+        others = [str(name) for name, kind in zip(X.columns, X.dtypes, strict=True) if not _numbers(X[name], kind)]
+        if others:
+            advice = "put skrub's TableVectorizer() before it in a pipeline, or pass estimators= that take such columns"
+            raise invalid("X", "must have columns of numbers for the default models", ", ".join(others[:5]), advice)
+
+
+def _numbers(column: Any, kind: Any) -> bool:
+    """Whether a column of a data frame, of pandas or polars, holds numbers or booleans."""
+    code = getattr(kind, "kind", None)
+    if code is None:
+        return bool(kind.is_numeric() or str(kind) == "Boolean")
+    return not any(isinstance(value, str) for value in column) if code == "O" else code in "iufb"

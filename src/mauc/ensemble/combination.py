@@ -49,9 +49,9 @@ FEW = 5000
 EXACT = {"maxiter": 1000, "maxfun": 10_000, "gtol": 1e-10, "ftol": np.finfo(np.float64).eps}
 QUICK = {"maxiter": 200, "gtol": 1e-7, "ftol": 64 * np.finfo(np.float64).eps}
 FOLDS = 5
-# Held-out samples of every class, else there is no matrix. A model that has lost one of two samples ranks it below the
-# rest, and a matrix, unlike weights >= 0, would turn that round.
-FEWEST = 5
+# Held-out samples of every class, else there is no matrix: five in each training part of the five folds. A model that
+# has lost one of two samples ranks it below the rest, and a matrix, unlike weights >= 0, would turn that round.
+FEWEST = 7
 NOTHING = 1e-3
 RIDGE = 1e-3
 
@@ -113,8 +113,6 @@ def fit_combination(
 ) -> list[Combination]:
     """The combination of least risk for each penalty λ, each starting from the last: strongest first.
 
-    There is no matrix, whatever λ, where a class has fewer than five samples.
-
     One evaluation costs O(K·N·C), and O(N·C²) with a matrix.
 
     Examples
@@ -130,7 +128,7 @@ def fit_combination(
     """
     problem = data.problem(pairs)
     weights = _fit_weights(data.logs, problem, risk)
-    if data.smallest_class < FEWEST:
+    if min(penalties) == np.inf:
         return [Combination(weights) for _ in penalties]
     fixed = np.tensordot(weights, data.logs, axes=1)
     mean = data.logs.mean(axis=0)
@@ -193,11 +191,11 @@ def choose_penalty(
     """The penalty for these samples, and the multiclass AUC of scores that were held out from its combination.
 
     Five folds, drawn three times where samples are few. Of the penalties that beat the strongest by a standard error of
-    the difference (:func:`mauc.compare_mauc`), the one of the largest gain; otherwise, and wherever a class has too few
-    samples to tell, the strongest. The AUC is NaN where no two classes could be held out.
+    the difference (:func:`mauc.compare_mauc`), the one of the largest gain; otherwise the strongest. Infinite, no
+    matrix, wherever a class has fewer than seven samples. The AUC is NaN where no two classes could be held out.
     """
     if data.smallest_class < FEWEST:
-        penalties = (max(penalties),)
+        penalties = (np.inf,)
     simplest = int(np.argmax(penalties))
     draws = 3 if len(data.codes) <= FEW and len(penalties) > 1 else 1
     held_out = [_held_out(data, risk, pairs, penalties, random_state + draw) for draw in range(draws)]
