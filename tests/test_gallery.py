@@ -37,8 +37,9 @@ def test_page(path, monkeypatch, tmp_path):
     """All blocks of a page in one namespace, as a reader would type them."""
     pyplot = _agg()
     text = path.read_text(encoding="utf-8")
-    if "torch" in text:
-        pytest.importorskip("torch")
+    for library in ("torch", "lightgbm", "xgboost"):
+        if f"import {library}" in text or (library == "torch" and library in text):
+            pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python\n(>>> .*?)^```", text, re.MULTILINE | re.DOTALL)
     test = doctest.DocTestParser().get_doctest("\n".join(blocks), {"__name__": "__main__"}, path.stem, str(path), 0)

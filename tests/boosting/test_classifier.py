@@ -114,6 +114,40 @@ def test_options_reach_lightgbm(capsys):
     assert capsys.readouterr().out == "MAUCBoostingClassifier: 15 rounds\n"
 
 
+def test_folds_and_weights_of_zero_speak_of_the_same_rows():
+    X, y = blobs()
+    kept = np.arange(len(y)) % 3 != 0
+    rows = np.flatnonzero(kept)
+    half = len(rows) // 2
+    folds = [(rows[:half], rows[half:]), (rows[half:], rows[:half])]
+    options = {"n_estimators": 10, "min_child_samples": 2}
+    zeroed = MAUCBoostingClassifier(**options, cv=folds).fit(X, y, kept.astype(float))
+    inside = [tuple(np.searchsorted(rows, part) for part in fold) for fold in folds]
+    dropped = MAUCBoostingClassifier(**options, cv=inside).fit(X[kept], y[kept], np.ones(kept.sum()))
+    np.testing.assert_array_equal(zeroed.cv_scores_, dropped.cv_scores_)
+
+
+def test_the_seed_reaches_the_folds():
+    X, y = blobs()
+    first, second = (
+        MAUCBoostingClassifier(n_estimators=5, subsample=1.0, colsample_bynode=1.0, random_state=seed).fit(X, y)
+        for seed in (0, 1)
+    )
+    assert not np.array_equal(first.cv_scores_[:1], second.cv_scores_[:1])
+
+
+def test_categories_by_number():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [60, 40, 20])
+    town = np.where(y == 0, rng.choice([1, 4, 7], 120), np.where(y == 1, rng.choice([0, 3, 6], 120), 5))
+    X = np.column_stack([town, rng.normal(size=120)])
+    options = {"n_estimators": 1, "cv": None, "num_leaves": 3, "min_child_samples": 1, "colsample_bynode": 1.0}
+    further = {"categorical_feature": [0], "min_data_per_group": 1, "cat_smooth": 0.0}
+    model = MAUCBoostingClassifier(**options, lightgbm_params=further).fit(X, y)
+    assert model.score(X, y) == 1.0
+    assert "==" in set(model.booster_.trees_to_dataframe()["decision_type"].dropna())
+
+
 def test_without_lightgbm(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "lightgbm", None)
     with pytest.raises(ImportError, match=r"needs LightGBM, which is not installed: pip install 'mauc\[boosting\]'"):
@@ -126,12 +160,25 @@ def test_without_lightgbm(monkeypatch):
         ({"n_estimators": 0}, "n_estimators must be a whole number above 0, got 0"),
         ({"early_stopping_rounds": 1.5}, r"early_stopping_rounds must be a whole number above 0, got 1\.5"),
         ({"activation": "sigmoid"}, "activation must be one of 'softmax', 'identity', got 'sigmoid'"),
+        ({"random_state": np.random.RandomState(0)}, "random_state must be a whole number"),
+        (
+            {"lightgbm_params": {"eta": 0.1}},
+            "must have no parameter that .*, got 'eta': pass learning_rate=",
+        ),
+        ({"lightgbm_params": {"num_trees": 2}}, "got 'num_trees': pass n_estimators="),
         ({"surrogate": "hinge"}, "surrogate must have a bounded second derivative"),
     ],
 )
 def test_bad_parameters(options, message):
     with pytest.raises(ValueError, match=message):
         MAUCBoostingClassifier(**options).fit(*blobs())
+
+
+def test_columns_of_texts_are_named():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    table = pd.DataFrame({"size": [1.0, 2.0], "town": pd.Categorical(["a", "b"])})
+    with pytest.raises(ValueError, match="X must have columns of numbers for LightGBM, got town: put skrub"):
+        MAUCBoostingClassifier().fit(table, [0, 1])
 
 
 def test_not_fitted():

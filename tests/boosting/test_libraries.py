@@ -145,6 +145,20 @@ def test_default_learning_rates_learn():
     assert gap < 0.03
 
 
+@pytest.mark.parametrize("make", [lightgbm_objective, xgboost_objective])
+@pytest.mark.parametrize("activation", ["softmax", "identity"])
+def test_an_objective_has_the_metric_of_its_scores(make, activation):
+    objective = make(activation=activation, pairs="ova")
+    assert (objective.metric.activation, objective.metric.pairs) == (activation, "ova")
+
+
+def test_one_column_for_three_classes():
+    y, scores = np.array([0, 1, 2]), np.zeros(3)
+    for called in (lightgbm_metric, xgboost_metric, lightgbm_objective(), xgboost_objective()):
+        with pytest.raises(ValueError, match=r"num_class must be the number of classes, got one column .*: set num_cl"):
+            called(y, scores)
+
+
 def test_bad_data():
     with pytest.raises(ValueError, match="data must have labels, got none"):
         xgboost_metric(np.zeros((2, 2)), xgboost.DMatrix(np.zeros((2, 2))))

@@ -27,6 +27,14 @@ def scores(tmp_path):
     return table, other
 
 
+def test_classes_in_another_table_are_asked_for(run, scores):
+    scores[0].drop(columns="truth").to_csv("without.csv", index=False)
+    result = run("evaluate", "without.csv", "--target", "diagnosis")
+    assert result.exit_code == 2
+    said = " ".join(result.stderr.split())
+    assert "--target 'diagnosis' is no column of without.csv: name the table that has it with --truth" in said
+
+
 def test_numbers_and_report(run, scores, tmp_path):
     table, other = scores
     result = run("evaluate", "a.csv", "--target", "truth", "--compare", "b.csv", "--json")

@@ -11,6 +11,7 @@ pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
 pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
+from sklearn.linear_model import LogisticRegression
 
 from mauc import mauc_score
 
@@ -83,6 +84,38 @@ def test_time_and_group_columns(run, trees):
         rest = trees.drop(columns=name)
         rest.to_csv("rest.csv", index=False)
         assert run("predict", "model.skops", "rest.csv").exit_code == 0, "the column is no feature"
+
+
+@pytest.mark.parametrize("choice", [["--auto"], ["--l2", 0.01]])
+def test_choices_hold_out_whole_groups(run, trees, monkeypatch, choice):
+    from mauc.commands import models
+    from mauc.ensemble import MAUCStackingClassifier
+    from mauc.linear import MAUCClassifierCV
+
+    asked = []
+
+    def noted(fit):
+        def wrapped(self, X, y, *rest):
+            asked.append((self.cv, len(y)))
+            return fit(self, X, y, *rest)
+
+        return wrapped
+
+    small = [("lr", LogisticRegression())]
+    monkeypatch.setattr(models, "_auto", lambda seed: MAUCStackingClassifier(small, random_state=seed))
+    for kind in (MAUCStackingClassifier, MAUCClassifierCV):
+        monkeypatch.setattr(kind, "fit", noted(kind.fit))
+    call = ("fit", "trees.csv", "--target", "species", "--group", "plot", "--json", "--no-report", *choice)
+    result = run(*call)
+    assert result.exit_code == 0, result.output
+    ((folds, n_rows),) = asked
+    assert all(len(np.intersect1d(train, test)) == 0 for train, test in folds)
+    assert max(test.max() for _, test in folds) < n_rows
+    from pathlib import Path
+
+    from mauc.commands.model_file import read_model
+
+    assert isinstance(read_model(Path("model.skops")).classifier.cv, int), "no rows in the file"
 
 
 def test_refit_and_search(run, trees):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mauc.commands.errors import Failure
-from mauc.commands.holdout import by_group, by_time, stratified
+from mauc.commands.holdout import by_group, by_time, group_folds, stratified
 
 LABELS = np.repeat(["a", "b", "c", "d"], [60, 20, 3, 2])
 
@@ -55,3 +55,15 @@ def test_groups_stay_whole_and_classes_in_both_parts(seed):
 def test_one_group_cannot_be_split():
     with pytest.raises(Failure, match="two classes must be in two groups or more"):
         by_group(LABELS, np.zeros(len(LABELS)), 0.25, 0)
+
+
+def test_folds_of_whole_groups():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 12, len(LABELS))
+    folds = group_folds(LABELS, groups, 4, seed=0)
+    assert 1 <= len(folds) <= 4
+    for train, test in folds:
+        assert set(groups[train]).isdisjoint(groups[test])
+        assert set(LABELS[test]) <= set(LABELS[train])
+    assert group_folds(LABELS, np.zeros(len(LABELS)), 4, seed=0) == []
+    assert group_folds(np.array(["a", "b"]), np.array([0, 1]), 4, seed=0) == []

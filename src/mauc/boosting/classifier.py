@@ -6,21 +6,42 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.model_selection import check_cv
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mauc._frames import check_numbers
 from mauc._validation import check_choice, check_sample_weight, invalid
-from mauc.boosting.lightgbm import LightGBMMetric, lightgbm_objective
+from mauc.boosting.lightgbm import lightgbm_objective
 from mauc.boosting.objective import ACTIVATIONS
-from mauc.kernels.problem import Floats
+from mauc.kernels.problem import Floats, Ints
 from mauc.linear.objective import activate
 from mauc.metrics import mauc_score
-from mauc.model_selection import RareClassKFold, encode_classes
+from mauc.model_selection import RareClassKFold, encode_classes, given_folds
 
 __all__ = ["MAUCBoostingClassifier"]
 
 DATASET = {"verbosity": -1, "feature_pre_filter": False}
+# LightGBM takes the main name of a parameter over its other names, which would be passed in vain.
+_NAMES = {
+    "learning_rate": ("shrinkage_rate", "eta"),
+    "num_leaves": ("num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"),
+    "min_child_samples": ("min_data_in_leaf", "min_data_per_leaf", "min_data", "min_samples_leaf"),
+    "subsample": ("bagging_fraction", "sub_row", "bagging"),
+    "colsample_bynode": ("feature_fraction_bynode", "sub_feature_bynode"),
+    "reg_lambda": ("lambda_l2", "lambda", "l2_regularization"),
+    "n_jobs": ("num_threads", "num_thread", "nthread", "nthreads"),
+    "random_state": ("seed", "random_seed"),
+    "n_estimators": (
+        *("num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees"),
+        *("num_round", "num_rounds", "nrounds", "num_boost_round", "max_iter"),
+    ),
+    "early_stopping_rounds": ("early_stopping_round", "early_stopping", "n_iter_no_change"),
+    "surrogate": ("objective", "objective_type", "app", "application", "loss"),
+}
+OWN = {name: f"pass {own}=" for own, others in _NAMES.items() for name in (own, *others)} | dict.fromkeys(
+    ("num_class", "num_classes", "metric", "metrics", "metric_types"), "leave it out"
+)
+"""Names that ``lightgbm_params`` must not have, and what to do instead."""
 
 
 class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -57,8 +78,9 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     n_jobs : int, default=1
         Threads of LightGBM.
     random_state : int, default=0
+        Of LightGBM, and of the folds of a number ``cv``.
     lightgbm_params : dict, optional
-        Further parameters of LightGBM, as for ``lightgbm.train``.
+        Further parameters of LightGBM, as for ``lightgbm.train``; ``categorical_feature`` with column numbers.
     surrogate_options : dict, optional
         Further parameters of the surrogate: ``q``, ``epsilon``.
     verbose : int, default=0
@@ -160,22 +182,30 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_choice("activation", self.activation, ACTIVATIONS)
         for name in ("n_estimators", "early_stopping_rounds"):
             _check_rounds(name, getattr(self, name))
+        if not isinstance(self.random_state, int | np.integer):
+            raise invalid("random_state", "must be a whole number", repr(self.random_state), "pass a seed")
+        check_numbers(X, "LightGBM")
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
         )
         classes, codes = encode_classes(y)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
-        if weight is not None and (weight == 0).any():
+        there = np.ones(len(codes), dtype=bool) if weight is None else weight > 0
+        folds = [] if self.cv is None else self._folds(X, classes[codes], codes, there)
+        if weight is not None:
             # LightGBM counts samples of weight 0 in its bins and leaves.
-            X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
+            X, codes, weight = X[there], codes[there], weight[there]
         X = _for_lightgbm(X)
         params = self._params(len(classes))
+        categories = params.pop("categorical_feature", "auto")
+        data = lightgbm.Dataset(
+            X, codes, weight=weight, params=DATASET, free_raw_data=False, categorical_feature=categories
+        )
         rounds = int(self.n_estimators)
         self.cv_scores_ = None
         if self.cv is not None:
-            self.cv_scores_ = self._search(lightgbm, params, X, codes, weight)
+            self.cv_scores_ = self._search(lightgbm, params, data, folds)
             rounds = len(self.cv_scores_)
-        data = lightgbm.Dataset(X, codes, weight=weight, params=DATASET, free_raw_data=False)
         self.booster_ = lightgbm.train(params, data, num_boost_round=rounds)
         self.classes_, self.n_iter_ = classes, rounds
         if self.verbose:
@@ -184,6 +214,11 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def _params(self, n_classes: int) -> dict[str, Any]:
+        further = dict(self.lightgbm_params or {})
+        for name in further:
+            if name in OWN:
+                requirement = "must have no parameter that this classifier has or sets itself"
+                raise invalid("lightgbm_params", requirement, repr(name), OWN[name])
         objective = lightgbm_objective(
             self.surrogate,
             self.alpha,
@@ -209,24 +244,32 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             "deterministic": True,
             "force_row_wise": True,
             "verbosity": -1,
-            **(self.lightgbm_params or {}),
+            **further,
         }
 
-    def _search(
-        self, lightgbm: Any, params: dict[str, Any], X: Any, codes: NDArray[np.int64], weight: Floats | None
-    ) -> Floats:
-        """Mean multiclass AUC over the folds after each round, up to the best one."""
-        splitter = RareClassKFold(int(self.cv)) if isinstance(self.cv, int | np.integer) else check_cv(self.cv, codes)
-        folds = [split for split in splitter.split(X, codes) if len(np.unique(codes[split[1]])) > 1]
+    def _folds(self, X: Any, labels: NDArray[Any], codes: Ints, there: NDArray[np.bool_]) -> list[tuple[Ints, Ints]]:
+        """Rows to train on and to hold out, counted among those that are there."""
+        if isinstance(self.cv, int | np.integer):
+            splitter = RareClassKFold(int(self.cv), random_state=self.random_state)
+            folds = list(splitter.split(codes[there], codes[there]))
+        else:
+            place = np.cumsum(there) - 1
+            folds = [(place[a[there[a]]], place[b[there[b]]]) for a, b in given_folds(self.cv, X, labels)]
+        kept = codes[there]
+        folds = [(a, b) for a, b in folds if len(np.unique(kept[b])) > 1]
         if not folds:
             advice = "use fewer folds or other ones, or cv=None"
             raise invalid("cv", "must give a fold that holds out two classes or more", repr(self.cv), advice)
+        return folds
+
+    def _search(self, lightgbm: Any, params: dict[str, Any], data: Any, folds: list[tuple[Ints, Ints]]) -> Floats:
+        """Mean multiclass AUC over the folds after each round, up to the best one."""
         results = lightgbm.cv(
             params,
-            lightgbm.Dataset(X, codes, weight=weight, params=DATASET, free_raw_data=False),
+            data,
             num_boost_round=int(self.n_estimators),
             folds=folds,
-            feval=LightGBMMetric(activation=self.activation, pairs=self.pairs),
+            feval=params["objective"].metric,
             callbacks=[lightgbm.early_stopping(int(self.early_stopping_rounds), verbose=False)],
         )
         scores = np.array(results["valid mauc-mean"])

@@ -21,7 +21,7 @@ class LightGBMMetric:
     Parameters
     ----------
     activation : {"identity", "softmax"}, default="identity"
-        LightGBM's own objectives pass probabilities, ours raw scores: with a softmax objective say so here.
+        LightGBM's own objectives pass probabilities, ours raw scores: an objective's ``metric`` has the right one.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
 
     Examples
@@ -47,6 +47,11 @@ lightgbm_metric = LightGBMMetric()
 
 
 class _LightGBMObjective(BoostingObjective):
+    @property
+    def metric(self) -> LightGBMMetric:
+        """The metric of the scores that this objective trains."""
+        return LightGBMMetric(activation=self.activation, pairs=self.risk.pairs)
+
     # LightGBM counts the parameters: with a third it passes the weights.
     def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[Floats, Floats]:
         """``(raw, Dataset)`` or ``(y_true, raw, weight)`` to gradient and curvature in the shape of ``raw``."""
@@ -64,8 +69,9 @@ def lightgbm_objective(
 ) -> _LightGBMObjective:
     """The surrogate risk as an objective: ``params={"objective": …}`` or ``LGBMClassifier(objective=…)``.
 
-    Parameters as in :class:`mauc.boosting.BoostingObjective`. Predictions are raw scores: with
-    ``activation="softmax"`` rank by their softmax over the row, else by the columns themselves.
+    Parameters as in :class:`mauc.boosting.BoostingObjective`. Stop by its ``metric``, not by ``lightgbm_metric``.
+    Predictions, those of ``LGBMClassifier.predict_proba`` too, are raw scores: with ``activation="softmax"`` rank by
+    their softmax over the row, else by the columns themselves.
 
     Examples
     --------

@@ -64,6 +64,7 @@ class BoostingObjective:
         """Gradient and curvature in the shape of ``raw``: ``(N, C)``, or ``(N,)`` for the log-odds of two classes."""
         scores = np.asarray(raw, dtype=np.float64)
         if scores.ndim == 1:
+            _check_two_classes(y)
             # z stands for the columns (−z/2, z/2); a curvature above the Hessian of both is above that along z.
             half = 0.5 * scores[:, None]
             gradient, curvature = self(y, np.hstack([-half, half]), sample_weight)
@@ -103,12 +104,22 @@ def in_order(first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:
     return np.asarray(labels), first, None if empty else np.asarray(weight)
 
 
+def _check_two_classes(y: ArrayLike) -> None:
+    most = np.max(np.asarray(y), initial=0)
+    if most > 1:
+        advice = f"set num_class, here {int(most) + 1} or more"
+        raise invalid(
+            "num_class", "must be the number of classes", f"one column of scores, class {most:g} in y", advice
+        )
+
+
 def multiclass_auc(
     y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None, activation: str, pairs: str | ArrayLike
 ) -> float:
     """Multiclass AUC of the library's scores over the classes present; ``(N,)`` scores are those of class 1."""
     columns = np.asarray(scores, dtype=np.float64)
     if columns.ndim == 1:
+        _check_two_classes(y)
         columns = np.column_stack([-columns, columns])
     elif activation == "softmax":
         columns = activate(columns, "softmax")

@@ -20,7 +20,7 @@ class XGBoostMetric:
     Parameters
     ----------
     activation : {"identity", "softmax"}, default="identity"
-        XGBoost's own objectives pass probabilities, ours raw scores: with a softmax objective say so here.
+        XGBoost's own objectives pass probabilities, ours raw scores: an objective's ``metric`` has the right one.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
 
     Examples
@@ -49,6 +49,11 @@ xgboost_metric = XGBoostMetric()
 
 
 class _XGBoostObjective(BoostingObjective):
+    @property
+    def metric(self) -> XGBoostMetric:
+        """The metric of the scores that this objective trains."""
+        return XGBoostMetric(activation=self.activation, pairs=self.risk.pairs)
+
     # XGBoost passes weights by this name.
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
         """``(raw, DMatrix)`` or ``(y_true, raw, sample_weight)`` to gradient and curvature in the shape of ``raw``."""
@@ -65,8 +70,10 @@ def xgboost_objective(
 ) -> _XGBoostObjective:
     """The surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.
 
-    Parameters as in :class:`mauc.boosting.BoostingObjective`. Set ``num_class`` for ``xgboost.train``. Predictions
-    are raw scores: with ``activation="softmax"`` rank by their softmax over the row, else by the columns themselves.
+    Parameters as in :class:`mauc.boosting.BoostingObjective`. Set ``num_class`` for ``xgboost.train``, and stop by the
+    objective's ``metric``, not by ``xgboost_metric``. ``Booster.predict(…, output_margin=True)`` gives raw scores: with
+    ``activation="softmax"`` rank by their softmax over the row, else by the columns themselves. Without
+    ``output_margin`` it gives classes. ``XGBClassifier.predict_proba`` has the softmax already.
 
     Examples
     --------

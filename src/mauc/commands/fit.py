@@ -214,11 +214,21 @@ def _trained(data: _Data, rows: Any, classifier: Any, seed: int) -> tuple[Any, A
     import numpy as np
 
     from mauc.commands.features import make_features
+    from mauc.commands.holdout import group_folds
 
     part = np.asarray(rows)
     features = make_features(seed)
-    X = features.fit_transform(data.features.iloc[part])
-    return features, classifier.fit(np.asarray(X, dtype=np.float64), data.labels[part])
+    X = np.asarray(features.fit_transform(data.features.iloc[part]), dtype=np.float64)
+    n_folds = getattr(classifier, "cv", None)
+    folds = (
+        []
+        if data.groups is None or n_folds is None
+        else group_folds(data.labels[part], data.groups[part], n_folds, seed)
+    )
+    if not folds:
+        return features, classifier.fit(X, data.labels[part])
+    # Rows of the training table have no place in the model's file.
+    return features, classifier.set_params(cv=folds).fit(X, data.labels[part]).set_params(cv=n_folds)
 
 
 def _storable(trained: tuple[Any, Any]) -> tuple[Any, Any]:

@@ -1,13 +1,15 @@
 """Which rows to train on and which to judge by: rare classes stay in both parts where they can."""
 
+import warnings
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold
 
 from mauc.commands.errors import Failure
 from mauc.kernels.problem import Ints
 
-__all__ = ["by_group", "by_time", "stratified"]
+__all__ = ["by_group", "by_time", "group_folds", "stratified"]
 
 Parts = tuple[Ints, Ints]
 
@@ -68,6 +70,25 @@ def by_group(labels: Any, groups: Any, share: float, seed: int) -> Parts:
         if rows[held].sum() + rows[group] / 2 <= share * len(labels) and free(int(group)):
             held[group] = True
     return _checked(labels, held[of_row], "in two groups or more; add groups, or leave --group out")
+
+
+def group_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Parts]:
+    """Folds for choices inside the training part: whole groups are held out, and of these the rows of classes that are
+    left to train on. None where there are too few groups.
+
+    >>> import numpy as np
+    >>> labels, groups = np.array(list("aabbaabb")), np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    >>> [(train.tolist(), test.tolist()) for train, test in group_folds(labels, groups, 5, seed=0)]
+    [([4, 5, 6, 7], [0, 1, 2, 3]), ([0, 1, 2, 3], [4, 5, 6, 7])]
+    """
+    most = min(n_folds, len(np.unique(groups)), int(np.unique(labels, return_counts=True)[1].max()))
+    if most < 2:
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a class has fewer rows than there are folds
+        folds = list(StratifiedGroupKFold(most, shuffle=True, random_state=seed).split(labels, labels, groups))
+    kept = [(train, test[np.isin(labels[test], labels[train])]) for train, test in folds]
+    return [(train, test) for train, test in kept if len(np.unique(labels[test])) > 1]
 
 
 def _checked(labels: Any, held: Any, advice: str) -> Parts:

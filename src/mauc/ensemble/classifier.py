@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mauc._frames import check_numbers
 from mauc._validation import check_pairs, check_real, check_sample_weight, invalid
 from mauc.ensemble.bases import class_scores, default_estimators, fit_base, weight_argument
 from mauc.ensemble.combination import PENALTIES, OutOfFold, choose_penalty, fit_combination
@@ -197,7 +198,7 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         pairs = check_pairs(self.pairs, len(classes))
         if self.estimators is None:
-            _check_numbers(X)
+            check_numbers(X, "the default models")
         for _, model in named:
             weight_argument(model, weight)
         there = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
@@ -348,20 +349,3 @@ def _are_texts(X: Any) -> bool:
     """A list, series or array of one text a sample."""
     one_each = isinstance(X, list) or getattr(X, "ndim", 2) == 1
     return one_each and len(X) > 0 and isinstance(next(iter(X)), str)
-
-
-def _check_numbers(X: Any) -> None:
-    """The models of the default list take numbers."""
-    if hasattr(X, "dtypes") and hasattr(X, "columns"):
-        others = [str(name) for name, kind in zip(X.columns, X.dtypes, strict=True) if not _numbers(X[name], kind)]
-        if others:
-            advice = "put skrub's TableVectorizer() before it in a pipeline, or pass estimators= that take such columns"
-            raise invalid("X", "must have columns of numbers for the default models", ", ".join(others[:5]), advice)
-
-
-def _numbers(column: Any, kind: Any) -> bool:
-    """Whether a column of a data frame, of pandas or polars, holds numbers or booleans."""
-    code = getattr(kind, "kind", None)
-    if code is None:
-        return bool(kind.is_numeric() or str(kind) == "Boolean")
-    return not any(isinstance(value, str) for value in column) if code == "O" else code in "iufb"
