@@ -306,10 +306,10 @@ def test_rows_drawn_with_replacement_keep_their_classes():
     for _ in range(4):
         drawn = rng.integers(0, 120, 120)
         folds.append((drawn, np.setdiff1d(np.arange(120), drawn)))
-    assert MAUCStackingClassifier(pair(), cv=folds).fit(X, y).oof_scores_["lr"] > 0.75
+    assert MAUCStackingClassifier(pair(), cv=folds, interactions=None).fit(X, y).oof_scores_["lr"] > 0.75
     masks = [(np.isin(np.arange(120), a), np.isin(np.arange(120), b)) for a, b in folds]
-    by_mask = MAUCStackingClassifier(pair(), cv=masks).fit(X, y)
-    by_rows = MAUCStackingClassifier(pair(), cv=[(np.unique(a), b) for a, b in folds]).fit(X, y)
+    rows = [(np.unique(a), b) for a, b in folds]
+    by_mask, by_rows = (MAUCStackingClassifier(pair(), cv=cv, interactions=None).fit(X, y) for cv in (masks, rows))
     np.testing.assert_array_equal(by_mask.oof_log_scores_, by_rows.oof_log_scores_)
 
 
@@ -345,7 +345,8 @@ def test_texts():
     words = ["red apple", "green pear", "blue plum"]
     y = np.repeat([0, 1, 2], [20, 15, 10])
     X = [f"{words[k]} {n % 7}" for n, k in enumerate(y)]
-    model = MAUCStackingClassifier([("lr", make_pipeline(CountVectorizer(), LogisticRegression()))])
+    words_of = make_pipeline(CountVectorizer(), LogisticRegression())
+    model = MAUCStackingClassifier([("lr", words_of)], interactions=None)
     for texts in (X, np.array(X), pd.Series(X)):
         assert model.fit(texts, y).score(texts, y) == 1.0
 
@@ -384,7 +385,7 @@ def test_threads_leave_the_warning_filters_alone():
     before = list(warnings.filters)
     with parallel_config("threading"):
         for _ in range(5):
-            MAUCStackingClassifier(pair(), n_jobs=2, cv=3).fit(X, y)
+            MAUCStackingClassifier(pair(), n_jobs=2, cv=3, interactions=None).fit(X, y)
     assert warnings.filters == before
 
 

@@ -69,7 +69,7 @@ def test_a_folder_of_tables(tmp_path):
     (tmp_path / "mixed.csv").write_text("\n".join(["size,kind,class", *rows[:4], *rows[:4], rows[4]]))
     X, y = load_set("mixed", None, str(tmp_path))
     np.testing.assert_array_equal(y, [0, 1, 2, 0] * 2, "a class of one row is left out")
-    np.testing.assert_array_equal(X[:4, 0], [1, 19 / 7, 3, 5])
+    np.testing.assert_array_equal(X[:4, 0], [1, np.nan, 3, 5])
     np.testing.assert_array_equal(X[:4, 1:], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0]])
 
 
@@ -97,6 +97,22 @@ def test_a_table_without_classes(tmp_path, text, came):
     (tmp_path / "bad.csv").write_text(text)
     with pytest.raises(ValueError, match=f"must have a class for every row in its last column, got {came}"):
         load_set("bad", None, str(tmp_path))
+
+
+def test_missing_numbers_are_those_of_the_training_part(tmp_path):
+    rows = [f"{k if k % 5 else ''},{'ab'[k % 2]}" for k in range(1, 41)]
+    (tmp_path / "gaps.csv").write_text("\n".join(["x,class", *rows]))
+    task, y_test = task_of("gaps", None, 0, True, str(tmp_path))
+    assert np.isfinite(task.X_train).all()
+    assert np.isfinite(task.X_test).all()
+    assert ((task.X_train == 0).sum() + (task.X_test == 0).sum()) == 8
+    assert len(y_test) == len(task.X_test)
+
+
+def test_a_table_of_one_class(tmp_path):
+    (tmp_path / "one.csv").write_text("x,class\n1,a\n2,a\n3,b\n")
+    with pytest.raises(ValueError, match="one must have two classes of two rows or more, got 1 of 2: is the class"):
+        load_set("one", None, str(tmp_path))
 
 
 def test_a_table_of_a_folder_is_split_and_judged(tmp_path):
@@ -172,17 +188,17 @@ def test_openml(monkeypatch):
         feature_names=["size", "kind"],
         categories={"kind": ["a", "b"]},
         target=np.array(list("xyzx") * 3),
-        details={"name": "glass"},
+        details={"name": "flags"},
     )
     asked = []
     monkeypatch.setattr(tabular_data.sklearn_datasets, "fetch_openml", lambda **given: asked.append(given) or fetched)
-    X, y = load_set("openml-glass", None)
-    assert asked[0]["data_id"] == 41
+    X, y = load_set("openml-flags", None)
+    assert asked[0]["data_id"] == 285
     np.testing.assert_array_equal(y[:4], [0, 1, 2, 0])
-    np.testing.assert_array_equal(X[:4, 0], [1, 3, 3, 5])
+    np.testing.assert_array_equal(X[:4, 0], [1, np.nan, 3, 5])
     np.testing.assert_array_equal(X[:4, 1:], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0]])
-    with pytest.raises(ValueError, match="openml-zoo must be OpenML's data set 62, got 'glass'"):
-        load_set("openml-zoo", None)
+    with pytest.raises(ValueError, match="openml-anneal must be OpenML's data set 2, got 'flags'"):
+        load_set("openml-anneal", None)
 
 
 def test_unknown_set():

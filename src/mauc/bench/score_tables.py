@@ -59,9 +59,9 @@ def points(results: Results) -> dict[str, dict[str, Floats]]:
 
 
 def means(results: Results, sets: Sequence[str]) -> Floats:
-    """``(sets, methods)`` mean test scores, times 100."""
+    """``(sets, methods)`` mean test scores, times 100; equal where they differ by rounding alone."""
     by_method = points(results)
-    return np.array([[by_method[name][s].mean() for name in results] for s in sets])
+    return np.array([[by_method[name][s].mean() for name in results] for s in sets]).round(9)
 
 
 def rank_test(results: Results, sets: Sequence[str]) -> RankTest | None:

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from mauc.baselines import BASELINES
 from mauc.bench.traditional import resampled_once
-from mauc.bench.tuning import combinations
+from mauc.bench.tuning import combinations, full_scores
 from mauc.boosting import LightGBMMetric, MAUCBoostingClassifier
 from mauc.boosting.classifier import DATASET
 from mauc.ensemble import MAUCStackingClassifier
@@ -24,11 +24,11 @@ from mauc.ensemble.combination import OutOfFold, fit_combination
 from mauc.kernels.problem import Floats, Ints
 from mauc.linear import MAUCClassifier
 from mauc.metrics import mauc_score
-from mauc.model_selection import RareClassKFold, scores_of
+from mauc.model_selection import RareClassKFold
 from mauc.plugin import MAUCPluginClassifier
 from mauc.risk import SurrogateRisk
 
-__all__ = ["OURS", "Entry", "Outcome", "Task", "entries", "full_scores"]
+__all__ = ["OURS", "Entry", "Outcome", "Task", "entries"]
 
 OURS = "MAUC stacking"
 FOLDS = 3
@@ -73,16 +73,6 @@ class Entry:
 def entries(*, quick: bool = False) -> list[Entry]:
     """All rows."""
     return [*_linear(quick), *_trees(quick), *_recipes(quick), *_combinations()]
-
-
-def full_scores(model: Any, X: Floats, n_classes: int) -> Floats:
-    """Scores with a column for every class; a class the model never saw ranks nothing above anything."""
-    scores = scores_of(model, X)
-    if scores.ndim == 1:
-        scores = np.column_stack([-scores, scores])
-    out = np.zeros((len(X), n_classes))
-    out[:, np.asarray(model.classes_, dtype=np.int64)] = scores
-    return out
 
 
 def _tuned(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Outcome:

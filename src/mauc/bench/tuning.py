@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler, normalize
 from mauc.metrics import mauc_score, pairwise_auc
 from mauc.model_selection import scores_of
 
-__all__ = ["PREPROCESSINGS", "Method", "Parts", "combinations", "preprocess", "run_method"]
+__all__ = ["PREPROCESSINGS", "Method", "Parts", "combinations", "full_scores", "preprocess", "run_method"]
 
 PREPROCESSINGS = ("rows", "standard")
 
@@ -72,11 +72,11 @@ def run_method(method: Method, parts: Parts) -> dict[str, Any]:
             start = time.perf_counter()
             model.fit(parts.X_train, parts.y_train)
             seconds = time.perf_counter() - start
-            held_out = _full(model, parts.X_validation, len(classes))
+            held_out = full_scores(model, parts.X_validation, len(classes))
             validation = mauc_score(parts.y_validation, held_out, labels=classes, absent="ignore")
             if validation > best_score:
                 best_score, best_params, best_seconds = validation, dict(params), seconds
-                best_scores = _full(model, parts.X_test, len(classes))
+                best_scores = full_scores(model, parts.X_test, len(classes))
     matrix = pairwise_auc(parts.y_test, best_scores, labels=classes)
     test = mauc_score(parts.y_test, best_scores, labels=classes, absent="ignore")
     return {
@@ -90,7 +90,7 @@ def run_method(method: Method, parts: Parts) -> dict[str, Any]:
     }
 
 
-def _full(model: Any, X: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
+def full_scores(model: Any, X: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
     """Scores with a column for every class of the set; a class the model never saw ranks nothing above anything."""
     scores = scores_of(model, X)
     out = np.zeros((len(X), n_classes))

@@ -181,7 +181,7 @@ def tabular(
     n_splits: Annotated[int | None, typer.Option(min=1, help="Splits of each set: 10, or 2 with --quick.")] = None,
     tables: Annotated[
         Path | None,
-        typer.Option(help="Also the CSV files of this folder, the class in the last column."),
+        typer.Option(help="Also the CSV files of this folder: a header line, the class last, texts are categories."),
     ] = None,
     openml: Annotated[bool, typer.Option("--openml", help="Also fifteen sets from OpenML, on line.")] = False,
     jobs: Jobs = 1,
