@@ -380,6 +380,15 @@ def test_weights_with_metadata_routing():
     np.testing.assert_array_equal(routed.predict_proba(X), plain.predict_proba(X))
 
 
+def test_weights_reach_the_model_of_a_search():
+    X, y = blobs((30, 15, 5))
+    weight = np.where(np.arange(50) < 25, 1.0, 5.0)
+    search = GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [1.0]}, cv=2)
+    plain = make_pipeline(StandardScaler(), LogisticRegression())
+    found = [MAUCStackingClassifier([("m", m)], interactions=None).fit(X, y, weight) for m in (search, plain)]
+    np.testing.assert_allclose(found[0].predict_proba(X), found[1].predict_proba(X))
+
+
 def test_threads_leave_the_warning_filters_alone():
     X, y = blobs((30, 15, 5))
     before = list(warnings.filters)
