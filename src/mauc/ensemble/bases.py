@@ -79,9 +79,10 @@ def default_estimators(random_state: int | None = 0, n_trees: int = N_TREES) -> 
     Notes
     -----
     Mean test MAUC × 100 of the stack where they were chosen (:mod:`mauc.ensemble.combination`), with a floor of 0.01
-    for all classes: 96.99; without the kernel 96.84; without the strongly penalised logistic regression 96.83; with leaves of one sample and scikit-learn's
-    own boosting trees as well 96.34; with a support vector machine beside them 96.99; without the linear MAUC model
-    97.02, so that it brings nothing on average. It is cheap, and has the largest weight on balance.
+    for all classes: 96.99; without the kernel 96.84; without the strongly penalised logistic regression 96.83; with
+    leaves of one sample and scikit-learn's own boosting trees as well 96.34; with a support vector machine beside them
+    96.99; without the linear MAUC model 97.02, so that it brings nothing on average. It is cheap, and has the largest
+    weight on balance.
 
     Examples
     --------
