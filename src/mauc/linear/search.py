@@ -10,12 +10,11 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import check_cv
 from sklearn.utils.validation import validate_data
 
 from mauc._validation import check_sample_weight, invalid
 from mauc.linear.classifier import MAUCClassifier
-from mauc.model_selection import RareClassKFold, encode_classes
+from mauc.model_selection import RareClassKFold, encode_classes, given_folds
 
 __all__ = ["MAUCClassifierCV"]
 
@@ -133,7 +132,7 @@ class MAUCClassifierCV(MAUCClassifier):
             rows = np.flatnonzero(there)
             folds = [(rows[a], rows[b]) for a, b in RareClassKFold(int(self.cv)).split(rows, y[rows])]
         else:
-            folds = [(a[there[a]], b[there[b]]) for a, b in check_cv(self.cv, y, classifier=True).split(X, y)]
+            folds = [(a[there[a]], b[there[b]]) for a, b in given_folds(self.cv, X, y)]
         folds = [(train, test) for train, test in folds if len(np.unique(y[test])) > 1]
         if not folds:
             advice = "use fewer folds or other ones, or join the classes of one sample"
