@@ -585,13 +585,18 @@ def test_bad_parameters(options, message):
         MAUCStackingClassifier(**{"estimators": pair(), **options}).fit(X, y)
 
 
+def test_missing_classes():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    X, _ = blobs((20, 10, 5))
+    for missing in (None, np.nan, pd.NA):
+        with pytest.raises(ValueError, match="y must name the class of every sample, got a missing value: drop"):
+            MAUCStackingClassifier(pair()).fit(X, np.array(["a", "b", missing] * 11 + ["a", "b"], dtype=object))
+
+
 def test_bad_input():
     X, y = blobs((20, 10, 5))
     with pytest.raises(ValueError, match="y must hold two classes or more"):
         MAUCStackingClassifier(pair()).fit(X, np.zeros(len(y)))
-    for missing in (None, np.nan):
-        with pytest.raises(ValueError, match="y must name the class of every sample, got a missing value: drop"):
-            MAUCStackingClassifier(pair()).fit(X, np.array(["a", "b", missing] * 11 + ["a", "b"], dtype=object))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         MAUCStackingClassifier(pair()).fit(X, y[1:])
     with pytest.raises(NotFittedError):

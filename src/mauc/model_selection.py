@@ -28,14 +28,13 @@ def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
     target = column_or_1d(
         check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_all_finite="allow-nan"), warn=True
     )
-    # None, NaN and pandas.NA are not equal to themselves, or not comparable.
-    if target.dtype.kind in "Of" and any(value is None or value != value for value in target.tolist()):
+    if target.dtype.kind in "Of" and any(_is_missing(value) for value in target.tolist()):
         advice = "drop the samples without a class"
         raise invalid("y", "must name the class of every sample", "a missing value", advice)
     check_classification_targets(target)
     classes, codes = np.unique(target, return_inverse=True)
     if len(classes) < 2:
-        came = f"1 class, {str(classes[0])!r}"
+        came = f"1 class, {classes.tolist()[0]!r}"
         raise invalid("y", "must hold two classes or more", came, "multiclass AUC compares classes; check the split")
     return classes, codes
 
