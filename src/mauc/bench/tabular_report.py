@@ -64,7 +64,8 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
     files = [page, numbers]
     if len(there) <= FIGURE_SETS:
         files.append(save_figure(bars_with_points(points(results), there), folder / "tabular-sets.png"))
-    test = rank_test(results, [*fresh, *seen] or there)
+    judging = next(some for some in (fresh, [*fresh, *seen], there) if len(some) > 2 or some is there)
+    test = rank_test(results, judging)
     if test:
         files.append(save_figure(critical_difference(list(results), test), folder / "tabular-ranks.png"))
     return files
