@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from mauc._validation import invalid
 from mauc.metrics import mauc_score
 
-__all__ = ["MAUCScorer", "RareClassKFold", "encode_classes", "given_folds", "mauc_scorer", "scores_of"]
+__all__ = ["MAUCScorer", "RareClassKFold", "encode_classes", "folds_of", "mauc_scorer", "scores_of"]
 
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -44,8 +44,18 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
-def given_folds(cv: Any, X: Any, y: NDArray[Any]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Rows to train on and to hold out, of a splitter or a list of such pairs."""
+def folds_of(
+    cv: Any, X: Any, y: NDArray[Any], there: NDArray[np.bool_], random_state: int = 0
+) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows to train on and to hold out, of those that are ``there``: a weight of 0 is no sample.
+
+    A number gives :class:`RareClassKFold`; else a splitter, or a list of pairs of rows or masks.
+    """
+    rows = np.arange(len(y))
+    if isinstance(cv, int | np.integer):
+        kept = rows[there]
+        splitter = RareClassKFold(int(cv), random_state=random_state)
+        return [(kept[a], kept[b]) for a, b in splitter.split(kept, y[there])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that a class has fewer samples than there are folds
         try:
@@ -57,8 +67,8 @@ def given_folds(cv: Any, X: Any, y: NDArray[Any]) -> list[tuple[NDArray[np.int64
             raise invalid("cv", "must split without groups", repr(cv), advice) from None
     if not folds:
         raise invalid("cv", "must give a fold", repr(cv), "pass a number of folds or a splitter")
-    rows = np.arange(len(y))
-    return [(rows[train], rows[test]) for train, test in folds]
+    by_row = [(rows[train], rows[test]) for train, test in folds]
+    return [(train[there[train]], test[there[test]]) for train, test in by_row]
 
 
 def scores_of(estimator: Any, X: Any) -> NDArray[Any]:

@@ -259,7 +259,7 @@ def test_report(faked, tmp_path):
     assert len(figures) == 2
     lines = numbers.read_text().splitlines()
     assert len(lines) == 1 + len(SOME) * 4
-    assert 'own,"MAUC stacking",2,95.5000,0.5000,100.0000,0.2500' in lines
+    assert "own,MAUC stacking,2,95.5000,0.5000,100.0000,0.2500" in lines
     text = page.read_text()
     assert "over 2 splits, stratified, 60 % training" in text
     judged, chosen = text.index("## Sets that nothing was chosen on (3)"), text.index("the defaults were chosen on (3)")

@@ -20,6 +20,7 @@ __all__ = [
     "read_common",
     "score_table",
     "splits",
+    "with_std",
 ]
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
@@ -74,6 +75,12 @@ def fit_seconds(results: Results, name: str, sets: Sequence[str]) -> float:
     return float(np.median([run["fit_seconds"] for s in sets for run in results[name][s]]))
 
 
+def with_std(scores: Floats, best: float) -> str:
+    """Mean ± standard deviation, bold where it is the best."""
+    text = f"{scores.mean():.2f} ± {scores.std():.2f}"
+    return f"**{text}**" if scores.mean() >= best - 1e-9 else text
+
+
 def score_table(results: Results, sets: Sequence[str], unit: str, seconds_of_unit: float) -> str:
     """Mean ± standard deviation by method and set, mean, mean rank and median fit time; highest mean first."""
     names, by_method, mean = list(results), points(results), means(results, sets)
@@ -83,8 +90,7 @@ def score_table(results: Results, sets: Sequence[str], unit: str, seconds_of_uni
     for k in np.argsort(-mean.mean(axis=0), kind="stable"):
         row = [names[k]]
         for s, name in enumerate(sets):
-            text = f"{mean[s, k]:.2f} ± {by_method[names[k]][name].std():.2f}"
-            row.append(f"**{text}**" if mean[s, k] >= best[s] - 1e-9 else text)
+            row.append(with_std(by_method[names[k]][name], best[s]))
         digits = 0 if seconds_of_unit < 1 else 2
         seconds = f"{fit_seconds(results, names[k], sets) / seconds_of_unit:.{digits}f}"
         rows.append([*row, f"{mean[:, k].mean():.2f}", f"{test.mean_ranks[k]:.1f}" if test else "", seconds])

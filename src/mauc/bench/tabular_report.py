@@ -1,6 +1,8 @@
 """Tables and figures of the tabular experiment, from the results that are on disk."""
 
+import csv
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from mauc.bench.score_tables import (
     read_common,
     score_table,
     splits,
+    with_std,
 )
 from mauc.bench.statistics import wilcoxon_holm
 from mauc.bench.store import Store, write_whole
@@ -126,9 +129,7 @@ def _every_set(results: Results, sets: Sequence[str]) -> str:
         sizes = np.add(run["train_counts"], run["test_counts"])
         row = [name, str(sizes.sum()), str(len(sizes)), f"{sizes.max() / sizes.min():.0f}"]
         best = int(mean[s].argmax())
-        for k in order[:SHOWN]:
-            text = f"{mean[s, k]:.2f} ± {by_method[names[k]][name].std():.2f}"
-            row.append(f"**{text}**" if mean[s, k] >= mean[s, best] - 1e-9 else text)
+        row += [with_std(by_method[names[k]][name], mean[s, best]) for k in order[:SHOWN]]
         shown = mean[s, order[:SHOWN]].max() >= mean[s, best] - 1e-9
         rows.append([*row, "" if shown else f"{names[best]} {mean[s, best]:.2f}"])
     head = ["set", "rows", "classes", "largest : smallest", *(names[k] for k in order[:SHOWN]), "best of the others"]
@@ -137,16 +138,15 @@ def _every_set(results: Results, sets: Sequence[str]) -> str:
 
 def _csv(results: Results, sets: Sequence[str]) -> str:
     """One line a set and method."""
-    by_method = points(results)
-    lines = ["set,method,splits,mean,std,rarest_pairs,fit_seconds"]
+    by_method, text = points(results), StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(["set", "method", "splits", "mean", "std", "rarest_pairs", "fit_seconds"])
     for s in sets:
         for name in results:
             scores, rarest = by_method[name][s], 100 * np.nanmean([_rare_auc(r) for r in results[name][s]])
-            seconds = fit_seconds(results, name, [s])
-            lines.append(
-                f'{s},"{name}",{len(scores)},{scores.mean():.4f},{scores.std():.4f},{rarest:.4f},{seconds:.4f}'
-            )
-    return "\n".join(lines) + "\n"
+            numbers = (scores.mean(), scores.std(), rarest, fit_seconds(results, name, [s]))
+            out.writerow([s, name, len(scores), *(f"{number:.4f}" for number in numbers)])
+    return text.getvalue()
 
 
 def _rare_auc(run: dict[str, Any]) -> float:

@@ -16,7 +16,7 @@ from mauc.boosting.objective import ACTIVATIONS
 from mauc.kernels.problem import Floats, Ints
 from mauc.linear.objective import activate
 from mauc.metrics import mauc_score
-from mauc.model_selection import RareClassKFold, encode_classes, given_folds
+from mauc.model_selection import encode_classes, folds_of
 
 __all__ = ["MAUCBoostingClassifier"]
 
@@ -249,14 +249,9 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _folds(self, X: Any, labels: NDArray[Any], codes: Ints, there: NDArray[np.bool_]) -> list[tuple[Ints, Ints]]:
         """Rows to train on and to hold out, counted among those that are there."""
-        if isinstance(self.cv, int | np.integer):
-            splitter = RareClassKFold(int(self.cv), random_state=self.random_state)
-            folds = list(splitter.split(codes[there], codes[there]))
-        else:
-            place = np.cumsum(there) - 1
-            folds = [(place[a[there[a]]], place[b[there[b]]]) for a, b in given_folds(self.cv, X, labels)]
-        kept = codes[there]
-        folds = [(a, b) for a, b in folds if len(np.unique(kept[b])) > 1]
+        place = np.cumsum(there) - 1
+        folds = folds_of(self.cv, X, labels, there, self.random_state)
+        folds = [(place[a], place[b]) for a, b in folds if len(np.unique(codes[b])) > 1]
         if not folds:
             advice = "use fewer folds or other ones, or cv=None"
             raise invalid("cv", "must give a fold that holds out two classes or more", repr(self.cv), advice)

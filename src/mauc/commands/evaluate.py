@@ -66,16 +66,12 @@ def _read(path: Path, target: str, others: list[Path], truth: Path | None, prefi
     import numpy as np
 
     from mauc.commands.scores import scores_in
-    from mauc.commands.tables import classes_of, column, nearest, read_table
+    from mauc.commands.tables import classes_of, column, read_table
 
     table = read_table(path, codes=[target])
     true_path, true_table = (path, table) if truth is None else (truth, read_table(truth, codes=[target]))
-    if truth is None and target not in true_table.columns and not nearest(target, [str(c) for c in table.columns]):
-        raise Usage(
-            f"--target {target!r} is no column of {path}: name the table that has it with --truth, its rows in the "
-            "same order, or keep the column with `mauc predict --keep`"
-        )
-    labels = classes_of(column(true_table, target, "--target", true_path), target, true_path)
+    otherwise = "" if truth else "; a table of the same rows that has it can be named with --truth"
+    labels = classes_of(column(true_table, target, "--target", true_path, otherwise), target, true_path)
     _same_length(path, len(table), true_path, len(labels))
     first = scores_in(table, labels, path, prefix)
     models = {path.name if path.name not in {p.name for p in others} else str(path): first.values}

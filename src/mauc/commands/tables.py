@@ -138,12 +138,12 @@ def _npz(path: Path) -> Table:
     return pd.concat(parts, axis=1) if parts else pd.DataFrame()
 
 
-def column(table: Table, name: str, option: str, path: Path) -> Any:
-    """A column of the table, or an error with the names nearest to the one asked for."""
+def column(table: Table, name: str, option: str, path: Path, otherwise: str = "") -> Any:
+    """A column of the table, or an error with the names nearest to the one asked for, or all and what else to do."""
     names = [str(c) for c in table.columns]
     if name not in names:
         shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-        hint = _did_you_mean(name, names) or f"; its columns are {shown}"
+        hint = _did_you_mean(name, names) or f"; its columns are {shown}{otherwise}"
         raise Usage(f"{option} {name!r} is no column of {path}{hint}")
     return table[name]
 

@@ -20,7 +20,7 @@ from mauc.ensemble.bases import class_scores, default_estimators, fit_base, weig
 from mauc.ensemble.combination import PENALTIES, OutOfFold, choose_penalty, fit_combination
 from mauc.kernels.problem import Floats, Ints
 from mauc.metrics import mauc_score
-from mauc.model_selection import RareClassKFold, encode_classes, given_folds
+from mauc.model_selection import encode_classes, folds_of
 from mauc.risk import SurrogateRisk
 
 __all__ = ["MAUCStackingClassifier"]
@@ -241,13 +241,7 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
 
     def _folds(self, X: Any, labels: NDArray[Any], codes: Ints, there: Ints) -> list[tuple[Ints, Ints]]:
         """Pairs of training and test rows; a weight of 0 is no sample, and a training part needs two classes."""
-        if isinstance(self.cv, int | np.integer) and not isinstance(self.cv, bool):
-            splitter = RareClassKFold(int(self.cv), random_state=self.random_state)
-            folds = [(there[a], there[b]) for a, b in splitter.split(there, codes[there])]
-        else:
-            here = np.zeros(len(codes), dtype=bool)
-            here[there] = True
-            folds = [(a[here[a]], b[here[b]]) for a, b in given_folds(self.cv, X, labels)]
+        folds = folds_of(self.cv, X, labels, np.isin(np.arange(len(codes)), there), self.random_state)
         return [(a, b) for a, b in folds if len(b) and len(np.unique(codes[a])) > 1]
 
     def _fit_models(

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from mauc._validation import check_sample_weight, invalid
 from mauc.linear.classifier import MAUCClassifier
-from mauc.model_selection import RareClassKFold, encode_classes, given_folds
+from mauc.model_selection import encode_classes, folds_of
 
 __all__ = ["MAUCClassifierCV"]
 
@@ -128,12 +128,7 @@ class MAUCClassifierCV(MAUCClassifier):
     def _folds(self, X: Any, y: Any, weight: NDArray[np.float64] | None) -> list[tuple[Any, Any]]:
         """The folds that can be scored: two classes or more are held out. A weight of 0 is no sample."""
         there = np.ones(len(y), dtype=bool) if weight is None else weight > 0
-        if isinstance(self.cv, int | np.integer):
-            rows = np.flatnonzero(there)
-            folds = [(rows[a], rows[b]) for a, b in RareClassKFold(int(self.cv)).split(rows, y[rows])]
-        else:
-            folds = [(a[there[a]], b[there[b]]) for a, b in given_folds(self.cv, X, y)]
-        folds = [(train, test) for train, test in folds if len(np.unique(y[test])) > 1]
+        folds = [fold for fold in folds_of(self.cv, X, y, there) if len(np.unique(y[fold[1]])) > 1]
         if not folds:
             advice = "use fewer folds or other ones, or join the classes of one sample"
             raise invalid("cv", "must give a fold that holds out two classes or more", repr(self.cv), advice)
