@@ -15,9 +15,9 @@ Measured on twelve sets (those of ``mauc bench tabular`` that come with the libr
 test MAUC × 100): this form 96.97, weights alone 96.89, the best model by cross-validation 96.26, the average 96.47, the
 average of the log-scores 96.36. The floor of the scores is 0.03 times the frequency of the class; 0.01 times it has
 96.86 with weights alone, 0.03 divided by the number of classes 96.88, and 0.01 for all classes 96.90. That last one was
-the form at first: it ties what a model ranks where scores are small, for 100 classes (74.7 in a simulation, the best
-model 78.6, this form 78.3) or a rare class under models that do not balance (74.4, 79.3, 79.2). What did not earn its
-place, all with the floor of 0.01, where the form had 96.99 and weights alone 96.90:
+the form at first: it ties what a model ranks where scores are small (``benchmarks/stack_floor.py``), for 100 classes
+(74.7; the best model 78.6, this form 78.3) or a rare class under models that do not balance (74.4, 79.3, 79.2). What
+did not earn its place, all with the floor of 0.01, where the form had 96.99 and weights alone 96.90:
 
 - α of 2, 4 and 8 in place of 6, weights alone: 96.76, 96.85, 96.82; without the pull to 1/K, α = 4: 96.68, with weights
   of 7 700 on one split of pageblocks; pulls of 0.01 and more: up to 0.1 lower;
