@@ -22,8 +22,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mauc import MAUCClassifier
-from mauc.bench.report_parts import machine, markdown_table
-from mauc.bench.traditional import AUTHORS_SETTINGS, LOSSES, TABLES, authors_l2, parts_of
+from mauc.experiments.report_parts import machine, markdown_table
+from mauc.experiments.traditional.run import AUTHORS_SETTINGS, LOSSES, TABLES, authors_l2, parts_of
 from mauc.linear.objective import LinearObjective
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk

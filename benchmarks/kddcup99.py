@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from mauc import MAUCClassifier, MAUCPluginClassifier, datasets, mauc_score, pairwise_auc
-from mauc.bench.report_parts import machine, markdown_table
+from mauc.experiments.report_parts import machine, markdown_table
 
 ITERATIONS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 RARE = 5

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.measure import Row, alternate, extra_bytes, faster, seconds
 from benchmarks.metric import softmax_scores
 from mauc import SurrogateRisk
-from mauc.bench.acceleration import LOSSES, PRIORS
+from mauc.experiments.acceleration import LOSSES, PRIORS
 
 LOOPS: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
     **LOSSES,

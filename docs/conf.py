@@ -10,12 +10,10 @@ from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 
-import mauc.theory
+import mauc
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # gallery_order
-# An alias of mauc.theory.complexity, which users reach as an attribute only; autodoc wants to import it.
-sys.modules["mauc.theory.rademacher"] = mauc.theory.rademacher
 
 project = "mauc"
 author = "the mauc authors"

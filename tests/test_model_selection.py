@@ -14,7 +14,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validat
 from sklearn.svm import LinearSVC
 
 from mauc import MAUCClassifier, mauc_score, mauc_scorer
-from mauc.model_selection import MAUCScorer, RareClassKFold, encode_classes
+from mauc._estimators import encode_classes
+from mauc.model_selection import MAUCScorer, RareClassKFold
 
 
 def blobs(sizes=(40, 25, 12), n_features=4, seed=0):

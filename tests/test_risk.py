@@ -29,7 +29,8 @@ from strategies import Sample, samples
 
 import mauc.risk
 from mauc import SurrogateRisk
-from mauc.kernels import blocked, problem
+from mauc.kernels import blocked
+from mauc.kernels import tiles as problem
 from mauc.surrogates import CustomSurrogate, DistanceWeighted
 
 kinds = pytest.mark.parametrize("kind", KINDS)

@@ -6,7 +6,7 @@ scores + labels  →  ClassPartition (partition.py): who is in which class, what
                  →  MAUCClassifier (linear/), MAUCPluginClassifier (plugin.py), MAUCStackingClassifier (ensemble/),
                     MAUCBoostingClassifier (boosting/): scikit-learn estimators
                  →  mauc_score, pairwise_auc, mauc_interval, compare_mauc (metrics/): the judgement
-                 →  PairwiseAUCDisplay, MinorityPairsDisplay (metrics/display.py): the pictures
+                 →  PairwiseAUCDisplay, MinorityPairsDisplay (metrics/display/): the pictures
 """
 
 from importlib.metadata import version as _version

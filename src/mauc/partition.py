@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc.kernels.problem import Floats, Ints, Problem
+from mauc._typing import Floats, Ints
+from mauc.kernels.tiles import Problem
 
 __all__ = ["ClassPartition"]
 

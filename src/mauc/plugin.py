@@ -10,9 +10,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
+from mauc._estimators import encode_classes
 from mauc._validation import check_choice, check_sample_weight, invalid
 from mauc.metrics import mauc_score
-from mauc.model_selection import RareClassKFold, encode_classes
+from mauc.model_selection import RareClassKFold
 from mauc.partition import ClassPartition
 
 __all__ = ["MAUCPluginClassifier", "balanced_posterior"]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mauc._typing import Floats
 from mauc._validation import (
     check_choice,
     check_codes,
@@ -15,13 +16,13 @@ from mauc._validation import (
     check_scores,
     invalid,
 )
-from mauc.approximation import APPROXIMATIONS, Approximation, approximate
 from mauc.kernels.blocked import blocked_risk
 from mauc.kernels.moments import exponential_risk, polynomial_risk, squared_risk
 from mauc.kernels.pairwise import pairwise_risk
-from mauc.kernels.problem import Floats, Problem, column_range
-from mauc.kernels.ranked import ranked_risk
+from mauc.kernels.piecewise import ranked_risk
+from mauc.kernels.tiles import Problem, column_range
 from mauc.partition import ClassPartition
+from mauc.plan import APPROXIMATIONS, Approximation, approximate
 from mauc.surrogates import Exponential, Squared, Surrogate, get_surrogate
 
 __all__ = ["SCHEMES", "SurrogateRisk"]

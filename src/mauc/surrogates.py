@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from mauc._typing import Floats
 from mauc._validation import check_choice, check_real, invalid
-from mauc.kernels.problem import Floats
 
 __all__ = [
     "SURROGATES",

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mauc import SurrogateRisk
+from mauc.activations import activate
 from mauc.boosting import BoostingObjective
 from mauc.boosting.hessian import gradient_and_bound, pair_mass, score_curvature
 from mauc.kernels.pairwise import pairwise_risk
-from mauc.linear.objective import activate
 from mauc.partition import ClassPartition
 from mauc.surrogates import get_surrogate
 

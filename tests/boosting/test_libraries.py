@@ -13,6 +13,7 @@ import lightgbm
 import xgboost
 
 from mauc import mauc_score
+from mauc.activations import activate
 from mauc.boosting import (
     LightGBMMetric,
     XGBoostMetric,
@@ -21,7 +22,6 @@ from mauc.boosting import (
     xgboost_metric,
     xgboost_objective,
 )
-from mauc.linear.objective import activate
 
 QUIET = {"verbosity": -1, "num_threads": 1, "metric": "none", "num_leaves": 7, "min_data_in_leaf": 3}
 QUIET_XGB = {"verbosity": 0, "nthread": 1, "max_depth": 3, "disable_default_eval_metric": True}

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mauc import MAUCClassifier, SurrogateRisk, mauc_score, mauc_scorer
-from mauc.linear.objective import activate
+from mauc.activations import activate
 from mauc.linear.solvers import SOLVERS
 from mauc.model_selection import MAUCScorer, RareClassKFold
 from mauc.surrogates import get_surrogate

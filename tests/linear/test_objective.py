@@ -6,8 +6,9 @@ from cases import SIGMOID, Case
 from scipy import sparse
 
 from mauc import SurrogateRisk
+from mauc.activations import ACTIVATIONS, activate
 from mauc.linear import objective as module
-from mauc.linear.objective import ACTIVATIONS, LinearObjective, activate
+from mauc.linear.objective import LinearObjective
 from mauc.partition import ClassPartition
 
 FAMILIES = [

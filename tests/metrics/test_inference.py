@@ -13,7 +13,8 @@ from scipy.special import logit
 from sklearn.exceptions import UndefinedMetricWarning
 
 import mauc
-from mauc.kernels import problem, ranks
+from mauc.kernels import auc as ranks
+from mauc.kernels import tiles as problem
 from mauc.metrics.inference import Comparison, Interval, compare_mauc, mauc_interval
 from mauc.metrics.scores import mauc_score
 from mauc.partition import ClassPartition

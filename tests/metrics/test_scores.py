@@ -13,7 +13,9 @@ from scipy.stats import rankdata
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import roc_auc_score
 
-from mauc.kernels import pairwise, problem, ranks
+from mauc.kernels import auc as ranks
+from mauc.kernels import pairwise
+from mauc.kernels import tiles as problem
 from mauc.metrics.scores import mauc_score, pairwise_auc
 from mauc.partition import ClassPartition
 

@@ -19,7 +19,7 @@ from torch import nn
 
 from mauc import mauc_score
 from mauc.nn import MAUCLoss, MAUCMLPClassifier
-from mauc.nn._rows import hold_out
+from mauc.nn._engine.rows import hold_out
 
 SMALL = {"hidden_layer_sizes": (16,), "batch_size": 64, "learning_rate": 0.01, "accelerator": "cpu"}
 REPEATS = "minibatches of repeated samples are not those of weighted samples, and batch normalisation is not weighted"

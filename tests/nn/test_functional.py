@@ -93,8 +93,8 @@ def test_equals_the_definition(loss, activation, dtype):
 def test_many_rows_and_columns(loss, c, monkeypatch):
     """Chunks of rows and blocks of columns make no difference."""
     surrogate, options, tolerance = loss
-    monkeypatch.setattr("mauc.nn._batch.CHUNK", 700)
-    monkeypatch.setattr("mauc.nn._ranked.BLOCK", 900)
+    monkeypatch.setattr("mauc.nn._engine.batch.CHUNK", 700)
+    monkeypatch.setattr("mauc.nn._engine.ranked.BLOCK", 900)
     rng = np.random.default_rng(c)
     y = draw_classes(301, np.arange(c), rng)
     logits = draw_logits(301, c)

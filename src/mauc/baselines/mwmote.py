@@ -16,7 +16,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval
 
-from mauc.kernels.problem import Floats
+from mauc._typing import Floats
 
 __all__ = ["MWMOTE", "MinorityAnalysis", "analyse_minority"]
 

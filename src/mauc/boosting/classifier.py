@@ -9,14 +9,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mauc._frames import check_numbers
-from mauc._validation import check_choice, check_sample_weight, invalid
+from mauc._estimators import encode_classes
+from mauc._typing import Floats, Ints
+from mauc._validation import check_choice, check_numbers, check_sample_weight, invalid
+from mauc.activations import activate
 from mauc.boosting.lightgbm import lightgbm_objective
 from mauc.boosting.objective import ACTIVATIONS
-from mauc.kernels.problem import Floats, Ints
-from mauc.linear.objective import activate
 from mauc.metrics import mauc_score
-from mauc.model_selection import encode_classes, folds_of
+from mauc.model_selection import folds_of
 
 __all__ = ["MAUCBoostingClassifier"]
 

@@ -18,19 +18,12 @@ Everything costs O(N·C).
 
 import numpy as np
 
+from mauc._typing import Floats
 from mauc._validation import invalid
-from mauc.kernels.problem import Floats, Problem, column_range
-from mauc.linear.objective import activate, pull_back
+from mauc.activations import activate, pull_back
+from mauc.kernels.tiles import Problem, column_range
 from mauc.risk import SurrogateRisk
-from mauc.surrogates import (
-    DistanceWeighted,
-    Exponential,
-    GeneralizedHinge,
-    Logistic,
-    QHinge,
-    Squared,
-    Surrogate,
-)
+from mauc.surrogates import DistanceWeighted, Exponential, GeneralizedHinge, Logistic, QHinge, Squared, Surrogate
 
 __all__ = ["check_curvature", "gradient_and_bound", "pair_mass", "score_curvature"]
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mauc._typing import Floats
 from mauc._validation import check_choice, check_codes, check_pairs, check_sample_weight, check_scores, invalid
+from mauc.activations import activate
 from mauc.boosting.hessian import check_curvature, gradient_and_bound
-from mauc.kernels.problem import Floats
-from mauc.linear.objective import activate
 from mauc.metrics import mauc_score
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk

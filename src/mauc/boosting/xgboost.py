@@ -4,9 +4,9 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from mauc._typing import Floats
 from mauc._validation import check_choice
 from mauc.boosting.objective import ACTIVATIONS, BoostingObjective, holds_labels, in_order, multiclass_auc
-from mauc.kernels.problem import Floats
 
 __all__ = ["XGBoostMetric", "xgboost_metric", "xgboost_objective"]
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc._typing import Ints
 from mauc._validation import invalid
-from mauc.kernels.problem import Ints
 
 __all__ = ["CIFAR100_IMB", "INATURALIST", "USER_IMB", "imbalanced_counts", "shrunk"]
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn import datasets as sklearn_datasets
 
+from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 from mauc.datasets.catalogue import Table
-from mauc.kernels.problem import Floats, Ints
 
 __all__ = ["Splits", "data_folder", "read_table"]
 

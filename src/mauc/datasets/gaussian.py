@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mauc._typing import Floats, Ints
 from mauc.datasets.known import KnownClasses, chunks
-from mauc.kernels.problem import Floats, Ints
 
 __all__ = ["GaussianClasses", "separated_means"]
 

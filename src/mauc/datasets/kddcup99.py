@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sklearn import datasets as sklearn_datasets
 from sklearn.utils import Bunch
 
+from mauc._typing import Floats, Ints
 from mauc._validation import invalid
-from mauc.kernels.problem import Floats, Ints
 
 __all__ = ["FILE", "fetch_kddcup99", "read_kddcup99"]
 

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from scipy import sparse, special
 from sklearn.utils import check_array
 
+from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 from mauc.datasets.checks import check_whole
-from mauc.kernels.problem import Floats, Ints
 from mauc.metrics.inference import mauc_interval
 
 __all__ = ["BayesMAUC", "KnownClasses", "chunks", "generator"]

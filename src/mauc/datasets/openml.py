@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn import datasets as sklearn_datasets
 
+from mauc._typing import Floats, Ints
 from mauc.datasets.catalogue import Table
 from mauc.datasets.folder import check_is_table
-from mauc.kernels.problem import Floats, Ints
 
 __all__ = ["fetch_table"]
 

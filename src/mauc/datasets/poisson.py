@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 from mauc.datasets.known import KnownClasses
-from mauc.kernels.problem import Floats, Ints
 
 __all__ = ["PoissonClasses", "separated_rates"]
 

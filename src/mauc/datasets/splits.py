@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mauc._typing import Floats, Ints
 from mauc._validation import check_real, invalid
 from mauc.datasets.checks import check_whole
 from mauc.datasets.folder import Splits
-from mauc.kernels.problem import Floats, Ints
 
 __all__ = ["stratified_splits"]
 

@@ -14,11 +14,11 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
+from mauc._estimators import scores_of
+from mauc._typing import Floats, Ints
 from mauc._validation import invalid
-from mauc.kernels.problem import Floats, Ints
+from mauc.activations import activate
 from mauc.linear import MAUCClassifier
-from mauc.linear.objective import activate
-from mauc.model_selection import scores_of
 
 __all__ = ["KernelColumns", "class_scores", "default_estimators", "fit_base", "weight_argument"]
 

@@ -14,13 +14,13 @@ from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mauc._frames import check_numbers
-from mauc._validation import check_pairs, check_real, check_sample_weight, invalid
+from mauc._estimators import encode_classes
+from mauc._typing import Floats, Ints
+from mauc._validation import check_numbers, check_pairs, check_real, check_sample_weight, invalid
 from mauc.ensemble.bases import class_scores, default_estimators, fit_base, weight_argument
 from mauc.ensemble.combination import PENALTIES, OutOfFold, choose_penalty, fit_combination
-from mauc.kernels.problem import Floats, Ints
 from mauc.metrics import mauc_score
-from mauc.model_selection import encode_classes, folds_of
+from mauc.model_selection import folds_of
 from mauc.risk import SurrogateRisk
 
 __all__ = ["MAUCStackingClassifier"]

@@ -36,8 +36,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import optimize
 
-from mauc.kernels.problem import Floats, Ints, Problem
-from mauc.linear.objective import activate, pull_back
+from mauc._typing import Floats, Ints
+from mauc.activations import activate, pull_back
+from mauc.kernels.tiles import Problem
 from mauc.metrics import compare_mauc, mauc_score
 from mauc.model_selection import RareClassKFold
 from mauc.partition import ClassPartition

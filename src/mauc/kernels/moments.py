@@ -11,7 +11,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-from mauc.kernels.problem import Floats, Problem, Tile, chebyshev_terms, column_centre, walks
+from mauc._typing import Floats
+from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walks
 
 __all__ = ["exponential_risk", "polynomial_risk", "squared_risk"]
 

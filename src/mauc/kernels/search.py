@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc.kernels.problem import Floats, Ints
+from mauc._typing import Floats, Ints
 
 __all__ = ["SortedColumns", "locate", "sort_columns"]
 

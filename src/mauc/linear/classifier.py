@@ -10,12 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from mauc._estimators import encode_classes
+from mauc._typing import Floats
 from mauc._validation import check_choice, check_pairs, check_real, check_sample_weight, invalid
-from mauc.kernels.problem import Floats
-from mauc.linear.objective import ACTIVATIONS, LinearObjective, activate
+from mauc.activations import ACTIVATIONS, activate
+from mauc.linear.objective import LinearObjective
 from mauc.linear.solvers import SOLVERS, minimize
 from mauc.metrics import mauc_score
-from mauc.model_selection import encode_classes
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
 

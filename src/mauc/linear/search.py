@@ -12,9 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
+from mauc._estimators import encode_classes
 from mauc._validation import check_sample_weight, invalid
 from mauc.linear.classifier import MAUCClassifier
-from mauc.model_selection import encode_classes, folds_of
+from mauc.model_selection import folds_of
 
 __all__ = ["MAUCClassifierCV"]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
-from mauc.kernels.problem import Floats
+from mauc._typing import Floats
 
 __all__ = ["SOLVERS", "Solution", "minimize"]
 

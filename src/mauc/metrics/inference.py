@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 from sklearn.exceptions import UndefinedMetricWarning
 
+from mauc._typing import Floats
 from mauc._validation import check_real, check_scored_classes
-from mauc.kernels.problem import Floats
-from mauc.kernels.ranks import auc_influence, auc_matrix
+from mauc.kernels.auc import auc_influence, auc_matrix
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.partition import ClassPartition
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
+from mauc._typing import Floats
 from mauc._validation import ScoredClasses, check_choice, check_pairs, check_scored_classes, invalid
-from mauc.kernels.problem import Floats
-from mauc.kernels.ranks import auc_matrix
+from mauc.kernels.auc import auc_matrix
 from mauc.partition import ClassPartition
 
 __all__ = ["mauc_score", "pairwise_auc"]

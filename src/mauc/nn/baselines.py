@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 
 from mauc._validation import check_choice, check_real, invalid
-from mauc.nn._batch import is_free
-from mauc.nn._buffers import ExactBuffers
-from mauc.nn._checks import check_input, count_vector
-from mauc.nn._numbers import check_whole
+from mauc.nn._engine.batch import is_free
+from mauc.nn._engine.buffers import ExactBuffers
+from mauc.nn._engine.checks import check_input, count_vector
+from mauc.nn._engine.numbers import check_whole
 
 __all__ = ["ClassBalancedLoss", "FocalLoss", "LDAMLoss", "effective_number_weights"]
 

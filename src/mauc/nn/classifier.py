@@ -12,12 +12,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
+from mauc._estimators import encode_classes
+from mauc._typing import Ints
 from mauc._validation import check_choice, check_pairs, check_real, check_sample_weight, invalid
-from mauc.kernels.problem import Ints
 from mauc.metrics import mauc_score
-from mauc.model_selection import encode_classes
-from mauc.nn._numbers import check_whole
-from mauc.nn._rows import Rows, dense, hold_out, rows_at_a_time
+from mauc.nn._engine.numbers import check_whole
+from mauc.nn._engine.rows import Rows, dense, hold_out, rows_at_a_time
 
 __all__ = ["MAUCMLPClassifier"]
 
@@ -192,7 +192,7 @@ class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             A validation part of your own in place of the hold-out. The best epoch on it is kept; with
             ``early_stopping`` it also ends the training.
         """
-        from mauc.nn import training
+        from mauc.nn._engine import training
 
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32)

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from mauc._validation import PAIRS, check_choice, check_real, invalid
-from mauc.nn._batch import Batch, exact_dtype, prepare
-from mauc.nn._buffers import ExactBuffers
-from mauc.nn._checks import check_input, count_vector
-from mauc.nn._numbers import check_whole
-from mauc.nn.distributed import communicator
-from mauc.nn.functional import ACTIVATIONS
+from mauc.activations import ACTIVATIONS
+from mauc.nn._engine.batch import Batch, exact_dtype, prepare
+from mauc.nn._engine.buffers import ExactBuffers
+from mauc.nn._engine.checks import check_input, count_vector
+from mauc.nn._engine.numbers import check_whole
+from mauc.nn._engine.processes import communicator
 
 __all__ = ["DeepAUCLoss", "PPDOptimizer"]
 

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from mauc._validation import invalid
-from mauc.nn._numbers import check_whole
+from mauc.nn._engine.numbers import check_whole
 
 __all__ = ["full_batch_backward"]
 

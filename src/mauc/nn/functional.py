@@ -9,17 +9,16 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from mauc._validation import PAIRS, check_choice
-from mauc.nn import _moments, _ranked, triton
-from mauc.nn._batch import EVERY, Batch, chunks, exact_dtype, is_free, prepare, take
-from mauc.nn._checks import check_input, count_vector, pair_matrix
-from mauc.nn._moments import Result, Slope
-from mauc.nn._plan import needs_range, plan, resolve
-from mauc.nn.distributed import Communicator, communicator
+from mauc.activations import ACTIVATIONS
+from mauc.nn._engine import fused, moments, ranked
+from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_free, prepare, take
+from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
+from mauc.nn._engine.moments import Result, Slope
+from mauc.nn._engine.plan import needs_range, plan, resolve
+from mauc.nn._engine.processes import Communicator, communicator
 from mauc.surrogates import Exponential, Squared, Surrogate
 
-__all__ = ["ACTIVATIONS", "mauc_loss"]
-
-ACTIVATIONS = ("softmax", "sigmoid", "identity")
+__all__ = ["mauc_loss"]
 
 
 def mauc_loss(
@@ -67,7 +66,7 @@ def mauc_loss(
     ignore_index : int
         Samples of this target count nowhere and get gradient 0.
     sync : bool
-        Take the batches of all ranks of ``process_group`` as one, see :mod:`mauc.nn.distributed`.
+        Take the batches of all ranks of ``process_group`` as one, see :mod:`mauc.nn._engine.processes`.
 
     Returns
     -------
@@ -89,7 +88,7 @@ def mauc_loss(
     Moments surrogates (squared, exponential, and every one that is a single polynomial on the range of the scores,
     such as logistic or a hinge with ``alpha >= 1`` on softmax scores) cost O(N·C) and never wait for the device. The
     others search the sorted positives and read the class sizes on the host, and so does the range of identity scores
-    where an approximation needs it. On CUDA the frequent cases run in fused kernels, see :mod:`mauc.nn.triton`.
+    where an approximation needs it. On CUDA the frequent cases run in fused kernels, see :mod:`mauc.nn._engine.fused`.
 
     Examples
     --------
@@ -118,9 +117,9 @@ def mauc_loss(
 
     mixed = place.type in ("cpu", "cuda") and torch.is_autocast_enabled(place.type)
     dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
-    form = None if sync else triton.fuses(logits, chosen, activation, pairs)
+    form = None if sync else fused.fuses(logits, chosen, activation, pairs)
     if form is not None:
-        return triton.fused_loss(
+        return fused.fused_loss(
             logits,
             target,
             form,
@@ -208,9 +207,9 @@ def _risk(
     scores: Tensor, batch: Batch, surrogate: Surrogate, bounded: bool, world: Communicator, *, gradient: bool
 ) -> Result:
     if isinstance(surrogate, Squared):
-        return _moments.squared(scores, batch, surrogate.alpha, world, gradient=gradient)
+        return moments.squared(scores, batch, surrogate.alpha, world, gradient=gradient)
     if isinstance(surrogate, Exponential):
-        return _moments.exponential(scores, batch, surrogate.alpha, world, bounded=bounded, gradient=gradient)
+        return moments.exponential(scores, batch, surrogate.alpha, world, bounded=bounded, gradient=gradient)
     return _piecewise(scores, batch, surrogate, bounded, world, gradient=gradient)
 
 
@@ -230,12 +229,12 @@ def _piecewise(
         return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
     chosen = plan(surrogate, radius, precision)
     if chosen.kind == "polynomial":
-        return _moments.polynomial(scores, batch, chosen.segments[0], centre, world, gradient=gradient)
+        return moments.polynomial(scores, batch, chosen.segments[0], centre, world, gradient=gradient)
     if chosen.kind == "ranked":
-        return _ranked.ranked(scores, batch, chosen.segments, centre, world, gradient=gradient)
+        return ranked.ranked(scores, batch, chosen.segments, centre, world, gradient=gradient)
     what = f"no polynomial of the {surrogate.name} surrogate on differences up to {radius:g} is close enough"
     warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=6)
-    return _ranked.blocked(scores, batch, surrogate, world, gradient=gradient)
+    return ranked.blocked(scores, batch, surrogate, world, gradient=gradient)
 
 
 def _range(scores: Tensor, world: Communicator) -> tuple[float, Tensor]:

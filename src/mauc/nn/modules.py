@@ -6,10 +6,11 @@ import torch
 from torch import Tensor
 
 from mauc._validation import PAIRS, check_choice
-from mauc.nn._buffers import ExactBuffers
-from mauc.nn._checks import count_vector, pair_matrix
-from mauc.nn._plan import resolve
-from mauc.nn.functional import ACTIVATIONS, mauc_loss
+from mauc.activations import ACTIVATIONS
+from mauc.nn._engine.buffers import ExactBuffers
+from mauc.nn._engine.checks import count_vector, pair_matrix
+from mauc.nn._engine.plan import resolve
+from mauc.nn.functional import mauc_loss
 
 __all__ = ["MAUCLoss"]
 

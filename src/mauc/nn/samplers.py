@@ -7,9 +7,9 @@ import numpy as np
 from torch import Tensor, distributed
 from torch.utils.data import Sampler
 
+from mauc._typing import Ints
 from mauc._validation import invalid
-from mauc.kernels.problem import Ints
-from mauc.nn._numbers import check_whole
+from mauc.nn._engine.numbers import check_whole
 
 __all__ = ["ClassCoverageBatchSampler"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from mauc._typing import Floats, Ints
 from mauc._validation import check_scored_classes, invalid
-from mauc.kernels.problem import Floats, Ints
 from mauc.metrics import Comparison, Interval, compare_mauc, mauc_interval, pairwise_auc
 from mauc.theory import Imbalance, imbalance
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc.kernels.problem import Floats, Ints
+from mauc._typing import Floats, Ints
 from mauc.report.judgement import Judgement
 
 __all__ = ["MOST_CLASSES", "pair_data"]

@@ -4,11 +4,10 @@ posterior + priors  →  bayes_scores, bayes_mauc, ova_weights (bayes.py): the b
 surrogate           →  consistency_report (consistency.py): whether training by it aims at those scores
 class sizes         →  imbalance (imbalance.py): ξ, χ, and which class one more sample helps most
 model + data        →  bounds (bounds/): the risk on unseen data, from that on the training data
-class of models     →  rademacher (complexity.py): the complexity that the bounds need
+class of models     →  rademacher (rademacher.py): the complexity that the bounds need
 """
 
-from mauc.theory import bounds
-from mauc.theory import complexity as rademacher
+from mauc.theory import bounds, rademacher
 from mauc.theory.bayes import BayesMAUC, bayes_mauc, bayes_scores, ova_weights
 from mauc.theory.consistency import ConsistencyReport, consistency_report
 from mauc.theory.imbalance import Imbalance, imbalance

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mauc._typing import Floats
 from mauc._validation import check_real, invalid
-from mauc.kernels.problem import Floats
 
 __all__ = ["check_class_counts", "check_delta", "check_not_negative", "check_p", "check_priors"]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mauc._typing import Floats
 from mauc._validation import check_choice, invalid
-from mauc.approximation import APPROXIMATIONS, DEFAULT_BERNSTEIN_DEGREE, bernstein, chebyshev_interpolant
-from mauc.kernels.problem import Floats
+from mauc.plan import APPROXIMATIONS, DEFAULT_BERNSTEIN_DEGREE, bernstein, chebyshev_interpolant
 from mauc.surrogates import CustomSurrogate, Surrogate, get_surrogate
 
 __all__ = ["ConsistencyReport", "Point", "consistency_report"]

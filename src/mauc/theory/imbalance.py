@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc.kernels.problem import Floats
-from mauc.model_selection import encode_classes
+from mauc._estimators import encode_classes
+from mauc._typing import Floats
 from mauc.theory._checks import check_class_counts
 
 __all__ = ["Imbalance", "chi", "imbalance", "xi"]

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._typing import Floats
 from mauc._validation import check_scored_classes, invalid
-from mauc.kernels.problem import Floats
 from mauc.metrics.scores import pairwise_auc
 from mauc.partition import ClassPartition
 

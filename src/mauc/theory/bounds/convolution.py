@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mauc._typing import Floats
 from mauc._validation import check_choice, check_real, invalid
 from mauc.datasets.checks import check_whole
-from mauc.kernels.problem import Floats
 
 __all__ = ["conv_spectral_norm"]
 

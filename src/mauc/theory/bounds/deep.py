@@ -10,8 +10,8 @@ from mauc._validation import check_real, invalid
 from mauc.datasets.checks import check_whole
 from mauc.theory._checks import check_class_counts, check_not_negative
 from mauc.theory.bounds.terms import C1, C2, Bound, assemble
-from mauc.theory.complexity import chaining
 from mauc.theory.imbalance import xi
+from mauc.theory.rademacher import chaining
 
 __all__ = ["cnn", "dnn"]
 

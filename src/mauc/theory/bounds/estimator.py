@@ -10,11 +10,11 @@ from scipy.special import softmax
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from mauc._estimators import encode_classes
+from mauc._typing import Floats, Ints
 from mauc._validation import invalid
-from mauc.kernels.problem import Floats, Ints
+from mauc.activations import activate
 from mauc.linear import MAUCClassifier, MAUCClassifierCV
-from mauc.linear.objective import activate
-from mauc.model_selection import encode_classes
 from mauc.risk import SurrogateRisk
 from mauc.theory._checks import check_p
 from mauc.theory.bounds.deep import cnn, dnn

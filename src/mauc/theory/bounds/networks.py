@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mauc._typing import Floats
 from mauc._validation import invalid
-from mauc.kernels.problem import Floats
 from mauc.theory.bounds.convolution import conv_spectral_norm
 
 if TYPE_CHECKING:

@@ -1,0 +1,103 @@
+"""``mauc evaluate``: scores from any program → metrics, intervals, paired tests, report."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mauc._io import write_whole
+from mauc.cli.files import check_writable
+from mauc.cli.output import current
+from mauc.tables.errors import Failure, Usage
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    scores: Annotated[
+        Path, typer.Argument(readable=False, help="Table of scores, one column a class.", show_default=False)
+    ],
+    target: Annotated[str, typer.Option(help="Column that holds the true class of each row.", show_default=False)],
+    compare: Annotated[
+        list[Path] | None,
+        typer.Option(readable=False, help="Scores of another model on the same rows; may be repeated."),
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(readable=False, help="Table with the target, where it is another one.")
+    ] = None,
+    prefix: Annotated[
+        str | None, typer.Option(help="What stands before the class in the names of score columns.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = Path("mauc-report/index.html"),
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+) -> None:
+    """Judge scores of any program, and compare models.
+
+    Score columns are named as the classes, with something before that or not: "cat", "score:cat", "p_cat".
+    """
+    from mauc.cli.summary import as_json, comparison, headline, sizes, worst_pairs
+    from mauc.report import judge, render
+
+    output = current()
+    if not 0 < level < 1:
+        raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}: pass such a number")
+    if not no_report:
+        check_writable(report, "--report", (scores, *(compare or []), *([truth] if truth else [])))
+    with output.working(f"judging {scores}"):
+        labels, classes, models = _read(scores, target, compare or [], truth, prefix)
+        found = judge(labels, models, labels=classes, level=level)
+    files = {}
+    if not no_report:
+        details = [("scores", str(scores)), ("target", target), *(("compared with", str(p)) for p in compare or [])]
+        write_whole(report, render(found, title=f"{target} by {scores.name}", details=details))
+        files["report"] = report
+    if found.absent:
+        output.note(f"classes without a row are left out: {', '.join(found.absent[:8])}")
+    several = [comparison(found)] if len(models) > 1 else []
+    output.say(
+        *headline(found), "", *several, sizes(found), worst_pairs(found), *(f"wrote {f}" for f in files.values())
+    )
+    output.result({**as_json(found), "files": files})
+
+
+def _read(path: Path, target: str, others: list[Path], truth: Path | None, prefix: str | None) -> tuple[Any, Any, Any]:
+    """True classes, the class of each column, and the scores of each model by name."""
+    import numpy as np
+
+    from mauc.tables.read import classes_of, column, read_table
+    from mauc.tables.scores import scores_in
+
+    table = read_table(path, codes=[target])
+    true_path, true_table = (path, table) if truth is None else (truth, read_table(truth, codes=[target]))
+    otherwise = "" if truth else "; a table of the same rows that has it can be named with --truth"
+    labels = classes_of(column(true_table, target, "--target", true_path, otherwise), target, true_path)
+    _same_length(path, len(table), true_path, len(labels))
+    first = scores_in(table, labels, path, prefix)
+    models = {path.name if path.name not in {p.name for p in others} else str(path): first.values}
+    for other in others:
+        second = read_table(other, codes=[target])
+        _same_length(other, len(second), path, len(table))
+        if target in second.columns:
+            differ = np.flatnonzero(classes_of(second[target], target, other) != labels)
+            if len(differ):
+                raise Failure(
+                    f"{other} has other classes in {target!r} than {true_path} (first: row {differ[0] + 1}): "
+                    "paired tests need the same rows in the same order"
+                )
+        found = scores_in(second, labels, other, prefix)
+        if set(found.classes) != set(first.classes):
+            odd = sorted(set(found.classes) ^ set(first.classes))[0]
+            raise Failure(
+                f"{other} and {path} score different classes ({odd!r} is in one of them): compare like with like"
+            )
+        name = other.name if other.name not in models else str(other)
+        if name in models:
+            raise Usage(f"--compare {other} is named twice, or is the file itself: name other scores")
+        models[name] = found.values[:, [found.classes.index(c) for c in first.classes]]
+    return labels, np.array(first.classes), models
+
+
+def _same_length(path: Path, n: int, other: Path, m: int) -> None:
+    if n != m:
+        raise Failure(f"{path} has {n} rows and {other} has {m}: they must be of the same rows in the same order")

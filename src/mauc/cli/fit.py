@@ -1,0 +1,240 @@
+"""``mauc fit``: a table → a model file and a report on rows it has not seen."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mauc._io import write_whole
+from mauc.cli.files import check_writable
+from mauc.cli.output import current
+from mauc.tables.errors import Failure, Usage
+
+__all__ = ["fit"]
+
+REPORT = Path("mauc-report/index.html")
+
+
+def fit(
+    table: Annotated[Path, typer.Argument(readable=False, help="CSV, TSV, Parquet or NPZ.", show_default=False)],
+    target: Annotated[str, typer.Option(help="Column that holds the class of each row.", show_default=False)],
+    out: Annotated[Path, typer.Option(readable=False, help="Model file to write.")] = Path("model.skops"),
+    surrogate: Annotated[
+        str | None, typer.Option(help="Pair loss to train by; exponential unless told.", show_default=False)
+    ] = None,
+    auto: Annotated[bool, typer.Option("--auto", help="Let a stack of models find the best; slower.")] = False,
+    model: Annotated[str, typer.Option(help="linear, or mlp (needs torch).")] = "linear",
+    alpha: Annotated[
+        float | None, typer.Option(help="Margin of the loss; unless told, cross-validated if linear, 4 if mlp.")
+    ] = None,
+    l2: Annotated[
+        float | None, typer.Option(help="Penalty; unless told, cross-validated if linear, 1e-6 if mlp.")
+    ] = None,
+    time_column: Annotated[
+        str | None, typer.Option(help="Hold out the latest rows by this column, which is no feature then.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Keep rows of one group on one side; the column is no feature then.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Leave this column out, such as a row number.")] = None,
+    holdout: Annotated[float, typer.Option(help="Share of the rows to judge by.")] = 0.25,
+    min_rows: Annotated[int, typer.Option(min=1, help="Leave out classes with fewer rows.")] = 1,
+    refit: Annotated[bool, typer.Option("--refit", help="After judging, train again on all rows.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
+    report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+) -> None:
+    """Train on a table, judge on held-out rows, write model and report.
+
+    Columns may hold numbers, categories, dates or text, with gaps. The model written is the one judged.
+    """
+    from mauc.cli.summary import as_json, headline, sizes, worst_pairs
+    from mauc.report import judge, render
+    from mauc.tables.model_file import TableModel, write_model
+    from mauc.tables.models import Choice, describe, make_classifier
+
+    output = current()
+    classifier = make_classifier(Choice(model, surrogate, auto, alpha, l2, seed))
+    if not 0 < holdout < 1:
+        raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}: pass such a number")
+    if time_column and group:
+        raise Usage("--time-column and --group each say what to hold out: leave one of them out")
+    check_writable(out, "--out", (table,))
+    if not no_report:
+        check_writable(report, "--report", (table, out))
+
+    with output.working(f"reading {table}"):
+        data = _read(table, target, time_column, group, drop or [], min_rows)
+        train, test = _split(data, holdout, seed)
+        lost = len(data.labels) - len(train) - len(test)
+        if lost:
+            output.note(f"{lost} held-out rows are of classes without a training row, and are not judged")
+    with output.working(f"training on {len(train)} rows"):
+        trained = _trained(data, train, classifier, seed)
+        about = describe(trained[1])
+    with output.working(f"judging by {len(test)} rows"):
+        table_model = TableModel(*_storable(trained), data.kinds, target, about)
+        scores = table_model.scores(data.features.iloc[test])
+        labels = table_model.classifier.classes_
+        name = about.partition(":")[0]
+        found = judge(data.labels[test], {name: scores}, labels=labels, y_train=data.labels[train])
+    if refit:
+        with output.working(f"training on all {len(data.labels)} rows"):
+            trained = _trained(
+                data, range(len(data.labels)), make_classifier(Choice(model, surrogate, auto, alpha, l2, seed)), seed
+            )
+            table_model = TableModel(*_storable(trained), data.kinds, target, about)
+
+    write_model(out, table_model)
+    files = {"model": out}
+    if not no_report:
+        how = "the latest" if time_column else "whole groups of" if group else "random, stratified"
+        details = [
+            ("table", str(table)),
+            ("target", target),
+            ("model", about + (", trained again on all rows after judging" if refit else "")),
+            ("training rows", str(len(train))),
+            ("rows judged by", f"{len(test)} ({how} rows)"),
+            ("columns", str(len(data.kinds))),
+        ]
+        write_whole(report, render(found, title=f"{target} of {table.name}", details=details))
+        files["report"] = report
+    training = {str(c): int((data.labels[train] == c).sum()) for c in labels}
+    output.say(
+        f"{about}: {len(train)} rows to train on, {len(test)} to judge by\n",
+        *headline(found),
+        "",
+        sizes(found, training),
+        worst_pairs(found),
+        *(f"wrote {file}" for file in files.values()),
+    )
+    output.result({**as_json(found), "model": about, "training_rows": training, "files": files})
+
+
+@dataclass(frozen=True)
+class _Data:
+    path: Path
+    labels: Any
+    features: Any
+    kinds: dict[str, str]
+    times: Any = None
+    groups: Any = None
+
+
+def _read(path: Path, target: str, time_column: str | None, group: str | None, drop: list[str], min_rows: int) -> _Data:
+    import numpy as np
+
+    from mauc.tables.features import check_finite, check_single, kinds_of
+    from mauc.tables.read import classes_of, column, read_table
+
+    table = read_table(path, codes=[name for name in (target, group) if name])
+    labels = classes_of(column(table, target, "--target", path), target, path)
+    others = {
+        option: column(table, name, option, path)
+        for option, name in (("--time-column", time_column), ("--group", group))
+        if name
+    }
+    for name in drop:
+        column(table, name, "--drop", path)
+    names, counts = np.unique(labels, return_counts=True)
+    kept = np.isin(labels, names[counts >= min_rows])
+    if len(np.unique(labels[kept])) < 2:
+        raise Failure(f"fewer than two classes have {min_rows} rows: lower --min-rows, or collect more rows")
+    features = table.drop(columns=list({target, *drop, *(n for n in (time_column, group) if n)}))[kept]
+    if features.shape[1] == 0:
+        raise Failure(f"{path} has no column besides {target!r}: a model needs at least one to learn from")
+    check_single(features, path)
+    check_finite(features, path)
+    return _Data(
+        path,
+        labels[kept],
+        features.reset_index(drop=True),
+        kinds_of(features),
+        times=_times(others["--time-column"][kept], str(time_column), path) if time_column else None,
+        groups=_groups(others["--group"][kept], str(group), path) if group else None,
+    )
+
+
+def _times(values: Any, name: str, path: Path) -> Any:
+    """Numbers as they are, all else as dates; 01/02/2024 is refused, since it may be either of two days."""
+    import numpy as np
+    import pandas as pd
+
+    without = f"column {name!r} of {path} has rows without a time: fill them in or drop them"
+    if values.isna().any():
+        raise Failure(without)
+    try:
+        numeric = values.dtype.kind in "iuf"
+        times = values if numeric else pd.to_datetime(values, format="ISO8601", utc=True).astype("int64")
+    except (ValueError, TypeError):
+        raise Failure(
+            f"column {name!r} of {path} holds neither numbers nor dates like 2024-03-31: write them so, "
+            "or choose another --time-column"
+        ) from None
+    array = np.asarray(times, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise Failure(without)
+    return array
+
+
+def _groups(values: Any, name: str, path: Path) -> Any:
+    missing = int(values.isna().sum())
+    if missing:
+        rows = "1 row" if missing == 1 else f"{missing} rows"
+        raise Failure(
+            f"column {name!r} of {path} has no group in {rows}: fill them in, drop them, or leave --group out"
+        )
+    return values.astype(str).to_numpy()
+
+
+def _split(data: _Data, share: float, seed: int) -> Any:
+    import numpy as np
+
+    from mauc.tables.holdout import by_group, by_time, stratified
+
+    names, counts = np.unique(data.labels, return_counts=True)
+    single = names[counts == 1].tolist()
+    if single:
+        which = (
+            f"class {single[0]!r} has" if len(single) == 1 else f"{len(single)} classes, such as {single[0]!r}, have"
+        )
+        raise Failure(
+            f"{which} a single row, which cannot be both trained on and judged by: add rows, join classes, "
+            "or leave such classes out with --min-rows 2"
+        )
+    if data.times is not None:
+        return by_time(data.labels, data.times, share)
+    if data.groups is not None:
+        return by_group(data.labels, data.groups, share, seed)
+    return stratified(data.labels, share, seed)
+
+
+def _trained(data: _Data, rows: Any, classifier: Any, seed: int) -> tuple[Any, Any]:
+    import numpy as np
+
+    from mauc.tables.features import make_features
+    from mauc.tables.holdout import group_folds
+
+    part = np.asarray(rows)
+    features = make_features(seed)
+    X = np.asarray(features.fit_transform(data.features.iloc[part]), dtype=np.float64)
+    n_folds = getattr(classifier, "cv", None)
+    folds = (
+        []
+        if data.groups is None or n_folds is None
+        else group_folds(data.labels[part], data.groups[part], n_folds, seed)
+    )
+    if not folds:
+        return features, classifier.fit(X, data.labels[part])
+    # Rows of the training table have no place in the model's file.
+    return features, classifier.set_params(cv=folds).fit(X, data.labels[part]).set_params(cv=n_folds)
+
+
+def _storable(trained: tuple[Any, Any]) -> tuple[Any, Any]:
+    features, classifier = trained
+    if type(classifier).__name__ != "MAUCMLPClassifier":
+        return features, classifier
+    from mauc.tables.array_mlp import as_arrays
+
+    return features, as_arrays(classifier)

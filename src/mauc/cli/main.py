@@ -1,0 +1,41 @@
+"""The command ``mauc``."""
+
+import io
+import sys
+
+from mauc.cli.app import App
+from mauc.cli.bench import bench
+from mauc.cli.demo import demo
+from mauc.cli.evaluate import evaluate
+from mauc.cli.fit import fit
+from mauc.cli.predict import predict
+
+__all__ = ["app", "main"]
+
+EXAMPLES = """\b
+Examples:
+  mauc demo
+  mauc fit patients.csv --target diagnosis --out model.skops
+  mauc predict model.skops new-patients.csv --out scores.csv
+  mauc evaluate scores.csv --target diagnosis --compare other-scores.csv
+"""
+
+app = App(
+    help="Train and judge classifiers by multiclass AUC: every pair of classes counts the same, however rare.",
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+for command in (demo, fit, predict, evaluate):
+    app.command()(command)
+app.add_typer(bench, name="bench")
+
+
+def main() -> None:
+    """Entry point of the command."""
+    for stream in (sys.stdout, sys.stderr):
+        # Class names may hold characters that the terminal cannot show.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    app()

@@ -1,0 +1,226 @@
+"""The paper's deep experiments: every method on one set, several seeds, chosen on validation MAUC."""
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.neighbors import KNeighborsClassifier
+
+from mauc._typing import Floats, Ints
+from mauc._validation import check_choice, invalid
+from mauc.experiments.deep import data as deep_data
+from mauc.experiments.deep.data import Parts, capped, parts_of
+from mauc.experiments.deep.fit import Batches, Features, Fit, InOrder, Schedule, Shuffled, fit, scores_of
+from mauc.experiments.deep.methods import METHODS, Method, Recipe, method_names, recipe_of
+from mauc.experiments.deep.networks import network
+from mauc.experiments.report_parts import machine
+from mauc.experiments.store import Cell
+from mauc.metrics import mauc_score, pairwise_auc
+from mauc.nn.samplers import ClassCoverageBatchSampler
+
+__all__ = ["BAYES", "DEVICES", "cells", "check_device", "judge", "run"]
+
+BAYES = "Bayes scores"
+"""The row of the exact posteriors, on simulated sets."""
+DEVICES = ("auto", "cpu", "cuda")
+SAMPLER_ROWS = 20_000
+"""Rows that the samplers get; of a larger training part, the common classes are cut to one size. Their neighbour
+searches grow with the square of the rows."""
+MANY_CLASSES = 500
+"""From so many on IHT asks the nearest neighbours: a forest keeps a number for every class and node, a gigabyte a tree
+at 5,089 classes."""
+RARE_PAIRS = 5
+SHARES = ((0, 5), (5, 10), (10, 15), (15, 20), (20, 25))
+"""Of the pairs of classes, the rarest first, in percent."""
+
+
+def check_device(device: str) -> torch.device:
+    """The device of that name."""
+    check_choice("device", device, DEVICES)
+    available = torch.cuda.is_available()
+    if device == "cuda" and not available:
+        raise invalid("device", "must be one that this machine has", "'cuda'", "pass 'cpu' or 'auto'")
+    return torch.device("cuda" if available and device != "cpu" else "cpu")
+
+
+def cells(
+    dataset: str,
+    *,
+    data_home: str | Path | None = None,
+    features: str | Path | None = None,
+    methods: Sequence[str] | None = None,
+    seeds: int = 3,
+    device: str = "auto",
+    quick: bool = False,
+) -> list[Cell]:
+    """One cell for each seed and method, seed by seed, so that the table is whole early."""
+    name = deep_data.resolve(dataset, features)
+    chosen = [check_choice("method", m, method_names()) for m in methods or method_names()]
+    if name.startswith("simulated-"):
+        chosen = [BAYES, *chosen]
+    place = check_device(device).type
+    home, file = (None if path is None else str(path) for path in (data_home, features))
+    depth = "quick" if quick else "full"
+    return [
+        Cell((depth, name, place, method, f"{seed:02d}"), run, (dataset, home, file, method, seed, place, quick))
+        for seed in range(seeds)
+        for method in chosen
+    ]
+
+
+@lru_cache(maxsize=1)
+def _prepared(dataset: str, home: str | None, file: str | None, seed: int, place: str, quick: bool) -> tuple[Any, ...]:
+    data = deep_data.load(dataset, home, file, quick)
+    parts = parts_of(data, seed)
+    where = torch.device(place)
+    return data, parts, Features(parts.X, where), torch.from_numpy(parts.y).to(where)
+
+
+def run(
+    dataset: str, home: str | None, file: str | None, name: str, seed: int, place: str, quick: bool
+) -> dict[str, Any]:
+    """Fit a method on one split, and judge it: what the tables need."""
+    data, parts, X, y = _prepared(dataset, home, file, seed, place, quick)
+    if name == BAYES:
+        ceiling = data.bayes_mauc() if seed == 0 else None
+        scores = data.bayes_scores(data.X[parts.test])
+        known = {} if ceiling is None else {"ceiling": ceiling.value, "ceiling_stderr": ceiling.stderr}
+        return {**judge(parts.y[parts.test], scores, data.counts, data.names), **known, "notes": list(data.notes)}
+    method, recipe = METHODS[name], recipe_of(dataset, quick=quick)
+    began = time.perf_counter()
+    resampled, note = _resample(method, parts, X, y, seed)
+    sample_seconds = time.perf_counter() - began
+    prior = torch.from_numpy(np.log(parts.counts / len(parts.train))).to(place) if method.plug_in else None
+    held_out = InOrder(X, parts.validation)
+    fits = [_fit(method, recipe, parts, *resampled, held_out, seed, choice, prior) for choice in method.grid]
+    best = max(range(len(fits)), key=lambda k: max(fits[k].scores, default=-1.0))
+    chosen = fits[best]
+    out: dict[str, Any] = {
+        "validation": max(chosen.scores, default=None),
+        "epoch": chosen.best_epoch,
+        "epochs": _schedule(method, recipe, {}).epochs,
+        "validation_scores": chosen.scores,
+        "losses": chosen.losses,
+        "diverged": chosen.diverged,
+        "params": dict(method.grid[best]),
+        "fit_seconds": chosen.seconds,
+        "search_seconds": sum(f.seconds for f in fits),
+        "sample_seconds": sample_seconds,
+        "train_rows": len(resampled[2]),
+        "machine": machine(torch.cuda.get_device_name() if place == "cuda" else None),
+        "notes": [*data.notes, *note],
+    }
+    scores = scores_of(chosen.network, InOrder(X, parts.test), prior) if chosen.scores else None
+    if scores is None:
+        return {**out, "test": None, "rare_pairs": None, "shares": None}
+    return {**out, **judge(parts.y[parts.test], scores, data.counts, data.names)}
+
+
+def _schedule(method: Method, recipe: Recipe, choice: Mapping[str, Any]) -> Schedule:
+    schedule = recipe.ours[method.surrogate][0] if method.surrogate else recipe.plain
+    return replace(
+        schedule,
+        optimizer=method.optimizer or schedule.optimizer,
+        learning_rate=choice.get("learning_rate", schedule.learning_rate),
+    )
+
+
+def _fit(
+    method: Method,
+    recipe: Recipe,
+    parts: Parts,
+    X: Features,
+    y: torch.Tensor,
+    rows: Ints,
+    held_out: InOrder,
+    seed: int,
+    choice: Mapping[str, Any],
+    prior: torch.Tensor | None,
+) -> Fit:
+    schedule = _schedule(method, recipe, choice)
+    codes = y.cpu().numpy()[rows]
+    counts = np.bincount(codes, minlength=len(parts.counts))
+    options = {key: value for key, value in choice.items() if key != "learning_rate"}
+    if method.surrogate:
+        options |= {"surrogate": method.surrogate, "alpha": recipe.ours[method.surrogate][1]}
+    loss = method.loss(counts, schedule.epochs, **options).to(X.place)
+    model = network(X.n_features, recipe.hidden, len(counts), seed=seed, cosine_scale=method.cosine_scale)
+    order: Shuffled | ClassCoverageBatchSampler = Shuffled(len(rows), schedule.batch_size, seed)
+    if method.min_per_class is not None:
+        least = min(method.min_per_class, int(counts[counts > 0].min()))
+        order = ClassCoverageBatchSampler(codes, schedule.batch_size, min_per_class=least, seed=seed)
+    n_batches = -(-len(parts.train) // schedule.batch_size)
+    train = Batches(X, y, rows, order, n_batches)
+    return fit(model, loss, schedule, train, held_out, parts.y[parts.validation], log_prior=prior)
+
+
+def _resample(
+    method: Method, parts: Parts, X: Features, y: torch.Tensor, seed: int
+) -> tuple[tuple[Features, torch.Tensor, Ints], list[str]]:
+    """Features, classes and rows to train on, and what to tell of them."""
+    if method.sampler is None:
+        return (X, y, parts.train), []
+    from mauc.baselines import make_sampler  # needs imbalanced-learn, which the other methods do not
+
+    rows, note = parts.train, []
+    if len(rows) > SAMPLER_ROWS:
+        most = _cap(parts.counts, SAMPLER_ROWS)
+        rows = rows[capped(parts.y[rows], most, seed)]
+        note = [
+            f"BM, MM, IHT, NM and TL start from at most {most:,} training rows of each class, drawn at random, "
+            f"{len(rows):,} in all: their neighbour searches grow with the square of the rows."
+        ]
+    sampler = make_sampler(method.sampler, random_state=seed, n_jobs=-1)
+    if method.sampler == "IHT" and len(parts.counts) >= MANY_CLASSES:
+        sampler.set_params(sampler__estimator=KNeighborsClassifier(weights="distance", n_jobs=-1))
+        note.append("IHT finds hard samples by their five nearest neighbours: a forest of so many classes is too big.")
+    with warnings.catch_warnings():
+        # That so many classes look like a regression.
+        warnings.simplefilter("ignore", UserWarning)
+        made, codes = sampler.fit_resample(parts.X[rows], parts.y[rows])
+    classes = torch.from_numpy(codes.astype(np.int64)).to(y.device)
+    return (Features(made.astype(np.float32), X.place), classes, np.arange(len(codes))), note
+
+
+def _cap(counts: Ints, total: int) -> int:
+    """The most rows of each class, so that there are about ``total`` in all."""
+    low, high = 1, int(counts.max())
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if np.minimum(counts, middle).sum() <= total else (low, middle - 1)
+    return low
+
+
+def judge(y: Ints, scores: Floats, counts: Ints, names: Sequence[str]) -> dict[str, Any]:
+    """Test MAUC, the AUC of the rarest pairs of classes, and the mean AUC of the pairs by their rarity.
+
+    A pair is as rare as the product of its class sizes in the whole set is small, so every seed has the same pairs;
+    its AUC is the mean of its two columns'.
+    """
+    labels = np.arange(len(counts))
+    matrix = pairwise_auc(y, scores, labels=labels)
+    i, j = np.triu_indices(len(counts), 1)
+    order = np.argsort(counts[i] * counts[j], kind="stable")
+    i, j = i[order], j[order]
+    auc = 0.5 * (matrix[i, j] + matrix[j, i])
+    ends = [(round(len(auc) * low / 100), round(len(auc) * high / 100)) for low, high in SHARES]
+    return {
+        "test": mauc_score(y, scores, labels=labels, absent="ignore"),
+        "rare_pairs": [[names[i[k]], names[j[k]], _number(auc[k])] for k in range(min(RARE_PAIRS, len(auc)))],
+        "shares": [_mean(auc[begin:end]) for begin, end in ends],
+    }
+
+
+def _mean(values: Floats) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

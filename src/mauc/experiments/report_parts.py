@@ -1,0 +1,51 @@
+"""What all reports share: Markdown tables, figures written whole, the machine's name."""
+
+import os
+import platform
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mauc._io import write_whole
+
+__all__ = ["machine", "markdown_table", "save_figure"]
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table; the first column to the left, the others to the right."""
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def machine(accelerator: str | None = None) -> str:
+    """What the numbers were measured on."""
+    import sklearn
+
+    cpu = platform.processor() or platform.machine()
+    for line in _lines("/proc/cpuinfo"):
+        if line.startswith("model name"):
+            cpu = line.split(":", 1)[1].strip()
+            break
+    device = f"one {accelerator} and " if accelerator else ""
+    return (
+        f"Measured on {device}{os.cpu_count()} cores of {cpu}, Python {platform.python_version()}, "
+        f"NumPy {np.__version__}, scikit-learn {sklearn.__version__}."
+    )
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def save_figure(figure: Any, path: Path) -> Path:
+    """Write a matplotlib figure whole or not at all."""
+    picture = BytesIO()
+    figure.savefig(picture, dpi=150, format=path.suffix[1:])
+    write_whole(path, picture.getvalue())
+    return path

@@ -1,0 +1,52 @@
+"""Several methods on several sets: ranks, Friedman's test, and the critical difference of Nemenyi."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from mauc._typing import Floats
+
+__all__ = ["RankTest", "friedman", "wilcoxon_holm"]
+
+
+@dataclass(frozen=True)
+class RankTest:
+    """Do the methods differ at all, and which differ from which?"""
+
+    mean_ranks: Floats
+    """``(K,)`` mean rank of each method over the sets, 1 is best."""
+    statistic: float
+    pvalue: float
+    critical_difference: float
+    """Mean ranks further apart than this differ (Nemenyi, at the level asked for)."""
+
+
+def friedman(scores: Floats, *, level: float = 0.05) -> RankTest:
+    """Friedman's test of ``(sets, methods)`` scores, higher being better, with Nemenyi's critical difference.
+
+    ``CD = q √(K (K + 1) / (6 S))`` for K methods on S sets, ``q`` the quantile of the studentised range over √2
+    (Demšar, JMLR 2006).
+    """
+    n_sets, n_methods = scores.shape
+    ranks = stats.rankdata(-scores, axis=1)
+    statistic, pvalue = stats.friedmanchisquare(*scores.T)
+    q = float(stats.studentized_range.ppf(1.0 - level, n_methods, np.inf)) / np.sqrt(2.0)
+    difference = q * np.sqrt(n_methods * (n_methods + 1) / (6.0 * n_sets))
+    return RankTest(ranks.mean(axis=0), float(statistic), float(pvalue), float(difference))
+
+
+def wilcoxon_holm(scores: Floats, reference: int) -> Floats:
+    """``(K,)`` two-sided p-values of one method against each other over the sets, corrected by Holm; 1 for itself."""
+    others = [k for k in range(scores.shape[1]) if k != reference]
+    raw = []
+    for k in others:
+        difference = scores[:, reference] - scores[:, k]
+        raw.append(float(stats.wilcoxon(difference).pvalue) if np.any(difference) else 1.0)
+    order = np.argsort(raw)
+    corrected = np.ones(scores.shape[1])
+    running = 0.0
+    for place, index in enumerate(order):
+        running = max(running, min(1.0, (len(others) - place) * raw[index]))
+        corrected[others[index]] = running
+    return corrected

@@ -1,0 +1,92 @@
+"""Results on disk: one small file a cell, written whole or not at all, so that a killed run resumes where it
+stopped.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from mauc._io import write_whole
+
+__all__ = ["Cell", "Store", "run_cells", "write_whole"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One piece of work: its key names its result, its function and arguments compute it in any process."""
+
+    key: tuple[str, ...]
+    function: Callable[..., dict[str, Any]]
+    arguments: tuple[Any, ...]
+    together: tuple[Any, ...] | None = None
+    """Cells with the same value here run one after another in one process, where they share what is cached."""
+
+
+class Store:
+    """A folder of JSON results, one file a key."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def path(self, key: Sequence[str]) -> Path:
+        """File of a key: its parts are folders, the last one the file."""
+        *folders, name = (part.replace("/", "_") for part in key)
+        return self.folder.joinpath(*folders, f"{name}.json")
+
+    def __contains__(self, key: Sequence[str]) -> bool:
+        return self.path(key).exists()
+
+    def read(self, key: Sequence[str]) -> dict[str, Any]:
+        """The result of a key."""
+        result: dict[str, Any] = json.loads(self.path(key).read_text(encoding="utf-8"))
+        return result
+
+    def write(self, key: Sequence[str], result: dict[str, Any]) -> None:
+        """Keep the result of a key."""
+        write_whole(self.path(key), json.dumps(result))
+
+
+def run_cells(cells: Iterable[Cell], store: Store, *, jobs: int = 1, console: Console | None = None) -> int:
+    """Compute the cells that have no result yet, each writing its own; returns how many that were.
+
+    A kill at any moment loses the cells in flight, no more. A cell that fails stops the run with its key in the error;
+    what is done stays done.
+    """
+    missing = [cell for cell in cells if cell.key not in store]
+    console = console or Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("fits", total=len(missing))
+        work = (delayed(_compute)(group, str(store.folder)) for group in _groups(missing))
+        for keys in Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work):
+            progress.update(task, advance=len(keys), description=" / ".join(keys[-1]))
+    return len(missing)
+
+
+def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """In the order of their first cells."""
+    groups: dict[Any, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.key if cell.together is None else ("together", cell.together), []).append(cell)
+    return list(groups.values())
+
+
+def _compute(cells: Sequence[Cell], folder: str) -> list[tuple[str, ...]]:
+    for cell in cells:
+        try:
+            Store(folder).write(cell.key, cell.function(*cell.arguments))
+        except Exception as error:
+            raise RuntimeError(f"{' / '.join(cell.key)}: {type(error).__name__}: {error}") from error
+    return [cell.key for cell in cells]

@@ -1,0 +1,1 @@
+"""What wins on real tables: our models, scikit-learn's and the samplers, over many sets."""

@@ -1,0 +1,112 @@
+"""Tables and figures of the traditional experiments, from the results that are on disk."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mauc._typing import Floats
+from mauc.baselines import BASELINES
+from mauc.experiments.plots import bars_with_points, critical_difference, rare_pairs
+from mauc.experiments.report_parts import machine, save_figure
+from mauc.experiments.score_tables import Results, pair_scores, points, rank_test, read_common, score_table, splits
+from mauc.experiments.store import Store, write_whole
+from mauc.experiments.traditional.margins import margins
+from mauc.experiments.traditional.run import LOSSES, TABLES, methods
+from mauc.experiments.traditional.stopping import table_of_iterations
+
+__all__ = ["BEST_OF_OURS", "write_report"]
+
+BEST_OF_OURS = "MAUC, best of the three"
+RARE_PAIRS = 5
+
+
+def read_results(store: Store, protocol: str, preprocessing: str, tables: Sequence[str], depth: str) -> Results:
+    """Results by method and table, for the splits that all methods have; methods without any are left out."""
+    names = [method.name for method in methods(tables[0])]
+    out = read_common(store, (depth, protocol, preprocessing), tables, names)
+    _add_best(out, tables)
+    return out
+
+
+def _add_best(results: Results, tables: Sequence[str]) -> None:
+    """The loss with the highest multiclass AUC on the validation part of the split."""
+    ours = [f"MAUC {loss}" for loss in LOSSES]
+    if all(name in results for name in ours):
+        best = {}
+        for table in tables:
+            runs = zip(*(results[name][table] for name in ours), strict=True)
+            best[table] = [max(run, key=lambda r: r["validation"]) for run in runs]
+        results[BEST_OF_OURS] = best
+
+
+def write_report(
+    store: Store,
+    folder: Path,
+    *,
+    protocol: str = "authors",
+    preprocessings: Sequence[str] = ("rows", "standard"),
+    tables: Sequence[str] = TABLES,
+    depth: str = "full",
+) -> list[Path]:
+    """Write the table and the figures of each preprocessing; returns the files."""
+    files = []
+    for preprocessing in preprocessings:
+        results = read_results(store, protocol, preprocessing, tables, depth)
+        if not results:
+            continue
+        stem = f"traditional-{protocol}-{preprocessing}"
+        page = folder / f"{stem}.md"
+        text = [_markdown(results, tables, protocol, preprocessing), _margins(results, tables, protocol)]
+        stopping = table_of_iterations(store, protocol, tables) if preprocessing == "rows" else None
+        if stopping:
+            text += ["## Stopping early\n\nMean test MAUC × 100 after so many accelerated gradient steps.", stopping]
+        write_whole(page, "\n\n".join([*text, machine()]) + "\n")
+        files.append(page)
+        names = list(results)
+        files.append(save_figure(bars_with_points(points(results), tables), folder / f"{stem}-figure1.png"))
+        shown = [
+            n for n in (BEST_OF_OURS, "plug-in on LR", "LR-balanced, tuned", "LR, tuned", "LR, C=1") if n in results
+        ] or names[:5]
+        files.append(save_figure(rare_pairs(_rare(results, tables, shown), tables), folder / f"{stem}-figure2.png"))
+        test = rank_test(results, tables)
+        if test:
+            files.append(save_figure(critical_difference(names, test), folder / f"{stem}-ranks.png"))
+    return files
+
+
+def _rare(results: Results, tables: Sequence[str], shown: Sequence[str]) -> dict[str, dict[str, Floats]]:
+    """Mean AUC of each of the rarest pairs over the splits, by method and table."""
+    out: dict[str, dict[str, Floats]] = {name: {} for name in shown}
+    for name in shown:
+        for table in tables:
+            per_split = []
+            for run in results[name][table]:
+                pairs, sizes = pair_scores(run, "test_counts")
+                rarest = np.argsort(np.where(sizes > 0, sizes, np.inf), kind="stable")
+                per_split.append(pairs[rarest[:RARE_PAIRS]])
+            out[name][table] = 100 * np.nanmean(per_split, axis=0)
+    return out
+
+
+def _markdown(results: Results, tables: Sequence[str], protocol: str, preprocessing: str) -> str:
+    intro = (
+        f"Test MAUC × 100, mean ± standard deviation over {splits(results)} ({protocol}), preprocessing "
+        f"`{preprocessing}`; hyper-parameters chosen on the validation part alone; best mean of a column in bold; "
+        "last columns: mean, mean rank, median milliseconds of the chosen fit."
+    )
+    parts = [intro, score_table(results, tables, "ms", 1e-3)]
+    test = rank_test(results, tables)
+    if test:
+        parts.append(
+            f"Friedman: χ² = {test.statistic:.1f}, p = {test.pvalue:.1e}; mean ranks further apart than "
+            f"{test.critical_difference:.1f} differ at 5 % (Nemenyi)."
+        )
+    return "\n\n".join(parts)
+
+
+def _margins(results: Results, tables: Sequence[str], protocol: str) -> str:
+    means = {name: {t: float(v.mean()) for t, v in by_table.items()} for name, by_table in points(results).items()}
+    competitors = [name for name, entry in BASELINES.items() if entry.in_paper]
+    intro = "## Margins\n\nDifferences of mean test MAUC × 100; competitors are LR, BM, MM, IHT, NM and TL."
+    return f"{intro}\n\n{margins(means, tables, competitors, BEST_OF_OURS, protocol)}"

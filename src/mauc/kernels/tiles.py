@@ -1,0 +1,187 @@
+"""What every kernel takes: scores with class codes and weights, and the tiles in which they are walked."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mauc._typing import Floats, Ints
+from mauc.kernels.threads import over_rows
+
+__all__ = [
+    "Problem",
+    "Tile",
+    "chebyshev_terms",
+    "column_centre",
+    "column_range",
+    "power_terms",
+    "tiles",
+    "walk",
+    "walks",
+]
+
+V = TypeVar("V", Floats, Ints)
+R = TypeVar("R")
+
+# A dozen temporaries of this many float64 stay in a second-level cache; 2**13 and 2**17 were slower.
+TILE_ELEMENTS = 1 << 15
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A weighted class partition with its scores.
+
+    The weight of the pair (positive ``m``, negative ``n``) in column ``i = y[m]`` is
+    ``unit[m] · unit[n] · pair[y[n], i]``, so that each class pair has the weight ``v_ij = pair[j, i]`` in all.
+    """
+
+    scores: NDArray[np.floating]
+    """``(N, C)`` finite scores; float32 is widened tile by tile."""
+    y: Ints
+    """``(N,)`` class codes ``0..C-1``."""
+    unit: Floats
+    """``(N,)`` sample weight over the weight of its class: sums to 1 within each class."""
+    pair: Floats
+    """``(C, C)`` class pair weights ``v_ij`` at ``[j, i]``, 0 on the diagonal and where a class is absent."""
+
+    @cached_property
+    def order(self) -> Ints:
+        """``(N,)`` samples grouped by class."""
+        # NumPy's stable sort of 16-bit numbers is a radix sort, an order of magnitude faster than that of wider ones.
+        narrow = self.y.astype(np.int16) if len(self.pair) < 2**15 else self.y
+        return np.argsort(narrow, kind="stable")
+
+    @cached_property
+    def offsets(self) -> Ints:
+        """``(C + 1,)`` class ``i`` is ``order[offsets[i]:offsets[i + 1]]``."""
+        offsets = np.zeros(len(self.pair) + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.y, minlength=len(self.pair)), out=offsets[1:])
+        return offsets
+
+    def with_scores(self, scores: NDArray[np.floating]) -> "Problem":
+        """The same classes and weights with other scores; what was worked out of the classes is kept."""
+        other = replace(self, scores=scores)
+        other.__dict__.update({name: self.__dict__[name] for name in _OF_CLASSES if name in self.__dict__})
+        return other
+
+    @cached_property
+    def grid(self) -> Floats:
+        """``(N, N)`` weight of the pair (positive m, negative n): for problems of few samples."""
+        return self.unit[:, None] * self.pair[:, self.y].T[:, self.y] * self.unit
+
+    @cached_property
+    def membership(self) -> Floats:
+        """``(N, C)`` 1 in the column of each sample's class."""
+        return np.asarray(self.y[:, None] == np.arange(len(self.pair)), dtype=np.float64)
+
+    @cached_property
+    def own(self) -> Floats:
+        """``(N,)`` score of each sample in the column of its own class."""
+        return self.scores[np.arange(len(self.y)), self.y].astype(np.float64)
+
+
+_OF_CLASSES = ("order", "offsets", "grid", "membership")
+
+
+class Tile(NamedTuple):
+    """Some rows of the scores, as float64, with their weights.
+
+    ``(rows, C)``, or ``(C, rows)`` where the classes are few: NumPy broadcasts a vector over the classes fast only
+    along long rows. The methods hide which of the two it is.
+    """
+
+    rows: slice
+    x: Floats
+    weight: Floats
+    """Weight of each score as a negative; 0 in the sample's own column."""
+    columns_first: bool
+
+    def along(self, of_class: V) -> V:
+        """A ``(C,)`` vector in the shape that broadcasts over the tile."""
+        return of_class[:, None] if self.columns_first else of_class
+
+    def total(self, a: Floats, b: Floats) -> Floats:
+        """``(C,)`` sums of ``a·b`` over the rows."""
+        return np.einsum("cn,cn->c" if self.columns_first else "nc,nc->c", a, b)
+
+    def sum(self, a: Floats) -> Floats:
+        """``(C,)`` sums over the rows."""
+        return a.sum(axis=1 if self.columns_first else 0)
+
+    def peak(self, a: Floats) -> Floats:
+        """``(C,)`` largest entry of each class."""
+        return a.max(axis=1 if self.columns_first else 0)
+
+    def of(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+        """The view of an ``(N, C)`` array that has the shape of the tile."""
+        part = scores[self.rows]
+        return part.T if self.columns_first else part
+
+
+COLUMNS_FIRST_BELOW = 32
+
+
+def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator[Tile]:
+    """Walk the rows ``first`` to ``last`` in tiles of about :data:`TILE_ELEMENTS` scores."""
+    n_rows, n_columns = problem.scores.shape
+    last = n_rows if last is None else last
+    columns_first = n_columns < COLUMNS_FIRST_BELOW
+    pair = np.ascontiguousarray(problem.pair.T) if columns_first else problem.pair
+    step = max(1, TILE_ELEMENTS // max(1, n_columns))
+    for begin in range(first, last, step):
+        rows = slice(begin, min(begin + step, last))
+        scores, y, unit = problem.scores[rows], problem.y[rows], problem.unit[rows]
+        if columns_first:
+            x, weight = np.array(scores.T, dtype=np.float64, order="C"), pair.take(y, axis=1)
+            weight *= unit
+        else:
+            x, weight = np.asarray(scores, dtype=np.float64, order="C"), pair.take(y, axis=0)
+            weight *= unit[:, None]
+        yield Tile(rows, x, weight, columns_first)
+
+
+def walk(problem: Problem, visit: Callable[[Iterable[Tile]], R]) -> list[R]:
+    """``visit`` the tiles of consecutive parts of the rows, several at a time where the problem is large."""
+    return over_rows(problem.scores.shape, lambda first, last: visit(tiles(problem, first, last)))
+
+
+def walks(problem: Problem) -> Callable[[Callable[[Iterable[Tile]], R]], list[R]]:
+    """:func:`walk` to be called several times; where there is but one tile, it is prepared once."""
+    if problem.scores.size > TILE_ELEMENTS:
+        return lambda visit: walk(problem, visit)
+    only = list(tiles(problem))
+    return lambda visit: [visit(only)]
+
+
+def column_range(problem: Problem) -> tuple[Floats, Floats]:
+    """``(C,)`` smallest and largest score of each column."""
+    low, high = problem.scores.min(axis=0), problem.scores.max(axis=0)
+    return low.astype(np.float64), high.astype(np.float64)
+
+
+def column_centre(problem: Problem) -> Floats:
+    """``(C,)`` middle of each column's range."""
+    low, high = column_range(problem)
+    return low + 0.5 * (high - low)
+
+
+def chebyshev_terms(x: Floats, degree: int) -> list[Floats]:
+    """Chebyshev polynomials ``T_0(x) … T_degree(x)``."""
+    terms = [np.ones_like(x), x]
+    for _ in range(degree - 1):
+        following = terms[-1] * x
+        following *= 2.0
+        following -= terms[-2]
+        terms.append(following)
+    return terms[: degree + 1]
+
+
+def power_terms(x: Floats, degree: int) -> list[Floats]:
+    """Powers ``x⁰ … x^degree``."""
+    terms = [np.ones_like(x), x]
+    for _ in range(degree - 1):
+        terms.append(terms[-1] * x)
+    return terms[: degree + 1]

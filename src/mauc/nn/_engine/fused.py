@@ -1,0 +1,285 @@
+"""The loss in fused CUDA kernels: two reads and one write of the logits in all.
+
+``statistics`` reads the logits once: a program takes some rows at a time, makes scores of them in registers, and adds
+them into sums over the negatives of each column, which it holds in registers over all its rows, and into sums over
+the positives of each class. The last program to finish makes the value of these ``5 C`` sums. ``gradient`` reads the
+logits again in the backward pass and writes their gradient, already multiplied by what comes from above. Nothing of
+size ``(N, C)`` but the gradient is allocated. Launches: two kernels up to 4096 samples, one more (which counts
+the classes) beyond; cross-entropy has six.
+
+The sums are those of :mod:`mauc.nn._engine.moments`, with the positives counted from 1, the largest score: near a
+perfect ranking nothing cancels. They are added atomically, so the last bits depend on the order.
+
+Softmax and sigmoid scores; ``"ovo"`` and ``"ova"``; squared, exponential with ``alpha <= 30``, and surrogates that
+are a line on [−1, 1] such as the hinge with ``alpha >= 1``; float16, bfloat16 and float32 logits; up to 16384
+classes. All else runs in plain torch operations, and so does everything under ``torch.compile``, which fuses them by
+itself, and under ``torch.use_deterministic_algorithms``.
+"""
+
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from mauc.nn._engine.moments import FLAT_ALPHA
+from mauc.nn._engine.plan import only_piece
+from mauc.surrogates import Exponential, Squared, Surrogate
+
+__all__ = ["Form", "form_of", "fused_loss", "fuses"]
+
+KINDS = {"exponential": 0, "squared": 1, "line": 2}
+MOST_CLASSES = 16384
+FEW = 4096
+"""Up to so many samples each tile counts its classes itself, which saves a launch."""
+DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+
+
+class Form(NamedTuple):
+    """What the kernels compute: ``ℓ(t) = scale · kind_α(t)``."""
+
+    kind: str
+    alpha: float
+    scale: float
+
+
+@lru_cache(maxsize=1)
+def _installed() -> bool:
+    return find_spec("triton") is not None
+
+
+@lru_cache(maxsize=256)
+def _form(surrogate: Surrogate) -> Form | None:
+    if isinstance(surrogate, Squared):
+        return Form("squared", surrogate.alpha, 1.0)
+    if isinstance(surrogate, Exponential):
+        return Form("exponential", surrogate.alpha, 1.0) if surrogate.alpha <= FLAT_ALPHA else None
+    piece = only_piece(surrogate, 1.0)
+    if piece is None or piece.coefficients is None or len(piece.coefficients) != 2 or piece.coefficients[1] >= 0:
+        return None
+    constant, slope = piece.coefficients
+    return Form("line", -constant / slope, -slope)
+
+
+def form_of(surrogate: Surrogate) -> Form | None:
+    """The kernels' form of a surrogate on scores in [0, 1], or None."""
+    try:
+        return _form(surrogate)
+    except TypeError:  # cannot be hashed
+        return None
+
+
+def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any) -> Form | None:
+    """The kernels' form of this loss, or None if they do not compute it."""
+    if not logits.is_cuda or activation == "identity" or not isinstance(pairs, str):
+        return None
+    if logits.dtype not in DTYPES or not 2 <= logits.shape[1] <= MOST_CLASSES or logits.shape[0] == 0:
+        return None
+    if torch.compiler.is_compiling() or torch.are_deterministic_algorithms_enabled() or not _installed():
+        return None
+    return form_of(surrogate)
+
+
+def fused_loss(
+    logits: Tensor,
+    target: Tensor,
+    form: Form,
+    *,
+    activation: str,
+    pairs: str,
+    weight: Tensor | None,
+    class_counts: Tensor | None,
+    ignore_index: int,
+    dtype: torch.dtype,
+) -> Tensor:
+    """The loss, of ``dtype``."""
+    if logits.stride(1) != 1:
+        logits = logits.contiguous()
+    settings = (form.kind, form.alpha, activation == "softmax", pairs == "ovo", ignore_index, dtype)
+    sizes = class_counts if pairs == "ova" else None
+    inputs = (logits, target.contiguous(), _flat(weight), _flat(sizes), settings)
+    # Function.apply looks for functorch transforms in every argument; without them its base does the same.
+    transformed = torch._C._are_functorch_transforms_active()
+    apply = _Fused.apply if transformed else super(torch.autograd.Function, _Fused).apply
+    if logits.device.index == torch.cuda.current_device():
+        value: Tensor = apply(*inputs)  # type: ignore[no-untyped-call]
+    else:
+        with torch.cuda.device(logits.device):
+            value = apply(*inputs)  # type: ignore[no-untyped-call]
+    return value if form.scale == 1.0 else form.scale * value
+
+
+def _flat(x: Tensor | None) -> Tensor | None:
+    return None if x is None else x.detach().contiguous()
+
+
+class _Cut(NamedTuple):
+    """How the work of a kernel is cut: rows of a tile, its columns, warps, tiles, programs."""
+
+    rows: int
+    block: int
+    warps: int
+    tiles: int
+    programs: int
+
+
+def _cut_statistics(n: int, block: int, kind: str, processors: int) -> _Cut:
+    """Few programs, since each adds its C sums to the total; two accumulators leave room for half the rows."""
+    rows = max(1, min((1024 if kind == "squared" else 2048) // block, 8))
+    warps = 4 if block <= 2048 else 8 if block <= 8192 else 16
+    tiles = -(-n // rows)
+    each = 2 if warps > 4 else 8 if tiles > 32 * processors else 4
+    return _Cut(rows, block, warps, tiles, min(tiles, processors * each))
+
+
+def _cut_gradient(n: int, block: int, processors: int) -> _Cut:
+    """Narrow programs: a warp that has its row to itself never waits for another."""
+    rows = max(1, min(512 // block, 8))
+    warps = max(1, block // 1024)
+    tiles = -(-n // rows)
+    return _Cut(rows, block, warps, tiles, min(tiles, processors * max(1, 16 // warps)))
+
+
+class _Kernel:
+    """A kernel with its compile-time arguments, compiled at the first call.
+
+    Later calls go past Triton's look at every argument, which at small shapes is most of the time; what the code
+    depends on besides (whole numbers, dtypes, alignment) must be the same at every call.
+    """
+
+    def __init__(self, kernel: Any, programs: int, warps: int, constants: dict[str, Any]) -> None:
+        self.kernel, self.grid, self.warps, self.constants = kernel, (programs, 1, 1), warps, constants
+        self.values = tuple(constants.values())
+        self.compiled: Any = None
+
+    def __call__(self, *inputs: Any) -> None:
+        if self.compiled is None:
+            self.compiled = self.kernel[self.grid](*inputs, **self.constants, num_warps=self.warps)[self.grid]
+        else:
+            self.compiled(*inputs, *self.values)
+
+
+class _Recipe:
+    """The kernels of one kind of call, ready to launch."""
+
+    def __init__(self, logits: Tensor, weight: Tensor | None, sizes: Tensor | None, settings: Any) -> None:
+        from mauc.nn._engine import fused_kernels as kernels
+
+        kind, _, softmax, ovo, _, _ = settings
+        n, c = logits.shape
+        processors = torch.cuda.get_device_properties(logits.device).multi_processor_count
+        block = max(16, 1 << (c - 1).bit_length())
+        first, second = _cut_statistics(n, block, kind, processors), _cut_gradient(n, block, processors)
+        counted = n > FEW and (ovo or sizes is not None)
+        weighted = {"C": c, "HAS_WEIGHT": weight is not None}
+        common = {"C": c, "KIND": KINDS[kind], "SOFTMAX": softmax}
+        self.tiles, self.gradient_tiles = first.tiles, second.tiles
+        self.count = _Kernel(kernels.count, -(-n // 512), 4, weighted | {"BLOCK": 512}) if counted else None
+        self.statistics = _Kernel(
+            kernels.statistics,
+            first.programs,
+            first.warps,
+            common
+            | {
+                "OVO": ovo,
+                "HAS_WEIGHT": weight is not None,
+                "HAS_SIZES": sizes is not None,
+                "COUNTED": counted,
+                "ROWS": first.rows,
+                "BLOCK": block,
+                "ALL": min(1024, max(16, 1 << (n - 1).bit_length())),
+            },
+        )
+        cut = {"HAS_WEIGHT": weight is not None, "ROWS": second.rows, "BLOCK": block}
+        self.gradient = _Kernel(kernels.gradient, second.programs, second.warps, common | cut)
+
+
+_RECIPES: dict[tuple[Any, ...], _Recipe] = {}
+_SCRATCH: dict[tuple[int, int, int], Tensor] = {}
+
+
+def _scratch(device: torch.device, n_classes: int) -> Tensor:
+    """Zeros for the sums, which the kernel leaves zero: one for each stream, whose kernels run one by one."""
+    key = (device.index, torch._C._cuda_getCurrentRawStream(device.index), n_classes)
+    kept = _SCRATCH.get(key)
+    if kept is None:
+        kept = torch.zeros(5 * n_classes + 1, dtype=torch.float32, device=device)
+        # While a graph is captured nothing runs: these zeros belong to the graph.
+        if not torch.cuda.is_current_stream_capturing():
+            _SCRATCH[key] = kept
+    return kept
+
+
+def _kind(x: Tensor | None) -> Any:
+    """What compiled code depends on."""
+    return None if x is None else (x.dtype, x.data_ptr() % 16)
+
+
+def _forward(
+    ctx: Any, logits: Tensor, target: Tensor, weight: Tensor | None, sizes: Tensor | None, settings: Any
+) -> Tensor:
+    _, alpha, _, _, ignore_index, dtype = settings
+    n, c = logits.shape
+    stride, device = logits.stride(0), logits.device
+    key = (n, c, stride, device.index, settings, _kind(logits), _kind(target), _kind(weight), _kind(sizes))
+    recipe = _RECIPES.get(key)
+    if recipe is None:
+        recipe = _RECIPES[key] = _Recipe(logits, weight, sizes, settings)
+    scratch = _scratch(device, c)
+    coefficients = torch.empty(6 * c, dtype=torch.float32, device=device)
+    value = torch.empty((), dtype=dtype, device=device)
+    other = logits if weight is None else weight
+    if recipe.count is not None:
+        recipe.count(target, other, scratch, n, ignore_index)
+    recipe.statistics(
+        logits,
+        target,
+        other,
+        logits if sizes is None else sizes,
+        scratch,
+        coefficients,
+        value,
+        alpha,
+        n,
+        stride,
+        ignore_index,
+        recipe.tiles,
+    )
+    ctx.save_for_backward(logits, target, weight, coefficients)
+    ctx.call = recipe, alpha, n, c, stride, ignore_index
+    return value
+
+
+def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None, None]:
+    logits, target, weight, coefficients = ctx.saved_tensors
+    recipe, alpha, n, c, stride, ignore_index = ctx.call
+    out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
+    recipe.gradient(
+        logits,
+        target,
+        logits if weight is None else weight,
+        coefficients,
+        upstream if upstream.data_ptr() % 16 == 0 else upstream.clone(),
+        out,
+        alpha,
+        n,
+        stride,
+        c,
+        ignore_index,
+        recipe.gradient_tiles,
+    )
+    return out, None, None, None, None
+
+
+_backward_once = once_differentiable(_backward)
+
+
+class _Fused(torch.autograd.Function):
+    forward = staticmethod(_forward)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> Any:
+        # The guard against second derivatives costs a few microseconds: only where one could be asked for.
+        return _backward_once(ctx, upstream) if torch.is_grad_enabled() else _backward(ctx, upstream)

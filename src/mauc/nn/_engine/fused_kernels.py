@@ -1,0 +1,240 @@
+# mypy: ignore-errors
+"""The fused kernels; imported only where Triton is. See :mod:`mauc.nn._engine.fused` for what they compute."""
+
+import triton
+import triton.language as tl
+
+EXPONENTIAL = tl.constexpr(0)
+SQUARED = tl.constexpr(1)
+LINE = tl.constexpr(2)
+
+
+@triton.jit
+def _rows(target, weight, rows, n, ignore_index, C: tl.constexpr, HAS_WEIGHT: tl.constexpr):
+    """Class and weight of some samples: weight 0 if ignored, NaN if the class does not exist."""
+    inside = rows < n
+    y = tl.load(target + rows, mask=inside, other=0)
+    u = tl.full(rows.shape, 1.0, tl.float32)
+    if HAS_WEIGHT:
+        u = tl.load(weight + rows, mask=inside, other=0.0).to(tl.float32)
+    counts = inside & (y != ignore_index)
+    exists = (y >= 0) & (y < C)
+    u = tl.where(counts, tl.where(exists, u, float("nan")), 0.0)
+    return tl.where(counts & exists, y, 0).to(tl.int32), u, counts
+
+
+@triton.jit
+def _scores(logits, rows, y, counts, stride, columns, C: tl.constexpr, SOFTMAX: tl.constexpr):
+    """Scores of some rows, 0 beyond the last column, and those in the samples' own columns."""
+    start = logits + rows.to(tl.int64) * stride
+    x = tl.load(start[:, None] + columns[None, :], mask=counts[:, None] & (columns < C)[None, :], other=0.0)
+    x = x.to(tl.float32)
+    own = tl.load(start + y, mask=counts, other=0.0).to(tl.float32)
+    if SOFTMAX:
+        x = tl.where((columns < C)[None, :], x, float("-inf"))
+        peak = tl.max(x, axis=1)
+        e = tl.exp(x - peak[:, None])
+        scale = 1.0 / tl.sum(e, axis=1)
+        return e * scale[:, None], tl.exp(own - peak) * scale
+    return tl.where((columns < C)[None, :], 1.0 / (1.0 + tl.exp(-x)), 0.0), 1.0 / (1.0 + tl.exp(-own))
+
+
+@triton.jit
+def count(target, weight, scratch, n, ignore_index, C: tl.constexpr, HAS_WEIGHT: tl.constexpr, BLOCK: tl.constexpr):
+    """Summed weight of each class."""
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+    tl.atomic_add(scratch + y, u, mask=counts, sem="relaxed")
+
+
+@triton.jit
+def _class_weight(target, weight, y, n, ignore_index, C, HAS_WEIGHT: tl.constexpr, ALL: tl.constexpr):
+    """Summed weight of the classes ``y`` by going through all targets: for few samples, a launch less."""
+    total = tl.zeros(y.shape, tl.float32)
+    for begin in range(0, n, ALL):
+        others, u, _ = _rows(target, weight, begin + tl.arange(0, ALL), n, ignore_index, C, HAS_WEIGHT)
+        total += tl.sum(tl.where(others[None, :] == y[:, None], u[None, :], 0.0), axis=1)
+    return total
+
+
+@triton.jit
+def statistics(
+    logits,
+    target,
+    weight,
+    sizes,
+    scratch,
+    coefficients,
+    value,
+    alpha,
+    n,
+    stride,
+    ignore_index,
+    n_tiles,
+    C: tl.constexpr,
+    KIND: tl.constexpr,
+    SOFTMAX: tl.constexpr,
+    OVO: tl.constexpr,
+    HAS_WEIGHT: tl.constexpr,
+    HAS_SIZES: tl.constexpr,
+    COUNTED: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    ALL: tl.constexpr,
+):
+    """One read of the logits: sums over the negatives of each column and over the positives of each class.
+
+    ``scratch`` holds five rows of C sums (class weight, two of positives, two of negatives) and a counter, all 0 at
+    first. The program that is last to add its sums makes the value and the coefficients of the gradient of them, and
+    leaves ``scratch`` as it was found.
+    """
+    columns = tl.arange(0, BLOCK)
+    first = tl.zeros((ROWS, BLOCK), tl.float32)
+    second = tl.zeros((ROWS, BLOCK), tl.float32)
+    for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
+        rows = tile * ROWS + tl.arange(0, ROWS)
+        y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+        f, p = _scores(logits, rows, y, counts, stride, columns, C, SOFTMAX)
+        if not COUNTED:
+            tl.atomic_add(scratch + y, u, mask=counts, sem="relaxed")
+        s = u
+        if OVO or HAS_SIZES:
+            if COUNTED:
+                s = tl.where(counts, u / tl.load(scratch + y, mask=counts, other=1.0), 0.0)
+            else:
+                s = tl.where(counts, u / _class_weight(target, weight, y, n, ignore_index, C, HAS_WEIGHT, ALL), 0.0)
+            s = tl.where(u == 0.0, 0.0, s)
+        if HAS_SIZES:
+            s *= tl.load(sizes + y).to(tl.float32)
+        negative = tl.where(columns[None, :] == y[:, None], 0.0, s[:, None])
+        if KIND == EXPONENTIAL:
+            first += negative * tl.exp(alpha * f)
+            tl.atomic_add(scratch + C + y, u * tl.exp(-alpha * p), mask=counts, sem="relaxed")
+        else:
+            first += negative * f
+            tl.atomic_add(scratch + C + y, u * (1.0 - p), mask=counts, sem="relaxed")
+        if KIND == SQUARED:
+            second += negative * f * f
+            tl.atomic_add(scratch + 2 * C + y, u * (1.0 - p) * (1.0 - p), mask=counts, sem="relaxed")
+    inside = columns < C
+    tl.atomic_add(scratch + 3 * C + columns, tl.sum(first, axis=0), mask=inside, sem="relaxed")
+    if KIND == SQUARED:
+        tl.atomic_add(scratch + 4 * C + columns, tl.sum(second, axis=0), mask=inside, sem="relaxed")
+    tl.debug_barrier()
+    counter = (scratch + 5 * C).to(tl.pointer_type(tl.int32))
+    if tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
+        _finish(scratch, sizes, coefficients, value, alpha, columns, inside, C, KIND, OVO, HAS_SIZES)
+
+
+@triton.jit
+def _finish(
+    scratch,
+    sizes,
+    coefficients,
+    value,
+    alpha,
+    columns,
+    inside,
+    C: tl.constexpr,
+    KIND: tl.constexpr,
+    OVO: tl.constexpr,
+    HAS_SIZES: tl.constexpr,
+):
+    # Around the first-level cache: other multiprocessors have written these sums.
+    u = tl.load(scratch + columns, mask=inside, other=0.0, cache_modifier=".cg")
+    p1 = tl.load(scratch + C + columns, mask=inside, other=0.0, cache_modifier=".cg")
+    s1 = tl.load(scratch + 3 * C + columns, mask=inside, other=0.0, cache_modifier=".cg")
+    here = u != 0.0
+    inverse = tl.where(here, 1.0 / u, 0.0)
+    p1 *= inverse
+    n_here = tl.sum(here.to(tl.float32), axis=0)
+    present = here.to(tl.float32)
+    if OVO:
+        column = present / tl.maximum(n_here * (n_here - 1.0), 1.0)
+        total = column * (n_here - 1.0)
+        of_row = inverse
+    else:
+        size = u
+        if HAS_SIZES:
+            size = tl.load(sizes + columns, mask=inside, other=0.0).to(tl.float32) * present
+        wide = size.to(tl.float64)
+        others = (tl.sum(wide, axis=0) - wide).to(tl.float32)
+        total = tl.where(n_here > 1.0, present / tl.maximum(n_here, 1.0), 0.0)
+        column = tl.where(others != 0.0, total / others, 0.0)
+        of_row = size * inverse
+    if KIND == EXPONENTIAL:
+        part = column * p1 * s1
+        of_negative, shift, of_own = alpha * column * p1, p1, -alpha * column * s1
+    else:
+        delta = alpha - 1.0
+        if KIND == SQUARED:
+            p2 = tl.load(scratch + 2 * C + columns, mask=inside, other=0.0, cache_modifier=".cg") * inverse
+            s2 = tl.load(scratch + 4 * C + columns, mask=inside, other=0.0, cache_modifier=".cg")
+            part = total * (delta * delta + 2.0 * delta * p1 + p2) + column * (2.0 * (delta + p1) * s1 + s2)
+            of_negative, shift, of_own = 2.0 * column, delta + p1, -2.0 * column * s1
+        else:
+            part = total * (delta + p1) + column * s1
+            of_negative, shift, of_own = column, p1, -total
+    for k in tl.static_range(5):
+        tl.store(scratch + k * C + columns, tl.zeros(columns.shape, tl.float32), mask=inside)
+    tl.store((scratch + 5 * C).to(tl.pointer_type(tl.int32)), 0)
+    tl.store(value, tl.sum(part, axis=0).to(value.dtype.element_ty))
+    tl.store(coefficients + columns, of_negative, mask=inside)
+    tl.store(coefficients + C + columns, shift, mask=inside)
+    tl.store(coefficients + 2 * C + columns, of_own, mask=inside)
+    tl.store(coefficients + 3 * C + columns, total, mask=inside)
+    tl.store(coefficients + 4 * C + columns, of_row, mask=inside)
+    tl.store(coefficients + 5 * C + columns, inverse, mask=inside)
+
+
+@triton.jit
+def gradient(
+    logits,
+    target,
+    weight,
+    coefficients,
+    upstream,
+    out,
+    alpha,
+    n,
+    stride,
+    out_stride,
+    ignore_index,
+    n_tiles,
+    C: tl.constexpr,
+    KIND: tl.constexpr,
+    SOFTMAX: tl.constexpr,
+    HAS_WEIGHT: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """One more read of the logits, and the write of their gradient."""
+    columns = tl.arange(0, BLOCK)
+    inside = columns < C
+    of_negative = tl.load(coefficients + columns, mask=inside, other=0.0)
+    if KIND == SQUARED:
+        shift = tl.load(coefficients + C + columns, mask=inside, other=0.0)
+    factor = tl.load(upstream).to(tl.float32)
+    for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
+        rows = tile * ROWS + tl.arange(0, ROWS)
+        y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+        f, p = _scores(logits, rows, y, counts, stride, columns, C, SOFTMAX)
+        s = u * tl.load(coefficients + 4 * C + y)
+        unit = u * tl.load(coefficients + 5 * C + y)
+        at_own = tl.load(coefficients + 2 * C + y)
+        if KIND == EXPONENTIAL:
+            g = of_negative[None, :] * tl.exp(alpha * f)
+            at_own = unit * at_own * tl.exp(-alpha * p)
+        elif KIND == SQUARED:
+            g = of_negative[None, :] * (f + shift[None, :])
+            at_own = unit * (at_own - 2.0 * tl.load(coefficients + 3 * C + y) * (alpha - p))
+        else:
+            g = tl.broadcast_to(of_negative[None, :], (ROWS, BLOCK))
+            at_own = unit * at_own
+        g = tl.where(columns[None, :] == y[:, None], at_own[:, None], s[:, None] * g)
+        if SOFTMAX:  # noqa: SIM108 — a compile-time choice
+            g = f * (g - tl.sum(f * g, axis=1)[:, None])
+        else:
+            g = f * (1.0 - f) * g
+        place = out + rows.to(tl.int64)[:, None] * out_stride + columns[None, :]
+        tl.store(place, (factor * g).to(out.dtype.element_ty), mask=(rows < n)[:, None] & inside[None, :])

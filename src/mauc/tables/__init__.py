@@ -1,0 +1,5 @@
+"""From a file to a fitted model.
+
+read.py → features.py, holdout.py → models.py → model_file.py
+read.py → scores.py
+"""

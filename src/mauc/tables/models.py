@@ -1,0 +1,100 @@
+"""The classifier that the options of ``mauc fit`` ask for."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from mauc._validation import check_choice
+from mauc.tables.errors import Failure, Usage
+
+__all__ = ["MODELS", "Choice", "describe", "make_classifier"]
+
+MODELS = ("linear", "mlp")
+# Margins that suit softmax scores, which differ by one at most.
+ALPHAS = {"squared": (0.5, 1.0, 2.0), "hinge": (0.2, 0.5, 1.0), "distance_weighted": (1.0,)}
+OTHERWISE = (1.0, 4.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user asked for; None: to be chosen by cross-validation, or by default."""
+
+    model: str = "linear"
+    surrogate: str | None = None
+    auto: bool = False
+    alpha: float | None = None
+    l2: float | None = None
+    seed: int = 0
+
+
+def check(choice: Choice) -> None:
+    """Options that contradict one another or have unknown values are usage errors."""
+    from mauc.surrogates import SURROGATES, get_surrogate
+
+    try:
+        check_choice("--model", choice.model, MODELS)
+        if choice.surrogate is not None:
+            check_choice("--surrogate", choice.surrogate, sorted(SURROGATES))
+    except ValueError as error:
+        raise Usage(str(error)) from None
+    for option, given in (
+        ("--surrogate", choice.surrogate is not None),
+        ("--model mlp", choice.model == "mlp"),
+        ("--alpha", choice.alpha is not None),
+        ("--l2", choice.l2 is not None),
+    ):
+        if choice.auto and given:
+            raise Usage(
+                f"--auto chooses the model by itself and cannot be combined with {option}: leave one of them out"
+            )
+    for option, value in (("--alpha", choice.alpha), ("--l2", choice.l2)):
+        if value is not None and not 0 < value < float("inf"):
+            raise Usage(f"{option} must be a finite number above 0, got {value}: pass such a number")
+    if choice.alpha is not None:
+        try:
+            get_surrogate(choice.surrogate or "exponential", alpha=choice.alpha)
+        except ValueError as error:
+            raise Usage(f"--{error}") from None
+
+
+def make_classifier(choice: Choice) -> Any:
+    """Unfitted."""
+    check(choice)
+    if choice.auto:
+        return _auto(choice.seed)
+    surrogate = choice.surrogate or "exponential"
+    if choice.model == "mlp":
+        return _mlp(choice, surrogate)
+    from mauc.linear import MAUCClassifier, MAUCClassifierCV
+
+    if choice.alpha is not None and choice.l2 is not None:
+        return MAUCClassifier(surrogate, alpha=choice.alpha, l2=choice.l2)
+    search: dict[str, Any] = {"alphas": ALPHAS.get(surrogate, OTHERWISE) if choice.alpha is None else (choice.alpha,)}
+    if choice.l2 is not None:
+        search["l2s"] = (choice.l2,)
+    return MAUCClassifierCV((surrogate,), cv=3, **search)
+
+
+def describe(classifier: Any) -> str:
+    """A fitted classifier in a few words."""
+    name = type(classifier).__name__
+    if hasattr(classifier, "surrogate_"):
+        return f"{name}: {classifier.surrogate_}, alpha {classifier.alpha_:g}, l2 {classifier.l2_:g}"
+    if hasattr(classifier, "surrogate") and hasattr(classifier, "alpha"):
+        return f"{name}: {classifier.surrogate}, alpha {classifier.alpha:g}"
+    return name
+
+
+def _mlp(choice: Choice, surrogate: str) -> Any:
+    try:
+        from mauc.nn import MAUCMLPClassifier
+    except ImportError:
+        raise Failure("--model mlp needs torch: pip install 'mauc[torch]', or use --model linear") from None
+    alpha = choice.alpha or (1.0 if surrogate == "distance_weighted" else 4.0)  # that one has no margin
+    decay = 1e-6 if choice.l2 is None else choice.l2
+    return MAUCMLPClassifier(surrogate=surrogate, alpha=alpha, weight_decay=decay, random_state=choice.seed)
+
+
+def _auto(seed: int) -> Any:
+    from mauc.ensemble import MAUCStackingClassifier
+
+    return MAUCStackingClassifier(random_state=seed)

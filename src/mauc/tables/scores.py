@@ -1,0 +1,63 @@
+"""Tables of scores, from ``mauc predict`` or any other program: which columns are scores, and of which class."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mauc.tables.errors import Failure
+from mauc.tables.read import Table, nearest
+
+__all__ = ["PREFIX", "Scores", "scores_in"]
+
+PREFIX = "score:"
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """``(N, C)`` scores and the class of each column."""
+
+    classes: list[str]
+    values: Any
+
+
+def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) -> Scores:
+    """The score columns: those that start with the prefix, else those that are named as the classes.
+
+    With a prefix, a class may have a column and no row; without one, nothing tells such a column from other columns.
+    """
+    names = [str(c) for c in table.columns]
+    classes = [str(c) for c in np.unique(labels)]
+    if prefix is None and any(name.startswith(PREFIX) for name in names):
+        prefix = PREFIX
+    prefix = prefix or ""
+    missing = [c for c in classes if prefix + c not in names]
+    if missing:
+        wanted = prefix + missing[0]
+        close = nearest(wanted, names)
+        hint = f"; the nearest column is {close[0]!r}" if close else ""
+        raise Failure(
+            f"{path} has no column {wanted!r} with the scores of class {missing[0]!r}{hint}\n"
+            "name the score columns as the classes, or say what stands before the class with --prefix"
+        )
+    found = [name.removeprefix(prefix) for name in names if name.startswith(prefix)] if prefix else classes
+    return Scores(found, _numbers(table, [prefix + c for c in found], path))
+
+
+def _numbers(table: Table, names: list[str], path: Path) -> Any:
+    columns = []
+    for name in names:
+        try:
+            values = np.asarray(table[name], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise Failure(f"column {name!r} of {path} must hold numbers: it is read as the scores of a class") from None
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            what = "missing" if np.isnan(values[bad[0]]) else "infinite"
+            raise Failure(
+                f"column {name!r} of {path} has a score that is {what} (row {bad[0] + 1}, {len(bad)} in all): "
+                "every row needs a finite score for every class"
+            )
+        columns.append(values)
+    return np.column_stack(columns)

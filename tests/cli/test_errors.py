@@ -1,0 +1,91 @@
+"""How errors read, and the options that every command has."""
+
+import errno
+
+import pytest
+
+pytest.importorskip("typer", reason="needs the extra mauc[cli]")
+
+from typer.testing import CliRunner
+
+from mauc.cli import app
+from mauc.cli.app import App
+from mauc.tables.errors import Failure, Usage, explain
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (Failure("say so"), "say so"),
+        (OSError(errno.ENOSPC, "full", "x.csv"), "no space left to write x.csv"),
+        (PermissionError(errno.EACCES, "denied", "x.csv"), "no permission for x.csv"),
+        (OSError(errno.EROFS, "read-only", "x.csv"), "no permission for x.csv"),
+        (FileNotFoundError(errno.ENOENT, "none", "x.csv"), "x.csv is not there: check the name"),
+        (OSError("something else"), "something else"),
+        (MemoryError(), "not enough memory"),
+        (ModuleNotFoundError("No module named 'torch'", name="torch"), "this needs torch, which is not installed"),
+        (ValueError("first line\nsecond"), "first line"),
+        (KeyError("x"), "unexpected KeyError: 'x'\n--debug shows where"),
+    ],
+)
+def test_explanations(error, words):
+    told = explain(error)
+    assert told.startswith(words)
+    assert len(told.splitlines()) <= 2
+
+
+@pytest.mark.parametrize(("error", "code"), [(Failure("no"), 1), (Usage("no"), 2), (RuntimeError("no"), 1)])
+def test_exit_codes_and_debug(error, code):
+    app = App()
+
+    @app.command()
+    def work(n: int = 1) -> None:
+        raise error
+
+    plain = CliRunner().invoke(app, [])
+    assert plain.exit_code == code
+    assert plain.stdout == ""
+    assert plain.stderr.startswith("mauc: ")
+    assert CliRunner().invoke(app, ["--debug"]).exception is error
+
+
+def test_warnings_become_notes():
+    import warnings
+
+    app = App()
+
+    @app.command()
+    def work() -> None:
+        for _ in range(2):
+            warnings.warn("mind the gap", UserWarning, stacklevel=1)
+        warnings.warn("for programmers", DeprecationWarning, stacklevel=1)
+
+    result = CliRunner().invoke(app, [])
+    assert (result.exit_code, result.stderr) == (0, "note: mind the gap\n")
+    assert CliRunner().invoke(app, ["--quiet"]).output == ""
+
+
+def test_bench_commands_speak_json_and_can_be_quiet(monkeypatch, tmp_path):
+    import json
+    from pathlib import Path
+
+    pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+    from mauc.experiments import generalization, generalization_report
+
+    monkeypatch.setattr(generalization, "cells", lambda **_: [])
+    monkeypatch.setattr(generalization_report, "write_report", lambda *_, **__: [Path("page.md")])
+    call = ["bench", "generalization", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, call).stdout == "wrote page.md\n"
+    told = CliRunner().invoke(app, [*call, "--json"])
+    assert (json.loads(told.stdout), told.stderr) == ({"files": ["page.md"]}, "")
+    assert CliRunner().invoke(app, [*call, "--quiet"]).output == ""
+
+
+COMMANDS = ("demo", "fit", "predict", "evaluate", "bench acceleration", "bench traditional", "bench generalization")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_the_common_options(command):
+    told = CliRunner().invoke(app, [*command.split(), "--help"]).output
+    for option in ("--json", "--quiet", "--debug"):
+        assert option in told

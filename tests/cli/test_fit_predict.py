@@ -1,0 +1,381 @@
+"""``mauc fit`` and ``mauc predict``: from a table to scores, and every way to fail."""
+
+import json
+import re
+import tempfile
+
+import numpy as np
+import pytest
+
+pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+
+import pandas as pd
+from sklearn.linear_model import LogisticRegression
+
+from mauc import mauc_score
+
+FAST = ("--alpha", 4, "--l2", 0.01)
+
+
+@pytest.fixture
+def model(run, trees):
+    """A folder with a fitted model."""
+    result = run("fit", "trees.csv", "--target", "species", *FAST, "--no-report", "--quiet")
+    assert (result.exit_code, result.output) == (0, "")
+    return "model.skops"
+
+
+def test_fit_predict_evaluate(run, trees, tmp_path):
+    fitted = run("fit", "trees.csv", "--target", "species", *FAST, "--out", "sub/m.skops")
+    assert fitted.exit_code == 0, fitted.output
+    assert re.search(r"MAUC \(ovo[^\d]*0\.\d{4}   95 % interval 0\.\d{4} to 0\.\d{4}", fitted.stdout)
+    for words in ("Rows of each class", "worst pairs of classes", "wrote sub/m.skops", "wrote mauc-report/index.html"):
+        assert words in fitted.stdout
+    assert "<h1>species of trees.csv</h1>" in (tmp_path / "mauc-report/index.html").read_text()
+
+    predicted = run("predict", "sub/m.skops", "trees.csv", "--keep", "plot")
+    assert predicted.exit_code == 0, predicted.output
+    scores = pd.read_csv("scores.csv")
+    assert list(scores.columns) == [
+        "plot", "species", "predicted", "score:ash", "score:elm", "score:oak", "score:yew",
+    ]  # fmt: skip
+    expected = mauc_score(trees["species"], scores.filter(like="score:"))
+    assert expected > 0.8
+
+    judged = run("evaluate", "scores.csv", "--target", "species", "--json", "--no-report")
+    assert judged.exit_code == 0, judged.output
+    found = json.loads(judged.stdout)
+    assert found["models"][0]["mauc"]["score"] == pytest.approx(expected)
+
+
+def test_classes_and_kept_columns_with_leading_zeros(run, trees):
+    coded = trees.assign(
+        species=trees["species"].map({"oak": "001", "elm": "010", "yew": "100", "ash": "101"}),
+        plot=trees["plot"].map("{:03d}".format),
+    )
+    coded.to_csv("coded.csv", index=False)
+    assert run("fit", "coded.csv", "--target", "species", *FAST, "--no-report").exit_code == 0
+    assert run("predict", "model.skops", "coded.csv", "--keep", "plot").exit_code == 0
+    scores = pd.read_csv("scores.csv", dtype=str)
+    assert list(scores.columns[3:]) == ["score:001", "score:010", "score:100", "score:101"]
+    assert scores["species"].tolist() == coded["species"].tolist()
+    assert scores["plot"].tolist() == coded["plot"].tolist()
+    assert run("evaluate", "scores.csv", "--target", "species", "--no-report").exit_code == 0
+
+
+def test_json_is_one_object_and_quiet_is_silent(run, trees):
+    result = run("fit", "trees.csv", "--target", "species", *FAST, "--json", "--no-report")
+    found = json.loads(result.stdout)
+    assert found["files"] == {"model": "model.skops"}
+    assert sum(found["training_rows"].values()) + found["rows"] == len(trees)
+    assert set(found["training_rows"]) == set(trees["species"])
+    quiet = run("predict", "model.skops", "trees.csv", "--quiet")
+    assert (quiet.exit_code, quiet.output) == (0, "")
+    told = json.loads(run("predict", "model.skops", "trees.csv", "--json").stdout)
+    assert told["rows"] == len(trees)
+    assert told["classes"] == ["ash", "elm", "oak", "yew"]
+
+
+def test_time_and_group_columns(run, trees):
+    for option, name in (("--time-column", "seen"), ("--group", "plot")):
+        result = run("fit", "trees.csv", "--target", "species", *FAST, option, name, "--json", "--no-report")
+        assert result.exit_code == 0, result.output
+        rest = trees.drop(columns=name)
+        rest.to_csv("rest.csv", index=False)
+        assert run("predict", "model.skops", "rest.csv").exit_code == 0, "the column is no feature"
+
+
+@pytest.mark.parametrize("choice", [["--auto"], ["--l2", 0.01]])
+def test_choices_hold_out_whole_groups(run, trees, monkeypatch, choice):
+    from mauc.ensemble import MAUCStackingClassifier
+    from mauc.linear import MAUCClassifierCV
+    from mauc.tables import models
+
+    asked = []
+
+    def noted(fit):
+        def wrapped(self, X, y, *rest):
+            asked.append((self.cv, len(y)))
+            return fit(self, X, y, *rest)
+
+        return wrapped
+
+    small = [("lr", LogisticRegression())]
+    monkeypatch.setattr(models, "_auto", lambda seed: MAUCStackingClassifier(small, random_state=seed))
+    for kind in (MAUCStackingClassifier, MAUCClassifierCV):
+        monkeypatch.setattr(kind, "fit", noted(kind.fit))
+    call = ("fit", "trees.csv", "--target", "species", "--group", "plot", "--json", "--no-report", *choice)
+    result = run(*call)
+    assert result.exit_code == 0, result.output
+    ((folds, n_rows),) = asked
+    assert all(len(np.intersect1d(train, test)) == 0 for train, test in folds)
+    assert max(test.max() for _, test in folds) < n_rows
+    from pathlib import Path
+
+    from mauc.tables.model_file import read_model
+
+    assert isinstance(read_model(Path("model.skops")).classifier.cv, int), "no rows in the file"
+
+
+def test_refit_and_search(run, trees):
+    result = run("fit", "trees.csv", "--target", "species", "--l2", 0.01, "--refit", "--json", "--no-report")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["model"].startswith("MAUCClassifierCV: exponential, alpha ")
+
+
+def test_mlp_is_stored_without_torch(run, trees):
+    pytest.importorskip("torch", reason="needs the extra mauc[torch]")
+    from mauc.nn import MAUCMLPClassifier
+    from mauc.tables.model_file import read_model
+
+    result = run("fit", "trees.csv", "--target", "species", "--model", "mlp", "--no-report")
+    assert result.exit_code == 0, result.output
+    from pathlib import Path
+
+    assert type(read_model(Path("model.skops")).classifier).__name__ == "ArrayMLP"
+    assert run("predict", "model.skops", "trees.csv").exit_code == 0
+
+    from mauc.tables.array_mlp import as_arrays
+
+    X = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
+    y = np.repeat(["a", "b", "c"], 20)
+    mlp = MAUCMLPClassifier((7, 4), max_epochs=3, batch_size=20, random_state=0).fit(X, y)
+    np.testing.assert_allclose(as_arrays(mlp).predict_proba(X), mlp.predict_proba(X), atol=1e-5)
+    np.testing.assert_array_equal(as_arrays(mlp).predict(X), mlp.predict(X))
+
+
+def test_auto_stack_is_stored_and_trusted(run, trees, monkeypatch):
+    ensemble = pytest.importorskip("mauc.ensemble", reason="no stack of models here")
+    from mauc.ensemble.bases import default_estimators
+
+    small = default_estimators(n_trees=3)
+    real, seeds = ensemble.MAUCStackingClassifier, []
+    monkeypatch.setattr(
+        ensemble, "MAUCStackingClassifier", lambda **seed: seeds.append(seed) or real(small, cv=2, **seed)
+    )
+    result = run("fit", "trees.csv", "--target", "species", "--auto", "--seed", 7, "--no-report")
+    assert result.exit_code == 0, result.output
+    assert seeds == [{"random_state": 7}]
+    predicted = run("predict", "model.skops", "trees.csv")
+    assert predicted.exit_code == 0, predicted.output
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--model", "svm"), "--model must be one of 'linear', 'mlp', got 'svm'"),
+        (("--surrogate", "cubic"), "--surrogate must be one of"),
+        (("--auto", "--surrogate", "hinge"), "--auto chooses the model by itself"),
+        (("--alpha", -1), "--alpha must be a finite number above 0"),
+        (("--surrogate", "distance_weighted", "--alpha", 3), "--alpha does not exist for the distance_weighted"),
+        (("--holdout", 1.5), "--holdout must be a number strictly between 0 and 1, got 1.5"),
+        (("--time-column", "seen", "--group", "plot"), "leave one of them out"),
+        (("--group", "plots"), "--group 'plots' is no column of trees.csv; did you mean 'plot'?"),
+        (("--drop", "soils"), "--drop 'soils' is no column of trees.csv; did you mean 'soil'?"),
+    ],
+)
+def test_wrong_options(fails, trees, options, words):
+    assert words in fails("fit", "trees.csv", "--target", "species", *options, code=2)
+
+
+def test_unknown_target(fails, trees):
+    assert "did you mean 'species'?" in fails("fit", "trees.csv", "--target", "specie", code=2)
+
+
+def test_missing_option_is_a_usage_error(run, trees):
+    result = run("fit", "trees.csv")
+    assert result.exit_code == 2
+    assert "--target" in result.stderr
+
+
+def test_tables_that_cannot_be_trained_on(fails, trees, tmp_path):
+    single = trees.assign(species=trees["species"].where(trees.index > 0, "fir"))
+    single.to_csv("single.csv", index=False)
+    words = fails("fit", "single.csv", "--target", "species", *FAST)
+    assert "class 'fir' has a single row" in words
+    assert "--min-rows 2" in words
+    trees.assign(species="oak").to_csv("one.csv", index=False)
+    assert "has one class, 'oak'" in fails("fit", "one.csv", "--target", "species")
+    trees.assign(height=np.inf).to_csv("inf.csv", index=False)
+    words = fails("fit", "inf.csv", "--target", "species")
+    assert "column 'height' of inf.csv has 160 infinite numbers (first: row 1)" in words
+    trees[["species"]].to_csv("alone.csv", index=False)
+    assert "has no column besides 'species'" in fails("fit", "alone.csv", "--target", "species")
+    assert "is not there" in fails("fit", "nowhere.csv", "--target", "species")
+    words = fails("fit", "trees.csv", "--target", "species", "--time-column", "soil")
+    assert "without a time" in words
+    words = fails("fit", "trees.csv", "--target", "species", "--group", "soil")
+    assert re.search(r"column 'soil' of trees.csv has no group in \d+ rows: fill them in", words)
+    trees.assign(seen=pd.to_datetime(trees["seen"]).dt.strftime("%d/%m/%Y")).to_csv("days.csv", index=False)
+    words = fails("fit", "days.csv", "--target", "species", "--time-column", "seen")
+    assert "holds neither numbers nor dates like 2024-03-31: write them so, or choose another --time-column" in words
+    trees.assign(height=-1e39).to_csv("huge.csv", index=False)
+    words = fails("fit", "huge.csv", "--target", "species")
+    assert "column 'height' of huge.csv holds -1e+39 (row 1), and numbers may reach 3.4e+38" in words
+    assert not (tmp_path / "model.skops").exists()
+
+
+def test_min_rows_leaves_classes_out(run, trees):
+    trees.assign(species=trees["species"].where(trees.index > 0, "fir")).to_csv("single.csv", index=False)
+    result = run("fit", "single.csv", "--target", "species", *FAST, "--min-rows", 2, "--json", "--no-report")
+    assert result.exit_code == 0, result.output
+    assert "fir" not in json.loads(result.stdout)["training_rows"]
+
+
+def test_columns_that_changed_since_fit(run, fails, model, trees):
+    trees.rename(columns={"height": "heights"}).to_csv("renamed.csv", index=False)
+    words = fails("predict", model, "renamed.csv")
+    assert "renamed.csv lacks a column that the model was trained on: 'height' ('height' may now be 'heights')" in words
+    text = trees.astype({"height": object})
+    text.loc[7, "height"] = "tall"
+    text.to_csv("text.csv", index=False)
+    words = fails("predict", model, "text.csv")
+    assert "column 'height' of text.csv held numbers when the model was trained, and now holds 'tall' (row 8)" in words
+    more = trees.assign(extra=1)[["extra", *reversed(trees.columns)]]
+    more.to_csv("more.csv", index=False)
+    result = run("predict", model, "more.csv")
+    assert result.exit_code == 0, result.output
+    assert "not used: extra" in result.stderr
+    first = pd.read_csv("scores.csv")
+    run("predict", model, "trees.csv")
+    pd.testing.assert_frame_equal(first, pd.read_csv("scores.csv"))
+    trees.assign(soil="peat").to_csv("peat.csv", index=False)
+    assert run("predict", model, "peat.csv").exit_code == 0, "an unknown category is no error"
+    trees.assign(soil=7).to_csv("seven.csv", index=False)
+    assert run("predict", model, "seven.csv").exit_code == 0
+    trees.assign(height=-np.inf).to_csv("inf.csv", index=False)
+    assert "infinite" in fails("predict", model, "inf.csv")
+
+
+def test_dates_in_another_format_are_refused(run, fails, model, trees):
+    days = pd.to_datetime(trees["seen"])
+    for name, form, first in (("dots", "%d.%m.%Y", "01.01.2021"), ("whole", "%Y%m%d", "20210101")):
+        trees.assign(seen=days.dt.strftime(form)).to_csv(f"{name}.csv", index=False)
+        words = fails("predict", model, f"{name}.csv")
+        assert f"column 'seen' of {name}.csv held dates of the form %Y-%m-%d when the model was trained" in words
+        assert f"now holds '{first}' (row 1): write them so, or train again" in words
+    trees.assign(seen=trees["seen"].where(trees.index % 2 == 0, "?")).to_csv("gaps.csv", index=False)
+    assert run("predict", model, "gaps.csv").exit_code == 0, "what skrub takes for missing is no other format"
+
+
+def test_codes_stay_as_they_are_written(run, trees):
+    code = np.where(trees["species"] == "oak", "01", np.where(trees["species"] == "elm", "2", "x"))
+    flag = pd.Series(trees.index % 3 == 0, dtype=object).where(trees.index != 1, None)
+    table = trees.assign(code=code, flag=flag)
+    table.to_csv("codes.csv", index=False)
+    assert run("fit", "codes.csv", "--target", "species", *FAST, "--no-report").exit_code == 0
+    scores = {}
+    for name, rows in (("all", table), ("some", table[code != "x"])):
+        rows.to_csv(f"{name}.csv", index=False)
+        result = run("predict", "model.skops", f"{name}.csv", "--out", f"{name}-scores.csv")
+        assert result.exit_code == 0, result.output
+        scores[name] = pd.read_csv(f"{name}-scores.csv").filter(like="score:").to_numpy()
+    np.testing.assert_allclose(scores["some"], scores["all"][code != "x"], atol=1e-6)
+
+
+def test_lists_are_refused(fails, trees):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    trees.assign(sizes=[[1, 2]] * len(trees)).to_parquet("lists.parquet")
+    words = fails("fit", "lists.parquet", "--target", "species")
+    assert "column 'sizes' of lists.parquet holds lists (first: row 1)" in words
+    assert "--drop sizes" in words
+
+
+def test_outputs_spare_the_files_of_the_command(fails, model, trees, tmp_path):
+    import os
+
+    before = {name: (tmp_path / name).read_bytes() for name in (model, "trees.csv")}
+    (tmp_path / "link.csv").symlink_to("trees.csv")
+    fit = ("fit", "trees.csv", "--target", "species", *FAST)
+    for call in (
+        (*fit, "--out", "trees.csv"),
+        (*fit, "--out", "m", "--report", "./m"),
+        (*fit, "--report", "link.csv"),
+        ("predict", model, "trees.csv", "--out", model),
+        ("predict", model, "trees.csv", "--out", tmp_path / "trees.csv"),
+        ("evaluate", "trees.csv", "--target", "species", "--report", "trees.csv"),
+        ("evaluate", "trees.csv", "--target", "species", "--compare", "b.csv", "--report", "b.csv"),
+    ):
+        assert "would overwrite" in fails(*call)
+    os.mkfifo(tmp_path / "pipe")
+    assert "pipe is no plain file" in fails("predict", model, "trees.csv", "--out", "pipe")
+    assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+def test_a_surrogate_without_margin(run, trees):
+    options = ("--surrogate", "distance_weighted", "--l2", 0.01, "--no-report")
+    result = run("fit", "trees.csv", "--target", "species", *options)
+    assert result.exit_code == 0, result.output
+
+
+def test_classes_of_mauc_are_trusted_and_its_functions_are_not():
+    from mauc.tables.model_file import _is_our_class
+
+    assert _is_our_class("mauc.linear.classifier.MAUCClassifier")
+    for name in ("mauc.experiments.store.write_whole", "mauc.none.Such", "maucous.Model", "os.system", "mauc"):
+        assert not _is_our_class(name)
+
+
+def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
+    import skops.io
+    from sklearn.linear_model import LogisticRegression
+
+    (tmp_path / "text.skops").write_text("no model")
+    skops.io.dump(LogisticRegression(), tmp_path / "other.skops")
+    tag = {"format": "mauc model 1"}
+    skops.io.dump(tag, tmp_path / "tag.skops")
+    skops.io.dump(tag | dict.fromkeys(("features", "classifier", "kinds", "target", "about"), 3), tmp_path / "3.skops")
+    for name in ("text.skops", "other.skops", "tag.skops", "3.skops"):
+        assert f"{name} is no model file of mauc fit" in fails("predict", name, "trees.csv")
+    assert "is not there" in fails("predict", "nowhere.skops", "trees.csv")
+    assert "is a folder" in fails("predict", tmp_path, "trees.csv")
+
+
+def test_untrusted_types_are_listed_and_refused(fails, run, model, trees, tmp_path, monkeypatch):
+    from pathlib import Path
+
+    import mauc.tables.model_file as model_file
+
+    foreign = "skrub._table_vectorizer.TableVectorizer"
+    monkeypatch.setattr(model_file, "KNOWN", model_file.KNOWN - {foreign})
+    words = fails("predict", model, "trees.csv")
+    assert "holds types that mauc does not know" in words
+    assert foreign in words
+    assert "--trust" in words
+    assert not Path("scores.csv").exists()
+    assert run("predict", model, "trees.csv", "--trust").exit_code == 0
+
+
+def test_no_permission_and_no_space(fails, run, model, trees, tmp_path, monkeypatch):
+    import errno
+
+    import mauc.cli.files as files
+
+    before = (tmp_path / model).read_bytes()
+    fit = ("fit", "trees.csv", "--target", "species", *FAST, "--no-report")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "fsync", full)
+        words = fails(*fit)
+        assert "no space left to write model.skops: free some, or choose another place" in words
+    with monkeypatch.context() as patch:
+        patch.setattr(files.os, "access", lambda *_: False)
+        assert "no permission to write model.skops: choose another --out" in fails(*fit)
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "mkstemp", lambda **_: (_ for _ in ()).throw(PermissionError(13, "denied")))
+        assert "no permission for model.skops" in fails(*fit)
+    assert "must be a file, got the folder" in fails(*fit, "--out", tmp_path)
+    assert "trees.csv is a file" in fails(*fit, "--out", "trees.csv/model.skops")
+    assert (tmp_path / model).read_bytes() == before, "whole or not at all"
+    assert not list(tmp_path.glob(".part-*"))
+
+
+def test_debug_shows_the_error(run, trees):
+    from mauc.tables.errors import Failure
+
+    result = run("fit", "nowhere.csv", "--target", "species", "--debug")
+    assert isinstance(result.exception, Failure)

@@ -1,0 +1,151 @@
+"""The command ``mauc``: what it prints, and how it fails."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("typer", reason="needs the extra mauc[cli]")
+
+from typer.testing import CliRunner
+
+from mauc import mauc_score
+from mauc.cli import app
+from mauc.experiments.demo import CLASS_SIZES, imbalanced_digits
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def test_help_names_the_commands():
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "multiclass AUC" in result.output
+    for command in ("demo", "fit", "predict", "evaluate", "bench"):
+        assert re.search(rf"^\W*{command}\b", result.output, re.MULTILINE)
+    below = run("bench", "--help").output
+    for command in ("acceleration", "consistency", "deep", "generalization", "runtime", "tabular", "traditional"):
+        assert command in below
+    options = run("bench", "traditional", "--help").output
+    for option in ("--out", "--data-home", "--splits", "--preprocessing", "--table", "--method", "--jobs", "--quick"):
+        assert option in options
+
+
+def test_without_arguments_it_helps():
+    for arguments in ((), ("bench",)):
+        result = run(*arguments)
+        assert result.exit_code in (0, 2)
+        assert "Usage" in result.output
+
+
+def test_the_module_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-c", "from mauc.cli import main; main()", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "demo" in done.stdout
+    assert done.stderr == ""
+
+
+def test_class_names_that_the_terminal_cannot_show(tmp_path):
+    pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+    rows = "".join(f"{'ü文'[k % 2]},{k},{-k}\n" for k in range(20))
+    (tmp_path / "s.csv").write_text(f"y,ü,文\n{rows}", encoding="utf-8")
+    call = [sys.executable, "-c", "from mauc.cli import main; main()", "evaluate", "s.csv", "--target", "y"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for option, shown in (("--no-report", "\\u6587"), ("--json", '"\\u6587"')):
+        done = subprocess.run([*call, option], cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert shown in done.stdout
+
+
+def test_demo(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run("demo")
+    assert result.exit_code == 0, result.output
+    ovo = float(re.search(r"MAUC \(ovo[^\d]*(\d\.\d{4})", result.output)[1])
+    low, high = map(float, re.search(r"95 % interval (\d\.\d{4}) to (\d\.\d{4})", result.output).groups())
+    ova = float(re.search(r"MAUC \(ova[^\d]*(\d\.\d{4})", result.output)[1])
+    assert 0.9 < low < ovo < high <= 1.0
+    assert ova != ovo
+    assert 0.9 < ova <= 1.0
+    assert "The 5 worst pairs of classes" in result.output
+    rows = re.findall(r"│\s*(\d)\s*│\s*(\d+)\s*│\s*(\d)\s*│\s*(\d+)\s*│\s*(\d\.\d{4})\s*│", result.output)
+    assert len(rows) == 5
+    aucs = [float(row[-1]) for row in rows]
+    assert aucs == sorted(aucs)
+    assert aucs[0] < ovo
+    assert all(row[0] != row[2] for row in rows)
+    assert "Models compared; p: paired test against MAUC stacking" in result.output
+    for model in ("MAUC stacking", "MAUC exponential", "MAUC squared", "MAUC hinge", "LR", "LR balanced"):
+        assert re.search(rf"^ {model} +0\.\d{{4}} +0\.\d{{3}}–[01]\.\d{{3}} ", result.output, re.MULTILINE)
+    assert "wrote mauc-report/index.html" in result.output
+    page = (tmp_path / "mauc-report/index.html").read_text()
+    assert f'id="headline">{ovo:.3f}<' in page
+    again = run("demo", "--json", "--out", "other.html")
+    found = json.loads(again.stdout)
+    assert found["models"][0]["mauc"]["score"] == pytest.approx(ovo, abs=1e-4), "deterministic"
+    assert [t["against"] for t in found["tests"]] == ["MAUC stacking"] * 5
+    assert (tmp_path / "other.html").read_text() == page
+
+
+def test_the_digits_of_the_demo():
+    X, y = imbalanced_digits()
+    np.testing.assert_array_equal(np.bincount(y), CLASS_SIZES)
+    assert X.shape == (sum(CLASS_SIZES), 64)
+    assert np.isfinite(mauc_score(y, X[:, :10]))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "names"),
+    [
+        ("--table", "iris", ["balance", "ecoli", "yeast"]),
+        ("--method", "SVM", ["MAUC exponential", "LR, tuned", "plug-in on LR", "ET"]),
+        ("--splits", "70-30", ["authors", "80-10-10"]),
+        ("--preprocessing", "none", ["both", "rows", "standard"]),
+    ],
+)
+def test_unknown_names_are_answered_with_the_valid_ones(option, value, names, tmp_path):
+    pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
+    result = run("bench", "traditional", "--out", tmp_path / "out", option, value)
+    assert result.exit_code == 2
+    said = " ".join(result.stderr.split())
+    assert f"{option} must be one of" in said
+    assert f"got '{value}'" in said
+    for name in names:
+        assert repr(name) in said
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_data_folder_that_does_not_exist(tmp_path):
+    pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
+    missing = tmp_path / "nowhere"
+    result = run("bench", "traditional", "--out", tmp_path / "out", "--data-home", missing)
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    assert result.stderr.startswith("mauc: data_home must be a folder, got ")
+    assert str(missing) in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("arguments", [("--jobs", 0), ("--n-splits", 16), ("--n-splits", 0), ("--unknown", 1)])
+def test_numbers_out_of_range_and_unknown_options(arguments):
+    result = run("bench", "traditional", *arguments)
+    assert result.exit_code == 2
+    assert arguments[0] in result.stderr
+
+
+def test_unknown_command():
+    result = run("train")
+    assert result.exit_code == 2
+    assert "train" in result.stderr

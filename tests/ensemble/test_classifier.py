@@ -1,0 +1,616 @@
+"""Stacking by multiclass AUC: the weights, the matrix, rare classes, scikit-learn's contract."""
+
+import warnings
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, StratifiedKFold
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mauc import SurrogateRisk, mauc_score
+from mauc.activations import activate
+from mauc.ensemble import MAUCStackingClassifier
+from mauc.ensemble.bases import class_scores, default_estimators, weight_argument
+from mauc.ensemble.combination import PENALTIES, RIDGE, Combination, OutOfFold, choose_penalty, fit_combination
+
+
+def blobs(sizes, n_features=4, shift=1.5, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    return rng.normal(size=(len(y), n_features)) + shift * np.eye(len(sizes), n_features)[y], y
+
+
+def pair():
+    return [("lr", LogisticRegression(class_weight="balanced")), ("nb", GaussianNB(var_smoothing=1e-2))]
+
+
+def few_trees():
+    small = {"et": {"n_estimators": 5}, "rf": {"n_estimators": 5}, "hgb": {"max_iter": 3}}
+    return [(name, model.set_params(**small.get(name, {}))) for name, model in default_estimators()]
+
+
+def noisy_logs(seed=0, n_models=3, sizes=(40, 25, 12, 5)):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(sizes)), sizes)
+    truth = np.eye(len(sizes))[y]
+    logits = np.stack([(3.0 / (k + 1)) * truth + rng.normal(size=truth.shape) for k in range(n_models)])
+    return np.stack([np.log(np.maximum(activate(part, "softmax"), 0.01)) for part in logits]), y
+
+
+# Two models whose weights are exact: naive Bayes and class_weight="balanced" count samples somewhere.
+EXACT = [(f"lr{c:g}", LogisticRegression(C=c, solver="newton-cholesky", tol=1e-10)) for c in (0.1, 10.0)]
+ESTIMATORS = [
+    MAUCStackingClassifier(EXACT, cv=2, interactions=0.1),
+    MAUCStackingClassifier(pair(), cv=3, interactions=None),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks(ESTIMATORS)
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def test_weights_stay_finite_where_the_models_separate_the_classes():
+    y = np.repeat([0, 1, 2], 10)
+    strength = np.random.default_rng(0).uniform(1.0, 3.0, size=(2, 30, 1))
+    logs = strength * np.eye(3)[y]
+    (found,) = fit_combination(OutOfFold(logs, y, None), SurrogateRisk(alpha=6.0), "ovo")
+    assert found.weights.max() < 20
+    for column in found.scores(logs).T:
+        assert len(np.unique(column)) == 30, "no two samples are tied"
+
+
+def test_weights_are_a_constrained_minimum_of_the_risk_and_the_pull_to_the_mean():
+    logs, y = noisy_logs()
+    risk = SurrogateRisk("exponential", alpha=4.0)
+    (found,) = fit_combination(OutOfFold(logs, y, None), risk, "ovo")
+    assert (found.weights >= 0).all()
+
+    def value(weights):
+        pull = 0.5 * RIDGE * np.sum((weights - 1 / 3) ** 2)
+        return risk.value(y, activate(np.tensordot(weights, logs, axes=1), "softmax")) + pull
+
+    best = value(found.weights)
+    for k in range(len(logs)):
+        for step in (1e-2, -1e-2):
+            moved = found.weights.copy()
+            moved[k] = max(0.0, moved[k] + step)
+            assert value(moved) >= best
+    assert best < min(value(np.eye(3)[k]) for k in range(3))
+
+
+def test_a_model_that_says_nothing_has_no_say():
+    logs, y = noisy_logs()
+    rng = np.random.default_rng(1)
+    noise = np.log(rng.dirichlet(np.ones(4), len(y)).clip(0.01))
+    even = np.full_like(noise, np.log(0.25))
+    (found,) = fit_combination(OutOfFold(np.stack([logs[0], noise, even]), y, None), SurrogateRisk(alpha=4.0), "ovo")
+    assert found.weights[0] > 5 * found.weights[1]
+
+
+def test_the_matrix_is_drawn_to_zero():
+    logs, y = noisy_logs()
+    data, risk = OutOfFold(logs, y, None), SurrogateRisk(alpha=4.0)
+    path = fit_combination(data, risk, "ovo", PENALTIES)
+    assert path[0].interactions is None
+    sizes = [np.abs(found.interactions).sum() for found in path[1:]]
+    assert sizes == sorted(sizes)
+    (huge,) = fit_combination(data, risk, "ovo", (1e9,))
+    np.testing.assert_allclose(huge.scores(logs), path[0].scores(logs), atol=1e-6)
+    values = [risk.value(y, found.scores(logs)) for found in path]
+    assert values == sorted(values, reverse=True)
+
+
+def between(seed, n_models=2, n_samples=240):
+    """A line with a rare class in the middle: nothing but the scores of the other two finds it."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, n_samples)
+    y = np.where(np.abs(x) < 0.1, 1, np.where(x < 0, 0, 2))
+    ends = np.column_stack([-4 * x, np.full_like(x, -2.5), 4 * x])
+    noisy = [activate(ends + 0.2 * rng.normal(size=ends.shape), "softmax") for _ in range(n_models)]
+    return np.log(np.maximum(noisy, 0.01)), y
+
+
+def test_interactions_find_the_class_between_two():
+    (logs, y), (fresh, truth) = between(0), between(1)
+    data, risk = OutOfFold(logs, y, None), SurrogateRisk(alpha=4.0)
+    penalty, score = choose_penalty(data, risk, "ovo", PENALTIES, random_state=0)
+    plain, chosen = fit_combination(data, risk, "ovo", (np.inf, penalty))
+    assert penalty < np.inf
+    gain = mauc_score(truth, chosen.scores(fresh)) - mauc_score(truth, plain.scores(fresh))
+    assert gain > 0.01
+    assert score == pytest.approx(mauc_score(truth, chosen.scores(fresh)), abs=0.05)
+
+
+def test_no_interactions_where_there_are_none():
+    logs, y = noisy_logs(n_models=1, sizes=(30, 8, 4))
+    noise = np.log(np.random.default_rng(3).dirichlet(np.ones(3), len(y)).clip(0.01))[None]
+    penalty, score = choose_penalty(
+        OutOfFold(noise, y, None), SurrogateRisk(alpha=4.0), "ovo", (np.inf,), random_state=0
+    )
+    assert penalty == np.inf
+    assert 0.2 < score < 0.8
+    assert (
+        choose_penalty(OutOfFold(logs, y, None), SurrogateRisk(alpha=4.0), "ovo", (0.5,), random_state=0)[0] == np.inf
+    )
+
+
+@pytest.mark.parametrize("smallest", [5, 6, 7])
+def test_a_given_penalty_needs_seven_samples_of_every_class(smallest):
+    X, y = blobs((60, 40, smallest))
+    model = MAUCStackingClassifier(pair(), interactions=1e-3).fit(X, y)
+    plain = MAUCStackingClassifier(pair(), interactions=None).fit(X, y)
+    assert (model.penalty_, model.interactions_ is None) == ((1e-3, False) if smallest == 7 else (np.inf, True))
+    same = model.oof_scores_["combination"] == plain.oof_scores_["combination"]
+    assert same == (smallest < 7), "the score is that of the form that was fitted"
+
+
+def test_two_samples_that_are_ranked_last_turn_nothing_round():
+    """A model trained without one of two samples says it is like the others, more than of any other."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [40, 20, 2])
+    p = activate(2.0 * np.eye(3)[y] * (y < 2)[:, None] + 0.3 * rng.normal(size=(62, 3)), "softmax")
+    p[y == 2, 2] = 0.01
+    logs = np.log(np.stack([p, p**2 / (p**2).sum(axis=1, keepdims=True)]).clip(0.01))
+    for given in (np.inf, 1e-4):
+        data = OutOfFold(logs, y, None)
+        penalty, _ = choose_penalty(data, SurrogateRisk(alpha=4.0), "ovo", (given,), random_state=0)
+        (found,) = fit_combination(data, SurrogateRisk(alpha=4.0), "ovo", (penalty,))
+        sure = np.log(np.full((2, 3, 3), 0.01) + 0.97 * np.eye(3))
+        np.testing.assert_array_equal(found.scores(sure).argmax(axis=0), [0, 1, 2])
+    two = np.repeat([0, 1], [10, 2])
+    wrong = np.log(np.stack([np.where(np.eye(2)[two] == 1, 0.1, 0.9)] * 2))
+    (found,) = fit_combination(OutOfFold(wrong, two, None), SurrogateRisk(alpha=4.0), "ovo")
+    np.testing.assert_array_equal(found.weights, 0.5)
+
+
+def test_one_class_to_learn_from_gives_even_weights():
+    logs, _ = noisy_logs()
+    data = OutOfFold(logs[:, :3], np.zeros(3, dtype=np.int64), None)
+    penalty, score = choose_penalty(data, SurrogateRisk(), "ovo", PENALTIES, random_state=0)
+    assert penalty == np.inf
+    assert np.isnan(score)
+    np.testing.assert_allclose(fit_combination(data, SurrogateRisk(), "ovo")[0].weights, 1 / 3)
+
+
+def test_the_formula():
+    logs, _ = noisy_logs()
+    matrix, centre = np.arange(16.0).reshape(4, 4) / 16, np.array([1.0, 2.0, 3.0, 4.0])
+    weights = np.array([0.5, 0.0, 2.0])
+    by_hand = 0.5 * logs[0] + 2.0 * logs[2] + (logs.mean(axis=0) - centre) @ matrix.T
+    found = Combination(weights, matrix, centre).scores(logs)
+    np.testing.assert_allclose(found, np.exp(by_hand) / np.exp(by_hand).sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("sizes", [(40, 20, 2), (30, 2, 1), (40, 2), (20, 1)])
+def test_classes_of_any_size_without_a_warning(sizes):
+    X, y = blobs(sizes)
+    model = MAUCStackingClassifier(few_trees(), cv=3).fit(X, y)
+    scores = model.predict_proba(X)
+    assert scores.shape == (len(y), len(sizes))
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0)
+    assert model.score(X, y) > 0.5
+    never = np.isnan(model.oof_log_scores_[0, :, 0])
+    np.testing.assert_array_equal(never, np.bincount(y)[y] == 1)
+    assert set(model.oof_scores_) == {"lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb", "combination"}
+
+
+@pytest.mark.parametrize("cv", [StratifiedKFold(3), LeaveOneOut(), [(np.arange(5, 42), np.arange(5))]])
+def test_a_class_missing_from_a_fold_has_the_floor(cv):
+    X, y = blobs((25, 15, 1, 1))
+    model = MAUCStackingClassifier(pair(), cv=cv, floor=0.02).fit(X, y)
+    for c in (2, 3):
+        (row,) = np.flatnonzero(y == c)
+        own = model.oof_log_scores_[:, row, c]
+        assert np.isnan(own).all() or (own == np.log(0.02 / 42)).all()
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_folds_that_leave_one_class_to_train_on_are_skipped():
+    X, y = blobs((20, 10))
+    zero, one = np.flatnonzero(y == 0), np.flatnonzero(y == 1)
+    both = np.r_[zero[:10], one[:5]], np.r_[zero[10:], one[5:]]
+    model = MAUCStackingClassifier(pair(), cv=[(zero, one), both]).fit(X, y)
+    assert np.isnan(model.oof_log_scores_[0, one[:5], 0]).all()
+    nothing = MAUCStackingClassifier(pair(), cv=[(zero, one)]).fit(X, y)
+    assert list(nothing.weights_.values()) == [0.5, 0.5]
+    assert np.isnan(list(nothing.oof_scores_.values())).all()
+
+
+def test_samples_held_out_twice_have_the_mean():
+    X, y = blobs((30, 20))
+    rows = np.arange(50)
+    first, second = (rows[10:], rows[:10]), (rows[20:], rows[:20])
+
+    def held_out(*splits):
+        return np.exp(MAUCStackingClassifier(pair(), cv=splits, floor=1e-12).fit(X, y).oof_log_scores_)
+
+    once, both = [held_out(first), held_out(second)], held_out(first, second)
+    np.testing.assert_allclose(both[:, :10], (once[0][:, :10] + once[1][:, :10]) / 2)
+    np.testing.assert_allclose(both[:, 10:20], once[1][:, 10:20])
+
+
+def test_better_than_its_parts():
+    """Each model sees half of the features."""
+    gains = []
+    for seed in range(3):
+        (X, y), (Z, truth) = blobs((150, 60, 20), 6, 1.0, seed), blobs((300, 300, 300), 6, 1.0, seed + 50)
+        halves = [(f"half{k}", make_pipeline(Columns(k), LogisticRegression(class_weight="balanced"))) for k in (0, 1)]
+        model = MAUCStackingClassifier(halves).fit(X, y)
+        parts = [mauc_score(truth, part.predict_proba(Z)) for part in model.estimators_]
+        gains.append(model.score(Z, truth) - max(parts))
+    assert min(gains) > 0.02
+
+
+class Columns(BaseEstimator):
+    """Every second feature."""
+
+    def __init__(self, first=0):
+        self.first = first
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def transform(self, X):
+        return X[:, self.first :: 2]
+
+
+def test_fitted_attributes():
+    X, y = blobs((40, 20, 10))
+    names = np.array(["a", "b", "c"])[y]
+    bases = pair()
+    model = MAUCStackingClassifier(bases).fit(X, names)
+    assert not hasattr(bases[0][1], "coef_"), "the classifiers passed are left alone"
+    assert model.classes_.tolist() == ["a", "b", "c"]
+    assert list(model.weights_) == list(model.named_estimators_) == ["lr", "nb"]
+    assert model.oof_log_scores_.shape == (2, 70, 3)
+    np.testing.assert_allclose(model.oof_log_scores_.min(axis=(0, 1))[1:], np.log(0.03 * np.array([20, 10]) / 70))
+    unfloored = np.exp(MAUCStackingClassifier(bases, floor=1e-300).fit(X, names).oof_log_scores_)
+    for k, name in enumerate(("lr", "nb")):
+        assert model.oof_scores_[name] == pytest.approx(mauc_score(names, unfloored[k])), "of the model as it is"
+    assert 0.7 < model.oof_scores_["combination"] <= 1.0
+    assert (model.interactions_ is None) == (model.penalty_ == np.inf)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
+    assert model.score(X, names) == mauc_score(names, model.predict_proba(X))
+    np.testing.assert_array_equal(clone(model).fit(X, names).predict_proba(X), model.predict_proba(X))
+    fixed = MAUCStackingClassifier(pair(), interactions=0.5).fit(X, names)
+    assert fixed.penalty_ == 0.5
+    assert fixed.interactions_.shape == (3, 3)
+
+
+def test_rows_drawn_with_replacement_keep_their_classes():
+    X, y = blobs((60, 40, 20))
+    rng = np.random.default_rng(0)
+    folds = []
+    for _ in range(4):
+        drawn = rng.integers(0, 120, 120)
+        folds.append((drawn, np.setdiff1d(np.arange(120), drawn)))
+    assert MAUCStackingClassifier(pair(), cv=folds, interactions=None).fit(X, y).oof_scores_["lr"] > 0.75
+    masks = [(np.isin(np.arange(120), a), np.isin(np.arange(120), b)) for a, b in folds]
+    rows = [(np.unique(a), b) for a, b in folds]
+    by_mask, by_rows = (MAUCStackingClassifier(pair(), cv=cv, interactions=None).fit(X, y) for cv in (masks, rows))
+    np.testing.assert_array_equal(by_mask.oof_log_scores_, by_rows.oof_log_scores_)
+
+
+@pytest.mark.parametrize(("sizes", "class_weight"), [((10,) * 60, "balanced"), ((1500, 400, 12), None)])
+def test_the_floor_ties_nothing_that_a_model_ranks(sizes, class_weight):
+    """Many classes, or a rare one under a model that does not balance: scores far below a hundredth."""
+    centres = 0.5 * np.random.default_rng(9).normal(size=(len(sizes), 8))
+    (X, y), (Z, truth) = blobs(sizes, 8, 0.0), blobs((10,) * len(sizes), 8, 0.0, 1)
+    X, Z = X + centres[y], Z + centres[truth]
+    model = LogisticRegression(class_weight=class_weight)
+    stack = MAUCStackingClassifier([("lr", model)], cv=3, interactions=None).fit(X, y)
+    assert stack.score(Z, truth) > mauc_score(truth, model.fit(X, y).predict_proba(Z)) - 0.01
+
+
+def test_the_floor_is_that_of_the_fit():
+    X, y = blobs((30, 15, 5))
+    model = MAUCStackingClassifier(pair()).fit(X, y)
+    before = model.predict_proba(X)
+    np.testing.assert_array_equal(model.set_params(floor=0.5).predict_proba(X), before)
+
+
+def test_models_can_be_dropped():
+    X, y = blobs((30, 15, 5))
+    model = MAUCStackingClassifier(pair()).set_params(nb="drop").fit(X, y)
+    assert list(model.weights_) == ["lr"]
+    assert list(model.oof_scores_) == ["lr", "combination"]
+    search = GridSearchCV(MAUCStackingClassifier(pair(), cv=2), {"nb": ["drop", GaussianNB()]}, cv=2)
+    assert search.fit(X, y).best_score_ > 0.5
+
+
+def test_texts():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    words = ["red apple", "green pear", "blue plum"]
+    y = np.repeat([0, 1, 2], [20, 15, 10])
+    X = [f"{words[k]} {n % 7}" for n, k in enumerate(y)]
+    words_of = make_pipeline(CountVectorizer(), LogisticRegression())
+    model = MAUCStackingClassifier([("lr", words_of)], interactions=None)
+    for texts in (X, np.array(X), pd.Series(X)):
+        assert model.fit(texts, y).score(texts, y) == 1.0
+
+
+def test_a_model_without_finite_scores_is_named():
+    class Broken(GaussianNB):
+        def predict_proba(self, X):
+            return np.full((len(X), len(self.classes_)), np.nan)
+
+    X, y = blobs((30, 15, 5))
+    for models in ([("bad", Broken()), *pair()], [*pair(), ("bad", Broken())]):
+        with pytest.raises(ValueError, match="estimators must give finite scores, got NaN or infinity from Broken"):
+            MAUCStackingClassifier(models).fit(X, y)
+
+
+def test_columns_that_are_no_numbers_are_named():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "town": list("abab"), "when": pd.date_range("2020", periods=4)})
+    message = "X must have columns of numbers for the default models, got town, when: put skrub's TableVectorizer"
+    with pytest.raises(ValueError, match=message):
+        MAUCStackingClassifier().fit(table, [0, 0, 1, 1])
+
+
+def test_weights_with_metadata_routing():
+    X, y = blobs((30, 15, 5))
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 50)
+    models = [("lr", make_pipeline(StandardScaler(), LogisticRegression())), ("nb", GaussianNB())]
+    plain = MAUCStackingClassifier(models).fit(X, y, weight)
+    with config_context(enable_metadata_routing=True):
+        routed = MAUCStackingClassifier(models).fit(X, y, weight)
+    np.testing.assert_array_equal(routed.predict_proba(X), plain.predict_proba(X))
+
+
+def test_weights_reach_the_model_of_a_search():
+    X, y = blobs((30, 15, 5))
+    weight = np.where(np.arange(50) < 25, 1.0, 5.0)
+    search = GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [1.0]}, cv=2)
+    plain = make_pipeline(StandardScaler(), LogisticRegression())
+    found = [MAUCStackingClassifier([("m", m)], interactions=None).fit(X, y, weight) for m in (search, plain)]
+    np.testing.assert_allclose(found[0].predict_proba(X), found[1].predict_proba(X))
+
+
+def test_threads_leave_the_warning_filters_alone():
+    X, y = blobs((30, 15, 5))
+    before = list(warnings.filters)
+    with parallel_config("threading"):
+        for _ in range(5):
+            MAUCStackingClassifier(pair(), n_jobs=2, cv=3, interactions=None).fit(X, y)
+    assert warnings.filters == before
+
+
+def test_groups_are_given_as_folds():
+    X, y = blobs((30, 15, 5))
+    groups = np.arange(50) // 2
+    with pytest.raises(ValueError, match=r"cv must split without groups, got GroupKFold.*: pass cv=list\(splitter"):
+        MAUCStackingClassifier(pair(), cv=GroupKFold(3)).fit(X, y)
+    model = MAUCStackingClassifier(pair(), cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
+    assert not np.isnan(model.oof_log_scores_).any()
+
+
+def test_xgboost_with_names_of_classes():
+    xgboost = pytest.importorskip("xgboost", reason="needs XGBoost")
+    X, y = blobs((30, 15, 5))
+    names = np.array(["flu", "healthy", "rare"])[y]
+    trees = xgboost.XGBClassifier(n_estimators=5, max_depth=2, n_jobs=1)
+    model = MAUCStackingClassifier([("lr", LogisticRegression()), ("xgb", trees)], cv=3).fit(X, names)
+    assert model.score(X, names) > 0.8
+    assert set(model.predict(X)) <= set(names)
+
+
+def test_parameters_of_the_models_by_name():
+    model = MAUCStackingClassifier(pair())
+    assert model.get_params()["lr__class_weight"] == "balanced"
+    model.set_params(lr__C=10.0, nb=KNeighborsClassifier())
+    assert model.estimators[0][1].C == 10.0
+    assert isinstance(model.estimators[1][1], KNeighborsClassifier)
+    assert "estimators" in MAUCStackingClassifier().get_params()
+
+
+def test_jobs_change_nothing():
+    X, y = blobs((30, 15, 5))
+    one = MAUCStackingClassifier(pair(), cv=2).fit(X, y).predict_proba(X)
+    with parallel_config("threading"):
+        two = MAUCStackingClassifier(pair(), n_jobs=2, cv=2).fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(one, two)
+
+
+def test_progress(capsys):
+    X, y = blobs((30, 15, 5))
+    MAUCStackingClassifier(pair(), verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines[:2]] == ["lr", "nb"]
+    assert "out-of-fold MAUC" in lines[2]
+    MAUCStackingClassifier(pair()).fit(X, y)
+    assert capsys.readouterr().out == ""
+
+
+def test_weights_reach_the_models_and_the_combination():
+    X, y = blobs((40, 20, 10))
+    weight = 1.0 + 3.0 * (X[:, 3] > 0)
+    plain, weighted = (MAUCStackingClassifier(pair()).fit(X, y, w) for w in (None, weight))
+    assert not np.allclose(plain.estimators_[0].coef_, weighted.estimators_[0].coef_)
+    np.testing.assert_allclose(
+        weighted.estimators_[0].coef_, LogisticRegression(class_weight="balanced").fit(X, y, weight).coef_
+    )
+    assert plain.weights_ != weighted.weights_
+    same = MAUCStackingClassifier(pair()).fit(X, y, np.full(70, 1.0))
+    np.testing.assert_allclose(same.predict_proba(X), plain.predict_proba(X), atol=1e-6)
+
+
+def test_weights_of_zero_are_no_samples():
+    X, y = blobs((40, 20, 10))
+    kept = np.arange(70) % 5 != 0
+    dropped = MAUCStackingClassifier(pair()).fit(X[kept], y[kept], np.ones(kept.sum()))
+    zeroed = MAUCStackingClassifier(pair()).fit(X, y, kept.astype(float))
+    np.testing.assert_allclose(zeroed.predict_proba(X), dropped.predict_proba(X), atol=1e-10)
+
+
+def test_weights_in_pipelines():
+    nested = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), LogisticRegression()))
+    assert list(weight_argument(nested, np.ones(3))) == ["pipeline__logisticregression__sample_weight"]
+    X, y = blobs((30, 15, 5))
+    MAUCStackingClassifier(few_trees(), cv=2).fit(X, y, np.linspace(1, 2, 50))
+    message = (
+        "sample_weight needs models whose fit takes it, got KNeighborsClassifier: leave that model out, or pass no we"
+    )
+    with pytest.raises(ValueError, match=message):
+        MAUCStackingClassifier([("knn", KNeighborsClassifier())]).fit(X, y, np.ones(50))
+
+
+@pytest.mark.parametrize("sizes", [(30, 20), (30, 20, 10)])
+def test_models_with_a_decision_function_only(sizes):
+    X, y = blobs(sizes)
+    model = MAUCStackingClassifier([("ridge", RidgeClassifier()), *pair()]).fit(X, y)
+    assert model.score(X, y) > 0.8
+    scores = class_scores(model.estimators_[0], X, len(sizes))
+    np.testing.assert_array_equal(scores.argmax(axis=1), model.estimators_[0].predict(X))
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0)
+
+
+def test_sparse_and_missing_values():
+    X, y = blobs((30, 20, 10))
+    X[np.abs(X) < 0.5] = 0.0
+    bases = [("lr", LogisticRegression()), ("tree", DecisionTreeClassifier(max_depth=3, random_state=0))]
+    dense, csr = (MAUCStackingClassifier(bases).fit(layout, y) for layout in (X, sparse.csr_array(X)))
+    np.testing.assert_allclose(csr.predict_proba(sparse.csr_array(X)), dense.predict_proba(X), atol=1e-3)
+    X[::7, 0] = np.nan
+    model = MAUCStackingClassifier(few_trees(), cv=2)
+    assert MAUCStackingClassifier().__sklearn_tags__().input_tags.allow_nan
+    assert model.fit(X, y).score(X, y) > 0.8
+
+
+def test_data_frames_reach_the_models():
+    pandas = pytest.importorskip("pandas")
+    X, y = blobs((30, 20, 10))
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    model = MAUCStackingClassifier([("named", ByName()), *pair()]).fit(frame, y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert model.score(frame, y) > 0.8
+
+
+class ByName(ClassifierMixin, BaseEstimator):
+    """Wants a column by its name."""
+
+    def fit(self, X, y):
+        self.inner_ = LogisticRegression().fit(X[["a", "c"]].to_numpy(), y)
+        self.classes_ = self.inner_.classes_
+        return self
+
+    def predict_proba(self, X):
+        return self.inner_.predict_proba(X[["a", "c"]].to_numpy())
+
+
+def test_mixed_tables_through_skrub():
+    pandas = pytest.importorskip("pandas")
+    skrub = pytest.importorskip("skrub")
+    X, y = blobs((40, 25, 10))
+    frame = pandas.DataFrame(X, columns=list("abcd"))
+    frame["kind"] = np.array(["red", "green", "blue"])[(y + (X[:, 0] > 1)) % 3]
+    frame.loc[::9, "a"] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        model = make_pipeline(skrub.TableVectorizer(), MAUCStackingClassifier(few_trees(), cv=2)).fit(frame, y)
+        assert model.score(frame, y) > 0.9
+
+
+def test_defaults():
+    named = default_estimators(3)
+    assert [name for name, _ in named] == ["lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb"]
+    assert named[4][1].random_state == 3
+    assert MAUCStackingClassifier().get_params(deep=False) == {
+        "alpha": 6.0,
+        "cv": 5,
+        "estimators": None,
+        "floor": 0.03,
+        "interactions": "auto",
+        "n_jobs": None,
+        "pairs": "ovo",
+        "random_state": 0,
+        "surrogate": "exponential",
+        "surrogate_options": None,
+        "verbose": 0,
+    }
+
+
+@pytest.mark.slow
+def test_the_default_list_on_a_real_set():
+    from mauc.datasets import load, stratified_splits
+
+    wine = load("wine-imb")
+    train, _, test = stratified_splits(wine.y, 1, (0.6, 0.1, 0.3))[0]
+    model = MAUCStackingClassifier().fit(wine.X[train], wine.y[train])
+    parts = [mauc_score(wine.y[test], m.predict_proba(wine.X[test])) for m in model.estimators_]
+    assert model.score(wine.X[test], wine.y[test]) > max(parts) - 0.02
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"estimators": []}, r"estimators must be a list of \(name, classifier\), got \[\]: pass e\.g\."),
+        ({"estimators": [LogisticRegression()]}, r"estimators must be a list of \(name, classifier\)"),
+        ({"estimators": [("a", GaussianNB()), ("a", GaussianNB())]}, "must have different names .*, got 'a': rename"),
+        ({"estimators": [("cv", GaussianNB())]}, "must have different names .*, got 'cv'"),
+        ({"estimators": [("combination", GaussianNB())]}, "got 'combination'"),
+        ({"floor": 0}, "floor must be a finite number strictly between 0 and 1, got 0"),
+        ({"interactions": "some"}, "interactions must be 'auto', None or a number above 0, got 'some'"),
+        ({"interactions": -1.0}, "interactions must be a finite number above 0"),
+        ({"cv": 1}, "n_splits must be a whole number above 1, got 1"),
+        ({"surrogate": "logit"}, "surrogate must be one of"),
+        ({"pairs": "all"}, "pairs must be one of 'ovo', 'ova'"),
+    ],
+)
+def test_bad_parameters(options, message):
+    X, y = blobs((20, 10, 5))
+    with pytest.raises(ValueError, match=message):
+        MAUCStackingClassifier(**{"estimators": pair(), **options}).fit(X, y)
+
+
+def test_missing_classes():
+    pd = pytest.importorskip("pandas", reason="needs pandas")
+    X, _ = blobs((20, 10, 5))
+    for missing in (None, np.nan, pd.NA):
+        with pytest.raises(ValueError, match="y must name the class of every sample, got a missing value: drop"):
+            MAUCStackingClassifier(pair()).fit(X, np.array(["a", "b", missing] * 11 + ["a", "b"], dtype=object))
+
+
+def test_bad_input():
+    X, y = blobs((20, 10, 5))
+    with pytest.raises(ValueError, match="y must hold two classes or more"):
+        MAUCStackingClassifier(pair()).fit(X, np.zeros(len(y)))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        MAUCStackingClassifier(pair()).fit(X, y[1:])
+    with pytest.raises(NotFittedError):
+        MAUCStackingClassifier(pair()).predict_proba(X)
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        MAUCStackingClassifier(pair()).fit(X, y, -np.ones(35))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"random_state": None}, "random_state must be a whole number of at least 0"),
+        ({"cv": []}, "cv must give a fold"),
+        ({"estimators": [("none", None)]}, "must have a classifier under 'none'"),
+        ({"estimators": [("line", LinearRegression())]}, "must have a classifier under 'line'"),
+        ({"estimators": {"lr": LogisticRegression()}}, r"must be a list of \(name, classifier\)"),
+        ({"estimators": [LogisticRegression()]}, r"must be a list of \(name, classifier\)"),
+        ({"estimators": [("lr", "drop")]}, r"must be a list of \(name, classifier\)"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused(changes, words):
+    X, y = np.eye(6), np.array([0, 1, 2] * 2)
+    with pytest.raises(ValueError, match=words):
+        MAUCStackingClassifier(**({"estimators": [("lr", LogisticRegression())]} | changes)).fit(X, y)

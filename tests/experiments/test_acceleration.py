@@ -1,0 +1,92 @@
+"""The acceleration figure: the loops are the definition, and what is measured agrees with them."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+pytest.importorskip("typer", reason="needs the extra mauc[cli]")
+
+from typer.testing import CliRunner
+
+from mauc import SurrogateRisk
+from mauc.cli import app
+from mauc.experiments import acceleration
+from mauc.experiments.acceleration import (
+    LARGE_SIZES,
+    LOSSES,
+    PRIORS,
+    SIZES,
+    cells,
+    measure,
+    naive_gradient,
+    naive_value,
+)
+from mauc.experiments.acceleration_report import write_report
+from mauc.experiments.store import Store
+
+losses = pytest.mark.parametrize("loss", LOSSES)
+
+
+@losses
+def test_the_loops_are_the_definition(loss):
+    rng = np.random.default_rng(0)
+    y, scores = rng.permutation(np.arange(15) % 4), rng.random((15, 4))
+    value, gradient = SurrogateRisk(loss, scheme="pairwise").value_and_gradient(y, scores)
+    function, derivative = LOSSES[loss]
+    assert naive_value(y, scores, function) == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(naive_gradient(y, scores, derivative), gradient, atol=1e-14)
+
+
+@losses
+def test_measure(loss):
+    result = measure(loss, 32, 2, True)
+    assert result["error"] < 1e-10
+    assert result["n"] == 32
+    assert result["scheme"] in ("moments", "ranked")
+    for what in ("value", "gradient", "naive_value", "naive_gradient"):
+        assert len(result[what]) == 2
+        assert min(result[what]) > 0
+    alone = measure(loss, 40, 1, False)
+    assert not {"error", "naive_value", "naive_gradient"} & set(alone)
+
+
+@pytest.mark.parametrize("n", [32, 64, 100, 1024, 3000])
+def test_class_sizes(n):
+    sizes = acceleration._sizes(n)
+    assert sizes.sum() == n
+    np.testing.assert_allclose(sizes, n * np.array(PRIORS), atol=1)
+
+
+def test_cells():
+    assert SIZES == (32, 64, 128, 256, 512, 1024)
+    assert LARGE_SIZES[-1] == 1_000_000
+    full, quick = cells(), cells(quick=True)
+    assert len(full) == 3 * (len(SIZES) + len(LARGE_SIZES))
+    assert {c.arguments[2] for c in full} == {30}
+    assert {c.arguments[1] for c in full if c.arguments[3]} == set(SIZES), "loops as in the paper"
+    assert len(quick) < len(full)
+    assert not {c.key for c in full} & {c.key for c in quick}
+    assert len({c.key for c in full}) == len(full)
+
+
+def test_the_command_writes_table_and_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(acceleration, "SIZES", (32, 40))
+    monkeypatch.setattr(acceleration, "LARGE_SIZES", (300,))
+    result = CliRunner().invoke(app, ["bench", "acceleration", "--quick", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "acceleration.png").read_bytes().startswith(b"\x89PNG")
+    text = (tmp_path / "acceleration.md").read_text()
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ") and not line.startswith("| loss")]
+    assert len(rows) == 9
+    assert {row[0].strip("| ") for row in rows} == set(LOSSES)
+    for row in rows:
+        if row[1] == "300":
+            assert row[-1].strip(" |") == ""
+        else:
+            assert float(row[-1].strip(" |")) < 1e-10
+    store = Store(tmp_path / "cells")
+    assert all(cell.key in store for cell in cells(quick=True))
+    assert [path.name for path in write_report(store, tmp_path / "again", quick=True)] == [
+        "acceleration.md",
+        "acceleration.png",
+    ]

@@ -1,0 +1,86 @@
+"""Tie-aware pair counts and influences against the definition."""
+
+import numpy as np
+import pytest
+from cases import settings
+
+from mauc.kernels import auc as ranks
+from mauc.kernels import tiles as problem_module
+from mauc.kernels.auc import auc_influence, auc_matrix
+from mauc.kernels.pairwise import pairwise_auc
+from mauc.partition import ClassPartition
+
+KINDS = ("ties", "softmax", "float32")
+sizes = pytest.mark.parametrize("n_classes", [2, 3, 5, 32, 40])
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(params=["one tile", "many tiles", "a column a block"])
+def cut(request, monkeypatch):
+    """How the work is cut up: as it comes, or into many small parts."""
+    if request.param == "many tiles":
+        for module in (problem_module, ranks):
+            monkeypatch.setattr(module, "TILE_ELEMENTS", 50)
+    if request.param == "a column a block":
+        monkeypatch.setattr(ranks, "BLOCK_POSITIVES", 1)
+    return request.param
+
+
+def problems(kind, n_classes):
+    for what, y, scores, weight, pairs in settings(kind, n_classes, n_samples=40 + 2 * n_classes):
+        partition = ClassPartition(y, n_classes, weight)
+        yield what, partition.problem(scores, partition.pair_weights(pairs))
+        if n_classes > 5:
+            return
+
+
+@sizes
+@kinds
+def test_auc_matrix_is_the_definition(kind, n_classes, cut):
+    for what, problem in problems(kind, n_classes):
+        np.testing.assert_allclose(auc_matrix(problem), pairwise_auc(problem), rtol=1e-12, atol=1e-14, err_msg=what)
+
+
+@kinds
+def test_auc_matrix_of_counts_is_exact(kind):
+    _, y, scores, _, _ = next(settings(kind, 5))
+    problem = ClassPartition(y, 5).problem(scores, np.zeros((5, 5)), normalised=False)
+    for i in range(5):
+        for j in range(5):
+            p, q = scores[y == i, i], scores[y == j, i]
+            won = int(2 * (p[:, None] > q).sum() + (p[:, None] == q).sum())
+            got = auc_matrix(problem)[i, j]
+            assert np.isnan(got) if i == j else got == won / 2 / (len(p) * len(q))
+
+
+def influence_by_definition(problem):
+    """``h_n`` of the docstring, with ψ summed over the pairs that n is in."""
+    scores, y, unit = problem.scores.astype(float), problem.y, problem.unit
+    out = np.zeros(len(y))
+    for n, i in enumerate(y):
+        for j in range(len(problem.pair)):
+            others = np.flatnonzero(y == j)
+            as_positive = np.sign(scores[n, i] - scores[others, i]) / 2 + 0.5
+            as_negative = np.sign(scores[others, j] - scores[n, j]) / 2 + 0.5
+            out[n] += problem.pair[j, i] * unit[others] @ as_positive + problem.pair[i, j] * unit[others] @ as_negative
+    return out
+
+
+@sizes
+@kinds
+def test_influence_is_the_definition(kind, n_classes, cut):
+    for what, problem in problems(kind, n_classes):
+        heavy = problem.unit > 0
+        got, expected = auc_influence(problem), influence_by_definition(problem)
+        np.testing.assert_allclose(got[heavy], expected[heavy], rtol=1e-11, atol=1e-13, err_msg=what)
+        # A sample appears as a positive and as a negative, so the influences add up to twice the metric.
+        twice = 2.0 * np.nansum(problem.pair.T * pairwise_auc(problem))
+        assert problem.unit @ got == pytest.approx(twice, rel=1e-12), what
+
+
+def test_slip_a_tie_counts_one_half():
+    # The paper's evaluation formula drops ties.
+    partition = ClassPartition(np.array([0, 0, 1, 1]), 2)
+    scores = np.array([[0.5, 0.0], [0.5, 0.0], [0.5, 0.0], [0.25, 0.0]])
+    auc = auc_matrix(partition.problem(scores, partition.pair_weights("ovo"), normalised=False))
+    np.testing.assert_array_equal(auc, [[np.nan, 0.75], [0.5, np.nan]])

@@ -1,0 +1,172 @@
+"""The fused kernels against the plain operations in float64."""
+
+import pytest
+import torch
+
+from mauc.nn import MAUCLoss, mauc_loss
+from mauc.nn._engine.fused import Form, form_of
+from mauc.surrogates import get_surrogate
+
+SHAPES = [(32, 12), (3, 2), (1000, 100), (513, 1000), (257, 5089), (5000, 7), (9001, 33)]
+LOSSES = [
+    ("squared", 1.0),
+    ("squared", 0.4),
+    ("exponential", 1.0),
+    ("exponential", 8.0),
+    ("hinge", 1.0),
+    ("hinge", 4.0),
+]
+
+
+def test_which_surrogates_fuse():
+    assert form_of(get_surrogate("squared", alpha=0.5)) == Form("squared", 0.5, 1.0)
+    assert form_of(get_surrogate("exponential", alpha=2.0)) == Form("exponential", 2.0, 1.0)
+    assert form_of(get_surrogate("exponential", alpha=31.0)) is None
+    assert form_of(get_surrogate("hinge", alpha=2.0)) == Form("line", 2.0, 1.0)
+    assert form_of(get_surrogate("hinge", alpha=0.5)) is None
+    assert form_of(get_surrogate("generalized_hinge", alpha=2.0)) == Form("line", 2.0, 1.0)
+    assert form_of(get_surrogate("logistic")) is None
+
+
+def draw(n, c, dtype=torch.float32, device="cuda", scale=2.0):
+    generator = torch.Generator().manual_seed(n + c)
+    logits = scale * torch.randn(n, c, generator=generator)
+    y = torch.randint(0, c, (n,), generator=generator)
+    return logits.to(dtype).to(device).requires_grad_(), y.to(device)
+
+
+def reference(logits, y, **settings):
+    z = logits.detach().double().cpu().requires_grad_()
+    for name in ("weight", "class_counts"):
+        if isinstance(settings.get(name), torch.Tensor):
+            settings[name] = settings[name].cpu()
+    loss = mauc_loss(z, y.cpu(), **settings)
+    loss.backward()
+    return loss.item(), z.grad
+
+
+def assert_equal(logits, y, tolerance=1e-5, **settings):
+    value, gradient = reference(logits, y, **settings)
+    logits.grad = None
+    got = mauc_loss(logits, y, **settings)
+    got.backward()
+    assert got.device == logits.device
+    assert got.item() == pytest.approx(value, rel=tolerance)
+    off = (logits.grad.double().cpu() - gradient).abs().max()
+    assert off <= tolerance * gradient.abs().max()
+    relative = (logits.grad.double().cpu() - gradient).norm() / gradient.norm()
+    assert relative <= tolerance or logits.dtype == torch.float16  # whose smallest gradients have few digits
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_equals_float64(shape, loss, activation):
+    surrogate, alpha = loss
+    logits, y = draw(*shape)
+    for pairs in ("ovo", "ova"):
+        assert_equal(logits, y, surrogate=surrogate, alpha=alpha, activation=activation, pairs=pairs)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("n", [200, 6000])
+@pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
+def test_weights_ignored_samples_and_class_counts(surrogate, n):
+    logits, y = draw(n, 10)
+    y[y == 3] = -100  # some ignored, and class 3 absent
+    weight = torch.rand(n, device="cuda", dtype=torch.float64)
+    weight[::7] = 0.0
+    counts = torch.arange(1, 11, device="cuda") * 100
+    for pairs in ("ovo", "ova"):
+        for sizes in (None, counts):
+            assert_equal(logits, y, surrogate=surrogate, pairs=pairs, weight=weight, class_counts=sizes)
+            assert not logits.grad[y == -100].any()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=["float16", "bfloat16"])
+@pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
+def test_half_precision(surrogate, dtype):
+    logits, y = draw(300, 100, dtype)
+    assert_equal(logits, y, tolerance=torch.finfo(dtype).eps, surrogate=surrogate)
+    with torch.autocast("cuda", dtype):
+        assert mauc_loss(logits, y, surrogate=surrogate).dtype == torch.float32
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
+def test_no_pair_and_not_a_number(surrogate):
+    logits, _ = draw(20, 5)
+    for y in (torch.full((20,), 2, device="cuda"), torch.full((20,), -100, device="cuda")):
+        for pairs in ("ovo", "ova"):
+            logits.grad = None
+            loss = mauc_loss(logits, y, surrogate=surrogate, pairs=pairs)
+            loss.backward()
+            assert loss.item() == 0.0
+            assert not logits.grad.any()
+    y = torch.arange(20, device="cuda") % 4
+    with torch.no_grad():
+        logits[3, 4] = torch.nan
+    assert mauc_loss(logits, y, surrogate=surrogate).isnan()
+    ignored = y.clone()
+    ignored[3] = -100
+    assert mauc_loss(logits, ignored, surrogate=surrogate).isfinite()
+    assert mauc_loss(logits.detach().nan_to_num(), y + 2, surrogate=surrogate).isnan()  # class 5 does not exist
+
+
+@pytest.mark.gpu
+def test_scaled_strided_and_twice():
+    logits, y = draw(100, 24)
+    loss = mauc_loss(logits, y)
+    (once,) = torch.autograd.grad(loss, logits, retain_graph=True)
+    (thrice,) = torch.autograd.grad(3.0 * loss, logits)
+    assert torch.allclose(thrice, 3.0 * once)
+    wide = torch.zeros(100, 30, device="cuda")
+    wide[:, :24] = logits.detach()
+    part = wide[:, :24].requires_grad_()
+    assert torch.allclose(torch.autograd.grad(mauc_loss(part, y), part)[0], once, rtol=1e-4, atol=1e-9)
+    turned = logits.detach().T.contiguous().T.requires_grad_()
+    assert torch.allclose(torch.autograd.grad(mauc_loss(turned, y), turned)[0], once, rtol=1e-4, atol=1e-9)
+
+
+@pytest.mark.gpu
+def test_the_moments_path_never_waits_for_the_device():
+    logits, y = draw(100, 24)
+    mauc_loss(logits, y).backward()
+    mauc_loss(logits, y, activation="identity").backward()
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        for settings in ({}, {"surrogate": "squared", "pairs": "ova"}, {"activation": "identity"}):
+            mauc_loss(logits, y, **settings).backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.gpu
+def test_extra_memory_is_the_gradient():
+    logits, y = draw(20_000, 1000)
+    mauc_loss(logits, y).backward()
+    logits.grad = None
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    mauc_loss(logits, y).backward()
+    extra = torch.cuda.max_memory_allocated() - before
+    assert extra <= 1.01 * logits.numel() * logits.element_size()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("loss", [("hinge", {"alpha": 0.01}), ("logistic", {}), ("distance_weighted", {})], ids=str)
+def test_the_plain_operations_on_the_device(loss):
+    surrogate, options = loss
+    logits, y = draw(500, 40)
+    assert_equal(logits, y, surrogate=surrogate, **options)
+
+
+@pytest.mark.gpu
+def test_module_follows_to_the_device():
+    logits, y = draw(50, 5)
+    criterion = MAUCLoss(pairs=torch.rand(5, 5), class_counts=[1, 2, 3, 4, 5]).cuda()
+    assert criterion(logits, y).is_cuda

@@ -1,0 +1,69 @@
+"""Which rows are held out."""
+
+import numpy as np
+import pytest
+
+from mauc.tables.errors import Failure
+from mauc.tables.holdout import by_group, by_time, group_folds, stratified
+
+LABELS = np.repeat(["a", "b", "c", "d"], [60, 20, 3, 2])
+
+
+@pytest.mark.parametrize("share", [0.05, 0.25, 0.5, 0.9])
+def test_stratified_keeps_rare_classes_in_both_parts(share):
+    train, test = stratified(LABELS, share, seed=0)
+    assert sorted([*train, *test]) == list(range(len(LABELS)))
+    assert set(LABELS[train]) == set(LABELS[test]) == set(LABELS)
+    assert abs(np.sum(LABELS[test] == "a") - share * 60) <= 1
+    again = stratified(LABELS, share, seed=0)
+    np.testing.assert_array_equal(test, again[1])
+
+
+def test_a_single_row_is_trained_on():
+    train, test = stratified(np.array(["a", "a", "b"]), 0.5, seed=0)
+    assert 2 in train
+    assert 2 not in test
+
+
+def test_the_latest_rows_are_held_out_and_ties_stay_together():
+    times = np.array([5, 1, 2, 3, 4, 4, 4, 4.0])
+    labels = np.array(list("abababab"))
+    train, test = by_time(labels, times, 0.25)
+    assert times[train].max() < times[test].min()
+    assert sorted(test) == [0, 4, 5, 6, 7]
+
+
+def test_times_that_cannot_be_cut():
+    with pytest.raises(Failure, match="cannot be cut into earlier and later"):
+        by_time(np.array(["a", "b"]), np.zeros(2), 0.5)
+    with pytest.raises(Failure, match="fewer than two classes to train or judge by"):
+        by_time(np.array(["a", "a", "b", "b"]), np.arange(4.0), 0.5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_stay_whole_and_classes_in_both_parts(seed):
+    rng = np.random.default_rng(seed)
+    groups = rng.integers(0, 12, len(LABELS))
+    groups[-2:] = [0, 1]
+    train, test = by_group(LABELS, groups, 0.25, seed)
+    assert not set(groups[train]) & set(groups[test])
+    assert set(LABELS[train]) == set(LABELS)
+    assert {"a", "b"} <= set(LABELS[test])
+    assert 0.1 < len(test) / len(LABELS) < 0.5
+
+
+def test_one_group_cannot_be_split():
+    with pytest.raises(Failure, match="two classes must be in two groups or more"):
+        by_group(LABELS, np.zeros(len(LABELS)), 0.25, 0)
+
+
+def test_folds_of_whole_groups():
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 12, len(LABELS))
+    folds = group_folds(LABELS, groups, 4, seed=0)
+    assert 1 <= len(folds) <= 4
+    for train, test in folds:
+        assert set(groups[train]).isdisjoint(groups[test])
+        assert set(LABELS[test]) <= set(LABELS[train])
+    assert group_folds(LABELS, np.zeros(len(LABELS)), 4, seed=0) == []
+    assert group_folds(np.array(["a", "b"]), np.array([0, 1]), 4, seed=0) == []

@@ -1,0 +1,173 @@
+"""Reading tables: the four formats, and every way in which that can fail."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+
+import pandas as pd
+
+from mauc.tables.errors import Failure, Usage
+from mauc.tables.read import classes_of, column, nearest, read_table
+
+FRAME = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]})
+
+
+@pytest.mark.parametrize(("name", "separator"), [("t.csv", ","), ("t.tsv", "\t"), ("t.csv", ";"), ("t.csv.gz", ",")])
+def test_text_tables(tmp_path, name, separator):
+    FRAME.to_csv(tmp_path / name, sep=separator, index=False)
+    pd.testing.assert_frame_equal(read_table(tmp_path / name), FRAME)
+
+
+def test_parquet(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    read = read_table(tmp_path / "t.parquet")
+    assert read["b"].tolist() == ["x", "y"]
+    (tmp_path / "bad.parquet").write_bytes(b"no parquet")
+    with pytest.raises(Failure, match="cannot be read as Parquet"):
+        read_table(tmp_path / "bad.parquet")
+
+
+def test_parquet_without_pyarrow(tmp_path, monkeypatch):
+    (tmp_path / "t.parquet").write_bytes(b"PAR1")
+
+    def missing(*_, **__):
+        raise ImportError("no engine")
+
+    monkeypatch.setattr(pd, "read_parquet", missing)
+    with pytest.raises(Failure, match="needs pyarrow: pip install pyarrow, or save the table as CSV"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_dates_and_categories_read_as_in_text(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    days = pd.to_datetime(["2021-01-02", "2021-03-04", None])
+    frame = pd.DataFrame({"day": days, "hour": days + pd.Timedelta("1h"), "kind": pd.Categorical(["x", "y", "x"])})
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    read, text = (read_table(tmp_path / name) for name in ("t.parquet", "t.csv"))
+    pd.testing.assert_frame_equal(read.astype("str"), text.astype("str"))
+
+
+def test_two_columns_of_one_name(tmp_path):
+    np.savez(tmp_path / "t.npz", **{"X": np.ones((2, 2)), "X_1": np.ones(2)})
+    with pytest.raises(Failure, match="has two columns named 'X_1': rename one of them"):
+        read_table(tmp_path / "t.npz")
+    for header in ("x,y,x", '"x",NA,x'):
+        (tmp_path / "t.csv").write_text(f"{header}\n1,2,3\n")
+        with pytest.raises(Failure, match="has two columns named 'x'"):
+            read_table(tmp_path / "t.csv")
+    (tmp_path / "t.csv").write_text(",x,,x.1\n1,2,3,4\n")
+    assert read_table(tmp_path / "t.csv").shape == (1, 4), "names may be left out"
+
+
+def test_columns_read_as_text(tmp_path):
+    (tmp_path / "t.csv").write_text("code,n\n01,01\n,2\n")
+    read = read_table(tmp_path / "t.csv", ["code", "other"])
+    assert read["code"].tolist()[0] == "01"
+    assert read["code"].isna().tolist() == [False, True]
+    assert read["n"].tolist() == [1, 2]
+
+
+def test_codes_keep_their_leading_zeros(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("code,count,x\n007,1,01\n,2,02\n10,3,03\n")
+    plain, kept = read_table(path), read_table(path, codes=["code", "count", "absent"])
+    assert plain["code"].tolist()[0] == 7
+    assert kept["code"].tolist()[::2] == ["007", "10"]
+    assert kept["code"].isna().tolist() == [False, True, False]
+    assert kept["count"].tolist() == [1, 2, 3], "numbers stay numbers"
+    assert kept["x"].tolist() == [1, 2, 3], "features too"
+
+
+def test_npz(tmp_path):
+    np.savez(tmp_path / "t.npz", X=np.arange(6.0).reshape(3, 2), y=np.array(["u", "v", "u"]))
+    read = read_table(tmp_path / "t.npz")
+    assert list(read.columns) == ["X_0", "X_1", "y"]
+    assert read["X_1"].tolist() == [1.0, 3.0, 5.0]
+
+
+def test_npz_that_does_not_fit(tmp_path):
+    np.savez(tmp_path / "lengths.npz", X=np.ones((3, 2)), y=np.ones(4))
+    np.savez(tmp_path / "objects.npz", y=np.array([{}, None]))
+    (tmp_path / "none.npz").write_bytes(b"PK nothing")
+    for name, words in (
+        ("lengths", "must hold arrays of one length"),
+        ("objects", "could run code"),
+        ("none", "cannot be read as NPZ"),
+    ):
+        with pytest.raises(Failure, match=words) as caught:
+            read_table(tmp_path / f"{name}.npz")
+        assert f"{name}.npz" in str(caught.value)
+
+
+def test_files_that_are_no_tables(tmp_path):
+    (tmp_path / "patients.csv").write_text("a\n1\n")
+    with pytest.raises(Failure, match=r"is not there: check the name; did you mean 'patients.csv'\?"):
+        read_table(tmp_path / "patient.csv")
+    with pytest.raises(Failure, match="is a folder"):
+        read_table(tmp_path)
+    (tmp_path / "t.xlsx").write_bytes(b"x")
+    with pytest.raises(Failure, match=r"must end in \.csv, \.tsv, \.parquet or \.npz"):
+        read_table(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "cannot be read as a table"),
+        (b"a,b\n", "has no rows"),
+        (b"a,b\n1,2,3,4\n5\n6,7,8\n1,2,3,4,5\n", "cannot be read as a table"),
+        (b"a,\xff\xfe\n1,\xff\n", "cannot be read as a table"),
+    ],
+)
+def test_unreadable_text(tmp_path, content, words):
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(Failure, match=words):
+        read_table(tmp_path / "t.csv")
+
+
+def test_unknown_column(tmp_path):
+    path = tmp_path / "t.csv"
+    with pytest.raises(Usage, match=r"--target 'speces' is no column of .*; did you mean 'Species'\?"):
+        column(pd.DataFrame({"Species": [1], "height": [2]}), "speces", "--target", path)
+    with pytest.raises(Usage, match="its columns are a, b"):
+        column(FRAME, "zzzzzz", "--target", path)
+    assert nearest("HIGHT", ["height", "weight", "soil"])[0] == "height"
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (["a", None, "b"], r"has no class in 1 row \(first: row 2\): fill them in or drop them"),
+        ([1.5, 2.0, 3.0], "holds measurements such as 1.5, not classes"),
+        ([1.0, np.inf], "holds infinite numbers, not classes"),
+        ([1.0, -3e20], "holds -3e\\+20, too large for its last digits to be kept"),
+        (["a", "a", "a"], "has one class, 'a': multiclass AUC needs two or more"),
+    ],
+)
+def test_columns_that_are_no_classes(tmp_path, values, words):
+    with pytest.raises(Failure, match=words):
+        classes_of(pd.Series(values), "y", tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("values", [[1, 2], [1.0, 2.0], ["1", "2"], [" 1", "2 "]])
+def test_classes_are_strings(tmp_path, values):
+    assert classes_of(pd.Series(values), "y", tmp_path).tolist() == ["1", "2"]
+
+
+def test_separators_within_quotes_do_not_count(tmp_path):
+    path = tmp_path / "quoted.csv"
+    path.write_text('"a;b;c;d",target\n1,x\n2,y\n', encoding="utf-8")
+    assert list(read_table(path).columns) == ["a;b;c;d", "target"]
+
+
+def test_parts_of_a_second_are_kept(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
+    times = pd.to_datetime(["2024-01-01 00:00:00.250", "2024-01-01 00:00:00.500"])
+    pd.DataFrame({"at": times}).to_parquet(tmp_path / "t.parquet")
+    assert list(read_table(tmp_path / "t.parquet")["at"]) == [
+        "2024-01-01 00:00:00.250000",
+        "2024-01-01 00:00:00.500000",
+    ]

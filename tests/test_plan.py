@@ -1,0 +1,223 @@
+"""Polynomials that stand for a loss: how near they come, what they keep, and that they are what the kernels sum."""
+
+import numpy as np
+import pytest
+from cases import CASES, Case, every_case
+from numpy.polynomial import Polynomial
+from numpy.polynomial import chebyshev as cheb
+
+from mauc.plan import APPROXIMATIONS, Approximation, approximate, bernstein, chebyshev_interpolant, difference_matrix
+from mauc.surrogates import CustomSurrogate, DistanceWeighted, Logistic, QHinge, Squared
+
+FINE = np.linspace(-1.0, 1.0, 2001)
+FITS = {"chebyshev": chebyshev_interpolant, "bernstein": bernstein}
+APPROXIMATED = [case for case in CASES if not case.exact]
+REACHED = [case for case in APPROXIMATED if case.linear]
+reached = pytest.mark.parametrize("case", REACHED, ids=str)
+
+
+def evaluate(approximation: Approximation, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the kernels sum over pairs, ``Σ_kl A_kl φ_k(p) φ_l(q)`` and ``∂/∂p`` of it, one pair a time."""
+    value, slope = np.zeros(len(p)), np.zeros(len(p))
+    for low, high, matrix, half_width in approximation.pieces:
+        inside = (p - q >= low) & (p - q < high)
+        if half_width is None:
+            values = np.polynomial.polynomial.polyval2d(p, q, matrix)
+            slopes = np.polynomial.polynomial.polyval2d(p, q, np.polynomial.polynomial.polyder(matrix))
+        else:
+            values = cheb.chebval2d(p / half_width, q / half_width, matrix)
+            slopes = cheb.chebval2d(p / half_width, q / half_width, cheb.chebder(matrix)) / half_width
+        value += np.where(inside, values, 0.0)
+        slope += np.where(inside, slopes, 0.0)
+    return value, slope
+
+
+def errors(case: Case, approximation: Approximation, radius: float) -> tuple[float, float]:
+    """Largest errors of ℓ and ℓ′ over scores in a column of that range, relative to ``|ℓ(0)|`` and ``|ℓ′(0)|``."""
+    surrogate = case.build()
+    score = np.linspace(-radius / 2, radius / 2, 61)
+    p, q = (a.ravel() for a in np.meshgrid(score, score))
+    value, slope = evaluate(approximation, p, q)
+    zero = np.zeros(1)
+    return (
+        np.abs(value - surrogate.loss(p - q)).max() / abs(surrogate.loss(zero)[0]),
+        np.abs(slope - surrogate.derivative(p - q)).max() / abs(surrogate.derivative(zero)[0]),
+    )
+
+
+@pytest.mark.parametrize(("alpha", "degree", "error"), [(1, 8, 6e-9), (1, 12, 3e-12), (4, 16, 9e-7), (4, 24, 2e-9)])
+def test_chebyshev_errors_of_the_logistic_loss(alpha, degree, error):
+    surrogate = Logistic(alpha)
+    polynomial, derivative = chebyshev_interpolant(surrogate.loss, -1.0, 1.0, degree)
+    worst = np.abs(polynomial(FINE) - surrogate.loss(FINE)).max()
+    assert error / 3 < worst < error * 3
+    assert np.abs(derivative(FINE) - surrogate.derivative(FINE)).max() < 3 * error * degree**2
+    stated = approximate(surrogate, 1.0, degree=degree)
+    assert stated.degree == degree
+    assert stated.error == pytest.approx(worst / np.log(2.0), rel=0.1)
+
+
+@pytest.mark.parametrize(("degree", "error"), [(12, 1e-2), (32, 4e-3)])
+def test_bernstein_errors_of_the_logistic_loss(degree, error):
+    surrogate = Logistic(1.0)
+    polynomial, derivative = bernstein(surrogate.loss, -1.0, 1.0, degree)
+    worst = np.abs(polynomial(FINE) - surrogate.loss(FINE)).max()
+    assert error / 1.5 < worst < error * 1.5
+    assert np.abs(derivative(FINE) - surrogate.derivative(FINE)).max() < 10 * error
+    stated = approximate(surrogate, 1.0, method="bernstein", degree=degree)
+    assert stated.degree == degree
+    assert stated.error == pytest.approx(worst / np.log(2.0), rel=0.1)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 5, 12, 32, 64])
+@pytest.mark.parametrize("case", [case for case in APPROXIMATED if case.build().convex], ids=str)
+def test_bernstein_keeps_convexity_and_monotonicity(case, degree):
+    surrogate = case.build()
+    polynomial, derivative = bernstein(surrogate.loss, -1.0, 1.0, degree)
+    rounding = 1e-12 * np.abs(polynomial(FINE)).max()
+    assert np.all(np.diff(polynomial(FINE)) <= rounding) == surrogate.non_increasing
+    assert np.all(derivative(FINE) <= rounding) == surrogate.non_increasing
+    assert np.all(np.diff(derivative(FINE)) >= -rounding)
+    assert np.all(polynomial(FINE) >= surrogate.loss(FINE) - rounding), "that of a convex function lies above it"
+
+
+def test_chebyshev_does_not_keep_convexity():
+    # Which is why Bernstein's are kept although they are far less accurate.
+    surrogate = QHinge(0.25, 1.5)
+    slope = chebyshev_interpolant(surrogate.loss, -1.0, 1.0, 12)[1](FINE)
+    assert np.diff(slope).min() < -1e-6
+
+
+@pytest.mark.parametrize("degree", [1, 3, 16])
+def test_slip_bernstein_sum_starts_at_k_zero(degree):
+    # From k = 1 on, constants are not kept and the left end is 0.
+    polynomial, derivative = bernstein(np.ones_like, -2.0, 3.0, degree)
+    t = np.linspace(-2.0, 3.0, 101)
+    np.testing.assert_allclose(polynomial(t), 1.0, rtol=1e-14)
+    np.testing.assert_allclose(derivative(t), 0.0, atol=1e-13)
+    line, slope = bernstein(lambda t: 2.0 - 3.0 * t, -2.0, 3.0, degree)
+    np.testing.assert_allclose(line(t), 2.0 - 3.0 * t, atol=1e-13)
+    np.testing.assert_allclose(slope(t), -3.0, rtol=1e-13)
+
+
+@pytest.mark.parametrize("degree", [2, 5, 9])
+def test_slip_bernstein_forward_difference_has_its_own_index(degree):
+    # B^(j) at the left end is K!/(K−j)! Δ^j f_0 / width^j.
+    nodes = np.exp(-np.linspace(-1.0, 2.0, degree + 1))
+    polynomial, derivative = bernstein(lambda t: np.exp(-t), -1.0, 2.0, degree)
+    assert polynomial(-1.0) == pytest.approx(nodes[0], rel=1e-14)
+    assert polynomial(2.0) == pytest.approx(nodes[-1], rel=1e-14)
+    assert derivative(-1.0) == pytest.approx(degree * (nodes[1] - nodes[0]) / 3.0, rel=1e-13)
+    assert derivative(2.0) == pytest.approx(degree * (nodes[-1] - nodes[-2]) / 3.0, rel=1e-13)
+    second = degree * (degree - 1) * (nodes[2] - 2 * nodes[1] + nodes[0]) / 9.0
+    assert (derivative(-1.0 + 1e-7) - derivative(-1.0)) / 1e-7 == pytest.approx(second, rel=1e-5)
+
+
+@pytest.mark.parametrize("half_width", [1e-12, 0.5, 3.0, 1e12])
+@pytest.mark.parametrize("degree", [0, 1, 2, 7, 24])
+def test_difference_matrix_is_the_polynomial_of_the_difference(degree, half_width):
+    rng = np.random.default_rng(degree)
+    polynomial = Polynomial(rng.normal(size=degree + 1), domain=[-2 * half_width, 2 * half_width])
+    matrix = difference_matrix(polynomial, degree, half_width)
+    x, z = rng.uniform(-1.0, 1.0, (2, 500))
+    expected = polynomial(half_width * (x - z))
+    np.testing.assert_allclose(cheb.chebval2d(x, z, matrix), expected, atol=1e-12 * np.abs(expected).max())
+    above = np.add.outer(np.arange(degree + 1), np.arange(degree + 1)) > degree
+    assert np.all(matrix[above] == 0.0)
+
+
+@reached
+@pytest.mark.parametrize("radius", [0.25, 1.0, 2.0])
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-8])
+def test_tolerance_is_kept_by_loss_and_derivative(case, radius, tolerance):
+    found = approximate(case.build(), radius, tolerance=tolerance)
+    if found is None:
+        assert tolerance == 1e-8, "all of these reach the default tolerance"
+        return
+    assert max(errors(case, found, radius)) <= 1.1 * tolerance
+    assert found.error <= tolerance
+    assert found.radius == radius
+
+
+@reached
+def test_a_smaller_tolerance_never_costs_less(case):
+    degrees = [approximate(case.build(), 1.0, tolerance=tolerance) for tolerance in (1e-2, 1e-4, 1e-6)]
+    cost = [sum(len(piece.matrix) for piece in found.pieces) for found in degrees]
+    assert cost == sorted(cost)
+
+
+@pytest.mark.parametrize("method", APPROXIMATIONS)
+@pytest.mark.parametrize("degree", [1, 2, 8, 16])
+@reached
+def test_degree_is_kept(case, degree, method):
+    found = approximate(case.build(), 1.0, method=method, degree=degree)
+    if found is None:
+        assert (case.scheme, degree) == ("ranked", 16), "beyond rounding only where a piece is a part of the range"
+        return
+    assert found.degree == degree
+    assert errors(case, found, 1.0)[0] <= 1.5 * found.error + 1e-8
+
+
+def test_bernstein_takes_degree_32_unless_told():
+    assert approximate(Logistic(), 1.0, method="bernstein").degree == 32
+
+
+@every_case
+@pytest.mark.parametrize("radius", [0.5, 4.0, np.inf])
+def test_exact_pieces_are_exact(case, radius):
+    if not case.exact or (case.scheme == "moments" and np.isinf(radius)) or case.surrogate == "exponential":
+        assert case.scheme == "moments" or not case.exact
+        return
+    found = approximate(case.build(), radius)
+    assert found.error == 0.0
+    assert max(errors(case, found, min(radius, 4.0))) < 1e-12
+
+
+def test_pieces_out_of_reach_are_left_out():
+    assert len(approximate(DistanceWeighted(0.5), 0.25).pieces) == 1
+    assert len(approximate(QHinge(2.0, 2.5), 1.0).pieces) == 1
+    assert approximate(Squared(), 1.0).degree == 2
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "radius"),
+    [(Logistic(1.0), 1e3), (Logistic(1e6), 1.0), (QHinge(0.5, 1.1), 1.0), (CustomSurrogate(np.abs, np.sign), 1.0)],
+    ids=str,
+)
+def test_none_where_the_tolerance_is_out_of_reach(surrogate, radius):
+    assert approximate(surrogate, radius) is None
+
+
+@pytest.mark.parametrize("exponent", [-100, -40, -10])
+@reached
+def test_a_small_range_is_not_harder_than_a_large_one(case, exponent):
+    # ℓ is all but a line there; differences of its rounded values must not be taken for its slope.
+    found = approximate(case.build(), 2.0**exponent)
+    assert found is not None
+    assert max(errors(case, found, 2.0**exponent)) <= 1e-6
+
+
+@pytest.mark.parametrize("radius", [2.0**k for k in (5, 10, 20, 27, 30, 40, 100)])
+def test_no_polynomial_is_better_than_a_wrong_one(radius):
+    # 1/t is steep only next to ε: an error measured on points that miss it is no error.
+    surrogate = DistanceWeighted(0.1)
+    found = approximate(surrogate, radius)
+    t = np.geomspace(0.1, radius / 2, 400)
+    if found is not None:
+        value = evaluate(found, t, np.zeros_like(t))[0]
+        assert np.abs(value - surrogate.loss(t)).max() <= 2e-6 * surrogate.loss(np.zeros(1))[0]
+    else:
+        assert radius > 4.0
+
+
+@pytest.mark.parametrize("method", APPROXIMATIONS)
+@pytest.mark.parametrize("degree", [24, 32, 64])
+@pytest.mark.parametrize("case", APPROXIMATED, ids=str)
+def test_a_degree_beyond_rounding_is_declined_quietly(case, degree, method):
+    # What is returned is near ℓ where the kernels use it, not only where it was fitted.
+    found = approximate(case.build(), 1.0, method=method, degree=degree)
+    if found is None:
+        assert case.scheme == "ranked"
+        return
+    assert found.degree == degree
+    assert errors(case, found, 1.0)[0] <= 1.5 * found.error + 1e-6

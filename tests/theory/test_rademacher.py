@@ -1,0 +1,170 @@
+"""Definition 2 by simulation, its bounds, and chaining."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from mauc.surrogates import CustomSurrogate
+from mauc.theory import rademacher
+from mauc.theory.rademacher import _dual_vector
+
+
+def sample(counts, d=3, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(len(counts)), counts)
+    X = rng.normal(size=(len(y), d)) + rng.normal(size=(len(counts), d))[y]
+    return X / np.linalg.norm(X, axis=1).max(), y
+
+
+def exact(X, y, gamma, p, split):
+    """Definition 2 for ℓ(t) = t as it is written: every sign pattern, every pair."""
+    dual = p / (p - 1)
+    counts = np.bincount(y)
+    values = []
+    for signs in itertools.product((-1, 1), repeat=len(y)):
+        total = 0.0
+        for half in ((1, 0), (0, 1)) if split else ((1, 1),):
+            for i in range(len(counts)):
+                v = np.zeros(X.shape[1])
+                for m, n in itertools.product(range(len(y)), repeat=2):
+                    if y[m] == i and y[n] != i:
+                        weight = (half[0] * signs[m] + half[1] * signs[n]) / 2 / (counts[i] * counts[y[n]])
+                        v += weight * (X[m] - X[n])
+                total += gamma * np.linalg.norm(v, ord=dual)
+        values.append(total)
+    return np.mean(values)
+
+
+@pytest.mark.parametrize("split", [False, True])
+@pytest.mark.parametrize("p", [2.0, 1.3])
+def test_estimate_is_the_definition(p, split):
+    X, y = sample((3, 2, 2))
+    found = rademacher.linear(X, y, gamma=1.7, p=p, split=split, n_draws=3000)
+    assert found.exact
+    assert abs(found.lower - exact(X, y, 1.7, p, split)) < 4 * found.stderr
+    assert found.stderr < 0.02 * found.lower
+
+
+@pytest.mark.parametrize("counts", [(20, 20), (60, 30, 10), (40, 3, 2, 1), (5, 5, 5, 5, 5)])
+@pytest.mark.parametrize("p", [2.0, 1.5, 1.1])
+def test_estimate_stays_under_its_bound(counts, p):
+    X, y = sample(counts)
+    whole = rademacher.linear(X, y, p=p, n_draws=60)
+    halves = rademacher.linear(X, y, p=p, n_draws=60, split=True)
+    assert whole.lower <= halves.lower + 1e-12, "a supremum of a sum is not above the sum of suprema"
+    assert 0 < halves.lower + 4 * halves.stderr < halves.bound
+    assert whole.bound == pytest.approx(
+        rademacher.linear_bound(counts, p=p, radius=np.linalg.norm(X, axis=1).max()), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", ["squared", "exponential", "hinge", "logistic"])
+def test_bracket_of_a_surrogate(name):
+    X, y = sample((15, 8, 4))
+    found = rademacher.linear(X, y, surrogate=name, gamma=0.7, n_draws=40)
+    assert 0 < found.lower < found.upper
+    assert not found.exact
+    assert found.upper < 2 * found.bound
+    assert found.lower + 4 * found.stderr < found.bound
+
+
+def test_the_lower_end_meets_the_closed_form_where_there_is_one():
+    X, y = sample((8, 6, 3))
+    line = CustomSurrogate(lambda t: t, np.ones_like)
+    for p in (2.0, 1.4):
+        bracketed = rademacher.linear(X, y, surrogate=line, p=p, n_draws=20)
+        closed = rademacher.linear(X, y, p=p, n_draws=20)
+        assert bracketed.lower == pytest.approx(closed.lower, rel=1e-9)
+
+
+@pytest.mark.parametrize("p", [2.0, 1.5, 1.05])
+def test_dual_vector(p):
+    v = np.random.default_rng(0).normal(size=6)
+    w = _dual_vector(v, 2.0, p / (p - 1))
+    assert np.linalg.norm(w, ord=p) == pytest.approx(2.0)
+    assert w @ v == pytest.approx(2.0 * np.linalg.norm(v, ord=p / (p - 1)))
+    assert not _dual_vector(np.zeros(3), 2.0, 2.0).any()
+
+
+def test_bounds_are_the_formulas():
+    counts, gamma, radius, p, phi = (50, 30, 20), 1.5, 2.5, 1.25, 0.7
+    rho = [n / 100 for n in counts]
+    chi = math.sqrt(sum(1 / (a * b) for i, a in enumerate(rho) for j, b in enumerate(rho) if i != j))
+    expected = phi * gamma * radius * math.sqrt(2 * 3 * (5 - 1)) * chi / math.sqrt(100)
+    options = {"gamma": gamma, "radius": radius, "p": p, "lipschitz": phi}
+    assert rademacher.linear_bound(counts, **options) == pytest.approx(expected, rel=1e-12)
+    total = sum(
+        2 / math.sqrt(n) + math.sqrt(2 * sum(1 / m for j, m in enumerate(counts) if j != i))
+        for i, n in enumerate(counts)
+    )
+    expected = math.sqrt(2) * phi * gamma * radius * math.sqrt(5 - 1) * total
+    assert rademacher.contraction_bound(counts, **options) == pytest.approx(expected, rel=1e-12)
+
+
+def test_contraction_is_at_most_twice_the_lemma():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        counts = rng.integers(1, 300, rng.integers(2, 9))
+        assert rademacher.contraction_bound(counts) <= 2 * rademacher.linear_bound(counts)
+
+
+def test_chaining_is_its_integral():
+    """√log N = 1/ε² has integrals, hence the best α, in closed form."""
+    counts = np.array([500, 300, 200])
+    xi = math.sqrt(sum(1000 / n for n in counts))
+    rate = 24 * 2 * xi / math.sqrt(1000)
+    alpha = math.sqrt(rate / (8 * 6))  # where the derivative 8 C (C − 1) − rate / α² is 0
+    top = 2.0 * alpha
+    expected = 8 * 6 * alpha + rate * (1 / alpha - 1 / top)
+    found = rademacher.chaining(lambda e: e**-4, counts, radius=2 * top)
+    assert expected <= found <= 1.02 * expected
+    assert rademacher.chaining(lambda e: e**-4, counts, radius=2 * top, lipschitz=3.0) == pytest.approx(3 * found)
+    assert rademacher.chaining(lambda e: 0.0, counts) < 1e-9
+
+
+def test_chaining_of_a_finite_class_is_massarts_lemma_up_to_a_constant():
+    counts, n_models = (400, 400), 50
+    found = rademacher.chaining(lambda e: math.log(n_models), counts)
+    # The largest of n values of variance proxy s² D² is at most s D √(2 log n), with s = 2 φ (C − 1) ξ / √N.
+    massart = 2 * math.sqrt(4 / 800) * 0.5 * math.sqrt(2 * math.log(n_models))
+    assert massart <= found <= 10 * massart
+
+
+def test_chaining_holds_for_linear_models():
+    """Scores W x with |W_i| ≤ γ and |x| ≤ 1: balls of radius ε/1 in each row cover, (1 + 2γ/ε)^(C d) of them."""
+    X, y = sample((200, 100, 50), d=2)
+    found = rademacher.linear(X, y, gamma=0.5, n_draws=30, split=True)
+    chained = rademacher.chaining(lambda e: 3 * 2 * math.log1p(2 * 0.5 / e), (200, 100, 50), radius=0.5)
+    assert found.lower < chained
+
+
+@pytest.mark.parametrize("factor", [2, 10])
+def test_chaining_falls_with_the_size(factor):
+    def cover(e):
+        return 20 * math.log1p(1 / e)
+
+    counts = np.array([30_000, 20_000, 10_000])
+    assert rademacher.chaining(cover, counts * factor) == pytest.approx(
+        rademacher.chaining(cover, counts) / math.sqrt(factor), rel=0.05
+    )
+    assert rademacher.chaining(cover, [3, 2, 1]) <= 8 * 6 * 0.25, "never above the trivial one"
+
+
+def test_bad_arguments():
+    X, y = sample((4, 3))
+    with pytest.raises(ValueError, match="p must be a number above 1 and at most 2, got 1: use p=2"):
+        rademacher.linear(X, y, p=1)
+    with pytest.raises(ValueError, match="gamma must be a finite number >= 0, got -1"):
+        rademacher.linear(X, y, gamma=-1)
+    with pytest.raises(ValueError, match="y must have one class a row of X, got 6 for 7 rows"):
+        rademacher.linear(X, y[:-1])
+    with pytest.raises(ValueError, match="n_draws must be a whole number of at least 2"):
+        rademacher.linear(X, y, n_draws=1)
+    with pytest.raises(ValueError, match="log_covering_number must be at least 0, got -1"):
+        rademacher.chaining(lambda e: -1.0, [3, 3])
+    with pytest.raises(ValueError, match="log_covering_number must not increase"):
+        rademacher.chaining(lambda e: e, [3, 3])
+    with pytest.raises(ValueError, match="class_counts must be at least 1 in every class, got 0 for class 1: drop"):
+        rademacher.linear_bound([3, 0])
