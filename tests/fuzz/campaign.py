@@ -1,0 +1,92 @@
+"""Cases of all parts over all cores, until the first failure."""
+
+import argparse
+import importlib
+import multiprocessing
+import os
+import time
+import traceback
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from itertools import islice
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+# How often each part is drawn: a fit costs a hundred times a score.
+SHARES = {"metric": 0.70, "risks": 0.20, "torch_parts": 0.08, "estimators": 0.02}
+CHUNK = 250
+
+
+def run_cases(task: tuple[str, int, int, int]) -> tuple[str, int, float, str]:
+    """Cases ``first`` to ``last`` of a part: how many were run, in what time, and the first failure."""
+    part, seed, first, last = task
+    run = importlib.import_module(f"fuzz.{part}").run
+    begin = time.perf_counter()
+    for case in range(first, last):
+        try:
+            run(np.random.default_rng([seed, *part.encode(), case]))
+        except Exception:
+            reproduce = f"PYTHONPATH=tests python -m fuzz --part {part} --seed {seed} --only {case}"
+            return part, case - first, time.perf_counter() - begin, f"{traceback.format_exc()}\n{reproduce}"
+    return part, last - first, time.perf_counter() - begin, ""
+
+
+def tasks(parts: dict[str, float], cases: int, seed: int) -> Iterator[tuple[str, int, int, int]]:
+    """Pieces of work of all parts, interleaved."""
+    wanted = {part: round(cases * share / sum(parts.values())) for part, share in parts.items()}
+    begun = dict.fromkeys(parts, 0)
+    while any(begun[part] < wanted[part] for part in parts):
+        for part in parts:
+            if begun[part] < wanted[part]:
+                step = max(1, round(CHUNK * SHARES[part] / max(SHARES.values())))
+                last = min(wanted[part], begun[part] + step)
+                yield part, seed, begun[part], last
+                begun[part] = last
+
+
+def main() -> int:
+    """Read the command line, run the cases, tell what was found."""
+    parser = argparse.ArgumentParser(prog="fuzz", description="the differential campaign")
+    parser.add_argument("--cases", type=int, default=20_000, help="how many, over all parts")
+    parser.add_argument("--seed", type=int, help="default: drawn anew, and printed")
+    parser.add_argument("--part", choices=list(SHARES), action="append", help="this part alone; may be repeated")
+    parser.add_argument("--only", type=int, help="this one case of --part")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    given = parser.parse_args()
+    console = Console(stderr=True)
+    seed = int.from_bytes(os.urandom(4), "big") if given.seed is None else given.seed
+    parts = {part: SHARES[part] for part in given.part or SHARES}
+    if given.only is not None:
+        *_, failure = run_cases((next(iter(parts)), seed, given.only, given.only + 1))
+        console.print(failure or "passed", markup=False)
+        return int(bool(failure))
+    console.print(f"seed {seed}, {given.cases} cases")
+    done, spent, failure = dict.fromkeys(parts, 0), dict.fromkeys(parts, 0.0), ""
+    begin = time.perf_counter()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with (
+        ProcessPoolExecutor(given.processes, multiprocessing.get_context("spawn")) as pool,
+        Progress(*columns, console=console) as progress,
+    ):
+        bar = progress.add_task("cases", total=given.cases)
+        waiting = tasks(parts, given.cases, seed)
+        running = {pool.submit(run_cases, task) for task in islice(waiting, 2 * given.processes)}
+        while running:
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for part, count, seconds, complaint in (future.result() for future in ended):
+                done[part] += count
+                spent[part] += seconds
+                failure = failure or complaint
+                progress.update(bar, advance=count)
+            if not failure:
+                running |= {pool.submit(run_cases, task) for task in islice(waiting, len(ended))}
+    wall = time.perf_counter() - begin
+    for part in parts:
+        rate = done[part] / spent[part] if spent[part] else 0.0
+        console.print(f"{part:12} {done[part]:9} cases, {rate:7.0f} per second of a core")
+    console.print(f"{sum(done.values())} cases in {wall:.0f} s, seed {seed}: {'FAILED' if failure else 'no failure'}")
+    if failure:
+        console.print(failure, markup=False)
+    return int(bool(failure))

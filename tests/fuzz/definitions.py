@@ -1,0 +1,75 @@
+"""The definitions, pair by pair, in extended precision: short, slow, and written without the library."""
+
+from typing import Any
+
+import numpy as np
+
+Wide = np.longdouble
+
+
+def unit_weights(y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """``(N,)`` weight of each sample over that of its class."""
+    wide = np.ones(len(y), dtype=Wide) if weight is None else weight.astype(Wide)
+    total = np.zeros(int(y.max()) + 1, dtype=Wide)
+    np.add.at(total, y, wide)
+    return wide / total[y]
+
+
+def pair_matrix(y: np.ndarray, n_classes: int, weight: np.ndarray | None, pairs: Any) -> np.ndarray:
+    """``(C, C)`` weights ``v_ij`` over the ordered pairs of classes that are present, summing to 1."""
+    present = np.bincount(y, minlength=n_classes) > 0
+    if isinstance(pairs, str):
+        wide = np.ones(len(y), dtype=Wide) if weight is None else weight.astype(Wide)
+        size = np.zeros(n_classes, dtype=Wide)
+        np.add.at(size, y, wide)
+        v = np.ones((n_classes, n_classes), dtype=Wide)
+        if pairs == "ova":
+            for i in np.flatnonzero(present):
+                v[i] = size / sum(size[j] for j in range(n_classes) if j != i)
+    else:
+        v = np.asarray(pairs).astype(Wide)
+    v = v * present[:, None] * present * (1 - np.eye(n_classes))
+    return v / v.sum()
+
+
+def auc_matrix(y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    """``(C, C)`` ``AUC_{i|j}``, NaN on the diagonal and where a class is absent."""
+    unit, n_classes = unit_weights(y, weight), scores.shape[1]
+    auc = np.full((n_classes, n_classes), np.nan, dtype=Wide)
+    for i in np.unique(y):
+        for j in np.unique(y):
+            if i != j:
+                p, q = scores[y == i, i][:, None], scores[y == j, i]
+                credit = (p > q) + (p == q) / Wide(2)
+                auc[i, j] = (unit[y == i][:, None] * unit[y == j] * credit).sum()
+    return auc
+
+
+def mauc(y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None, pairs: Any) -> Wide:
+    v = pair_matrix(y, scores.shape[1], weight, pairs)
+    used = v > 0
+    return (v[used] * auc_matrix(y, scores, weight)[used]).sum()
+
+
+def risk(
+    y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None, pairs: Any, loss: Any, slope: Any
+) -> tuple[Wide, np.ndarray, np.ndarray]:
+    """The surrogate risk, its gradient, and the summed magnitude of the terms of each entry of the gradient."""
+    unit, v = unit_weights(y, weight), pair_matrix(y, scores.shape[1], weight, pairs)
+    wide = scores.astype(Wide)
+    value, gradient = Wide(0), np.zeros(scores.shape, dtype=Wide)
+    magnitude = np.zeros(scores.shape, dtype=Wide)
+    for i in np.unique(y):
+        for j in np.unique(y):
+            if i == j or v[i, j] == 0:
+                continue
+            positive, negative = np.flatnonzero(y == i), np.flatnonzero(y == j)
+            t = wide[positive, i][:, None] - wide[negative, i]
+            share = v[i, j] * unit[positive][:, None] * unit[negative]
+            value += (share * loss(t)).sum()
+            of_pair = share * slope(t)
+            for rows, by_row in ((positive, of_pair.sum(axis=1)), (negative, -of_pair.sum(axis=0))):
+                gradient[rows, i] += by_row
+            for rows, by_row in ((positive, abs(of_pair).sum(axis=1)), (negative, abs(of_pair).sum(axis=0))):
+                magnitude[rows, i] += by_row
+    return value, gradient, magnitude

@@ -1,0 +1,93 @@
+"""The torch loss and metric against the definition, in both precisions, with weights and ignored samples."""
+
+import warnings
+
+import numpy as np
+import torch
+from cases import CASES
+from scipy.special import expit, softmax
+
+from fuzz import definitions
+from fuzz.draw import problem
+from mauc.nn import MAUC
+from mauc.nn.functional import mauc_loss
+
+IGNORED = -100
+CHOICES = [case for case in CASES if not case.label]
+
+
+def run(rng: np.random.Generator) -> None:
+    if rng.random() < 0.2:
+        _metric(rng)
+    else:
+        _loss(rng)
+
+
+def _loss(rng: np.random.Generator) -> None:
+    case = CHOICES[int(rng.integers(len(CHOICES)))]
+    dtype = torch.float64 if rng.random() < 0.5 else torch.float32
+    activation = str(rng.choice(["softmax", "sigmoid", "identity"]))
+    drawn = problem(rng, ("ties", "normal", "outlier" if activation == "identity" else "integers"), 12, 4)
+    y, logits, weight, pairs, _ = drawn
+    if weight is not None and weight.max() / weight[weight > 0].min() > 1e6:
+        weight = np.clip(weight, 0.1, 10.0)  # float32 has 38 decades in all
+    surrogate, options = case.surrogate, case.options
+    given = torch.tensor(logits, dtype=dtype, requires_grad=True)
+    exact = given.detach().double().numpy()
+    scores = {"softmax": lambda z: softmax(z, axis=1), "sigmoid": expit, "identity": lambda z: z}[activation](exact)
+    built = case.build()
+    if not isinstance(pairs, str) and pairs.max() > 1e30:
+        pairs = pairs / pairs.max()
+    value, slope, magnitude = definitions.risk(y, scores, weight, pairs, built.loss, built.derivative)
+    target, padded = torch.tensor(y), given
+    extra = {} if weight is None else {"weight": torch.tensor(weight, dtype=dtype)}
+    if rng.random() < 0.3:
+        noise = torch.tensor(rng.normal(size=(2, logits.shape[1])), dtype=dtype)
+        padded, target = torch.cat([given, noise]), torch.cat([target, torch.tensor([IGNORED, IGNORED])])
+        if extra:
+            extra["weight"] = torch.cat([extra["weight"], torch.ones(2, dtype=dtype)])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*taking all pairs in blocks", category=UserWarning)
+        loss = mauc_loss(
+            padded, target, surrogate=surrogate, **options, activation=activation, pairs=_tensor(pairs), **extra
+        )
+        loss.backward()
+    expected = _pull_back(slope, scores, activation)
+    size = float(abs(value)) + float(magnitude.max()) + (0.0 if case.exact else 1.0)
+    precision = float(torch.finfo(dtype).eps)
+    # A score is rounded before it is compared, so the room grows with the scores and with the steepness of the loss.
+    steep = 1.0 + float(abs(exact).max())
+    room = (2e3 * precision * steep + (2e-6 if not case.exact else 0.0)) * size
+    what = f"{case}, {activation}, {dtype}, {drawn.kind}"
+    assert abs(loss.item() - float(value)) <= room, f"{what}: loss {loss.item()!r}, by definition {float(value)!r}"
+    off = float(np.abs(given.grad.double().numpy() - expected).max())
+    if not _at_a_kink(case, scores, y, precision * steep):
+        assert off <= room, f"{what}: gradient off by {off:.2e}, allowed {room:.2e}"
+
+
+def _tensor(pairs):
+    return pairs if isinstance(pairs, str) else torch.tensor(pairs)
+
+
+def _pull_back(slope, scores, activation):
+    if activation == "softmax":
+        return (scores * (slope - (scores * slope).sum(axis=1, keepdims=True))).astype(float)
+    return (slope * scores * (1 - scores) if activation == "sigmoid" else slope).astype(float)
+
+
+def _at_a_kink(case, scores, y, near):
+    """Some difference is so near a kink that rounding decides on which side it lies."""
+    differences = (scores[np.arange(len(y)), y][:, None] - scores[:, y].T).ravel()
+    return any(np.abs(differences - kink).min() <= 64 * near for kink in case.kinks)
+
+
+def _metric(rng: np.random.Generator) -> None:
+    y, scores, weight, pairs, _ = problem(rng, ("ties", "normal", "softmax", "float32", "outlier"))
+    metric = MAUC(scores.shape[1], pairs=pairs)
+    cut = int(rng.integers(0, len(y) + 1))
+    for rows in (slice(0, cut), slice(cut, None)):
+        if len(y[rows]):
+            part = None if weight is None else torch.tensor(weight[rows])
+            metric.update(torch.tensor(scores[rows]), torch.tensor(y[rows]), part)
+    found, true = metric.compute().item(), float(definitions.mauc(y, scores, weight, pairs))
+    assert abs(found - true) <= 1e-6, f"MAUC() {found!r}, by definition {true!r}"

@@ -1,0 +1,13 @@
+"""The first cases of the campaign, the same on every run; ``make fuzz`` explores."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+
+@pytest.mark.parametrize(("part", "cases"), [("metric", 150), ("risks", 60), ("torch_parts", 40), ("estimators", 8)])
+def test_first_cases(part, cases):
+    run = importlib.import_module(f"fuzz.{part}").run
+    for case in range(cases):
+        run(np.random.default_rng([0, *part.encode(), case]))
