@@ -10,7 +10,7 @@ DOCS   := .venv/.installed-docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test lint format coverage fuzz kills bench docs package release-notes test-lowest test-newest test-slow clean
 .NOTPARALLEL:
 
 help:
@@ -18,9 +18,12 @@ help:
 	@echo 'make test    lint, then all tests and doctests'
 	@echo 'make lint    ruff, mypy, import contracts'
 	@echo 'make format  rewrite the code as ruff wants it'
+	@echo 'make fuzz    random hostile cases against the definitions; CASES=1000000 for the long run'
 	@echo 'make bench   speed and memory against peers'
 	@echo 'make docs    guide, gallery, theory and API as HTML'
+	@echo 'make package wheel and sdist into dist/, installed and tested in an empty environment'
 	@echo 'make clean   remove caches and stamps; .venv stays'
+	@echo 'also: coverage, kills, test-slow, test-lowest, test-newest (PYTHON=python3.13), release-notes (TAG=v0.1.0)'
 
 comma := ,
 
@@ -59,6 +62,31 @@ test: export MPLBACKEND := Agg
 test: lint
 	$(BIN)/pytest -n 2
 
+test-slow: export MPLBACKEND := Agg
+test-slow: $(DEV)
+	$(BIN)/pytest -n 2 -m slow
+
+# In the newest versions that PYTHON can have; torch as pinned, for its newest build is gigabytes of CUDA.
+test-newest: export MPLBACKEND := Agg
+test-newest:
+	@test -x .venv-newest/bin/pip || $(PYTHON) -m venv .venv-newest
+	@grep '^torch==' constraints.txt > .venv-newest/torch.txt
+	.venv-newest/bin/pip install -qq --upgrade --constraint .venv-newest/torch.txt --editable '.[$(or $(EXTRAS),test,torch)]'
+	.venv-newest/bin/pytest -n 2
+
+coverage: export OMP_NUM_THREADS := 1
+coverage: export MPLBACKEND := Agg
+coverage: $(DEV)
+	rm -f .coverage .coverage.*
+	COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml $(BIN)/coverage run -m pytest
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
+
+CASES ?= 20000
+fuzz: $(DEV)
+	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(CASES)
+	MAUC_HYPOTHESIS=explore $(BIN)/pytest -n 2 -m hypothesis
+
 format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -72,6 +100,22 @@ docs: export MPLBACKEND := Agg
 docs: $(DOCS)
 	$(BIN)/sphinx-build -W --keep-going -j 1 -b html docs docs/_build/html
 	@echo 'Open docs/_build/html/index.html'
+
+# The package as a user gets it: only what it needs, and the tests of the sdist.
+package: $(DEV)
+	rm -rf dist build/package
+	$(BIN)/python -m build --outdir dist
+	$(PYTHON) -m venv build/package/venv
+	build/package/venv/bin/pip install -qq --constraint constraints.txt dist/*.whl pytest hypothesis
+	tar -xzf dist/*.tar.gz -C build/package
+	cd build/package/mauc-*/ && ../venv/bin/python -m pytest -q tests
+	build/package/venv/bin/mauc --help > /dev/null 2> build/package/no-extra.txt || grep -q "pip install 'mauc\[cli\]'" build/package/no-extra.txt
+	@echo 'dist/ holds the wheel and the sdist'
+
+release-notes:
+	@mkdir -p dist
+	@awk -v version="$(patsubst v%,%,$(TAG))" '/^## /{on = index($$0, "[" version "]") > 0; next} on' CHANGELOG.md > dist/release-notes.md
+	@test -s dist/release-notes.md || { echo 'CHANGELOG.md has no section [$(patsubst v%,%,$(TAG))]'; exit 1; }
 
 clean:
 	rm -f $(DEMO) $(DEV) $(DOCS)
