@@ -8,11 +8,12 @@ __all__ = ["lazily"]
 
 
 def lazily(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's ``__getattr__``: each name of ``home`` from the module that defines it."""
+    """A module's ``__getattr__``: each name of ``home`` from the module that defines it, or that is it."""
 
     def find(name: str) -> Any:
         if name in home:
-            return getattr(import_module(home[name]), name)
+            module = import_module(home[name])
+            return module if home[name] == f"{package}.{name}" else getattr(module, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find

@@ -7,10 +7,28 @@ model + data        →  bounds (bounds/): the risk on unseen data, from that on
 class of models     →  rademacher (rademacher.py): the complexity that the bounds need
 """
 
-from mauc.theory import bounds, rademacher
-from mauc.theory.bayes import BayesMAUC, bayes_mauc, bayes_scores, ova_weights
-from mauc.theory.consistency import ConsistencyReport, consistency_report
+from typing import TYPE_CHECKING
+
+from mauc._lazy import lazily
+
+# At once: the function has the name of its module.
 from mauc.theory.imbalance import Imbalance, imbalance
+
+if TYPE_CHECKING:
+    from mauc.theory import bounds, rademacher
+    from mauc.theory.bayes import BayesMAUC, bayes_mauc, bayes_scores, ova_weights
+    from mauc.theory.consistency import ConsistencyReport, consistency_report
+
+_HOME = {
+    "BayesMAUC": "mauc.theory.bayes",
+    "ConsistencyReport": "mauc.theory.consistency",
+    "bayes_mauc": "mauc.theory.bayes",
+    "bayes_scores": "mauc.theory.bayes",
+    "bounds": "mauc.theory.bounds",
+    "consistency_report": "mauc.theory.consistency",
+    "ova_weights": "mauc.theory.bayes",
+    "rademacher": "mauc.theory.rademacher",
+}
 
 __all__ = [
     "BayesMAUC",
@@ -24,3 +42,9 @@ __all__ = [
     "ova_weights",
     "rademacher",
 ]
+
+__getattr__ = lazily(__name__, _HOME)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
