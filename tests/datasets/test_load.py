@@ -47,7 +47,7 @@ def fake_openml(monkeypatch, bunch):
 
 
 def test_names():
-    assert len(datasets.names()) == 12
+    assert len(datasets.names()) == 17
     assert set(TABLES) < set(datasets.names())
 
 

@@ -12,6 +12,7 @@ from mauc.datasets.bundled import BUNDLED, load_bundled
 from mauc.datasets.catalogue import RELEASE, TABLES
 from mauc.datasets.checks import check_float_dtype
 from mauc.datasets.folder import data_folder, read_table
+from mauc.datasets.images import IMAGES, read_images
 from mauc.datasets.kddcup99 import FILE, fetch_kddcup99, read_kddcup99
 from mauc.datasets.openml import fetch_table
 
@@ -26,9 +27,10 @@ def names() -> list[str]:
     >>> from mauc import datasets
     >>> datasets.names()
     ['balance', 'dermatology', 'ecoli', 'new-thyroid', 'pageblocks', 'segment-imb', 'shuttle', 'svmguide2', 'yeast',
-     'kddcup99', 'digits-imb', 'wine-imb']
+     'kddcup99', 'cifar100-imb', 'cifar100-imb-32px', 'caltech101', 'flowers102', 'ham10000-part',
+     'digits-imb', 'wine-imb']
     """
-    return [*TABLES, "kddcup99", *BUNDLED]
+    return [*TABLES, "kddcup99", *IMAGES, *BUNDLED]
 
 
 def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: DTypeLike = np.float64) -> Bunch:
@@ -46,6 +48,9 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
       ``kddcup99/kddcup.data_10_percent.gz`` in the data folder or through scikit-learn. Its 38 numeric columns stand
       first, then the one-hot columns of protocol_type, service and flag, 118 in all: 466 MB as float64, read in a few
       seconds.
+    - ``"cifar100-imb"``, ``"cifar100-imb-32px"``, ``"caltech101"``, ``"flowers102"``, ``"ham10000-part"``: 2048 outputs
+      of the last pooling of a ResNet-50 for real images, from ``features/NAME.npz`` in the data folder and nowhere else.
+      The first has the paper's class sizes, and up to 100 further images of each class for a large test part.
 
     Parameters
     ----------
@@ -70,6 +75,8 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
         - ``DESCR`` : str, source and licence in two lines.
         - ``feature_names``, ``categorical`` (kddcup99 only) : names of the columns; the slice of X that holds the
           one-hot columns of each categorical feature.
+        - ``group`` (ham10000-part only) : (N,) number of the lesion; its photographs belong in one part.
+        - ``extra`` (cifar100-imb and its 32 px twin only) : (N,) bool, rows beyond the paper's set.
 
     Raises
     ------
@@ -90,6 +97,8 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
         bunch = load_bundled(name)
     elif name == "kddcup99":
         return _load_kddcup99(data_home, kind)
+    elif name in IMAGES:
+        return _load_images(name, data_home, kind)
     else:
         bunch = _load_table(name, data_home)
     bunch.X = bunch.X.astype(kind, copy=False)
@@ -127,6 +136,14 @@ def _load_kddcup99(data_home: str | os.PathLike[str] | None, kind: "np.dtype[Any
     except OSError as error:
         advice = "try again on line, or put the file there (archive.ics.uci.edu has it)"
         raise ConnectionError(_missing("kddcup99", path, error, advice)) from None
+
+
+def _load_images(name: str, data_home: str | os.PathLike[str] | None, kind: "np.dtype[Any]") -> Bunch:
+    path = data_folder(data_home) / "features" / f"{name}.npz"
+    if path.is_file():
+        return read_images(path, name, kind)
+    reason, advice = "the library has no other source of it", "put the file there"
+    raise FileNotFoundError(_missing(name, path, reason, advice)) from None
 
 
 def _missing(name: str, path: Any, reason: object, advice: str) -> str:

@@ -1,7 +1,9 @@
 """Splits of any labelled data into training, validation and test parts."""
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
 from mauc._validation import check_real, invalid
@@ -16,6 +18,7 @@ def stratified_splits(
     n_splits: int = 15,
     sizes: tuple[float, float, float] = (0.8, 0.1, 0.1),
     seed: int = 0,
+    groups: ArrayLike | None = None,
 ) -> Splits:
     """Random splits into training, validation and test parts that keep the shares of the classes, however rare.
 
@@ -32,6 +35,8 @@ def stratified_splits(
         Shares of training, validation and test.
     seed : int, default=0
         The same seed gives the same splits.
+    groups : (N,) array, optional
+        Rows of one group, all of one class, stay in one part: all that is said above then holds of groups.
 
     Returns
     -------
@@ -51,6 +56,10 @@ def stratified_splits(
     if labels.ndim != 1 or len(labels) == 0:
         raise invalid("y", "must be one class a sample, of shape (n_samples,)", f"shape {labels.shape}", "pass labels")
     n_splits = check_whole("n_splits", n_splits, least=1)
+    if groups is not None:
+        first, of_row = _groups(labels, groups)
+        by_group = stratified_splits(labels[first], n_splits, sizes, seed)
+        return [tuple(np.flatnonzero(np.isin(of_row, part)) for part in split) for split in by_group]  # type: ignore[misc]
     rng = np.random.default_rng(check_whole("seed", seed, least=0))
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     parts = _part_sizes(counts, _check_sizes(sizes))
@@ -66,6 +75,20 @@ def stratified_splits(
         train, validation, test = (np.sort(by_class[part == k]) for k in range(3))
         splits.append((train, validation, test))
     return splits
+
+
+def _groups(labels: NDArray[Any], groups: ArrayLike) -> tuple[Ints, Ints]:
+    """A row of each group, and the group of each row."""
+    given = np.asarray(groups)
+    if given.shape != labels.shape:
+        advice = "pass the group of each sample"
+        raise invalid("groups", f"must have the shape {labels.shape}", f"shape {given.shape}", advice)
+    names, first, of_row = np.unique(given, return_index=True, return_inverse=True)
+    mixed = np.flatnonzero(labels != labels[first][of_row])
+    if len(mixed):
+        came = f"group {names[of_row[mixed[0]]]} with more than one"
+        raise invalid("groups", "must have one class each", came, "split mixed groups by StratifiedGroupKFold")
+    return first, of_row
 
 
 def _check_sizes(sizes: tuple[float, float, float]) -> Floats:
