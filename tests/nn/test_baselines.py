@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from mauc.nn.baselines import ClassBalancedLoss, FocalLoss, LDAMLoss, effective_number_weights
+from mauc.nn.baselines import ClassBalancedLoss, FocalLoss, LDAMLoss, LogitAdjustedLoss, effective_number_weights
 
 COUNTS = [1000, 100, 10]
 LOGITS = [[2.0, 0.5, -1.0], [0.0, 0.0, 0.0], [1.0, -2.0, 0.3], [0.2, 0.1, 3.0]]
@@ -19,6 +19,7 @@ MADE = {
     "CB-CE": lambda **k: ClassBalancedLoss(COUNTS, beta=0.99, **k),
     "CB-focal": lambda **k: ClassBalancedLoss(COUNTS, beta=0.99, loss="focal", **k),
     "LDAM": lambda **k: LDAMLoss(COUNTS, scale=2.0, **k),
+    "adjusted": lambda **k: LogitAdjustedLoss(COUNTS, **k),
     "LDAM-DRW": lambda **k: LDAMLoss(COUNTS, scale=2.0, drw_epoch=0, **k),
 }
 made = pytest.mark.parametrize("make", MADE.values(), ids=MADE)
@@ -58,6 +59,33 @@ def test_focal_by_hand(gamma):
     assert FocalLoss(gamma)(logits, y).item() == pytest.approx(sum(losses) / 4, rel=1e-12)
     w = [0.2, 1.0, 3.0]
     assert FocalLoss(gamma, weight=w)(logits, y).item() == pytest.approx(mean(losses, w), rel=1e-12)
+
+
+@pytest.mark.parametrize("tau", [0, 1.0, 1.5])
+def test_adjusted_by_hand(tau):
+    logits, y = data()
+    moved = [[z + tau * math.log(n / sum(COUNTS)) for z, n in zip(row, COUNTS, strict=True)] for row in LOGITS]
+    losses = [-math.log(probability(row, k)) for row, k in zip(moved, TARGET, strict=True)]
+    assert LogitAdjustedLoss(COUNTS, tau=tau, reduction="none")(logits, y).tolist() == pytest.approx(losses, rel=1e-12)
+    assert LogitAdjustedLoss(COUNTS, tau=tau)(logits, y).item() == pytest.approx(sum(losses) / 4, rel=1e-12)
+
+
+def test_adjusted_learns_the_posterior_of_equal_classes():
+    """One point with posterior η and priors p: softmax(z) is minimised at η_i / p_i, normalised."""
+    counts, posterior = torch.tensor([60.0, 30.0, 10.0]), torch.tensor([0.5, 0.2, 0.3], dtype=torch.float64)
+    z = torch.zeros(1, 3, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.LBFGS([z], max_iter=100, tolerance_grad=1e-12, tolerance_change=0)
+    loss = LogitAdjustedLoss(counts, reduction="none")
+
+    def step():
+        optimizer.zero_grad()
+        value = (posterior * loss(z.expand(3, 3), torch.arange(3))).sum()
+        value.backward()
+        return value
+
+    optimizer.step(step)
+    ratio = posterior / (counts / counts.sum())
+    assert torch.softmax(z, 1)[0].tolist() == pytest.approx((ratio / ratio.sum()).tolist(), rel=1e-6)
 
 
 @pytest.mark.parametrize("gamma", [None, 2.0])

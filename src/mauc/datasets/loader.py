@@ -49,8 +49,8 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
       first, then the one-hot columns of protocol_type, service and flag, 118 in all: 466 MB as float64, read in a few
       seconds.
     - ``"cifar100-imb"``, ``"cifar100-imb-32px"``, ``"caltech101"``, ``"flowers102"``, ``"ham10000-part"``: 2048 outputs
-      of the last pooling of a ResNet-50 for real images, from ``features/NAME.npz`` in the data folder and nowhere else.
-      The first has the paper's class sizes, and up to 100 further images of each class for a large test part.
+      of the last pooling of a ResNet-50 for real images, from ``features/NAME.npz`` in the data folder alone. The first
+      has the paper's class sizes, and up to 100 further images of each class for a large test part.
 
     Parameters
     ----------

@@ -5,7 +5,8 @@ logits + targets  →  mauc_loss, MAUCLoss (functional.py, modules.py): one line
 batches           →  ClassCoverageBatchSampler (samplers.py), full_batch_backward (fullbatch.py)
 judgement         →  MAUC (metric.py)
 all of it         →  MAUCMLPClassifier (classifier.py)
-competitors       →  FocalLoss, ClassBalancedLoss, LDAMLoss (baselines.py), DeepAUCLoss with PPDOptimizer (deepauc.py)
+competitors       →  FocalLoss, ClassBalancedLoss, LDAMLoss, LogitAdjustedLoss (baselines.py),
+                     DeepAUCLoss with PPDOptimizer (deepauc.py)
 """
 
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ _HOME = {
     "DeepAUCLoss": "mauc.nn.deepauc",
     "FocalLoss": "mauc.nn.baselines",
     "LDAMLoss": "mauc.nn.baselines",
+    "LogitAdjustedLoss": "mauc.nn.baselines",
     "MAUC": "mauc.nn.metric",
     "MAUCLoss": "mauc.nn.modules",
     "MAUCMLPClassifier": "mauc.nn.classifier",
@@ -37,6 +39,7 @@ __all__ = [
     "DeepAUCLoss",
     "FocalLoss",
     "LDAMLoss",
+    "LogitAdjustedLoss",
     "MAUCLoss",
     "MAUCMLPClassifier",
     "PPDOptimizer",

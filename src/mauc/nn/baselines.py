@@ -12,7 +12,7 @@ from mauc.nn._engine.buffers import ExactBuffers
 from mauc.nn._engine.checks import check_input, count_vector
 from mauc.nn._engine.numbers import check_whole
 
-__all__ = ["ClassBalancedLoss", "FocalLoss", "LDAMLoss", "effective_number_weights"]
+__all__ = ["ClassBalancedLoss", "FocalLoss", "LDAMLoss", "LogitAdjustedLoss", "effective_number_weights"]
 
 REDUCTIONS = ("mean", "sum", "none")
 BASES = ("cross_entropy", "focal")
@@ -84,9 +84,13 @@ def _focal(log_p: Tensor, gamma: float) -> Tensor:
 
 
 def _gamma(gamma: Any) -> float:
-    if not isinstance(gamma, int | float) or isinstance(gamma, bool) or not 0 <= gamma < math.inf:
-        raise invalid("gamma", "must be a finite number >= 0", repr(gamma), "0 is cross-entropy, 2 the authors' choice")
-    return float(gamma)
+    return _at_least_zero("gamma", gamma, "0 is cross-entropy, 2 the authors' choice")
+
+
+def _at_least_zero(parameter: str, value: Any, advice: str) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
+        raise invalid(parameter, "must be a finite number >= 0", repr(value), advice)
+    return float(value)
 
 
 class FocalLoss(_ClassLoss):
@@ -275,6 +279,55 @@ class LDAMLoss(_ClassLoss):
         """The settings."""
         deferred = "" if self.drw_epoch is None else f", drw_epoch={self.drw_epoch}, beta={self.beta:g}"
         return f"max_margin={self.max_margin:g}, scale={self.scale:g}{deferred}, reduction={self.reduction!r}"
+
+
+class LogitAdjustedLoss(_ClassLoss):
+    r"""Cross-entropy of logits to which the logarithm of the class frequencies is added.
+
+    .. math:: -\log \operatorname{softmax}(z + \tau \log p)_y, \qquad p_i = n_i / N
+
+    The network then learns z without the frequencies: at :math:`\tau = 1` the minimiser is
+    :math:`\operatorname{softmax}(z)_i \propto \eta_i / p_i`, which ranks every column as Theorem 2's optimal scores do,
+    so it is consistent for the ``"ovo"`` multiclass AUC.
+
+    Menon, Jayasumana, Rawat, Jain, Veit, Kumar: Long-tail learning via logit adjustment, ICLR 2021.
+
+    Parameters
+    ----------
+    class_counts : (C,) tensor or sequence
+        Size n of each class in the training set.
+    tau : float, default=1.0
+        0 is cross-entropy.
+    ignore_index, reduction
+        As in :class:`FocalLoss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mauc.nn.baselines import LogitAdjustedLoss
+    >>> loss = LogitAdjustedLoss([90, 10])
+    >>> round(loss(torch.zeros(1, 2), torch.tensor([1])).item(), 4)  # −log 0.1
+    2.3026
+    """
+
+    shift: Tensor
+
+    def __init__(
+        self, class_counts: Any, *, tau: float = 1.0, ignore_index: int = -100, reduction: str = "mean"
+    ) -> None:
+        super().__init__(None, ignore_index, reduction)
+        self.tau = _at_least_zero("tau", tau, "0 is cross-entropy, 1 the authors' choice")
+        counts = count_vector(class_counts, None).to(torch.float64)
+        self.register_buffer("shift", self.tau * (counts / counts.sum()).log(), persistent=False)
+
+    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
+        """The loss of ``(N, C)`` logits and ``(N,)`` classes."""
+        y = self._check(logits, target, self.shift)
+        return self._reduce(-_log_p(logits + self.shift.to(logits.dtype), y), target, y, None)
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return f"tau={self.tau:g}, reduction={self.reduction!r}"
 
 
 def _log_p(logits: Tensor, y: Tensor) -> Tensor:
