@@ -379,15 +379,16 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
     dict(small)["hgb"].set_params(max_iter=2)
     monkeypatch.setattr(ensemble, "MAUCStackingClassifier", lambda **seed: real(small, cv=2, **seed))
     table, code = every_kind_of_column()
+    numbers = table[["height", "count"]]
     kinds = {
-        "linear": (4, ["--alpha", "4", "--l2", "0.01"]),
-        "search": (4, ["--l2", "0.01"]),
-        "stack": (4, ["--auto"]),
-        "two classes": (2, ["--auto"]),
+        "linear": (table, 4, ["--alpha", "4", "--l2", "0.01"]),
+        "search": (numbers, 4, ["--l2", "0.01"]),
+        "stack": (numbers, 4, ["--auto"]),
+        "two classes": (numbers, 2, ["--auto"]),
     }
     seen = set()
-    for n_classes, options in kinds.values():
-        table.assign(kind=code % n_classes).to_csv("t.csv", index=False)
+    for columns, n_classes, options in kinds.values():
+        columns.assign(kind=code % n_classes).to_csv("t.csv", index=False)
         result = CliRunner().invoke(app, ["fit", "t.csv", "--target", "kind", "--no-report", "--quiet", *options])
         assert result.exit_code == 0, result.output
         result = CliRunner().invoke(app, ["predict", "model.skops", "t.csv", "--quiet"])
