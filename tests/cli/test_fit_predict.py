@@ -309,14 +309,6 @@ def test_a_surrogate_without_margin(run, trees):
     assert result.exit_code == 0, result.output
 
 
-def test_classes_of_mauc_are_trusted_and_its_functions_are_not():
-    from mauc.tables.model_file import _is_our_class
-
-    assert _is_our_class("mauc.linear.classifier.MAUCClassifier")
-    for name in ("mauc.experiments.store.write_whole", "mauc.none.Such", "maucous.Model", "os.system", "mauc"):
-        assert not _is_our_class(name)
-
-
 def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
     import skops.io
     from sklearn.linear_model import LogisticRegression
@@ -332,19 +324,29 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
     assert "is a folder" in fails("predict", tmp_path, "trees.csv")
 
 
-def test_untrusted_types_are_listed_and_refused(fails, run, model, trees, tmp_path, monkeypatch):
+def test_untrusted_types_are_listed_and_refused(fails, run, model, trees, monkeypatch):
     from pathlib import Path
 
-    import mauc.tables.model_file as model_file
+    from mauc.tables import model_schema
 
     foreign = "skrub._table_vectorizer.TableVectorizer"
-    monkeypatch.setattr(model_file, "KNOWN", model_file.KNOWN - {foreign})
+    fewer = {loader: names - {foreign} for loader, names in model_schema.ALLOWED.items()}
+    monkeypatch.setattr(model_schema, "ALLOWED", fewer)
     words = fails("predict", model, "trees.csv")
     assert "holds types that mauc does not know" in words
     assert foreign in words
     assert "--trust" in words
     assert not Path("scores.csv").exists()
     assert run("predict", model, "trees.csv", "--trust").exit_code == 0
+
+
+def test_max_size_allows_more(fails, run, model, trees):
+    words = fails("predict", model, "trees.csv", "--max-size", 1e-5)
+    assert "model.skops holds " in words or "model.skops unpacks from" in words
+    assert "raise --max-size if you know where the file comes from" in words
+    np.savez_compressed("zeros.npz", x=np.zeros(1_000_000), species=["a", "b"] * 500_000)
+    for call in (("fit", "zeros.npz"), ("evaluate", "zeros.npz")):
+        assert "zeros.npz unpacks from" in fails(*call, "--target", "species", "--max-size", 0.001)
 
 
 def test_no_permission_and_no_space(fails, run, model, trees, tmp_path, monkeypatch):

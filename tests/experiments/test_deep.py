@@ -157,7 +157,10 @@ def save(path, **arrays):
         ({"X": [["a"], ["b"]], "y": [0, 1]}, "features must have numbers in X, got <U1: save float32"),
         ({"X": [[np.nan], [1.0]], "y": [0, 1]}, "features must be finite, got NaN or infinity in X"),
         ({"X": np.zeros((12, 1)), "y": [0] * 12}, "the data must have two classes of 10 rows or more, got 1"),
-        ({"X": np.array([[None]]), "y": [0]}, r"features must be an .npz file of numbers, got f.npz \(Object"),
+        (
+            {"X": np.array([[None]]), "y": [0]},
+            r"features must be an .npz file of numbers, got f.npz \(holds Python objects",
+        ),
     ],
 )
 def test_files_that_do_not_fit(tmp_path, arrays, message):

@@ -5,8 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc.cli.files import check_writable
+from mauc.cli.options import MaxSize
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
@@ -31,6 +33,7 @@ def evaluate(
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = Path("mauc-report/index.html"),
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Judge scores of any program, and compare models.
 
@@ -45,7 +48,7 @@ def evaluate(
     if not no_report:
         check_writable(report, "--report", (scores, *(compare or []), *([truth] if truth else [])))
     with output.working(f"judging {scores}"):
-        labels, classes, models = _read(scores, target, compare or [], truth, prefix)
+        labels, classes, models = _read(scores, target, compare or [], truth, prefix, max_size)
         found = judge(labels, models, labels=classes, level=level)
     files = {}
     if not no_report:
@@ -61,22 +64,25 @@ def evaluate(
     output.result({**as_json(found), "files": files})
 
 
-def _read(path: Path, target: str, others: list[Path], truth: Path | None, prefix: str | None) -> tuple[Any, Any, Any]:
+def _read(
+    path: Path, target: str, others: list[Path], truth: Path | None, prefix: str | None, max_size: float
+) -> tuple[Any, Any, Any]:
     """True classes, the class of each column, and the scores of each model by name."""
     import numpy as np
 
     from mauc.tables.read import classes_of, column, read_table
     from mauc.tables.scores import scores_in
 
-    table = read_table(path, codes=[target])
-    true_path, true_table = (path, table) if truth is None else (truth, read_table(truth, codes=[target]))
+    table = read_table(path, codes=[target], max_size=max_size)
+    true_path = truth or path
+    true_table = read_table(truth, codes=[target], max_size=max_size) if truth else table
     otherwise = "" if truth else "; a table of the same rows that has it can be named with --truth"
     labels = classes_of(column(true_table, target, "--target", true_path, otherwise), target, true_path)
     _same_length(path, len(table), true_path, len(labels))
     first = scores_in(table, labels, path, prefix)
     models = {path.name if path.name not in {p.name for p in others} else str(path): first.values}
     for other in others:
-        second = read_table(other, codes=[target])
+        second = read_table(other, codes=[target], max_size=max_size)
         _same_length(other, len(second), path, len(table))
         if target in second.columns:
             differ = np.flatnonzero(classes_of(second[target], target, other) != labels)

@@ -6,8 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc.cli.files import check_writable
+from mauc.cli.options import MaxSize
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
@@ -44,6 +46,7 @@ def fit(
     seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Train on a table, judge on held-out rows, write model and report.
 
@@ -65,7 +68,7 @@ def fit(
         check_writable(report, "--report", (table, out))
 
     with output.working(f"reading {table}"):
-        data = _read(table, target, time_column, group, drop or [], min_rows)
+        data = _read(table, target, time_column, group, drop or [], min_rows, max_size)
         train, test = _split(data, holdout, seed)
         lost = len(data.labels) - len(train) - len(test)
         if lost:
@@ -122,13 +125,21 @@ class _Data:
     groups: Any = None
 
 
-def _read(path: Path, target: str, time_column: str | None, group: str | None, drop: list[str], min_rows: int) -> _Data:
+def _read(
+    path: Path,
+    target: str,
+    time_column: str | None,
+    group: str | None,
+    drop: list[str],
+    min_rows: int,
+    max_size: float,
+) -> _Data:
     import numpy as np
 
     from mauc.tables.features import check_finite, check_single, kinds_of
     from mauc.tables.read import classes_of, column, read_table
 
-    table = read_table(path, codes=[name for name in (target, group) if name])
+    table = read_table(path, codes=[name for name in (target, group) if name], max_size=max_size)
     labels = classes_of(column(table, target, "--target", path), target, path)
     others = {
         option: column(table, name, option, path)

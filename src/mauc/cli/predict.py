@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc.cli.files import check_writable
+from mauc.cli.options import MaxSize
 from mauc.cli.output import current
 from mauc.tables.errors import Failure
 
@@ -21,6 +23,7 @@ def predict(
     out: Annotated[Path, typer.Option(readable=False, help="CSV file to write.")] = Path("scores.csv"),
     keep: Annotated[list[str] | None, typer.Option(help="Copy this column too, such as a row number.")] = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load types that mauc does not know.")] = False,
+    max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Score the rows of a table by a model of mauc fit.
 
@@ -38,8 +41,8 @@ def predict(
     output = current()
     check_writable(out, "--out", (model, table))
     with output.working(f"scoring {table}"):
-        loaded = read_model(model, trust=trust)
-        rows = read_table(table, text_columns(loaded.kinds), codes=[loaded.target, *(keep or [])])
+        loaded = read_model(model, trust=trust, max_size=max_size)
+        rows = read_table(table, text_columns(loaded.kinds), [loaded.target, *(keep or [])], max_size)
         kept = {name: column(rows, name, "--keep", table) for name in keep or []}
         known, unknown = same_columns(rows, loaded.kinds, table)
         check_single(known, table)

@@ -1,13 +1,13 @@
 """The folder of data files that the user names, and the tables in it."""
 
 import os
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn import datasets as sklearn_datasets
 
+from mauc._archive import read_arrays
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 from mauc.datasets.catalogue import Table
@@ -15,6 +15,7 @@ from mauc.datasets.catalogue import Table
 __all__ = ["Splits", "data_folder", "read_table"]
 
 VARIABLE = "MAUC_DATA_HOME"
+ARRAYS = ("X", "y", "train", "validation", "test")
 
 Splits = list[tuple[Ints, Ints, Ints]]
 
@@ -41,15 +42,17 @@ def data_folder(data_home: str | os.PathLike[str] | None) -> Path:
 def read_table(path: Path, table: Table) -> tuple[Floats, Ints, Splits]:
     """Features, class codes and the authors' splits from their file."""
     try:
-        # NumPy leaves the file open where it is no archive, so it is opened here.
-        with path.open("rb") as stream, np.load(stream) as file:
-            X, y, *parts = (file[key] for key in ("X", "y", "train", "validation", "test"))
+        arrays = read_arrays(path)
+        for key in ARRAYS:
+            if key not in arrays:
+                raise ValueError(f"{key} is not a file in the archive")
+        X, y, *parts = (arrays[key] for key in ARRAYS)
         codes = y.astype(np.int64, casting="same_kind")
         splits = list(zip(*(part.astype(np.int64, casting="same_kind") for part in parts), strict=True))
         check_is_table(X, codes, table)
         if any(part.min() < 0 or part.max() >= len(codes) for part in parts):
             raise ValueError("a split that names rows beyond the last")
-    except (zipfile.BadZipFile, EOFError, KeyError, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         requirement = "must hold the arrays X, y, train, validation and test of the authors' release"
         raise invalid(str(path), requirement, str(error).strip("'\""), "fetch the file again") from None
     return np.ascontiguousarray(X, dtype=np.float64), codes, splits

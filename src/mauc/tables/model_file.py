@@ -1,50 +1,27 @@
-"""Model files: skops, never pickle. Loading one runs no code but that of types known here, or trusted by the user."""
+"""Model files: skops, never pickle. Loading one runs no code but that of the listed types, or of those its user trusts.
 
+A file is read once, its archive checked and unpacked within bounds (:mod:`mauc._archive`), its tree compared with the
+list (:mod:`mauc.tables.model_schema`); what skops then loads is packed anew from the parts that were checked.
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from mauc._archive import GB, MAX_SIZE, Refused, TooLarge, check_header, open_archive, printable, read_member
 from mauc._io import write_whole
 from mauc.tables.errors import Failure
+from mauc.tables.model_schema import ALLOWED, Malformed, foreign_parts
 
 __all__ = ["TableModel", "read_model", "write_model"]
 
 FORMAT = "mauc model 1"
-# What mauc fit writes beyond our own classes and the types that skops trusts by itself. By full name: a prefix would
-# trust every function below it.
-KNOWN = frozenset(
-    {
-        "numpy.dtype",
-        # Trees are arrays that compiled code walks: a forged one may crash the process, but runs no code of its own.
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.tree._tree.Tree",
-        "skrub._apply_to_each_col.ApplyToEachCol",
-        "skrub._check_input.CheckInputDataFrame",
-        "skrub._clean_categories.CleanCategories",
-        "skrub._clean_null_strings.CleanNullStrings",
-        "skrub._dataframe._common.is_any_date",
-        "skrub._dataframe._common.is_categorical",
-        "skrub._dataframe._common.is_numeric",
-        "skrub._datetime_encoder.DatetimeEncoder",
-        "skrub._drop_uninformative.DropUninformative",
-        "skrub._duration_to_float.DurationToFloat",
-        "skrub._string_encoder.StringEncoder",
-        "skrub._table_vectorizer.PassThrough",
-        "skrub._table_vectorizer.ShortReprDict",
-        "skrub._table_vectorizer.TableVectorizer",
-        "skrub._table_vectorizer._created_by_predicate",
-        "skrub._to_datetime.ToDatetime",
-        "skrub._to_float.ToFloat",
-        "skrub._to_str.ToStr",
-        "skrub.selectors._base.All",
-        "skrub.selectors._base.And",
-        "skrub.selectors._base.Cols",
-        "skrub.selectors._base.Filter",
-        "skrub.selectors._base.Sub",
-        "skrub.selectors._selectors._cardinality_below",
-    }
-)
+SCHEMA = "schema.json"
+SCHEMA_SHARE = 0.25  # of the size allowed: as Python objects it takes several times its length
 
 
 @dataclass(frozen=True)
@@ -65,42 +42,95 @@ class TableModel:
 
 def write_model(path: Path, model: TableModel) -> None:
     """Whole or not at all."""
-    import zipfile
-
     import skops.io
 
     parts = {name: getattr(model, name) for name in TableModel.__dataclass_fields__}
-    write_whole(path, skops.io.dumps({"format": FORMAT, **parts}, compression=zipfile.ZIP_DEFLATED))
+    data = skops.io.dumps({"format": FORMAT, **parts})
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = {member.filename: archive.read(member) for member in archive.infolist()}
+    # skops indents its tree, which makes it five times as long.
+    members[SCHEMA] = json.dumps(json.loads(members[SCHEMA]), separators=(",", ":")).encode()
+    write_whole(path, _packed(members, zipfile.ZIP_DEFLATED))
 
 
-def read_model(path: Path, *, trust: bool = False) -> TableModel:
-    """The model in a file; types that are not ours are refused, unless trusted."""
+def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -> TableModel:
+    """The model in a file; parts that ``mauc fit`` does not write are refused, unless trusted.
+
+    ``max_size`` is how many GB unpacking may add, trusted or not.
+    """
     import skops.io
 
     if path.is_dir():
         raise Failure(f"{path} is a folder: name the model file that mauc fit wrote")
+    if path.exists() and not path.is_file():
+        raise Failure(f"{path} is no plain file: name the model file that mauc fit wrote")
+    another = f"{path} is no model file of mauc fit: train one with mauc fit TABLE --target COLUMN --out {path.name}"
     # Read once: what is checked must be what is loaded.
     data = path.read_bytes()
-    another = f"{path} is no model file of mauc fit: train one with mauc fit TABLE --target COLUMN --out {path.name}"
+    if not data.startswith(b"PK"):
+        raise Failure(another)
     try:
-        needed = set(skops.io.get_untrusted_types(data=data))
+        members = _members(data, max_size, trust=trust)
+        schema = json.loads(members[SCHEMA])
+        foreign = [] if trust else foreign_parts(schema, members.keys() - {SCHEMA})
+        clean = _packed(members, zipfile.ZIP_STORED)
+        needed = set() if foreign else set(skops.io.get_untrusted_types(data=clean))
+    except TooLarge as error:
+        raise Failure(f"{path} {error}: raise --max-size if you know where the file comes from") from None
+    except Refused as error:
+        raise Failure(f"{path} {error}: no file of mauc fit does, and it is not loaded") from None
+    except Malformed as error:
+        raise Failure(
+            f"{path} is no model file of mauc fit, its tree is forged or damaged ({printable(str(error))}): "
+            "it is not loaded"
+        ) from None
     except Exception:
         raise Failure(another) from None
-    unknown = sorted(name for name in needed if name not in KNOWN and not _is_our_class(name))
-    if unknown and not trust:
-        shown = ", ".join(unknown[:6]) + (f" and {len(unknown) - 6} more" if len(unknown) > 6 else "")
-        raise Failure(
-            f"{path} holds types that mauc does not know, and loading them could run their code: {shown}\n"
-            "pass --trust if you know where the file comes from"
-        )
+    if not trust:
+        # What skops would ask about must be what was found here.
+        foreign += sorted(needed.difference(*ALLOWED.values()))
+        _refuse(foreign, path)
     try:
-        parts = skops.io.loads(data, trusted=sorted(needed))
+        parts = skops.io.loads(clean, trusted=sorted(needed))
     except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = printable(str(error).splitlines()[0] if str(error) else type(error).__name__)
         raise Failure(f"{path} cannot be loaded ({reason}): train it again with this version of mauc") from error
     if not _is_ours(parts):
         raise Failure(another)
     return TableModel(**{name: parts[name] for name in TableModel.__dataclass_fields__})
+
+
+def _refuse(foreign: list[str], path: Path) -> None:
+    if not foreign:
+        return
+    shown = ", ".join(map(printable, foreign[:6])) + (f" and {len(foreign) - 6} more" if len(foreign) > 6 else "")
+    raise Failure(
+        f"{path} holds types that mauc does not know, and loading them could run their code: {shown}\n"
+        "pass --trust if you know where the file comes from"
+    )
+
+
+def _members(data: bytes, max_size: float, *, trust: bool) -> dict[str, bytes]:
+    """The tree and the arrays by file name; other files only if trusted."""
+    with open_archive(io.BytesIO(data), max_size) as archive:
+        for member in archive.infolist():
+            if member.filename == SCHEMA and member.file_size > max_size * SCHEMA_SHARE * GB:
+                raise TooLarge(f"holds a tree of {member.file_size / GB:.2g} GB")
+            if member.filename != SCHEMA and not member.filename.endswith(".npy") and not trust:
+                raise Refused(f"holds the file {printable(member.filename)!r}")
+        members = {member.filename: read_member(archive, member) for member in archive.infolist()}
+    for name, content in members.items():
+        if name.endswith(".npy"):
+            check_header(io.BytesIO(content), len(content), name)
+    return members
+
+
+def _packed(members: Mapping[str, bytes], method: int) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression=method) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
 
 
 def _is_ours(parts: Any) -> bool:
@@ -117,14 +147,3 @@ def _is_ours(parts: Any) -> bool:
         and isinstance(kinds, dict)
         and all(isinstance(text, str) for text in (*kinds, *kinds.values(), parts.get("target"), parts.get("about")))
     )
-
-
-def _is_our_class(name: str) -> bool:
-    """A class of mauc; its functions are not trusted, because a forged file could have them called."""
-    module, _, attribute = name.rpartition(".")
-    if module.partition(".")[0] != "mauc":
-        return False
-    try:
-        return isinstance(getattr(import_module(module), attribute), type)
-    except (ImportError, AttributeError):
-        return False

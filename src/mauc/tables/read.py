@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mauc._archive import MAX_SIZE, Refused, TooLarge, read_arrays
 from mauc.tables.errors import Failure, Usage
 
 __all__ = ["classes_of", "column", "nearest", "read_table"]
@@ -17,11 +18,14 @@ READABLE = ".csv, .tsv, .parquet or .npz"
 EXACT = 2.0**53  # from here on, floating-point numbers skip whole ones
 
 
-def read_table(path: Path, text: Collection[str] = (), codes: Collection[str] = ()) -> Table:
+def read_table(
+    path: Path, text: Collection[str] = (), codes: Collection[str] = (), max_size: float = MAX_SIZE
+) -> Table:
     """A table with at least one row and one column, as a pandas DataFrame.
 
     The columns named in ``text`` are read from CSV as they are written, never as numbers; those in ``codes`` only where
-    one of their values begins with a 0 that a number would lose, as 007 does.
+    one of their values begins with a 0 that a number would lose, as 007 does. An NPZ may unpack to ``max_size`` GB more
+    than it has.
     """
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
@@ -34,7 +38,7 @@ def read_table(path: Path, text: Collection[str] = (), codes: Collection[str] = 
     elif kind in ("parquet", "pq"):
         table = _parquet(path)
     elif kind == "npz":
-        table = _npz(path)
+        table = _npz(path, max_size)
     else:
         raise Failure(f"{path} must end in {READABLE}: rename it, or save it as one of these")
     if table.shape[0] == 0 or table.shape[1] == 0:
@@ -110,21 +114,18 @@ def _parquet(path: Path) -> Table:
         raise Failure(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}): write it again") from None
 
 
-def _npz(path: Path) -> Table:
+def _npz(path: Path, max_size: float) -> Table:
     """One column of every 1-d array, and ``name_0``, ``name_1``, … of every 2-d one."""
-    import zipfile
-
     import pandas as pd
 
-    if not zipfile.is_zipfile(path):
-        raise Failure(f"{path} cannot be read as NPZ: write it by numpy.savez")
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-    except ValueError:
-        raise Failure(f"{path} holds Python objects, which could run code: save arrays of numbers or strings") from None
-    except zipfile.BadZipFile:
-        raise Failure(f"{path} cannot be read as NPZ, it is damaged: write it again by numpy.savez") from None
+        arrays = read_arrays(path, max_size)
+    except TooLarge as error:
+        raise Failure(f"{path} {error}: raise --max-size if you know where the file comes from") from None
+    except Refused as error:
+        raise Failure(
+            f"{path} cannot be read as NPZ, it {error}: write it by numpy.savez, arrays of numbers or strings"
+        ) from None
     lengths = {name: array.shape[0] if array.ndim else 0 for name, array in arrays.items()}
     if len(set(lengths.values())) > 1 or any(array.ndim not in (1, 2) for array in arrays.values()):
         shapes = ", ".join(f"{name} {array.shape}" for name, array in list(arrays.items())[:6])

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from mauc import datasets
+from mauc._archive import read_arrays
 from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, invalid
 
@@ -148,8 +149,7 @@ def _simulated(name: str, quick: bool) -> DeepData:
 def read_features(path: Path) -> tuple[Any, Ints, list[str]]:
     """Features, class codes and class names of a file, checked."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files if key in ("X", "y", *SPARSE_KEYS)}
+        arrays = read_arrays(path, only=("X", "y", *SPARSE_KEYS))
     except (OSError, ValueError) as error:
         advice = "make it with np.savez(file, X=features, y=classes)"
         raise invalid("features", "must be an .npz file of numbers", f"{path.name} ({error})", advice) from None

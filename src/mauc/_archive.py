@@ -1,0 +1,132 @@
+"""Zip archives from strangers, such as .npz: judged by their directory, then read no further than it says."""
+
+import math
+import struct
+import zipfile
+import zlib
+from collections.abc import Container
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "GB",
+    "MAX_SIZE",
+    "Refused",
+    "TooLarge",
+    "check_header",
+    "open_archive",
+    "printable",
+    "read_arrays",
+    "read_member",
+]
+
+GB = 10**9
+MAX_SIZE = 1.0
+"""GB that unpacking may add to a file's own size unless told: a large file is no surprise, a large content is."""
+MEMBERS_PER_GB = 200_000
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those whose reading can be bounded
+ENCRYPTED = 0x1
+DAMAGED = (zipfile.BadZipFile, EOFError, NotImplementedError, UnicodeError, struct.error, zlib.error)
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+
+
+class Refused(ValueError):
+    """What is wrong with an archive, to be read after its name."""
+
+
+class TooLarge(Refused):
+    """It may be right, and its user may allow more."""
+
+
+def printable(text: str, longest: int = 120) -> str:
+    """A text from a file as a terminal may show it: control characters are escaped, the rest of a long one left out."""
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:longest])
+    return shown + "…" * (len(text) > longest)
+
+
+def open_archive(stream: BinaryIO, max_size: float = MAX_SIZE) -> zipfile.ZipFile:
+    """The archive, once its directory shows nothing amiss; nothing is unpacked yet.
+
+    Raises
+    ------
+    Refused
+        No archive, damaged, or with members that are encrypted, twice there, or packed by other methods than deflate.
+    TooLarge
+        Unpacking would add more than ``max_size`` GB, or there are more than 200 000 members for each of these.
+    """
+    packed = stream.seek(0, 2)
+    try:
+        archive = zipfile.ZipFile(stream)
+    except (*DAMAGED, ValueError):
+        raise Refused("is no zip archive, or a damaged one") from None
+    members = archive.infolist()
+    if len(members) > MEMBERS_PER_GB * max_size:
+        raise TooLarge(f"holds {len(members)} members, and {MEMBERS_PER_GB * max_size:.0f} are allowed")
+    names: set[str] = set()
+    for member in members:
+        name = printable(member.filename)
+        if member.filename in names:
+            raise Refused(f"holds two members named {name!r}")
+        if member.flag_bits & ENCRYPTED:
+            raise Refused(f"holds the encrypted member {name!r}")
+        if member.compress_type not in METHODS:
+            raise Refused(f"holds {name!r}, packed by a method other than deflate")
+        names.add(member.filename)
+    unpacked = sum(member.file_size for member in members)
+    if unpacked - packed > max_size * GB:
+        raise TooLarge(f"unpacks from {packed / GB:.3g} to {unpacked / GB:.3g} GB, and {max_size:g} more are allowed")
+    return archive
+
+
+def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """Its bytes, as many as the directory says.
+
+    ``ZipFile.read`` unpacks a member whole before it cuts it to that size, so that a false size would let a bomb pass.
+    """
+    try:
+        with archive.open(member) as stream:
+            data = stream.read(member.file_size + 1)
+    except (*DAMAGED, ValueError):
+        data = None
+    if data is None or len(data) != member.file_size:
+        raise Refused(f"holds {printable(member.filename)!r}, which is damaged")
+    return data
+
+
+def read_arrays(path: Path, max_size: float = MAX_SIZE, only: Container[str] | None = None) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz file by name, never unpickled; of those in ``only`` where it is given."""
+    with path.open("rb") as stream, open_archive(stream, max_size) as archive:
+        for member in archive.infolist():
+            if not member.filename.endswith(".npy"):
+                raise Refused(f"holds {printable(member.filename)!r}, which is no array")
+        members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+        return {name: _array(archive, member) for name, member in members.items() if only is None or name in only}
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
+    try:
+        with archive.open(member) as stream:
+            check_header(stream, member.file_size, member.filename)
+        with archive.open(member) as stream:
+            return np.lib.format.read_array(stream, allow_pickle=False)
+    except Refused:
+        raise
+    except (*DAMAGED, ValueError):
+        raise Refused(f"holds {printable(member.filename)!r}, which is damaged") from None
+
+
+def check_header(stream: Any, size: int, name: str) -> None:
+    """The start of a .npy file of ``size`` bytes, before memory is set aside for what it promises."""
+    shown = printable(name)
+    try:
+        shape, _, dtype = HEADERS[np.lib.format.read_magic(stream)](stream)
+    except (*DAMAGED, ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError):
+        raise Refused(f"holds {shown!r}, which is no array of numbers or strings") from None
+    if dtype.hasobject:
+        raise Refused(f"holds Python objects, which could run code, in {shown!r}")
+    n_items = math.prod(shape)
+    if min(shape, default=0) < 0 or n_items * dtype.itemsize + stream.tell() != size or n_items > size:
+        raise Refused(f"holds {shown!r}, which is not as long as it says")

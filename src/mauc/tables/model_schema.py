@@ -1,0 +1,261 @@
+"""What a model file may hold: the list of types that ``mauc fit`` writes, and the walk that finds anything else.
+
+A skops file is a tree of nodes in ``schema.json``. Each names a loader, which decides what skops does with the node,
+and a type, which is imported. skops trusts all of scikit-learn and what its user adds by name, whichever loader asks
+for it; here a type is allowed with its own loader only, and a loader only with the fields that ``mauc fit`` writes. No
+loader that calls what a file names (partials, bound methods, operators) is on the list.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+__all__ = ["ALLOWED", "Malformed", "foreign_parts", "is_itself"]
+
+NUMPY_SCALARS = (
+    *("bool", "bool_", "str_", "float16", "float32", "float64", "longlong", "ulonglong"),
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+)
+LOSSES = ("sklearn._loss._loss.CyHalfBinomialLoss", "sklearn._loss._loss.CyHalfMultinomialLoss")
+ALLOWED: Mapping[str, frozenset[str]] = {
+    "DictNode": frozenset({"builtins.dict"}),
+    "ListNode": frozenset({"builtins.list"}),
+    "TupleNode": frozenset({"builtins.tuple"}),
+    "JsonNode": frozenset({"builtins.str"}),
+    "NdArrayNode": frozenset({"numpy.ndarray", *(f"numpy.{name}" for name in NUMPY_SCALARS)}),
+    "DTypeNode": frozenset({"numpy.dtype"}),
+    "RandomGeneratorNode": frozenset({"numpy.random._generator.Generator"}),
+    "TypeNode": frozenset(
+        {
+            "builtins.bool",
+            "builtins.float",
+            "builtins.int",
+            "builtins.str",
+            *(f"numpy.{name}" for name in NUMPY_SCALARS),
+        }
+    ),
+    "ConstructorFromReduceNode": frozenset({"datetime.timedelta", "datetime.timezone"}),
+    "LossNode": frozenset(LOSSES),
+    # Trees are arrays that compiled code walks: a forged one may crash the process, but runs no code of its own.
+    "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
+    # Questions about a column, asked by selectors.
+    "FunctionNode": frozenset(
+        {
+            "skrub._dataframe._common.is_any_date",
+            "skrub._dataframe._common.is_categorical",
+            "skrub._dataframe._common.is_numeric",
+            "skrub._table_vectorizer._created_by_predicate",
+            "skrub.selectors._selectors._cardinality_below",
+        }
+    ),
+    "ObjectNode": frozenset(
+        {
+            "mauc.ensemble.bases.KernelColumns",
+            "mauc.ensemble.classifier.MAUCStackingClassifier",
+            "mauc.ensemble.combination.Combination",
+            "mauc.linear.classifier.MAUCClassifier",
+            "mauc.linear.search.MAUCClassifierCV",
+            "mauc.tables.array_mlp.ArrayMLP",
+            # Dates with an offset from UTC; pandas 3 says where users import it, pandas 2 where it is defined.
+            "pandas.DatetimeTZDtype",
+            "pandas.core.dtypes.dtypes.DatetimeTZDtype",
+            *LOSSES,
+            "sklearn._loss.link.Interval",
+            "sklearn._loss.link.LogitLink",
+            "sklearn._loss.link.MultinomialLogit",
+            "sklearn._loss.loss.HalfBinomialLoss",
+            "sklearn._loss.loss.HalfMultinomialLoss",
+            "sklearn.decomposition._truncated_svd.TruncatedSVD",
+            "sklearn.ensemble._forest.ExtraTreesClassifier",
+            "sklearn.ensemble._forest.RandomForestClassifier",
+            "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+            "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingClassifier",
+            "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+            "sklearn.feature_extraction.text.TfidfTransformer",
+            "sklearn.feature_extraction.text.TfidfVectorizer",
+            "sklearn.impute._base.SimpleImputer",
+            "sklearn.kernel_approximation.Nystroem",
+            "sklearn.linear_model._logistic.LogisticRegression",
+            "sklearn.pipeline.Pipeline",
+            "sklearn.preprocessing._data.StandardScaler",
+            "sklearn.preprocessing._encoders.OneHotEncoder",
+            "sklearn.preprocessing._label.LabelEncoder",
+            "sklearn.tree._classes.DecisionTreeClassifier",
+            "sklearn.tree._classes.ExtraTreeClassifier",
+            "skrub._apply_to_each_col.ApplyToEachCol",
+            "skrub._check_input.CheckInputDataFrame",
+            "skrub._clean_categories.CleanCategories",
+            "skrub._clean_null_strings.CleanNullStrings",
+            "skrub._datetime_encoder.DatetimeEncoder",
+            "skrub._drop_uninformative.DropUninformative",
+            "skrub._duration_to_float.DurationToFloat",
+            "skrub._string_encoder.StringEncoder",
+            "skrub._table_vectorizer.PassThrough",
+            "skrub._table_vectorizer.ShortReprDict",
+            "skrub._table_vectorizer.TableVectorizer",
+            "skrub._to_datetime.ToDatetime",
+            "skrub._to_float.ToFloat",
+            "skrub._to_str.ToStr",
+            "skrub.selectors._base.All",
+            "skrub.selectors._base.And",
+            "skrub.selectors._base.Cols",
+            "skrub.selectors._base.Filter",
+            "skrub.selectors._base.Sub",
+        }
+    ),
+}
+# The one value of attributes by which a listed class would read files, write them or start processes.
+FIXED = {"input": '"content"', "memory": "null", "n_jobs": "null"}
+BIT_GENERATORS = frozenset(f'"{name}"' for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"))
+
+Node = dict[str, Any]
+COMMON = frozenset({"__class__", "__module__", "__loader__", "__id__"})
+FIELDS = {
+    "DictNode": {"key_types", "content"},
+    "JsonNode": {"content", "is_json"},
+    "TreeNode": {"__reduce__", "content"},
+    "LossNode": {"__reduce__", "content"},
+    "TypeNode": set(),
+    "FunctionNode": set(),
+}
+ARRAY_FILE = re.compile(r"[0-9]+\.npy", re.ASCII)
+
+
+class Malformed(ValueError):
+    """The tree is not one that skops writes."""
+
+
+def foreign_parts(schema: Any, files: Collection[str] = ()) -> list[str]:
+    """Names of all that a model file holds beyond what ``mauc fit`` writes; nothing is imported but listed modules.
+
+    ``files`` are the array files in the archive. Raises :class:`Malformed` where the tree itself is forged.
+    """
+    if not isinstance(schema, dict):
+        raise Malformed("no tree")
+    # A node stands for an earlier one of the same number, whatever else it says: rules about a place are about all.
+    by_id: dict[int, list[Node]] = defaultdict(list)
+    found: set[str] = set()
+    waiting = [{key: value for key, value in schema.items() if key not in ("protocol", "_skops_version")}]
+    while waiting:
+        node = waiting.pop()
+        _check_common(node)
+        by_id[node["__id__"]].append(node)
+        loader, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
+        if name in ALLOWED.get(loader, ()) and "." not in node["__class__"]:
+            waiting.extend(_children(node, files))
+        else:
+            found.add(name if loader == "ObjectNode" else f"{name} ({loader})")
+            waiting.extend(_nodes_within([value for key, value in node.items() if key not in COMMON]))
+    names = {f"{n['__module__']}.{n['__class__']}" for same in by_id.values() for n in same}
+    if not found:
+        found.update(name for name in names if not is_itself(name))
+        found.update(_in_the_wrong_place(by_id))
+    return sorted(found)
+
+
+def is_itself(name: str) -> bool:
+    """The name leads to a thing that was defined under it; for names on the list alone, whose modules are imported."""
+    module, _, attribute = name.rpartition(".")
+    if module in ("builtins", "numpy", "datetime"):
+        return True
+    try:
+        thing = getattr(import_module(module), attribute)
+    except (ImportError, AttributeError):
+        return False
+    return f"{thing.__module__}.{thing.__qualname__}" == name
+
+
+def _check_common(node: Any) -> None:
+    if not isinstance(node, dict) or not node.keys() >= COMMON:
+        raise Malformed("a node that lacks its type")
+    if not all(isinstance(node[key], str) for key in ("__class__", "__module__", "__loader__")):
+        raise Malformed("a type that is no text")
+    if type(node["__id__"]) is not int:
+        raise Malformed("a node without a number")
+
+
+def _children(node: Node, files: Collection[str]) -> list[Node]:
+    """The nodes that skops makes of this one; Malformed unless it has the fields of its loader, each of its kind."""
+    loader, content = node["__loader__"], node.get("content")
+    fields = node.keys() - COMMON
+    if loader == "ObjectNode" and not fields:
+        return []
+    if loader == "NdArrayNode":
+        return _children_of_array(node, fields, files)
+    if fields != FIELDS.get(loader, {"content"}):
+        raise Malformed(f"other fields than those of a {loader}")
+    if loader in ("TypeNode", "FunctionNode"):
+        return []
+    if loader == "JsonNode" and isinstance(content, str):
+        return []
+    if loader == "DictNode" and isinstance(content, dict):
+        return [node["key_types"], *content.values()]
+    if loader in ("ListNode", "TupleNode") and isinstance(content, list):
+        return content
+    if loader in ("ObjectNode", "DTypeNode", "ConstructorFromReduceNode") and isinstance(content, dict):
+        return [content]
+    if loader in ("TreeNode", "LossNode") and isinstance(content, dict):
+        reduced = node["__reduce__"]
+        if isinstance(reduced, dict) and reduced.keys() == {"args"}:
+            return [content, reduced["args"]]
+    if (
+        loader == "RandomGeneratorNode"
+        and isinstance(content, dict)
+        and content.keys() == {"bit_generator", "seed_seq"}
+    ):
+        return [content["bit_generator"], content["seed_seq"]]
+    raise Malformed(f"the content of a {loader}")
+
+
+def _children_of_array(node: Node, fields: Collection[str], files: Collection[str]) -> list[Node]:
+    if node.get("type") == "numpy" and fields == {"type", "file"}:
+        file = node["file"]
+        if isinstance(file, str) and ARRAY_FILE.fullmatch(file) and file in files:
+            return []
+        raise Malformed(f"the file {file!r}")
+    if node.get("type") == "json" and fields == {"type", "content", "shape"} and isinstance(node["content"], list):
+        return [*node["content"], node["shape"]]
+    raise Malformed("the content of a NdArrayNode")
+
+
+def _nodes_within(values: list[Any]) -> Iterator[Node]:
+    """Of a node whose loader is not known: whatever looks like one, so that a refusal can name it."""
+    while values:
+        value = values.pop()
+        if isinstance(value, dict) and value.keys() >= COMMON:
+            yield value
+        elif isinstance(value, dict):
+            values.extend(value.values())
+        elif isinstance(value, list):
+            values.extend(value)
+
+
+def _in_the_wrong_place(by_id: Mapping[int, list[Node]]) -> Iterator[str]:
+    """Listed types whose attributes would make them do more than predict."""
+
+    def is_json(node: Node, allowed: Collection[str]) -> bool:
+        return all(n["__loader__"] == "JsonNode" and n["content"] in allowed for n in by_id[node["__id__"]])
+
+    checked: set[tuple[str, int]] = set()
+    for node in (node for same in by_id.values() for node in same):
+        if node["__loader__"] == "RandomGeneratorNode":
+            for state in by_id[node["content"]["bit_generator"]["__id__"]]:
+                name = state["content"].get("bit_generator") if state["__loader__"] == "DictNode" else None
+                if name is None or not is_json(name, BIT_GENERATORS):
+                    yield "numpy.random._generator.Generator of an unknown kind"
+        if node["__loader__"] != "ObjectNode" or "content" not in node:
+            continue
+        if (node["__class__"], node["content"]["__id__"]) in checked:
+            continue
+        checked.add((node["__class__"], node["content"]["__id__"]))
+        for attributes in by_id[node["content"]["__id__"]]:
+            if attributes["__loader__"] != "DictNode":
+                if not is_json(attributes, ("null",)):
+                    yield f"{node['__class__']} with attributes that are no dict"
+                continue
+            for key, value in attributes["content"].items():
+                # NumPy takes an address in memory from an attribute of such a name.
+                if key.startswith("__") or (key in FIXED and not is_json(value, (FIXED[key],))):
+                    yield f"{node['__class__']}.{key}"

@@ -1,0 +1,422 @@
+"""Model files from strangers: each forgery is refused by name, and nothing that it names is called."""
+
+import io
+import itertools
+import json
+import os
+import pickle
+import re
+import struct
+import sys
+import zipfile
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+pytest.importorskip("skops", reason="needs the extra mauc[cli]")
+
+import pandas as pd
+import skops.io
+from typer.testing import CliRunner
+
+from mauc.cli import app
+from mauc.linear import MAUCClassifier
+from mauc.tables.errors import Failure
+from mauc.tables.features import kinds_of, make_features
+from mauc.tables.model_file import TableModel, read_model, write_model
+from mauc.tables.model_schema import ALLOWED, foreign_parts, is_itself
+from mauc.tables.read import read_table
+
+NUMBER = itertools.count(1)
+TABLE = pd.DataFrame({"x": np.linspace(0, 1, 30), "y": np.tile([0.0, 1.0, 2.0], 10)})
+
+
+def node(loader, name, **fields):
+    module, _, attribute = name.rpartition(".")
+    return {"__loader__": loader, "__module__": module, "__class__": attribute, "__id__": next(NUMBER), **fields}
+
+
+def as_json(value):
+    return node("JsonNode", "builtins.str", content=json.dumps(value), is_json=True)
+
+
+def as_dict(name="builtins.dict", /, **values):
+    types = [node("TypeNode", "builtins.str") for _ in values]
+    return node("DictNode", name, content=values, key_types=node("ListNode", "builtins.list", content=types))
+
+
+def as_tuple(*values):
+    return node("TupleNode", "builtins.tuple", content=list(values))
+
+
+def as_object(name, /, **attributes):
+    return node("ObjectNode", name, content=as_dict(**attributes))
+
+
+def as_partial(function, *args, name="functools.partial"):
+    parts = {"func": function, "args": as_tuple(*args), "kwds": as_dict(), "namespace": as_json(None)}
+    return node("PartialNode", name, content=parts)
+
+
+@pytest.fixture(scope="module")
+def genuine(tmp_path_factory):
+    """The members of a small model file."""
+    path = tmp_path_factory.mktemp("model") / "model.skops"
+    features = make_features()
+    X = np.asarray(features.fit_transform(TABLE), dtype=np.float64)
+    classifier = MAUCClassifier(max_iter=5, tol=1.0).fit(X, np.repeat(["a", "b", "c"], 10))
+    write_model(path, TableModel(features, classifier, kinds_of(TABLE), "class", "a model"))
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.fixture
+def forge(genuine, tmp_path):
+    """A model file with another classifier, or with other members; without its features, unless they are needed."""
+
+    def write(classifier=None, features=False, **members):
+        schema = json.loads(genuine["schema.json"])
+        if not features:
+            schema["content"]["features"] = as_json(None)
+        if classifier is not None:
+            schema["content"]["classifier"] = classifier
+        path = tmp_path / "forged.skops"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, data in {**genuine, "schema.json": json.dumps(schema), **members}.items():
+                archive.writestr(name, data)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def refused(monkeypatch):
+    """The words of a refusal; skops was never asked to load anything, and nothing was imported for it."""
+
+    def never(*_, **__):
+        raise AssertionError("skops was asked to load it")
+
+    def call(path, **options):
+        modules = set(sys.modules)
+        with monkeypatch.context() as patch:
+            patch.setattr(skops.io, "loads", never)
+            with pytest.raises(Failure) as caught:
+                read_model(path, **options)
+        known = ("skops", "sklearn", "skrub", "mauc.tables", "scipy")
+        assert not {name for name in set(sys.modules) - modules if not name.startswith(known)}
+        assert str(caught.value).startswith(str(path))
+        return str(caught.value)
+
+    return call
+
+
+def test_the_genuine_file_loads(forge):
+    scores = read_model(forge(features=True)).scores(TABLE)
+    assert scores.shape == (30, 3)
+    assert np.isfinite(scores).all()
+
+
+def deletes(folder):
+    """A classifier whose scores delete a folder: of standard classes, under names that modules of mauc import."""
+    finalizer = as_dict("mauc.datasets.bundled.Bunch", detach=node("TypeNode", "builtins.str"))
+    attributes = {"name": as_json(str(folder)), "_finalizer": finalizer, "_ignore_cleanup_errors": as_json(True)}
+    lock = as_object("mauc.nn._engine.training.TemporaryDirectory", **attributes)
+    parallel = as_object("mauc.experiments.store.Parallel", _lock=lock, _calling=as_json(False))
+    classes = node("NdArrayNode", "numpy.ndarray", type="json", content=[as_json("a")], shape=as_tuple(as_json(1)))
+    return as_object("mauc.tables.array_mlp.ArrayMLP", classes_=classes, predict_proba=parallel)
+
+
+def test_classes_that_our_modules_import_are_not_ours(forge, refused, tmp_path):
+    pytest.importorskip("torch", reason="needs the extra mauc[torch]")
+    folder = tmp_path / "precious"
+    folder.mkdir()
+    (folder / "file").write_text("kept")
+    path = forge(deletes(folder), features=True)
+    with pytest.raises(Failure, match=r"mauc\.nn\._engine\.training\.TemporaryDirectory") as caught:
+        read_model(path).scores(TABLE)
+    assert (folder / "file").read_text() == "kept"
+    assert "mauc.experiments.store.Parallel" in str(caught.value)
+    assert "mauc.datasets.bundled.Bunch (DictNode)" in str(caught.value)
+    refused(path)
+
+    with suppress(AttributeError):
+        read_model(path, trust=True).scores(TABLE)
+    assert not folder.exists(), "the forgery would have worked"
+
+
+SYSTEM = node("FunctionNode", "os.system")
+OURS = node("FunctionNode", "mauc._io.write_whole")
+SKLEARN = "sklearn.preprocessing._function_transformer"
+TREE = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
+TOKENS = as_object("sklearn.feature_extraction.text.TfidfVectorizer", input=as_json("filename"))
+POINTER = as_dict(data=as_tuple(as_json(64), as_json(False)), shape=as_tuple(as_json(9)), typestr=as_json("<f8"))
+
+
+@pytest.mark.parametrize(
+    ("classifier", "words"),
+    [
+        (SYSTEM, "os.system (FunctionNode)"),
+        (OURS, "mauc._io.write_whole (FunctionNode)"),
+        (as_partial(SYSTEM, as_json("true")), "functools.partial (PartialNode), os.system (FunctionNode)"),
+        (as_partial(SYSTEM, as_json("true"), name=TREE), f"{TREE} (PartialNode)"),
+        (as_object(f"{SKLEARN}.FunctionTransformer", func=OURS), f"{SKLEARN}.FunctionTransformer"),
+        (node("MethodNode", TREE, content={"func": "predict", "obj": as_object(TREE)}), f"{TREE} (MethodNode)"),
+        (node("OperatorFuncNode", "operator.methodcaller", attrs=as_tuple(as_json("f"))), "operator.methodcaller"),
+        (node("TypeNode", "builtins.map"), "builtins.map (TypeNode)"),
+        (node("TypeNode", "mauc.tables.array_mlp.ArrayMLP"), "ArrayMLP (TypeNode)"),
+        (node("LossNode", TREE, __reduce__={"args": as_tuple()}, content=as_dict()), "TreePredictor (LossNode)"),
+        (as_object("sklearn.svm._classes.SVC"), "sklearn.svm._classes.SVC"),
+        (as_object("antigravity.Flight"), "antigravity.Flight"),
+        (as_object("mauc.tables.array_mlp.ArrayMLP", __array_interface__=POINTER), "ArrayMLP.__array_interface__"),
+        (as_object("sklearn.pipeline.Pipeline", memory=as_json("/tmp")), "Pipeline.memory"),
+        (as_object("sklearn.kernel_approximation.Nystroem", n_jobs=as_json(10**6)), "Nystroem.n_jobs"),
+        (TOKENS, "TfidfVectorizer.input"),
+        (node("ObjectNode", "sklearn.pipeline.Pipeline", content=as_json({"memory": "/tmp"})), "that are no dict"),
+        (
+            node(
+                "RandomGeneratorNode",
+                "numpy.random._generator.Generator",
+                content={"bit_generator": as_dict(bit_generator=as_json("test")), "seed_seq": as_dict()},
+            ),
+            "Generator of an unknown kind",
+        ),
+        (as_object("os.\x1b]0;title\x07"), r"os.\x1b]0;title\x07"),
+    ],
+)
+def test_parts_that_fit_does_not_write(forge, refused, classifier, words):
+    told = refused(forge(classifier))
+    assert words in told
+    assert "pass --trust if you know where the file comes from" in told
+    assert told.replace("\n", "").isprintable()
+
+
+def test_a_node_that_stands_for_another(forge, refused):
+    """skops takes a node for an earlier one of the same number: a harmless value must not hide a harmful one."""
+    harmful, harmless = as_json("filename"), as_json("content")
+    harmless["__id__"] = harmful["__id__"]
+    tokens = as_object("sklearn.feature_extraction.text.TfidfVectorizer", input=harmless)
+    assert "TfidfVectorizer.input" in refused(forge(as_tuple(harmful, tokens)))
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        node("NdArrayNode", "numpy.ndarray", type="numpy", file="../secret.npy"),
+        node("NdArrayNode", "numpy.ndarray", type="numpy", file="/etc/passwd"),
+        node("NdArrayNode", "numpy.ndarray", type="numpy", file="schema.json"),
+        node(
+            "FunctionNode", "skrub._dataframe._common.is_numeric", content={"module_path": "os", "function": "system"}
+        ),
+        node("DictNode", "builtins.dict", content=as_dict(), key_types=as_json(None), more=1),
+        {"__loader__": "JsonNode", "content": "1"},
+        7,
+    ],
+)
+def test_trees_that_skops_does_not_write(forge, refused, classifier):
+    assert "its tree is forged or damaged" in refused(forge(classifier))
+
+
+def test_many_foreign_types_are_counted(forge, refused):
+    told = refused(forge(as_tuple(*(as_object(f"made.up.Type{k}") for k in range(9)))))
+    assert "made.up.Type5 and 3 more" in told
+
+
+def as_npy(array, allow_pickle=False):
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=allow_pickle)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("member", "data", "words"),
+    [
+        ("../escape.py", b"", "holds the file '../escape.py'"),
+        ("/etc/cron.d/x", b"", "holds the file '/etc/cron.d/x'"),
+        ("1.npz", b"PK", "holds the file '1.npz'"),
+        ("1.npy", as_npy(np.array([{}]), allow_pickle=True), "holds Python objects, which could run code, in '1.npy'"),
+        ("1.npy", pickle.dumps([1]), "holds '1.npy', which is no array"),
+        ("1.npy", b"PK\x03\x04nested", "holds '1.npy', which is no array"),
+        ("1.npy", as_npy(np.ones(9))[:-8], "holds '1.npy', which is not as long as it says"),
+    ],
+)
+def test_members_that_fit_does_not_write(forge, refused, member, data, words):
+    assert words in refused(forge(**{member: data}))
+
+
+class Touch:
+    """Unpickling it makes a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
+def test_files_that_are_no_archives(refused, tmp_path):
+    made = tmp_path / "made"
+    (tmp_path / "pickle.skops").write_bytes(pickle.dumps(Touch(made)))
+    assert "is no model file of mauc fit" in refused(tmp_path / "pickle.skops")
+    (tmp_path / "cut.skops").write_bytes(b"PK\x03\x04 cut short")
+    assert "is no zip archive, or a damaged one" in refused(tmp_path / "cut.skops")
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    assert "is a folder" in refused(tmp_path / "link")
+    os.mkfifo(tmp_path / "pipe")
+    assert "is no plain file" in refused(tmp_path / "pipe")
+    assert not made.exists()
+
+
+def patched(path, find, offset, value):
+    """The file with bytes changed in every header that begins with ``find``."""
+    data = bytearray(path.read_bytes())
+    at = data.find(find)
+    while at >= 0:
+        data[at + offset : at + offset + len(value)] = value
+        at = data.find(find, at + 4)
+    path.write_bytes(data)
+    return path
+
+
+CENTRAL = b"PK\x01\x02"
+
+
+def test_archives_that_deceive(forge, refused, genuine, tmp_path):
+    assert "encrypted member" in refused(patched(forge(), CENTRAL, 8, b"\x01\x00"))
+    assert "a method other than deflate" in refused(patched(forge(), CENTRAL, 10, struct.pack("<H", 14)))
+    path = forge()
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
+        archive.writestr("schema.json", genuine["schema.json"])
+    assert "holds two members named 'schema.json'" in refused(path)
+
+
+def peak_of(call):
+    import tracemalloc
+
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_bombs_are_refused_from_the_directory(forge, refused, tmp_path):
+    path = forge(**{"1.npy": bytes(50_000_000)})
+    assert path.stat().st_size < 200_000
+    for trust in (False, True):
+        told = refused(path, max_size=0.01, trust=trust)
+        assert "unpacks from" in told
+        assert re.search(r"to 0\.05\d* GB, and 0\.01 more are allowed: raise --max-size if you know", told)
+    assert "holds a tree of" in refused(forge(**{"schema.json": " " * 5_000_000 + "{}"}), max_size=0.01)
+    assert "members, and" in refused(forge(), max_size=1e-5)
+    assert peak_of(lambda: refused(path, max_size=0.01)) < 5_000_000
+
+    table = tmp_path / "bomb.npz"
+    np.savez_compressed(table, x=np.zeros(5_000_000))
+    with pytest.raises(
+        Failure, match=r"bomb.npz unpacks from .* to 0.04 GB, and 0.01 more are allowed: raise --max-si"
+    ):
+        read_table(table, max_size=0.01)
+    assert len(read_table(table)) == 5_000_000
+    np.savez(table, x=np.zeros(5_000_000))
+    assert len(read_table(table, max_size=0.01)) == 5_000_000, "a large file is no bomb"
+
+
+def test_bombs_that_hide_their_size(forge, refused, tmp_path):
+    """The directory says 100 bytes, the data unpack to 50 MB: no more than a hundred are unpacked."""
+    path = patched(forge(**{"1.npy": bytes(50_000_000)}), CENTRAL, 24, struct.pack("<I", 100))
+    told = []
+    assert peak_of(lambda: told.append(refused(path, max_size=0.01))) < 5_000_000
+    assert "damaged" in told[0]
+    table = tmp_path / "bomb.npz"
+    np.savez_compressed(table, x=np.zeros(5_000_000))
+    patched(table, CENTRAL, 24, struct.pack("<I", 200))
+
+    def read():
+        with pytest.raises(Failure, match=r"holds 'x\.npy', which is no"):
+            read_table(table, max_size=0.01)
+
+    assert peak_of(read) < 5_000_000
+
+
+@pytest.mark.parametrize("shape", [(10**12,), (-1, -8), (2**61,)])
+def test_arrays_that_promise_more_than_they_hold(tmp_path, shape):
+    header = io.BytesIO()
+    dtype = "|V0" if shape == (2**61,) else "<f8"
+    np.lib.format.write_array_header_1_0(header, {"descr": dtype, "fortran_order": False, "shape": shape})
+    with zipfile.ZipFile(tmp_path / "t.npz", "w") as archive:
+        archive.writestr("x.npy", header.getvalue() + bytes(64))
+    with pytest.raises(Failure, match=r"t.npz cannot be read as NPZ, it holds 'x.npy', which is"):
+        read_table(tmp_path / "t.npz")
+
+
+def every_kind_of_column(n=120):
+    rng = np.random.default_rng(0)
+    code = rng.permutation(np.arange(n) % 4)
+    colours, trees = ("red", "green", "blue", "old", "new", "hot"), ("fig", "oak", "elm", "ash", "yew", "fir")
+    table = pd.DataFrame(
+        {
+            "height": np.where(rng.random(n) < 0.1, np.nan, rng.normal(code)),
+            "count": rng.integers(0, 9, n),
+            "flag": rng.random(n) < 0.5,
+            "soil": np.where(rng.random(n) < 0.3, None, np.where(code % 2, "sand", "loam")),
+            "day": pd.date_range("2021-01-01", periods=n).astype(str),
+            "zone": pd.date_range("2021-01-01", periods=n, freq="37min", tz="Etc/GMT-3").astype(str),
+            "text": [f"{colours[k % 6]} {trees[k % 36 // 6]} {k}" for k in rng.integers(0, 72, n)],
+            "empty": np.nan,
+        }
+    )
+    return table, code
+
+
+def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
+    from mauc import ensemble
+
+    monkeypatch.chdir(tmp_path)
+    real, small = ensemble.MAUCStackingClassifier, ensemble.default_estimators(n_trees=2)
+    dict(small)["hgb"].set_params(max_iter=2)
+    monkeypatch.setattr(ensemble, "MAUCStackingClassifier", lambda **seed: real(small, cv=2, **seed))
+    table, code = every_kind_of_column()
+    numbers = table[["height", "count"]]
+    kinds = {
+        "linear": (table, 4, ["--alpha", "4", "--l2", "0.01"]),
+        "search": (numbers, 4, ["--l2", "0.01"]),
+        "stack": (numbers, 4, ["--auto"]),
+        "two classes": (numbers, 2, ["--auto"]),
+    }
+    seen = set()
+    for columns, n_classes, options in kinds.values():
+        columns.assign(kind=code % n_classes).to_csv("t.csv", index=False)
+        result = CliRunner().invoke(app, ["fit", "t.csv", "--target", "kind", "--no-report", "--quiet", *options])
+        assert result.exit_code == 0, result.output
+        result = CliRunner().invoke(app, ["predict", "model.skops", "t.csv", "--quiet"])
+        assert result.exit_code == 0, result.output
+        with zipfile.ZipFile("model.skops") as archive:
+            waiting = [json.loads(archive.read("schema.json"))]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, dict) and "__loader__" in part:
+                seen.add((part["__loader__"], f"{part['__module__']}.{part['__class__']}"))
+            waiting.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
+    listed = {(loader, name) for loader, names in ALLOWED.items() for name in names}
+    assert seen <= listed
+    of_other_versions = ("numpy.", "builtins.", "sklearn._loss._loss.Cy", "pandas.", "datetime.")
+    unseen = {name for _, name in listed - seen if not name.startswith(of_other_versions)}
+    assert unseen == {"mauc.tables.array_mlp.ArrayMLP"}, "written by --model mlp; what no model needs is not listed"
+
+
+def test_listed_names_are_those_of_the_things_themselves():
+    names = {name for names in ALLOWED.values() for name in names if not name.startswith("pandas.")}
+    assert {name for name in names if not is_itself(name)} == set()
+    assert any(is_itself(name) for names in ALLOWED.values() for name in names if name.startswith("pandas."))
+    for name in ("mauc.nn._engine.training.TemporaryDirectory", "mauc.experiments.store.Parallel", "mauc.none.Such"):
+        assert not is_itself(name)
+
+
+def test_the_tree_is_walked_without_recursion():
+    deep = as_json(1)
+    for _ in range(5000):
+        deep = as_tuple(deep)
+    assert foreign_parts(deep) == []
