@@ -50,8 +50,10 @@ class Batch(NamedTuple):
 
 
 def is_free(device: torch.device) -> bool:
-    """Whether values may be looked at: on the host, and not while a graph is traced."""
-    return device.type == "cpu" and not torch.compiler.is_compiling()
+    """Whether values may be looked at: on the host, not while a graph is traced, nor under ``torch.func``."""
+    return (
+        device.type == "cpu" and not torch.compiler.is_compiling() and not torch._C._are_functorch_transforms_active()
+    )
 
 
 def chunks(scores: Tensor) -> list[slice]:
