@@ -62,10 +62,10 @@ class Surrogate(ABC):
 
     def second_derivative(self, t: Floats) -> Floats | None:
         """ℓ″(t); at a kink, that on its right. None where it is not known."""
-        if any(piece.coefficients is None for piece in self.pieces):
-            return None
         out = np.zeros_like(t)
         for low, high, coefficients in self.pieces:
+            if coefficients is None:
+                return None
             inside = (low <= t) & (t < high)
             out[inside] = np.polynomial.Polynomial(coefficients).deriv(2)(t[inside])
         return out

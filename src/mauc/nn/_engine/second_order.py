@@ -160,7 +160,7 @@ def _times_curvature(scores: Tensor, direction: Tensor, batch: Batch, surrogate:
     out = torch.zeros_like(wide)
     for i in range(scores.shape[1]):
         positives = (batch.y == i).nonzero()[:, 0]
-        for some in positives.split(PAIRS):
+        for some in torch.split(positives, PAIRS):
             p, p_turned, mass = wide[some, i], turned[some, i], batch.unit[some]
             for begin in range(0, len(wide), PAIRS):
                 rest = slice(begin, begin + PAIRS)
