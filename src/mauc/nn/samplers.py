@@ -79,8 +79,8 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
     whatever the classes.
 
     *Ranks.* The epoch is planned once for all ranks, and its batches are dealt out in turn, so every rank has as many
-    batches as the others and every batch on every rank covers the classes. The ranks count their epochs alike, as long
-    as each begins as many; where that is in doubt, call :meth:`set_epoch` on each rank before each epoch. Lightning does
+    batches as the others and every batch on every rank covers the classes. The ranks stay in step as long as each
+    begins as many epochs; where that is in doubt, call :meth:`set_epoch` on each rank before each epoch. Lightning does
     it (pass it ``use_distributed_sampler=False``).
 
     *Resuming.* ``epoch`` is the number of the epoch to come, 0 at first. To go on where a run stopped, or to see an

@@ -116,11 +116,14 @@ def _flat(x: Tensor | None) -> Tensor | None:
 
 
 class _Cut(NamedTuple):
-    """How the work of a kernel is cut: rows of a tile, its columns, warps, tiles, programs."""
+    """How the work of a kernel is cut: a program takes tile after tile."""
 
     rows: int
+    """Of a tile."""
     block: int
+    """Columns of a tile: C, up to a power of two."""
     warps: int
+    """Of a program."""
     tiles: int
     programs: int
 
@@ -130,8 +133,11 @@ def _cut_statistics(n: int, block: int, kind: str, processors: int) -> _Cut:
     rows = max(1, min((1024 if kind == "squared" else 2048) // block, 8))
     warps = 4 if block <= 2048 else 8 if block <= 8192 else 16
     tiles = -(-n // rows)
-    each = 2 if warps > 4 else 8 if tiles > 32 * processors else 4
-    return _Cut(rows, block, warps, tiles, min(tiles, processors * each))
+    if warps > 4:
+        per_processor = 2
+    else:
+        per_processor = 8 if tiles > 32 * processors else 4
+    return _Cut(rows, block, warps, tiles, min(tiles, processors * per_processor))
 
 
 def _cut_gradient(n: int, block: int, processors: int) -> _Cut:
@@ -151,14 +157,16 @@ class _Kernel:
 
     def __init__(self, kernel: Any, programs: int, warps: int, constants: dict[str, Any]) -> None:
         self.kernel, self.grid, self.warps, self.constants = kernel, (programs, 1, 1), warps, constants
-        self.values = tuple(constants.values())
-        self.compiled: Any = None
+        self.positional = tuple(constants.values())
+        self.launch: Any = None
 
     def __call__(self, *inputs: Any) -> None:
-        if self.compiled is None:
-            self.compiled = self.kernel[self.grid](*inputs, **self.constants, num_warps=self.warps)[self.grid]
+        if self.launch is None:
+            compiled = self.kernel[self.grid](*inputs, **self.constants, num_warps=self.warps)  # and launched
+            # What a compiled kernel gives for a grid launches at once; it wants the constants too, by their places.
+            self.launch = compiled[self.grid]
         else:
-            self.compiled(*inputs, *self.values)
+            self.launch(*inputs, *self.positional)
 
 
 class _Recipe:
@@ -230,14 +238,15 @@ def _forward(
     scratch = _scratch(device, c)
     coefficients = torch.empty(6 * c, dtype=torch.float32, device=device)
     value = torch.empty((), dtype=dtype, device=device)
-    other = logits if weight is None else weight
+    # Where there is no weight or size a kernel is compiled not to read it, but wants some pointer in its place.
+    weight_or_any, sizes_or_any = logits if weight is None else weight, logits if sizes is None else sizes
     if recipe.count is not None:
-        recipe.count(target, other, scratch, n, ignore_index)
+        recipe.count(target, weight_or_any, scratch, n, ignore_index)
     recipe.statistics(
         logits,
         target,
-        other,
-        logits if sizes is None else sizes,
+        weight_or_any,
+        sizes_or_any,
         scratch,
         coefficients,
         value,
