@@ -133,10 +133,7 @@ def _cut_statistics(n: int, block: int, kind: str, processors: int) -> _Cut:
     rows = max(1, min((1024 if kind == "squared" else 2048) // block, 8))
     warps = 4 if block <= 2048 else 8 if block <= 8192 else 16
     tiles = -(-n // rows)
-    if warps > 4:
-        per_processor = 2
-    else:
-        per_processor = 8 if tiles > 32 * processors else 4
+    per_processor = 2 if warps > 4 else 8 if tiles > 32 * processors else 4
     return _Cut(rows, block, warps, tiles, min(tiles, processors * per_processor))
 
 
