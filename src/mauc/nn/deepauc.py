@@ -170,7 +170,7 @@ class DeepAUCLoss(ExactBuffers):
             row = unit
         else:
             column, row = 1.0 / (classes * (1.0 - share)), unit * share[y]
-        return Batch(y, unit, row, column, None, torch.full_like(share, 1.0 / classes))
+        return Batch(y, unit, row, column, None, torch.full_like(share, 1.0 / classes), here, share)
 
     def _weights(self, batch: Batch, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """``(N,)`` of the scores as positives of their own column, ``(N, C)`` as negatives of the others."""

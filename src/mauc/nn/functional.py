@@ -13,6 +13,7 @@ from mauc.activations import ACTIVATIONS
 from mauc.nn._engine import fused, moments, ranked
 from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_free, prepare, take
 from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
+from mauc.nn._engine.log_term import LogTerm, log_term, log_term_and_gradient, of_partners, read_log_loss
 from mauc.nn._engine.moments import Result, Slope
 from mauc.nn._engine.plan import needs_range, plan, resolve
 from mauc.nn._engine.processes import Communicator, communicator
@@ -35,6 +36,7 @@ def mauc_loss(
     *,
     surrogate: Any = "exponential",
     alpha: float = 1.0,
+    log_loss: float | str = 0.0,
     activation: str = "softmax",
     pairs: Any = "ovo",
     weight: Tensor | None = None,
@@ -49,7 +51,11 @@ def mauc_loss(
     .. math:: R = \sum_i \sum_{j \ne i} v_{ij} \,
         \operatorname{mean}_{m \in N_i,\, n \in N_j} \ell(F_{mi} - F_{ni}), \qquad F = \text{activation}(\text{logits})
 
-    Equal to :class:`mauc.SurrogateRisk` on those scores. Use it where you would use
+    With ``log_loss`` = λ > 0 the cross-entropy of logits Z that are shifted by the class frequencies is added,
+
+    .. math:: L = R + \lambda \, \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(Z + \log p)_{y_n}\right] .
+
+    The risk is equal to :class:`mauc.SurrogateRisk` on those scores. Use it where you would use
     :func:`torch.nn.functional.cross_entropy`.
 
     Parameters
@@ -63,6 +69,11 @@ def mauc_loss(
         As in :class:`mauc.SurrogateRisk`; an object with NumPy functions ``loss(t)`` and ``derivative(t)`` is taken
         for a name. What is smooth but no polynomial (logistic, 1/t, own ones) is approximated to the rounding of the
         logits; where that fails, all pairs are taken in blocks on the host, with a warning.
+    log_loss : float >= 0 or "only"
+        Weight λ of the log-loss; ``"only"``: the log-loss alone. It is consistent for the multiclass AUC by itself
+        (:class:`LogitAdjustedLoss`); the risk spends the network's capacity on order. p are the shares of
+        ``class_counts``, or of the batch where these are not given. With ``pairs="ova"`` nothing is shifted; with a
+        matrix of the form :math:`a_i b_j` the shift is :math:`\log (p_j / b_j)`; another matrix is refused.
     activation : {"softmax", "sigmoid", "identity"}
         What makes scores of logits.
     pairs : {"ovo", "ova"} or (C, C) array
@@ -70,7 +81,8 @@ def mauc_loss(
     weight : (N,) tensor, optional
         Weights of the samples, >= 0; no gradient flows into them. A class whose weights sum to 0 counts as absent.
     class_counts : (C,) tensor or sequence, optional
-        Size of each class in the training set (with sample weights: their sum), for ``pairs="ova"``; see Notes.
+        Size of each class in the training set (with sample weights: their sum), for ``pairs="ova"``, see Notes, and for
+        ``log_loss``.
     ignore_index : int
         Samples of this target count nowhere and get gradient 0.
     sync : bool
@@ -119,11 +131,44 @@ def mauc_loss(
     >>> round(loss.item(), 4), tuple(logits.grad.shape)
     (0.3041, (4, 3))
     """
-    if activation not in ACTIVATIONS:
-        check_choice("activation", activation, ACTIVATIONS)
     chosen = surrogate if isinstance(surrogate, Surrogate) else resolve(surrogate, alpha, options)
     if chosen is surrogate and (alpha != 1.0 or options):
         resolve(surrogate, alpha, options)  # says that parameters go with a name
+    return loss_of(
+        logits,
+        target,
+        chosen,
+        log_loss=log_loss,
+        ratios=None,
+        activation=activation,
+        pairs=pairs,
+        weight=weight,
+        class_counts=class_counts,
+        ignore_index=ignore_index,
+        sync=sync,
+        process_group=process_group,
+    )
+
+
+def loss_of(
+    logits: Tensor,
+    target: Tensor,
+    chosen: Surrogate,
+    *,
+    log_loss: float | str,
+    ratios: Tensor | None,
+    activation: str,
+    pairs: Any,
+    weight: Tensor | None,
+    class_counts: Any,
+    ignore_index: int,
+    sync: bool,
+    process_group: Any,
+) -> Tensor:
+    """:func:`mauc_loss` of a surrogate; ``ratios`` are those of the log-loss, where they are known already."""
+    if activation not in ACTIVATIONS:
+        check_choice("activation", activation, ACTIVATIONS)
+    share, ranks = (log_loss, True) if log_loss.__class__ is float else read_log_loss(log_loss)
     complete = check_input(logits, target, weight, ignore_index)
     world = communicator(sync, process_group)
     n_classes = logits.shape[1]
@@ -133,21 +178,25 @@ def mauc_loss(
     else:
         check_choice("pairs", pairs, PAIRS)
     counts = None if class_counts is None else count_vector(class_counts, n_classes).to(place)
+    term = (
+        LogTerm(share, ranks, ratios, of_partners(pairs)) if share and ratios is None else LogTerm(share, ranks, ratios)
+    )
 
     mixed = place.type in ("cpu", "cuda") and torch.is_autocast_enabled(place.type)
     dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
     wants_gradient = logits.requires_grad and torch.is_grad_enabled()
     ignored = None if complete else ignore_index
-    again = partial(_again, target, chosen, activation, pairs, weight, counts, ignored, world)
+    again = partial(_again, target, chosen, activation, pairs, weight, counts, ignored, world, term)
     if _transformed() and (wants_gradient or has_plain_form(chosen)):
         return again(logits).to(dtype)
-    form = None if sync else fused.fuses(logits, chosen, activation, pairs)
+    form = None if sync or not ranks else fused.fuses(logits, chosen, activation, pairs)
     if form is not None:
         return fused.fused_loss(
             logits,
             target,
             form,
             again,
+            term,
             activation=activation,
             pairs=pairs,
             weight=weight,
@@ -166,6 +215,7 @@ def mauc_loss(
             counts,
             _valid(target, ignored),
             world,
+            term,
             gradient=wants_gradient,
         )
         value = value.to(dtype)
@@ -217,6 +267,7 @@ def _again(
     class_counts: Tensor | None,
     ignored: int | None,
     world: Communicator,
+    term: LogTerm,
     logits: Tensor,
 ) -> Tensor:
     """The loss once more, in a form that can be differentiated twice; see :mod:`mauc.nn._engine.second_order`."""
@@ -225,7 +276,7 @@ def _again(
             "second derivatives of the loss are not available with sync=True: gather the logits and the targets of all "
             "ranks, with torch.distributed.nn.functional.all_gather, and pass them with sync=False"
         )
-    if _transformed() and not has_plain_form(surrogate):
+    if term.ranks and _transformed() and not has_plain_form(surrogate):
         raise NotImplementedError(
             f"torch.func transforms of the loss with the {surrogate.name} surrogate are not available: take 'squared' "
             "or 'exponential', or torch.autograd in place of torch.func"
@@ -242,14 +293,19 @@ def _again(
             world=world,
         )
     clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)
+    of_logs = (
+        term.share * log_term(clean, batch.y, batch.mass, term.of(batch, pairs, class_counts)) if term.share else 0.0
+    )
+    if not term.ranks:
+        return of_logs
     scores = _activate(clean, activation, torch.float64 if logits.dtype == torch.float64 else torch.float32)
     if has_plain_form(surrogate):
-        return plain_risk(scores, batch, surrogate)
+        return plain_risk(scores, batch, surrogate) + of_logs
     with torch.no_grad():
         value, slope = _risk(scores.detach(), batch, surrogate, activation != "identity", world, gradient=True)
         assert slope is not None
         dense = _through(slope, scores, batch.y, "identity")
-    return curved_risk(scores, value, dense, batch, surrogate)
+    return curved_risk(scores, value, dense, batch, surrogate) + of_logs
 
 
 def _evaluate(
@@ -262,10 +318,11 @@ def _evaluate(
     class_counts: Tensor | None,
     valid: Tensor | None,
     world: Communicator,
+    term: LogTerm,
     *,
     gradient: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """The risk, and its gradient with respect to the logits."""
+    """The loss, and its gradient with respect to the logits."""
     batch = prepare(
         target,
         logits.shape[1],
@@ -277,11 +334,22 @@ def _evaluate(
     )
     wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
     clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)
-    scores = _activate(clean, activation, wide)
-    value, slope = _risk(scores, batch, surrogate, activation != "identity", world, gradient=gradient)
-    if slope is None:
-        return value, None
-    gradient_of_logits = _through(slope, scores, batch.y, activation)
+    of_logs: Tensor | None = None
+    if term.share:
+        known = term.of(batch, pairs, class_counts)
+        lost, of_logs = log_term_and_gradient(clean, batch.y, batch.mass, known, world)
+        of_logs *= term.share
+    if not term.ranks:
+        value, gradient_of_logits = lost, of_logs
+    else:
+        scores = _activate(clean, activation, wide)
+        value, slope = _risk(scores, batch, surrogate, activation != "identity", world, gradient=gradient)
+        value = value if of_logs is None else value + term.share * lost
+        if slope is None:
+            return value, None
+        gradient_of_logits = _through(slope, scores, batch.y, activation)
+        gradient_of_logits = gradient_of_logits if of_logs is None else gradient_of_logits.add_(of_logs)
+    assert gradient_of_logits is not None
     if world.size > 1:
         gradient_of_logits *= world.size
     return value, gradient_of_logits.to(logits.dtype)

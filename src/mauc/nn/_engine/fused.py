@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from mauc.nn._engine.log_term import LogTerm, class_ratios
 from mauc.nn._engine.moments import FLAT_ALPHA
 from mauc.nn._engine.plan import only_piece
 from mauc.nn._engine.second_order import Again, differentiable_again
@@ -87,6 +88,7 @@ def fused_loss(
     target: Tensor,
     form: Form,
     again: Again,
+    term: LogTerm,
     *,
     activation: str,
     pairs: str,
@@ -98,9 +100,16 @@ def fused_loss(
     """The loss, of ``dtype``; ``again`` is the same loss in plain operations, for second derivatives."""
     if logits.stride(1) != 1:
         logits = logits.contiguous()
-    settings = (form.kind, form.alpha, activation == "softmax", pairs == "ovo", ignore_index, dtype)
+    log_loss = term.share / form.scale
+    settings = (form.kind, form.alpha, activation == "softmax", pairs == "ovo", ignore_index, dtype, log_loss)
     sizes = class_counts if pairs == "ova" else None
-    inputs = (logits, target.contiguous(), _flat(weight), _flat(sizes), settings, again, form.scale)
+    ratios = None
+    if term.share:
+        ratios = term.ratios
+        if ratios is None:
+            ratios = class_ratios(pairs, None, _sizes(logits, target, weight, ignore_index, class_counts))
+        ratios = ratios.to(torch.float32)
+    inputs = (logits, target.contiguous(), _flat(weight), _flat(sizes), _flat(ratios), settings, again, form.scale)
     # Function.apply looks for functorch transforms, which never come here, in every argument; its base does not.
     apply = super(torch.autograd.Function, _Fused).apply
     if logits.device.index == torch.cuda.current_device():
@@ -109,6 +118,18 @@ def fused_loss(
         with torch.cuda.device(logits.device):
             value = apply(*inputs)  # type: ignore[no-untyped-call]
     return value if form.scale == 1.0 else form.scale * value
+
+
+def _sizes(
+    logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, class_counts: Tensor | None
+) -> Tensor:
+    """``(C,)`` sizes of the classes, of the batch where those of the training set are not known."""
+    if class_counts is not None:
+        return class_counts
+    counted = (target != ignore_index) & (target >= 0) & (target < logits.shape[1])
+    mass = counted.to(torch.float32) if weight is None else torch.where(counted, weight.to(torch.float32), 0.0)
+    y = torch.where(counted, target, 0).long()
+    return mass.new_zeros(logits.shape[1]).index_add_(0, y, mass)
 
 
 def _flat(x: Tensor | None) -> Tensor | None:
@@ -172,14 +193,14 @@ class _Recipe:
     def __init__(self, logits: Tensor, weight: Tensor | None, sizes: Tensor | None, settings: Any) -> None:
         from mauc.nn._engine import fused_kernels as kernels
 
-        kind, _, softmax, ovo, _, _ = settings
+        kind, _, softmax, ovo, _, _, log_loss = settings
         n, c = logits.shape
         processors = torch.cuda.get_device_properties(logits.device).multi_processor_count
         block = max(16, 1 << (c - 1).bit_length())
         first, second = _cut_statistics(n, block, kind, processors), _cut_gradient(n, block, processors)
         counted = n > FEW and (ovo or sizes is not None)
         weighted = {"C": c, "HAS_WEIGHT": weight is not None}
-        common = {"C": c, "KIND": KINDS[kind], "SOFTMAX": softmax}
+        common = {"C": c, "KIND": KINDS[kind], "SOFTMAX": softmax, "LOG": log_loss > 0}
         self.tiles, self.gradient_tiles = first.tiles, second.tiles
         self.count = _Kernel(kernels.count, -(-n // 512), 4, weighted | {"BLOCK": 512}) if counted else None
         self.statistics = _Kernel(
@@ -210,7 +231,7 @@ def _scratch(device: torch.device, n_classes: int) -> Tensor:
     key = (device.index, torch._C._cuda_getCurrentRawStream(device.index), n_classes)
     kept = _SCRATCH.get(key)
     if kept is None:
-        kept = torch.zeros(5 * n_classes + 1, dtype=torch.float32, device=device)
+        kept = torch.zeros(5 * n_classes + 2, dtype=torch.float32, device=device)
         # While a graph is captured nothing runs: these zeros belong to the graph.
         if not torch.cuda.is_current_stream_capturing():
             _SCRATCH[key] = kept
@@ -223,20 +244,37 @@ def _kind(x: Tensor | None) -> Any:
 
 
 def _forward(
-    ctx: Any, logits: Tensor, target: Tensor, weight: Tensor | None, sizes: Tensor | None, settings: Any
+    ctx: Any,
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    sizes: Tensor | None,
+    ratios: Tensor | None,
+    settings: Any,
 ) -> Tensor:
-    _, alpha, _, _, ignore_index, dtype = settings
+    _, alpha, _, _, ignore_index, dtype, log_loss = settings
     n, c = logits.shape
     stride, device = logits.stride(0), logits.device
-    key = (n, c, stride, device.index, settings, _kind(logits), _kind(target), _kind(weight), _kind(sizes))
+    key = (
+        n,
+        c,
+        stride,
+        device.index,
+        settings,
+        _kind(logits),
+        _kind(target),
+        _kind(weight),
+        _kind(sizes),
+        _kind(ratios),
+    )
     recipe = _RECIPES.get(key)
     if recipe is None:
         recipe = _RECIPES[key] = _Recipe(logits, weight, sizes, settings)
     scratch = _scratch(device, c)
-    coefficients = torch.empty(6 * c, dtype=torch.float32, device=device)
+    coefficients = torch.empty(6 * c + 1, dtype=torch.float32, device=device)
     value = torch.empty((), dtype=dtype, device=device)
     # Where there is no weight or size a kernel is compiled not to read it, but wants some pointer in its place.
-    weight_or_any, sizes_or_any = logits if weight is None else weight, logits if sizes is None else sizes
+    weight_or_any, sizes_or_any, ratios_or_any = (logits if x is None else x for x in (weight, sizes, ratios))
     if recipe.count is not None:
         recipe.count(target, weight_or_any, scratch, n, ignore_index)
     recipe.statistics(
@@ -244,28 +282,31 @@ def _forward(
         target,
         weight_or_any,
         sizes_or_any,
+        ratios_or_any,
         scratch,
         coefficients,
         value,
         alpha,
+        log_loss,
         n,
         stride,
         ignore_index,
         recipe.tiles,
     )
-    ctx.save_for_backward(logits, target, weight, coefficients)
+    ctx.save_for_backward(logits, target, weight, ratios, coefficients)
     ctx.call = recipe, alpha, n, c, stride, ignore_index
     return value
 
 
 def _backward(ctx: Any, upstream: Tensor) -> Tensor:
-    logits, target, weight, coefficients = ctx.saved_tensors
+    logits, target, weight, ratios, coefficients = ctx.saved_tensors
     recipe, alpha, n, c, stride, ignore_index = ctx.call
     out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
     recipe.gradient(
         logits,
         target,
         logits if weight is None else weight,
+        logits if ratios is None else ratios,
         coefficients,
         upstream if upstream.data_ptr() % 16 == 0 else upstream.clone(),
         out,
@@ -296,7 +337,7 @@ class _Fused(torch.autograd.Function):
         return gradient * upstream.to(gradient.dtype), *NO_GRADIENT
 
 
-NO_GRADIENT = (None,) * 6
+NO_GRADIENT = (None,) * 7
 """For what goes into the loss besides the logits."""
 
 
