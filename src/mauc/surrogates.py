@@ -60,6 +60,16 @@ class Surrogate(ABC):
     def derivative(self, t: Floats) -> Floats:
         """ℓ′(t); at a kink, the slope on its right."""
 
+    def second_derivative(self, t: Floats) -> Floats | None:
+        """ℓ″(t); at a kink, that on its right. None where it is not known."""
+        out = np.zeros_like(t)
+        for low, high, coefficients in self.pieces:
+            if coefficients is None:
+                return None
+            inside = (low <= t) & (t < high)
+            out[inside] = np.polynomial.Polynomial(coefficients).deriv(2)(t[inside])
+        return out
+
     @property
     @abstractmethod
     def pieces(self) -> tuple[Piece, ...]:
@@ -118,6 +128,9 @@ class Exponential(Surrogate):
     def derivative(self, t: Floats) -> Floats:
         return -self.alpha * np.exp(-self.alpha * t)
 
+    def second_derivative(self, t: Floats) -> Floats:
+        return self.alpha**2 * np.exp(-self.alpha * t)
+
     @property
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece(-INF, INF, None),)
@@ -162,6 +175,12 @@ class QHinge(Surrogate):
 
     def derivative(self, t: Floats) -> Floats:
         return -self.q * np.maximum(self.alpha - t, 0.0) ** (self.q - 1.0)
+
+    def second_derivative(self, t: Floats) -> Floats:
+        rest = np.maximum(self.alpha - t, 0.0)
+        # Below q = 2 the curvature is infinite at the corner itself, and 0 on its right.
+        power = np.power(rest, self.q - 2.0, where=rest > 0.0, out=np.zeros_like(rest))
+        return self.q * (self.q - 1.0) * power
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -218,6 +237,9 @@ class Logistic(Surrogate):
     def derivative(self, t: Floats) -> Floats:
         return -self.alpha * np.exp(-np.logaddexp(0.0, self.alpha * t))
 
+    def second_derivative(self, t: Floats) -> Floats:
+        return self.alpha**2 * np.exp(-np.logaddexp(0.0, self.alpha * t) - np.logaddexp(0.0, -self.alpha * t))
+
     @property
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece(-INF, INF, None),)
@@ -239,6 +261,9 @@ class DistanceWeighted(Surrogate):
     def derivative(self, t: Floats) -> Floats:
         return -1.0 / np.maximum(t, self.epsilon) ** 2
 
+    def second_derivative(self, t: Floats) -> Floats:
+        return np.where(t < self.epsilon, 0.0, 2.0 / np.maximum(t, self.epsilon) ** 3)
+
     @property
     def pieces(self) -> tuple[Piece, ...]:
         e = self.epsilon
@@ -251,7 +276,7 @@ class CustomSurrogate(Surrogate):
 
     ``breakpoints`` are the places where ℓ is not smooth; between them it is approximated by polynomials to the
     tolerance asked for. ``convex``, ``smooth`` and ``decreasing`` are the caller's word, and default to the cautious
-    one.
+    one. ℓ″ is needed for second derivatives of the torch loss alone.
     """
 
     name: ClassVar[str] = "custom"
@@ -261,12 +286,16 @@ class CustomSurrogate(Surrogate):
     convex: bool = False
     smooth: bool = False
     decreasing: bool = False
+    second_derivative_function: Callable[[Floats], Floats] | None = None
 
     def loss(self, t: Floats) -> Floats:
         return self.loss_function(t)
 
     def derivative(self, t: Floats) -> Floats:
         return self.derivative_function(t)
+
+    def second_derivative(self, t: Floats) -> Floats | None:
+        return None if self.second_derivative_function is None else self.second_derivative_function(t)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -286,7 +315,8 @@ SURROGATES: dict[str, type[Surrogate]] = {
 def get_surrogate(surrogate: str | Any, *, alpha: float = 1.0, **options: float) -> Surrogate:
     """The surrogate of that name with its parameters, or the object itself.
 
-    An object needs ``loss(t)`` and ``derivative(t)``; ``breakpoints``, if it has them, tell where it is not smooth.
+    An object needs ``loss(t)`` and ``derivative(t)``; ``breakpoints``, if it has them, tell where it is not smooth, and
+    ``second_derivative(t)`` serves second derivatives of the torch loss.
 
     >>> get_surrogate("q_hinge", alpha=0.5, q=3)
     QHinge(alpha=0.5, q=3)
@@ -330,7 +360,9 @@ def _from_object(surrogate: Any, alpha: float, options: dict[str, float]) -> Sur
             f"use one of {_listing(SURROGATES)}, or mauc.surrogates.CustomSurrogate(loss, derivative)",
         )
     facts = {name: bool(getattr(surrogate, name, False)) for name in ("convex", "smooth", "decreasing")}
-    return CustomSurrogate(loss, derivative, tuple(getattr(surrogate, "breakpoints", ())), **facts)
+    breakpoints = tuple(getattr(surrogate, "breakpoints", ()))
+    second = getattr(surrogate, "second_derivative", None)
+    return CustomSurrogate(loss, derivative, breakpoints, **facts, second_derivative_function=second)
 
 
 def _listing(names: Iterable[str]) -> str:

@@ -131,6 +131,7 @@ def test_scaled_strided_and_twice():
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype:UserWarning")  # of the mode itself
 def test_the_moments_path_never_waits_for_the_device():
     logits, y = draw(100, 24)
     mauc_loss(logits, y).backward()
@@ -138,6 +139,8 @@ def test_the_moments_path_never_waits_for_the_device():
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
+        with pytest.raises(RuntimeError, match="synchronizing"):
+            logits.sum().item()
         for settings in ({}, {"surrogate": "squared", "pairs": "ova"}, {"activation": "identity"}):
             mauc_loss(logits, y, **settings).backward()
     finally:

@@ -2,11 +2,11 @@
 
 import warnings
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from mauc._validation import PAIRS, check_choice
 from mauc.activations import ACTIVATIONS
@@ -16,6 +16,14 @@ from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
 from mauc.nn._engine.moments import Result, Slope
 from mauc.nn._engine.plan import needs_range, plan, resolve
 from mauc.nn._engine.processes import Communicator, communicator
+from mauc.nn._engine.second_order import (
+    Again,
+    curved_risk,
+    differentiable_again,
+    has_plain_form,
+    mark_compiled,
+    plain_risk,
+)
 from mauc.surrogates import Exponential, Squared, Surrogate
 
 __all__ = ["mauc_loss"]
@@ -66,7 +74,7 @@ def mauc_loss(
     ignore_index : int
         Samples of this target count nowhere and get gradient 0.
     sync : bool
-        Take the batches of all ranks of ``process_group`` as one, see :mod:`mauc.nn._engine.processes`.
+        Take the batches of all ranks of ``process_group`` as one, exactly: see Notes.
 
     Returns
     -------
@@ -88,7 +96,18 @@ def mauc_loss(
     Moments surrogates (squared, exponential, and every one that is a single polynomial on the range of the scores,
     such as logistic or a hinge with ``alpha >= 1`` on softmax scores) cost O(N·C) and never wait for the device. The
     others search the sorted positives and read the class sizes on the host, and so does the range of identity scores
-    where an approximation needs it. On CUDA the frequent cases run in fused kernels, see :mod:`mauc.nn._engine.fused`.
+    where an approximation needs it. On CUDA the frequent cases run in fused kernels: squared, exponential with
+    ``alpha <= 30`` and lines on [−1, 1] such as the hinge with ``alpha >= 1``, of softmax and sigmoid scores in
+    float32 or half precision, with ``"ovo"`` or ``"ova"``. They read the logits twice and write the gradient once.
+
+    *Several processes.* With ``sync=True`` the sums that define the risk are those of all ranks; the ``(N, C)`` scores
+    never leave theirs. Every rank returns the value of the whole, and its gradient times the number of ranks, because
+    ``DistributedDataParallel`` averages over ranks; without it, sum the gradients and divide by that number.
+
+    *Second derivatives* (``create_graph=True``) are exact, and cost nothing until they are taken: O(N·C) for squared
+    and exponential, which have derivatives of every order and serve :mod:`torch.func` too; O(N²) time, pair by pair on
+    the host, for the others; an own object needs ``second_derivative(t)`` for them. At a kink they are those on its
+    right. With ``sync=True`` and under :func:`torch.compile` they are refused.
 
     Examples
     --------
@@ -117,12 +136,18 @@ def mauc_loss(
 
     mixed = place.type in ("cpu", "cuda") and torch.is_autocast_enabled(place.type)
     dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
+    wants_gradient = logits.requires_grad and torch.is_grad_enabled()
+    ignored = None if complete else ignore_index
+    again = partial(_again, target, chosen, activation, pairs, weight, counts, ignored, world)
+    if _transformed() and (wants_gradient or has_plain_form(chosen)):
+        return again(logits).to(dtype)
     form = None if sync else fused.fuses(logits, chosen, activation, pairs)
     if form is not None:
         return fused.fused_loss(
             logits,
             target,
             form,
+            again,
             activation=activation,
             pairs=pairs,
             weight=weight,
@@ -130,7 +155,6 @@ def mauc_loss(
             ignore_index=ignore_index,
             dtype=dtype,
         )
-    wants_gradient = logits.requires_grad and torch.is_grad_enabled()
     with torch.no_grad(), torch.autocast(place.type, enabled=False) if mixed else nullcontext():
         value, gradient = _evaluate(
             logits.detach(),
@@ -140,14 +164,14 @@ def mauc_loss(
             pairs,
             weight,
             counts,
-            None if complete else target != ignore_index,
+            _valid(target, ignored),
             world,
             gradient=wants_gradient,
         )
         value = value.to(dtype)
     if gradient is None:
         return value
-    attached: Tensor = _Attach.apply(logits, value, gradient)  # type: ignore[no-untyped-call]
+    attached: Tensor = _Attach.apply(logits, value, gradient, again)  # type: ignore[no-untyped-call]
     return attached
 
 
@@ -155,17 +179,77 @@ class _Attach(torch.autograd.Function):
     """A value whose gradient is known already: it was computed together with the value, in one walk."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, value: Tensor, gradient: Tensor) -> Tensor:
-        ctx.save_for_backward(gradient)
+    def forward(ctx: Any, logits: Tensor, value: Tensor, gradient: Tensor, again: Again) -> Tensor:
+        ctx.save_for_backward(logits, gradient)
+        ctx.again = again
         return value.clone()
 
     @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
-        if is_free(grad_output.device) and grad_output.item() == 1.0:
-            return gradient, None, None
-        return gradient * grad_output.to(gradient.dtype), None, None
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None, None]:
+        logits, gradient = ctx.saved_tensors
+        if torch.compiler.is_compiling():
+            with torch.enable_grad():
+                return gradient * mark_compiled(grad_output, logits).to(gradient.dtype), None, None, None
+        if torch.is_grad_enabled():  # create_graph=True
+            gradient = differentiable_again(logits, gradient, ctx.again)
+        elif is_free(grad_output.device) and grad_output.item() == 1.0:
+            return gradient, None, None, None
+        return gradient * grad_output.to(gradient.dtype), None, None, None
+
+
+def _valid(target: Tensor, ignored: int | None) -> Tensor | None:
+    """Which samples count, where some may not."""
+    return None if ignored is None else target != ignored
+
+
+def _transformed() -> bool:
+    """Whether a transform of :mod:`torch.func` is at work: it differentiates plain operations alone."""
+    active: bool = torch._C._are_functorch_transforms_active()
+    return active
+
+
+def _again(
+    target: Tensor,
+    surrogate: Surrogate,
+    activation: str,
+    pairs: str | Tensor,
+    weight: Tensor | None,
+    class_counts: Tensor | None,
+    ignored: int | None,
+    world: Communicator,
+    logits: Tensor,
+) -> Tensor:
+    """The loss once more, in a form that can be differentiated twice; see :mod:`mauc.nn._engine.second_order`."""
+    if world.size > 1:
+        raise NotImplementedError(
+            "second derivatives of the loss are not available with sync=True: gather the logits and the targets of all "
+            "ranks, with torch.distributed.nn.functional.all_gather, and pass them with sync=False"
+        )
+    if _transformed() and not has_plain_form(surrogate):
+        raise NotImplementedError(
+            f"torch.func transforms of the loss with the {surrogate.name} surrogate are not available: take 'squared' "
+            "or 'exponential', or torch.autograd in place of torch.func"
+        )
+    valid = _valid(target, ignored)
+    with torch.no_grad():
+        batch = prepare(
+            target.long(),
+            logits.shape[1],
+            weight=weight,
+            valid=valid,
+            pairs=pairs,
+            class_counts=class_counts,
+            world=world,
+        )
+    clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)
+    scores = _activate(clean, activation, torch.float64 if logits.dtype == torch.float64 else torch.float32)
+    if has_plain_form(surrogate):
+        return plain_risk(scores, batch, surrogate)
+    with torch.no_grad():
+        value, slope = _risk(scores.detach(), batch, surrogate, activation != "identity", world, gradient=True)
+        assert slope is not None
+        dense = _through(slope, scores, batch.y, "identity")
+    return curved_risk(scores, value, dense, batch, surrogate)
 
 
 def _evaluate(

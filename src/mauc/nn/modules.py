@@ -7,9 +7,11 @@ from torch import Tensor
 
 from mauc._validation import PAIRS, check_choice
 from mauc.activations import ACTIVATIONS
+from mauc.nn._engine.batch import is_traced
 from mauc.nn._engine.buffers import ExactBuffers
 from mauc.nn._engine.checks import count_vector, pair_matrix
 from mauc.nn._engine.plan import resolve
+from mauc.nn._engine.watch import OneClassWatch
 from mauc.nn.functional import mauc_loss
 
 __all__ = ["MAUCLoss"]
@@ -18,7 +20,10 @@ __all__ = ["MAUCLoss"]
 class MAUCLoss(ExactBuffers):
     """The surrogate risk of the multiclass AUC in place of :class:`torch.nn.CrossEntropyLoss`.
 
-    Parameters are those of :func:`mauc.nn.functional.mauc_loss`, and are checked here once.
+    Parameters are those of :func:`mauc.nn.functional.mauc_loss`, and are checked here once. A batch of one class has
+    loss 0 and gradient 0; the first such batch that is seen in training gives one warning. On CUDA the first batches
+    and then one in 64 are looked at, without waiting for the device; none are with ``sync=True`` or under
+    :func:`torch.compile`.
 
     Parameters
     ----------
@@ -65,6 +70,7 @@ class MAUCLoss(ExactBuffers):
         self.ignore_index = ignore_index
         self.sync = sync
         self.process_group = process_group
+        self._watch = OneClassWatch()
         if isinstance(pairs, str):
             self.pairs, matrix = check_choice("pairs", pairs, PAIRS), None
         else:
@@ -78,7 +84,7 @@ class MAUCLoss(ExactBuffers):
 
     def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
         """The loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
-        return mauc_loss(
+        loss = mauc_loss(
             logits,
             target,
             surrogate=self.surrogate,
@@ -90,6 +96,9 @@ class MAUCLoss(ExactBuffers):
             sync=self.sync,
             process_group=self.process_group,
         )
+        if loss.requires_grad and not self._watch.warned and not self.sync and not is_traced():
+            self._watch.look(loss, target, self.ignore_index)
+        return loss
 
     def extra_repr(self) -> str:
         """The settings."""

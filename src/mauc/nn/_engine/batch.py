@@ -7,7 +7,7 @@ from torch import Tensor
 
 from mauc.nn._engine.processes import Communicator
 
-__all__ = ["EVERY", "Batch", "chunks", "class_sum", "exact_dtype", "is_free", "prepare", "take"]
+__all__ = ["EVERY", "Batch", "chunks", "class_sum", "exact_dtype", "is_free", "is_traced", "prepare", "take"]
 
 CHUNK = 1 << 18
 """Scores walked at a time on the host: near the size of a second-level cache; 2**16 costs too many calls."""
@@ -49,9 +49,14 @@ class Batch(NamedTuple):
         return torch.outer(row, self.column.to(dtype)).scatter_(1, y[:, None], 0.0)
 
 
+def is_traced() -> bool:
+    """Whether tensors stand for values to come: in a graph of ``torch.compile``, or under ``torch.func``."""
+    return bool(torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
+
+
 def is_free(device: torch.device) -> bool:
-    """Whether values may be looked at: on the host, and not while a graph is traced."""
-    return device.type == "cpu" and not torch.compiler.is_compiling()
+    """Whether values may be looked at: on the host, where nothing is traced."""
+    return device.type == "cpu" and not is_traced()
 
 
 def chunks(scores: Tensor) -> list[slice]:

@@ -16,16 +16,16 @@ classes. All else runs in plain torch operations, and so does everything under `
 itself, and under ``torch.use_deterministic_algorithms``.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from mauc.nn._engine.moments import FLAT_ALPHA
 from mauc.nn._engine.plan import only_piece
+from mauc.nn._engine.second_order import Again, differentiable_again
 from mauc.surrogates import Exponential, Squared, Surrogate
 
 __all__ = ["Form", "form_of", "fused_loss", "fuses"]
@@ -86,6 +86,7 @@ def fused_loss(
     logits: Tensor,
     target: Tensor,
     form: Form,
+    again: Again,
     *,
     activation: str,
     pairs: str,
@@ -94,15 +95,14 @@ def fused_loss(
     ignore_index: int,
     dtype: torch.dtype,
 ) -> Tensor:
-    """The loss, of ``dtype``."""
+    """The loss, of ``dtype``; ``again`` is the same loss in plain operations, for second derivatives."""
     if logits.stride(1) != 1:
         logits = logits.contiguous()
     settings = (form.kind, form.alpha, activation == "softmax", pairs == "ovo", ignore_index, dtype)
     sizes = class_counts if pairs == "ova" else None
-    inputs = (logits, target.contiguous(), _flat(weight), _flat(sizes), settings)
-    # Function.apply looks for functorch transforms in every argument; without them its base does the same.
-    transformed = torch._C._are_functorch_transforms_active()
-    apply = _Fused.apply if transformed else super(torch.autograd.Function, _Fused).apply
+    inputs = (logits, target.contiguous(), _flat(weight), _flat(sizes), settings, again, form.scale)
+    # Function.apply looks for functorch transforms, which never come here, in every argument; its base does not.
+    apply = super(torch.autograd.Function, _Fused).apply
     if logits.device.index == torch.cuda.current_device():
         value: Tensor = apply(*inputs)  # type: ignore[no-untyped-call]
     else:
@@ -116,11 +116,14 @@ def _flat(x: Tensor | None) -> Tensor | None:
 
 
 class _Cut(NamedTuple):
-    """How the work of a kernel is cut: rows of a tile, its columns, warps, tiles, programs."""
+    """How the work of a kernel is cut: a program takes tile after tile."""
 
     rows: int
+    """Of a tile."""
     block: int
+    """Columns of a tile: C, up to a power of two."""
     warps: int
+    """Of a program."""
     tiles: int
     programs: int
 
@@ -130,8 +133,8 @@ def _cut_statistics(n: int, block: int, kind: str, processors: int) -> _Cut:
     rows = max(1, min((1024 if kind == "squared" else 2048) // block, 8))
     warps = 4 if block <= 2048 else 8 if block <= 8192 else 16
     tiles = -(-n // rows)
-    each = 2 if warps > 4 else 8 if tiles > 32 * processors else 4
-    return _Cut(rows, block, warps, tiles, min(tiles, processors * each))
+    per_processor = 2 if warps > 4 else 8 if tiles > 32 * processors else 4
+    return _Cut(rows, block, warps, tiles, min(tiles, processors * per_processor))
 
 
 def _cut_gradient(n: int, block: int, processors: int) -> _Cut:
@@ -151,14 +154,16 @@ class _Kernel:
 
     def __init__(self, kernel: Any, programs: int, warps: int, constants: dict[str, Any]) -> None:
         self.kernel, self.grid, self.warps, self.constants = kernel, (programs, 1, 1), warps, constants
-        self.values = tuple(constants.values())
-        self.compiled: Any = None
+        self.positional = tuple(constants.values())
+        self.launch: Any = None
 
     def __call__(self, *inputs: Any) -> None:
-        if self.compiled is None:
-            self.compiled = self.kernel[self.grid](*inputs, **self.constants, num_warps=self.warps)[self.grid]
+        if self.launch is None:
+            compiled = self.kernel[self.grid](*inputs, **self.constants, num_warps=self.warps)  # and launched
+            # What a compiled kernel gives for a grid launches at once; it wants the constants too, by their places.
+            self.launch = compiled[self.grid]
         else:
-            self.compiled(*inputs, *self.values)
+            self.launch(*inputs, *self.positional)
 
 
 class _Recipe:
@@ -230,14 +235,15 @@ def _forward(
     scratch = _scratch(device, c)
     coefficients = torch.empty(6 * c, dtype=torch.float32, device=device)
     value = torch.empty((), dtype=dtype, device=device)
-    other = logits if weight is None else weight
+    # Where there is no weight or size a kernel is compiled not to read it, but wants some pointer in its place.
+    weight_or_any, sizes_or_any = logits if weight is None else weight, logits if sizes is None else sizes
     if recipe.count is not None:
-        recipe.count(target, other, scratch, n, ignore_index)
+        recipe.count(target, weight_or_any, scratch, n, ignore_index)
     recipe.statistics(
         logits,
         target,
-        other,
-        logits if sizes is None else sizes,
+        weight_or_any,
+        sizes_or_any,
         scratch,
         coefficients,
         value,
@@ -252,7 +258,7 @@ def _forward(
     return value
 
 
-def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None, None]:
+def _backward(ctx: Any, upstream: Tensor) -> Tensor:
     logits, target, weight, coefficients = ctx.saved_tensors
     recipe, alpha, n, c, stride, ignore_index = ctx.call
     out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
@@ -270,16 +276,29 @@ def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None, Non
         ignore_index,
         recipe.gradient_tiles,
     )
-    return out, None, None, None, None
-
-
-_backward_once = once_differentiable(_backward)
+    return out
 
 
 class _Fused(torch.autograd.Function):
-    forward = staticmethod(_forward)
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, *inputs: Any) -> Tensor:
+        *data, ctx.again, ctx.scale = inputs
+        return _forward(ctx, logits, *data)
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> Any:
-        # The guard against second derivatives costs a few microseconds: only where one could be asked for.
-        return _backward_once(ctx, upstream) if torch.is_grad_enabled() else _backward(ctx, upstream)
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        if not torch.is_grad_enabled():
+            return _backward(ctx, upstream), *NO_GRADIENT
+        # create_graph=True
+        with torch.no_grad():
+            gradient = _backward(ctx, torch.ones_like(upstream))
+        gradient = differentiable_again(ctx.saved_tensors[0], gradient, partial(_unscaled, ctx.again, ctx.scale))
+        return gradient * upstream.to(gradient.dtype), *NO_GRADIENT
+
+
+NO_GRADIENT = (None,) * 6
+"""For what goes into the loss besides the logits."""
+
+
+def _unscaled(again: Again, scale: float, logits: Tensor) -> Tensor:
+    return again(logits) / scale
