@@ -2,7 +2,6 @@
 
 import json
 import re
-import tempfile
 
 import numpy as np
 import pytest
@@ -351,6 +350,7 @@ def test_no_permission_and_no_space(fails, run, model, trees, tmp_path, monkeypa
     import errno
 
     import mauc.cli.files as files
+    from mauc import _io
 
     before = (tmp_path / model).read_bytes()
     fit = ("fit", "trees.csv", "--target", "species", *FAST, "--no-report")
@@ -361,12 +361,12 @@ def test_no_permission_and_no_space(fails, run, model, trees, tmp_path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "fsync", full)
         words = fails(*fit)
-        assert "no space left to write model.skops: free some, or choose another place" in words
+        assert "no space left to write model.skops, which is left as it was: free some, or choose" in words
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "access", lambda *_: False)
         assert "no permission to write model.skops: choose another --out" in fails(*fit)
     with monkeypatch.context() as patch:
-        patch.setattr(tempfile, "mkstemp", lambda **_: (_ for _ in ()).throw(PermissionError(13, "denied")))
+        patch.setattr(_io, "_create", lambda *_: (_ for _ in ()).throw(PermissionError(13, "denied")))
         assert "no permission for model.skops" in fails(*fit)
     assert "must be a file, got the folder" in fails(*fit, "--out", tmp_path)
     assert "trees.csv is a file" in fails(*fit, "--out", "trees.csv/model.skops")

@@ -10,6 +10,7 @@ from mauc._io import write_whole
 from mauc.cli.files import check_writable
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
+from mauc.tables.foreign_text import visible
 
 __all__ = ["fit"]
 
@@ -107,7 +108,7 @@ def fit(
         "",
         sizes(found, training),
         worst_pairs(found),
-        *(f"wrote {file}" for file in files.values()),
+        *(f"wrote {visible(file)}" for file in files.values()),
     )
     output.result({**as_json(found), "model": about, "training_rows": training, "files": files})
 

@@ -2,6 +2,9 @@
 
 import io
 import sys
+import traceback
+
+import typer
 
 from mauc.cli.app import App
 from mauc.cli.bench import bench
@@ -9,6 +12,7 @@ from mauc.cli.demo import demo
 from mauc.cli.evaluate import evaluate
 from mauc.cli.fit import fit
 from mauc.cli.predict import predict
+from mauc.tables.foreign_text import visible
 
 __all__ = ["app", "main"]
 
@@ -38,4 +42,20 @@ def main() -> None:
         # Class names may hold characters that the terminal cannot show.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    app()
+    try:
+        code = app(standalone_mode=False)
+    except Exception as error:
+        code = getattr(error, "exit_code", 1)
+        sys.stderr.write(visible(_shown(error), lines=True))
+    sys.exit(code)
+
+
+def _shown(error: Exception) -> str:
+    """Typer's own errors as it shows them; where all others come from, which ``--debug`` asks for."""
+    if isinstance(error, typer.Abort):
+        return "Aborted.\n"
+    if not hasattr(error, "show"):
+        return "".join(traceback.format_exception(error))
+    shown = io.StringIO()
+    error.show(shown)
+    return shown.getvalue()
