@@ -71,7 +71,7 @@ class Output:
         """For machines: one JSON object."""
         if self.as_json:
             # JSON escapes all control characters but one.
-            print(json.dumps(_plain(found), allow_nan=False).replace("\x7f", "\\u007f"))
+            print(json.dumps(_plain(found), allow_nan=False).replace("\x7f", "\\u007f"), flush=True)
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:

@@ -1,5 +1,6 @@
 """``mauc predict``: a model file and a table → the scores of every row."""
 
+import csv
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -75,7 +76,9 @@ def predict(
                 f"a spreadsheet would run {n_quoted} of the cells as formulas: they get a quote before them, "
                 "which mauc evaluate reads past; --raw-cells leaves them as they are"
             )
-    write_whole(out, frame.to_csv(index=False))
+    text = frame.to_csv(index=False)
+    # The csv module does not quote a lone carriage return, which readers take for the end of a row.
+    write_whole(out, frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text)
     output.say(f"{loaded.about}: {len(rows)} rows scored for {len(classes)} classes", f"wrote {visible(out)}")
     output.result({"model": loaded.about, "rows": len(rows), "classes": classes, "files": {"scores": out}})
 

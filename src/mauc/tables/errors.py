@@ -40,6 +40,8 @@ def explain(error: Exception) -> str:
 
 def _of_system(error: OSError) -> str:
     what = error.filename if error.filename is not None else "a file"
+    if error.errno in NO_SPACE and error.filename is None:
+        return "no space left for the output: free some, or send it to another place"
     if error.errno in NO_SPACE:
         return f"no space left to write {what}, which is left as it was: free some, or choose another place"
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
