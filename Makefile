@@ -10,12 +10,13 @@ DOCS   := .venv/.installed-docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test kills lint format bench docs clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo    compare models on a bundled sample, write mauc-report/index.html'
 	@echo 'make test    lint, then all tests and doctests'
+	@echo 'make kills   kill commands at random moments, look at what they leave (KILLS=40)'
 	@echo 'make lint    ruff, mypy, import contracts'
 	@echo 'make format  rewrite the code as ruff wants it'
 	@echo 'make bench   speed and memory against peers'
@@ -58,6 +59,12 @@ test: export OPENBLAS_NUM_THREADS := 1
 test: export MPLBACKEND := Agg
 test: lint
 	$(BIN)/pytest -n 2
+
+kills: export OMP_NUM_THREADS := 1
+kills: export OPENBLAS_NUM_THREADS := 1
+kills: export MPLBACKEND := Agg
+kills: $(DEV)
+	$(BIN)/python tests/kills.py $(or $(KILLS),40) $(SEED)
 
 format: $(DEV)
 	$(BIN)/ruff check --fix .

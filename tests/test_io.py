@@ -4,6 +4,8 @@ import errno
 import fcntl
 import os
 import stat
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -119,6 +121,37 @@ def test_leftovers_of_the_dead_are_swept_and_the_living_are_spared(tmp_path):
     assert not others_dead.exists()
     assert others_alive.exists()
     assert all(path.exists() for path in (*foreign, link))
+
+
+STUCK = """
+import os, sys, time
+from pathlib import Path
+from mauc._io import write_whole
+
+def stuck(source, final):
+    print(source, flush=True)
+    time.sleep(600)
+
+os.replace = stuck
+write_whole(Path(sys.argv[1]), "new")
+"""
+
+
+def test_a_live_writer_is_spared_until_it_is_killed(tmp_path):
+    path = tmp_path / "scores.csv"
+    write_whole(path, "old")
+    process = subprocess.Popen([sys.executable, "-c", STUCK, str(path)], stdout=subprocess.PIPE, text=True)
+    try:
+        temporary = Path(process.stdout.readline().strip())
+        write_whole(tmp_path / "other.csv", "text")
+        assert temporary.read_text() == "new"
+    finally:
+        process.kill()
+        process.communicate()
+    assert temporary.exists()
+    assert path.read_text() == "old"
+    write_whole(tmp_path / "other.csv", "text")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["other.csv", "scores.csv"]
 
 
 def test_a_file_swept_between_creation_and_lock_is_made_again(tmp_path, monkeypatch):
