@@ -273,12 +273,21 @@ def test_codes_stay_as_they_are_written(run, trees):
     np.testing.assert_allclose(scores["some"], scores["all"][code != "x"], atol=1e-6)
 
 
-def test_lists_are_refused(fails, trees):
+def test_lists_are_refused(fails, model, trees):
     pytest.importorskip("pyarrow", reason="needs pyarrow")
-    trees.assign(sizes=[[1, 2]] * len(trees)).to_parquet("lists.parquet")
+    trees.assign(sizes=[[1, k % 2] for k in range(len(trees))]).to_parquet("lists.parquet")
     words = fails("fit", "lists.parquet", "--target", "species")
     assert "column 'sizes' of lists.parquet holds lists (first: row 1)" in words
-    assert "--drop sizes" in words
+    assert "leave the column out with --drop" in words
+    for call, advice in (
+        (("fit", "lists.parquet", "--target", "sizes"), "choose another --target"),
+        (("fit", "lists.parquet", "--target", "species", "--group", "sizes"), "choose another --group"),
+        (("predict", model, "lists.parquet", "--keep", "sizes"), "do not keep it"),
+        (("evaluate", "lists.parquet", "--target", "sizes"), "choose another --target"),
+    ):
+        words = fails(*call)
+        assert "column 'sizes' of lists.parquet holds lists (first: row 1), not single values" in words
+        assert words.endswith(advice)
 
 
 def test_outputs_spare_the_files_of_the_command(fails, model, trees, tmp_path):

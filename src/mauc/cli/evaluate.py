@@ -108,11 +108,15 @@ def _read(path: Path, target: str, others: list[Path], truth: Path | None, prefi
 
 def _read_table(path: Path, target: str) -> Any:
     """The target under its own name, where ``mauc predict`` had to put a quote before it."""
+    from mauc.tables.features import check_single
     from mauc.tables.foreign_text import as_cell
     from mauc.tables.read import read_table
 
     table = read_table(path, codes=[target, as_cell(target)])
-    return table if target in table.columns else table.rename(columns={as_cell(target): target})
+    if target not in table.columns:
+        table = table.rename(columns={as_cell(target): target})
+    check_single(table[[n for n in table.columns if n == target]], path, "choose another --target")
+    return table
 
 
 def _without(table: Any, target: str) -> Any:

@@ -47,6 +47,7 @@ def predict(
         loaded = read_model(model, trust=trust)
         rows = read_table(table, text_columns(loaded.kinds), codes=[loaded.target, *(keep or [])])
         kept = {name: column(rows, name, "--keep", table) for name in keep or []}
+        check_single(pd.DataFrame(kept), table, "do not keep it")
         known, unknown = same_columns(rows, loaded.kinds, table)
         check_single(known, table)
         check_finite(known, table)

@@ -26,6 +26,7 @@ from mauc.experiments.statistics import wilcoxon_holm
 from mauc.experiments.store import Store, write_whole
 from mauc.experiments.tabular.data import DEVELOPMENT, LOOKED_AT, SETS
 from mauc.experiments.tabular.methods import OURS, entries
+from mauc.tables.foreign_text import as_cell
 
 __all__ = ["read_results", "write_report"]
 
@@ -137,7 +138,7 @@ def _every_set(results: Results, sets: Sequence[str]) -> str:
 
 
 def _csv(results: Results, sets: Sequence[str]) -> str:
-    """One line a set and method."""
+    """One line per set and method; sets may be named by files of others."""
     by_method, text = points(results), StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(["set", "method", "splits", "mean", "std", "rarest_pairs", "fit_seconds"])
@@ -145,7 +146,7 @@ def _csv(results: Results, sets: Sequence[str]) -> str:
         for name in results:
             scores, rarest = by_method[name][s], 100 * np.nanmean([_rare_auc(r) for r in results[name][s]])
             numbers = (scores.mean(), scores.std(), rarest, fit_seconds(results, name, [s]))
-            out.writerow([s, name, len(scores), *(f"{number:.4f}" for number in numbers)])
+            out.writerow([as_cell(s), name, len(scores), *(f"{number:.4f}" for number in numbers)])
     return text.getvalue()
 
 
