@@ -2,7 +2,7 @@
 
 ``python tests/kills.py [KILLS [SEED]]``, or ``make kills``. Each kill is a SIGKILL of a real process of ``mauc fit``,
 ``predict``, ``evaluate --report`` or ``bench``, every other one at a moment drawn from the time that the command takes,
-the rest as soon as it is seen writing. After each, under the final names there is the old file or the complete new one,
+the rest when it is next seen writing. After each, under the final names there is the old file or the complete new one,
 and the inputs are as they were; then the command runs again, comes to the same end as one that was never killed, and
 sweeps what the dead one left. The first fault stops the campaign with its seed and keeps its folder.
 """
@@ -70,14 +70,14 @@ def campaign(kills: int, seed: int, names: tuple[str, ...] = tuple(COMMANDS)) ->
     for k in range(kills):
         # Every command is killed both ways.
         name, aimed = names[k % len(names)], k // len(names) % 2 == 1
-        moment = rng.uniform(0.0, 1.05 * seconds[name])
+        moment = rng.uniform(0.0, (0.5 if aimed else 1.05) * seconds[name])
         folder = place / f"{k:03d}-{name}"
         try:
             found = kill_once(COMMANDS[name], folder, never_killed, moment, aimed=aimed)
         except Fault as fault:
             raise Fault(f"{fault} (seed {seed}, kill {k}: {name} after {moment:.3f} s, see {folder})") from None
-        when = "seen writing" if aimed else f"after {moment:.2f} s"
-        yield f"{k + 1:3d} {name:8s} {when:12s}  {found}"
+        when = f"after {moment:.2f} s" + (", writing" if aimed else "")
+        yield f"{k + 1:3d} {name:8s} {when:22s} {found}"
         shutil.rmtree(folder)
     shutil.rmtree(place)
 
@@ -128,7 +128,7 @@ def kill_once(command: Command, folder: Path, never_killed: Path, moment: float,
 
 
 def start_and_kill(command: Command, folder: Path, seen: Callable[[], object] | None, moment: float) -> bool:
-    """Kill the command at the moment, or as soon as something is seen; whether it came to its end before."""
+    """Kill the command at the moment, or when next something is seen; whether it came to its end before."""
     process = subprocess.Popen(
         [*MAUC, *command.arguments],
         cwd=folder,
@@ -138,8 +138,8 @@ def start_and_kill(command: Command, folder: Path, seen: Callable[[], object] | 
     )
     start = time.monotonic()
     try:
-        while process.poll() is None and not (seen() if seen else time.monotonic() - start >= moment):
-            time.sleep(0.0005 if seen else 0.002)
+        while process.poll() is None and (time.monotonic() - start < moment or (seen and not seen())):
+            time.sleep(0.001)
         finished = process.poll() is not None
     finally:
         if process.poll() is None:
