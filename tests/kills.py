@@ -67,18 +67,21 @@ def campaign(kills: int, seed: int, names: tuple[str, ...] = tuple(COMMANDS)) ->
         start = time.monotonic()
         run(command, never_killed)
         seconds[name] = time.monotonic() - start
-    for k in range(kills):
+    k = 0
+    while k < kills:
         # Every command is killed both ways.
         name, aimed = names[k % len(names)], k // len(names) % 2 == 1
         moment = rng.uniform(0.0, (0.5 if aimed else 1.05) * seconds[name])
         folder = place / f"{k:03d}-{name}"
         try:
-            found = kill_once(COMMANDS[name], folder, never_killed, moment, aimed=aimed)
+            killed, found = kill_once(COMMANDS[name], folder, never_killed, moment, aimed=aimed)
         except Fault as fault:
             raise Fault(f"{fault} (seed {seed}, kill {k}: {name} after {moment:.3f} s, see {folder})") from None
         when = f"after {moment:.2f} s" + (", writing" if aimed else "")
-        yield f"{k + 1:3d} {name:8s} {when:22s} {found}"
         shutil.rmtree(folder)
+        if killed:  # else it came to its end before, and the same command is killed at another moment
+            k += 1
+            yield f"{k:3d} {name:8s} {when:22s} {found}"
     shutil.rmtree(place)
 
 
@@ -104,8 +107,8 @@ def run(command: Command, folder: Path) -> None:
         raise Fault(f"mauc {' '.join(command.arguments)} failed: {done.stderr.strip()}")
 
 
-def kill_once(command: Command, folder: Path, never_killed: Path, moment: float, *, aimed: bool) -> str:
-    """One kill and all that is checked after it; returns what was found, in words."""
+def kill_once(command: Command, folder: Path, never_killed: Path, moment: float, *, aimed: bool) -> tuple[bool, str]:
+    """One kill and all that is checked after it; returns whether there was one, and what was found, in words."""
     folder.mkdir()
     for name in command.inputs:
         shutil.copy(never_killed / name, folder / name)
@@ -113,7 +116,7 @@ def kill_once(command: Command, folder: Path, never_killed: Path, moment: float,
         if not (never_killed / name).is_dir():
             (folder / name).write_bytes(OLD)
     before = {name: (folder / name).read_bytes() for name in command.inputs}
-    finished = start_and_kill(command, folder, (lambda: temporaries(folder)) if aimed else None, moment)
+    killed = start_and_kill(command, folder, (lambda: temporaries(folder)) if aimed else None, moment)
     left = len(temporaries(folder))
     new = check_outputs(command, folder, never_killed, complete=False)
     run(command, folder)
@@ -123,12 +126,11 @@ def kill_once(command: Command, folder: Path, never_killed: Path, moment: float,
     changed = [name for name in before if (folder / name).read_bytes() != before[name]]
     if changed:
         raise Fault(f"the input {changed[0]} has changed")
-    end = "came to its end before" if finished else "killed"
-    return f"{end}, {new} new files, {left} swept by the next run"
+    return killed, f"{new} new files, {left} swept by the next run"
 
 
 def start_and_kill(command: Command, folder: Path, seen: Callable[[], object] | None, moment: float) -> bool:
-    """Kill the command at the moment, or when next something is seen; whether it came to its end before."""
+    """Kill the command at the moment, or when next something is seen; False if it came to its end before."""
     process = subprocess.Popen(
         [*MAUC, *command.arguments],
         cwd=folder,
@@ -140,12 +142,12 @@ def start_and_kill(command: Command, folder: Path, seen: Callable[[], object] | 
     try:
         while process.poll() is None and (time.monotonic() - start < moment or (seen and not seen())):
             time.sleep(0.001)
-        finished = process.poll() is not None
+        killed = process.poll() is None
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    return finished
+    return killed
 
 
 def temporaries(folder: Path) -> list[Path]:
