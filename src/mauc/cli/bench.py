@@ -6,9 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
+from mauc._text import visible
 from mauc.cli.app import App
+from mauc.cli.files import check_folder
 from mauc.cli.output import current
-from mauc.tables.errors import Failure, Usage
+from mauc.tables.errors import Usage
 
 __all__ = ["bench"]
 
@@ -78,11 +80,8 @@ def traditional(
     cells = experiment.cells(
         data_home, protocol=splits, preprocessings=kinds, tables=tables, n_splits=n_splits, quick=quick, only=only
     )
-    try:
-        for name in tables:
-            experiment.parts_of(name, None if data_home is None else str(data_home), splits, kinds[0], 0)
-    except (OSError, ValueError) as error:
-        raise Failure(str(error)) from None
+    for name in tables:
+        experiment.parts_of(name, None if data_home is None else str(data_home), splits, kinds[0], 0)
     if "rows" in kinds and only is None and not quick:
         cells += stopping.cells(data_home, protocol=splits, tables=tables, n_splits=n_splits)
     _run_cells(cells, store, jobs=jobs)
@@ -119,8 +118,6 @@ def deep(
         deep_data.load(dataset, home, file, quick)
     except ValueError as error:
         raise Usage(str(error)) from None
-    except OSError as error:
-        raise Failure(str(error)) from None
     store = Store(out / "cells")
     _run_cells(cells, store, jobs=jobs)
     _, name, place, *_ = cells[0].key
@@ -204,14 +201,11 @@ def tabular(
     except ValueError as error:
         raise Usage(str(error)) from None
     home, folder = (None if path is None else str(path) for path in (data_home, tables))
-    try:
-        for s in sets:
-            load_set(s, home, folder)
-        store = Store(out / "cells")
-        if tables is not None:
-            check_unchanged(tables, sets, store.folder)
-    except (OSError, ValueError) as error:
-        raise Failure(str(error)) from None
+    for s in sets:
+        load_set(s, home, folder)
+    store = Store(out / "cells")
+    if tables is not None:
+        check_unchanged(tables, sets, store.folder)
     splits = n_splits or (2 if quick else experiment.N_SPLITS)
     cells = experiment.cells(home, tables=folder, sets=sets, n_splits=splits, quick=quick, only=only)
     _run_cells(cells, store, jobs=jobs)
@@ -221,10 +215,11 @@ def tabular(
 def _run_cells(cells: Iterable[Any], store: Any, *, jobs: int = 1) -> None:
     from mauc.experiments.store import run_cells
 
+    check_folder(store.folder.parent, "--out")
     run_cells(cells, store, jobs=jobs, console=current().progress_console())
 
 
 def _say(files: list[Path]) -> None:
     output = current()
-    output.say(*(f"wrote {file}" for file in files))
+    output.say(*(f"wrote {visible(file)}" for file in files))
     output.result({"files": files})

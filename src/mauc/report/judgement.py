@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,11 @@ class Judgement:
     @property
     def headline(self) -> ModelScore:
         return self.models[0]
+
+    @property
+    def level_text(self) -> str:
+        """The level in percent, with all its digits and never rounded up to 100."""
+        return f"{(100 * Decimal(str(float(self.level)))).normalize():f} %"
 
     @property
     def class_auc(self) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from mauc._text import as_cell
 from mauc.experiments.plots import bars_with_points, critical_difference
 from mauc.experiments.report_parts import machine, markdown_table, save_figure
 from mauc.experiments.score_tables import (
@@ -137,7 +138,7 @@ def _every_set(results: Results, sets: Sequence[str]) -> str:
 
 
 def _csv(results: Results, sets: Sequence[str]) -> str:
-    """One line a set and method."""
+    """One line per set and method; sets may be named by files of others."""
     by_method, text = points(results), StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(["set", "method", "splits", "mean", "std", "rarest_pairs", "fit_seconds"])
@@ -145,7 +146,7 @@ def _csv(results: Results, sets: Sequence[str]) -> str:
         for name in results:
             scores, rarest = by_method[name][s], 100 * np.nanmean([_rare_auc(r) for r in results[name][s]])
             numbers = (scores.mean(), scores.std(), rarest, fit_seconds(results, name, [s]))
-            out.writerow([s, name, len(scores), *(f"{number:.4f}" for number in numbers)])
+            out.writerow([as_cell(s), name, len(scores), *(f"{number:.4f}" for number in numbers)])
     return text.getvalue()
 
 
