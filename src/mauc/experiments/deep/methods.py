@@ -36,8 +36,8 @@ class Recipe:
 
     def shortened(self) -> "Recipe":
         """For a quick run."""
-        cut = {name: (replace(s, epochs=self.quick_epochs), alpha) for name, (s, alpha) in self.ours.items()}
-        return replace(self, plain=replace(self.plain, epochs=self.quick_epochs), ours=cut)
+        cut = {name: (replace(s, max_epochs=self.quick_epochs), alpha) for name, (s, alpha) in self.ours.items()}
+        return replace(self, plain=replace(self.plain, max_epochs=self.quick_epochs), ours=cut)
 
 
 def _all(schedule: Schedule, *alphas: float) -> dict[str, tuple[Schedule, float]]:
@@ -47,8 +47,8 @@ def _all(schedule: Schedule, *alphas: float) -> dict[str, tuple[Schedule, float]
 _CIFAR = Schedule("adam", 1e-3, 1e-6, 0.99, 5, 1000, 50)
 _USER = Schedule("sgd", 5e-3, 1e-4, 0.97, 1, 32, 50)
 _INATURALIST = Schedule("adam", 1e-5, 1e-6, 0.99, 5, 8196, 50)
-_KDD = replace(_CIFAR, epochs=15)
-_SMALL = replace(_CIFAR, batch_size=250, epochs=10)
+_KDD = replace(_CIFAR, max_epochs=15)
+_SMALL = replace(_CIFAR, batch_size=250, max_epochs=10)
 
 RECIPES: dict[str, Recipe] = {
     "cifar100-imb": Recipe(
@@ -183,7 +183,11 @@ _ENTRIES = (
     *(Method(name, f"{name} surrogate, plain batches", _mauc, surrogate=name) for name in LOSSES),
     *(
         Method(
-            f"{name}, covered", f"{name} surrogate, four of every class a batch", _mauc, surrogate=name, min_per_class=4
+            f"{name}, covered",
+            f"{name} surrogate, four of every class per batch",
+            _mauc,
+            surrogate=name,
+            min_per_class=4,
         )
         for name in LOSSES
     ),

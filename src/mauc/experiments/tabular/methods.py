@@ -20,7 +20,7 @@ from mauc.boosting.classifier import DATASET
 from mauc.ensemble import MAUCStackingClassifier
 from mauc.ensemble.bases import KernelColumns, default_estimators
 from mauc.ensemble.combination import OutOfFold, fit_combination
-from mauc.experiments.traditional.run import resampled_once
+from mauc.experiments.traditional.run import ResampledOnce
 from mauc.experiments.tuning import combinations, full_scores
 from mauc.linear import MAUCClassifier
 from mauc.metrics import mauc_score
@@ -87,7 +87,7 @@ def _tuned(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Ou
 
 
 def _cross_validated(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Floats:
-    """Mean over the folds of each combination; folds outside, so that a sampler runs once a fold."""
+    """Mean over the folds of each combination; folds outside, so that a sampler runs once per fold."""
     labels, by_fold = np.arange(task.n_classes), [np.zeros(len(grid))]
     for train, test in RareClassKFold(FOLDS).split(task.y_train, task.y_train):
         X, y, X_test, y_test = task.X_train[train], task.y_train[train], task.X_train[test], task.y_train[test]
@@ -110,7 +110,7 @@ def _linear(quick: bool) -> list[Entry]:
     for name, entry in BASELINES.items():
         if set(entry.grid) == {"classifier__C"}:
             family = "paper" if entry.in_paper else "others"
-            rows.append(_single(name, family, partial(resampled_once, name), combinations(C=cs)))
+            rows.append(_single(name, family, ResampledOnce(name), combinations(C=cs)))
     return rows
 
 

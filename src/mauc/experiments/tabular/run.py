@@ -13,8 +13,7 @@ from mauc._typing import Ints
 from mauc.experiments.store import Cell
 from mauc.experiments.tabular.data import SETS, load_set
 from mauc.experiments.tabular.methods import Task, entries
-from mauc.experiments.tuning import preprocess
-from mauc.metrics import mauc_score, pairwise_auc
+from mauc.experiments.tuning import judge, preprocess
 
 __all__ = ["N_SPLITS", "cells", "task_of"]
 
@@ -43,14 +42,10 @@ def _compute(
         # Fits that have not converged and folds without a class are judged as they are.
         warnings.simplefilter("ignore")
         outcome = entry.run(task)
-    labels = np.arange(task.n_classes)
-    matrix = pairwise_auc(y_test, outcome.scores, labels=labels)
     return {
-        "test": mauc_score(y_test, outcome.scores, labels=labels, absent="ignore"),
+        **judge(y_test, outcome.scores),
         "params": outcome.params,
         "fit_seconds": outcome.fit_seconds,
-        "matrix": [[None if np.isnan(v) else float(v) for v in row] for row in matrix],
-        "test_counts": np.bincount(y_test, minlength=task.n_classes).tolist(),
         "train_counts": np.bincount(task.y_train, minlength=task.n_classes).tolist(),
     }
 
@@ -64,7 +59,7 @@ def cells(
     quick: bool = False,
     only: Sequence[str] | None = None,
 ) -> list[Cell]:
-    """One cell a set, method and split; split by split, so that every set has numbers early."""
+    """One cell per set, method and split; split by split, so that every set has numbers early."""
     home, folder = (None if path is None else str(path) for path in (data_home, tables))
     depth = "quick" if quick else "full"
     return [

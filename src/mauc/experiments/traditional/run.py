@@ -1,5 +1,5 @@
-"""The paper's traditional experiments: nine tables, fifteen splits, all linear methods and what a user would
-take instead.
+"""The paper's traditional experiments: nine tables, fifteen splits, all linear methods and what a user would take
+instead.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,16 @@ from mauc.experiments.tuning import Method, Parts, combinations, preprocess, run
 from mauc.linear import MAUCClassifier
 from mauc.plugin import MAUCPluginClassifier
 
-__all__ = ["AUTHORS_SETTINGS", "PROTOCOLS", "TABLES", "authors_l2", "cells", "methods", "with_authors_penalty"]
+__all__ = [
+    "AUTHORS_SETTINGS",
+    "PROTOCOLS",
+    "TABLES",
+    "ResampledOnce",
+    "authors_l2",
+    "cells",
+    "methods",
+    "with_authors_penalty",
+]
 
 TABLES = (
     "balance",
@@ -68,14 +77,8 @@ def _ours(table: str, quick: bool) -> list[Method]:
     for loss, (penalty, alpha) in zip(LOSSES, AUTHORS_SETTINGS[table], strict=True):
         grid = combinations(alpha=ALPHAS[loss], l2=L2S[::3] if quick else L2S)
         out.append(Method(f"MAUC {loss}", partial(MAUCClassifier, loss), grid, "ours"))
-        out.append(
-            Method(
-                f"MAUC {loss}, authors' settings",
-                partial(with_authors_penalty, loss, penalty, alpha),
-                ({"max_iter": 100},),
-                "ours",
-            )
-        )
+        theirs = partial(with_authors_penalty, loss, penalty, alpha)
+        out.append(Method(f"MAUC {loss}, authors' settings", theirs, ({"max_iter": 100},), "ours"))
     return out
 
 
@@ -131,33 +134,44 @@ def _competitors(quick: bool) -> list[Method]:
         if set(entry.grid) == {"classifier__C"}:
             tuned = combinations(classifier__C=CS[::3] if quick else CS)
             out.append(Method(f"{name}, C=1", entry.make, ({},), family))
-            out.append(Method(f"{name}, tuned", partial(resampled_once, name), tuned, family))
+            out.append(Method(f"{name}, tuned", ResampledOnce(name), tuned, family))
         else:
             out.append(Method(name, entry.make, ({},) if quick else combinations(**TREE_GRIDS[name]), family))
     return out
 
 
-def resampled_once(name: str, **params: Any) -> Any:
-    """The pipeline with its sampler's output kept in memory for all values of C on the same training part."""
-    return BASELINES[name].make(**params) if BASELINES[name].sampler is None else _KeptSample(name, params)
+class ResampledOnce:
+    """Makes a baseline for each C of a grid. Its sampler, which takes longest and does not depend on C, runs once per
+    training part: its last output is kept for as long as the same arrays are fitted.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._last: tuple[Any, Any] | None = None
+
+    def __call__(self, **params: Any) -> Any:
+        """The baseline with these parameters, unfitted."""
+        pipeline = BASELINES[self.name].make(**params)
+        return pipeline if BASELINES[self.name].sampler is None else _OnResampled(self, pipeline)
+
+    def resampled(self, sampler: Any, X: Any, y: Any) -> tuple[Any, Any]:
+        """The training part as the sampler leaves it."""
+        if self._last is None or self._last[0] is not X:
+            self._last = X, sampler.fit_resample(X, y)
+        made: tuple[Any, Any] = self._last[1]
+        return made
 
 
-class _KeptSample:
-    """A baseline whose sampler runs once for the same data: only C changes along the grid."""
+class _OnResampled:
+    """A pipeline of sampler and classifier whose sampler's output may be known already."""
 
-    _last: tuple[Any, Any, Any, Any] | None = None
+    def __init__(self, once: ResampledOnce, pipeline: Any) -> None:
+        self.once, self.pipeline = once, pipeline
 
-    def __init__(self, name: str, params: dict[str, Any]) -> None:
-        self.name, self.params = name, params
-
-    def fit(self, X: Any, y: Any) -> "_KeptSample":
-        """Resample, unless this very training part was resampled last, and fit the classifier."""
-        pipeline = BASELINES[self.name].make(**self.params)
-        last = _KeptSample._last
-        if last is None or last[0] != self.name or last[1] is not X:
-            resampled = pipeline.named_steps["sampler"].fit_resample(X, y)
-            last = _KeptSample._last = (self.name, X, *resampled)
-        self.classifier_ = pipeline.named_steps["classifier"].fit(last[2], last[3])
+    def fit(self, X: Any, y: Any) -> "_OnResampled":
+        """Fit the classifier to the resampled training part."""
+        made = self.once.resampled(self.pipeline.named_steps["sampler"], X, y)
+        self.classifier_ = self.pipeline.named_steps["classifier"].fit(*made)
         self.classes_ = self.classifier_.classes_
         return self
 
@@ -205,13 +219,15 @@ def cells(
     """All the fits, split by split, so that every table has numbers early."""
     home = None if data_home is None else str(data_home)
     depth = "quick" if quick else "full"
-    out = []
-    for split in range(n_splits):
-        for preprocessing in preprocessings:
-            for table in tables:
-                for method in methods(table, quick=quick):
-                    if only is None or method.name in only:
-                        key = (depth, protocol, preprocessing, table, method.name, f"{split:02d}")
-                        arguments = (table, home, protocol, preprocessing, split, method.name, quick)
-                        out.append(Cell(key, _compute, arguments))
-    return out
+    return [
+        Cell(
+            (depth, protocol, preprocessing, table, method.name, f"{split:02d}"),
+            _compute,
+            (table, home, protocol, preprocessing, split, method.name, quick),
+        )
+        for split in range(n_splits)
+        for preprocessing in preprocessings
+        for table in tables
+        for method in methods(table, quick=quick)
+        if only is None or method.name in only
+    ]
