@@ -1,5 +1,9 @@
-"""``mauc bench``: the experiments of the paper, and ours. The options of each are here, the rest in its module."""
+"""``mauc bench``: the experiments of the paper, and ours.
 
+A function here declares the options of the experiment of its name; they are passed on by name, so there is no body.
+"""
+
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,25 +24,37 @@ Out = Annotated[
     typer.Option(help="Folder for the results, mauc-results/NAME if none; what is there is not computed again."),
 ]
 Data = Annotated[Path | None, typer.Option(help="Folder with the data files.")]
-Methods = Annotated[list[str] | None, typer.Option("--method", "--methods", help="Only these methods.")]
+Method = Annotated[list[str] | None, typer.Option("--method", "--methods", help="Only these methods.")]
 Jobs = Annotated[int, typer.Option(min=1, help="Processes.")]
 Device = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
 Seeds = Annotated[int, typer.Option(min=1, help="Repetitions: split, initial weights and batches.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Smaller grids and sizes: a few minutes.")]
 
 
-def _command(function: Callable[..., None]) -> None:
-    bench.command(help=EXPERIMENTS[function.__name__].title)(function)
+def _command(declared: Callable[..., None]) -> Callable[..., None]:
+    name = declared.__name__
+
+    def run(out: Path | None, jobs: int = 1, **options: Any) -> None:
+        output = current()
+        try:
+            experiment = load(name, **{k: str(v) if isinstance(v, Path) else v for k, v in options.items()})
+        except ValueError as error:
+            raise Usage(str(error)) from None
+        files = experiment.run(out or Path("mauc-results") / name, jobs=jobs, console=output.progress_console())
+        output.say(*(f"wrote {file}" for file in files))
+        output.result({"files": files})
+
+    run.__name__, run.__signature__ = name, inspect.signature(declared)  # type: ignore[attr-defined]
+    bench.command(help=EXPERIMENTS[name][0])(run)
+    return run
 
 
 @_command
-def acceleration(out: Out = None, quick: Quick = False) -> None:
-    _run("acceleration", out, quick=quick)
+def acceleration(out: Out = None, quick: Quick = False) -> None: ...
 
 
 @_command
-def generalization(out: Out = None, jobs: Jobs = 1, quick: Quick = False) -> None:
-    _run("generalization", out, jobs, quick=quick)
+def generalization(out: Out = None, jobs: Jobs = 1, quick: Quick = False) -> None: ...
 
 
 @_command
@@ -48,23 +64,11 @@ def traditional(
     splits: Annotated[str, typer.Option(help="authors, or 80-10-10 without overlap.")] = "authors",
     preprocessing: Annotated[str, typer.Option(help="rows (unit length, the authors'), standard, or both.")] = "both",
     table: Annotated[list[str] | None, typer.Option(help="Only these tables.")] = None,
-    method: Methods = None,
+    method: Method = None,
     n_splits: Annotated[int, typer.Option(min=1, max=15, help="How many of the fifteen splits.")] = 15,
     jobs: Jobs = 1,
     quick: Quick = False,
-) -> None:
-    _run(
-        "traditional",
-        out,
-        jobs,
-        data_home=_text(data_home),
-        protocol=splits,
-        preprocessing=preprocessing,
-        tables=table,
-        methods=method,
-        n_splits=n_splits,
-        quick=quick,
-    )
+) -> None: ...
 
 
 @_command
@@ -75,24 +79,12 @@ def deep(
     out: Out = None,
     data_home: Data = None,
     features: Annotated[Path | None, typer.Option(help="Your features: an .npz file with X and y.")] = None,
-    method: Methods = None,
+    method: Method = None,
     seeds: Seeds = 3,
     device: Device = "auto",
     jobs: Jobs = 1,
     quick: Quick = False,
-) -> None:
-    _run(
-        "deep",
-        out,
-        jobs,
-        dataset=dataset,
-        data_home=_text(data_home),
-        features=_text(features),
-        methods=method,
-        seeds=1 if quick else seeds,
-        device=device,
-        quick=quick,
-    )
+) -> None: ...
 
 
 @_command
@@ -103,23 +95,21 @@ def runtime(
     ] = None,
     device: Device = "auto",
     quick: Quick = False,
-) -> None:
-    _run("runtime", out, sets=dataset, device=device, quick=quick)
+) -> None: ...
 
 
 @_command
 def consistency(
     out: Out = None, seeds: Seeds = 3, device: Device = "cpu", jobs: Jobs = 1, quick: Quick = False
-) -> None:
-    _run("consistency", out, jobs, seeds=1 if quick else seeds, device=device, quick=quick)
+) -> None: ...
 
 
 @_command
 def tabular(
     out: Out = None,
     data_home: Data = None,
-    name: Annotated[list[str] | None, typer.Option("--set", help="Only these sets.")] = None,
-    method: Methods = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="Only these sets.")] = None,
+    method: Method = None,
     n_splits: Annotated[int | None, typer.Option(min=1, help="Splits of each set: 10, or 2 with --quick.")] = None,
     tables: Annotated[
         Path | None,
@@ -128,31 +118,4 @@ def tabular(
     openml: Annotated[bool, typer.Option("--openml", help="Also fifteen sets from OpenML, on line.")] = False,
     jobs: Jobs = 1,
     quick: Quick = False,
-) -> None:
-    _run(
-        "tabular",
-        out,
-        jobs,
-        data_home=_text(data_home),
-        sets=name,
-        methods=method,
-        n_splits=n_splits,
-        tables=_text(tables),
-        openml=openml,
-        quick=quick,
-    )
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
-
-
-def _run(name: str, out: Path | None, jobs: int = 1, **options: Any) -> None:
-    output = current()
-    try:
-        experiment = load(name, **options)
-    except ValueError as error:
-        raise Usage(str(error)) from None
-    files = experiment.run(out or Path("mauc-results") / name, jobs=jobs, console=output.progress_console())
-    output.say(*(f"wrote {file}" for file in files))
-    output.result({"files": files})
+) -> None: ...

@@ -51,9 +51,10 @@ BAYES = "Bayes scores"
 
 
 def experiment(*, seeds: int = 3, device: str = "cpu", quick: bool = False) -> Experiment:
-    """Cells and report."""
+    """Cells and report; a quick run has one seed."""
     place = check_device(device).type
-    return Experiment(cells(seeds=seeds, device=place, quick=quick), partial(write_report, device=place, quick=quick))
+    work = cells(seeds=1 if quick else seeds, device=place, quick=quick)
+    return Experiment(work, partial(write_report, device=place, quick=quick))
 
 
 def cells(*, seeds: int = 3, device: str = "cpu", quick: bool = False) -> list[Cell]:

@@ -9,18 +9,7 @@ from mauc._typing import Floats
 from mauc.experiments.statistics import RankTest
 from mauc.metrics.display.minority import COLORS, MARKERS
 
-__all__ = [
-    "CEILING",
-    "COLORS",
-    "GUIDE",
-    "OTHERS",
-    "OURS",
-    "bars_with_points",
-    "critical_difference",
-    "draw_bars",
-    "rare_pairs",
-    "series",
-]
+__all__ = ["COLORS", "bars_with_points", "critical_difference", "draw_bars", "rare_pairs", "series"]
 
 OURS, OTHERS = COLORS[0], "#BBBBBB"
 CEILING = COLORS[1]

@@ -1,7 +1,7 @@
 """The experiments by name: what each shows, what it needs installed, and how it becomes cells and a report.
 
-An experiment is a module with a function ``experiment(**options)`` that returns an :class:`Experiment`. It is imported
-when it is run: the list must be readable without torch, matplotlib or imbalanced-learn.
+The experiment NAME is the function ``experiment(**options)`` of ``mauc.experiments.NAME``, imported when it is run: the
+list must be readable without torch, matplotlib or imbalanced-learn.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,22 +16,21 @@ if TYPE_CHECKING:
 
     from mauc.experiments.store import Cell, Store
 
-__all__ = ["EXPERIMENTS", "Entry", "Experiment", "load"]
+__all__ = ["EXPERIMENTS", "Experiment", "load"]
 
-EXTRAS = {
-    "imblearn": "bench",
-    "lightgbm": "boosting",
-    "lightning": "torch",
-    "matplotlib": "plot",
-    "torch": "torch",
-    "torchmetrics": "torch",
+PLOT = {"matplotlib": "plot"}
+SAMPLERS = {"imblearn": "bench", **PLOT}
+TORCH = {"torch": "torch", "lightning": "torch", "torchmetrics": "torch", **PLOT}
+EXPERIMENTS: dict[str, tuple[str, dict[str, str]]] = {
+    "acceleration": ("Loops over all pairs against the exact schemes (the paper's acceleration figure).", PLOT),
+    "generalization": ("Gap between training and test risk over size and imbalance, and what closes it.", PLOT),
+    "traditional": ("Nine tables, fifteen splits, all methods (the paper's Figures 1 and 2).", SAMPLERS),
+    "deep": ("Deep networks with every method on one set (the paper's Tables 2 to 4).", {**TORCH, **SAMPLERS}),
+    "runtime": ("Seconds per epoch of the exact losses, of loops over class pairs, and of plain loops.", TORCH),
+    "consistency": ("More and more samples: which losses come to the Bayes MAUC.", TORCH),
+    "tabular": ("Real tables: models, competitors, combinations; tests.", {**SAMPLERS, "lightgbm": "boosting"}),
 }
-"""Which extra of mauc installs a module."""
-TORCH = ("torch", "lightning", "torchmetrics")
-
-
-def _nothing(store: "Store") -> None:
-    pass
+"""By name: what it shows, and the modules it needs with the extras of mauc that install them."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,7 @@ class Experiment:
     """What is to be computed; a cell names its result, and brings the function that computes it."""
     report: Callable[["Store", Path], list[Path]]
     """Writes pages and figures of the results in a store into a folder; returns the files."""
-    check: Callable[["Store"], object] = _nothing
+    check: Callable[["Store"], object] | None = None
     """Reads the data before anything is computed, so that what is missing is told at once."""
 
     def run(self, folder: Path, *, jobs: int = 1, console: "Console | None" = None) -> list[Path]:
@@ -50,68 +49,19 @@ class Experiment:
         from mauc.experiments.store import Store, run_cells
 
         store = Store(folder / "cells")
-        self.check(store)
+        if self.check is not None:
+            self.check(store)
         run_cells(self.cells, store, jobs=jobs, console=console)
         return self.report(store, folder)
 
 
-@dataclass(frozen=True)
-class Entry:
-    """An experiment in the list."""
-
-    title: str
-    module: str
-    needs: tuple[str, ...]
-    """Modules that mauc does not always come with."""
-
-
-EXPERIMENTS = {
-    "acceleration": Entry(
-        "Loops over all pairs against the exact schemes, loss and gradient apart (the paper's acceleration figure).",
-        "mauc.experiments.acceleration",
-        ("matplotlib",),
-    ),
-    "generalization": Entry(
-        "Gap between training and test risk over size and imbalance, and which samples close it.",
-        "mauc.experiments.generalization",
-        ("matplotlib",),
-    ),
-    "traditional": Entry(
-        "Nine tables, fifteen splits, all methods (the paper's Figures 1 and 2).",
-        "mauc.experiments.traditional.experiment",
-        ("imblearn", "matplotlib"),
-    ),
-    "deep": Entry(
-        "Deep networks with every method on one set (the paper's Tables 2, 3 and 4).",
-        "mauc.experiments.deep.experiment",
-        (*TORCH, "imblearn", "matplotlib"),
-    ),
-    "runtime": Entry(
-        "Seconds per epoch of the exact losses, of loops over class pairs, and of plain loops.",
-        "mauc.experiments.runtime",
-        (*TORCH, "matplotlib"),
-    ),
-    "consistency": Entry(
-        "A flexible network and more and more samples: which losses come to the Bayes MAUC.",
-        "mauc.experiments.consistency",
-        (*TORCH, "matplotlib"),
-    ),
-    "tabular": Entry(
-        "Real tables: single models, competitors and combinations, with ranks and tests.",
-        "mauc.experiments.tabular.experiment",
-        ("imblearn", "lightgbm", "matplotlib"),
-    ),
-}
-
-
 def load(name: str, **options: Any) -> Experiment:
     """The experiment of that name with these options; an ImportError in one line where something is not installed."""
-    entry = EXPERIMENTS[name]
-    missing = [module for module in entry.needs if find_spec(module) is None]
+    _, needs = EXPERIMENTS[name]
+    missing = {module: extra for module, extra in needs.items() if find_spec(module) is None}
     if missing:
-        extras = ",".join(sorted({EXTRAS[module] for module in missing}))
-        are = "is" if len(missing) == 1 else "are"
-        what = " and ".join(filter(None, (", ".join(missing[:-1]), missing[-1])))
-        raise ImportError(f"mauc bench {name} needs {what}, which {are} not installed: pip install 'mauc[{extras}]'")
-    planned: Experiment = import_module(entry.module).experiment(**options)
+        extras = ",".join(sorted(set(missing.values())))
+        what = f"{' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} not installed"
+        raise ImportError(f"mauc bench {name} needs {what}: pip install 'mauc[{extras}]'")
+    planned: Experiment = import_module(f"mauc.experiments.{name}").experiment(**options)
     return planned

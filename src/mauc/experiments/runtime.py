@@ -1,4 +1,4 @@
-"""The paper's running times: seconds an epoch of the exact losses, of loops over class pairs, and of plain loops."""
+"""The paper's running times: seconds per epoch of the exact losses, of loops over class pairs, and of plain loops."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,19 +23,7 @@ from mauc.experiments.report_parts import markdown_table, save_figure
 from mauc.experiments.store import Cell, Store, write_whole
 from mauc.nn.modules import MAUCLoss
 
-__all__ = [
-    "CROSS_ENTROPY",
-    "LOSSES",
-    "PAPER",
-    "SETS",
-    "WAYS",
-    "cells",
-    "experiment",
-    "measure",
-    "naive_terms",
-    "selected_terms",
-    "write_report",
-]
+__all__ = ["cells", "experiment", "measure", "naive_terms", "selected_terms", "write_report"]
 
 CROSS_ENTROPY = "cross-entropy"
 WAYS = ("accelerated", "selected", "naive")
@@ -53,17 +41,17 @@ PAPER: dict[str, dict[str, tuple[str, ...]]] = {
     "user-imb": {"accelerated": ("8.59", "9.41", "8.42"), "selected": ("72–89",), "naive": ("352–360",)},
     "inaturalist": {"accelerated": ("121.8", "117.4", "115.5"), "selected": ("–",), "naive": ("–",)},
 }
-"""Seconds an epoch on a TITAN RTX, of the squared, exponential and hinge loss, or of all three."""
+"""Seconds per epoch on a TITAN RTX, of the squared, exponential and hinge loss, or of all three."""
 
 Elementwise = Callable[[Tensor], Tensor]
 Results = dict[tuple[str, str, str], dict[str, Any]]
 """Measurements by set, loss and way."""
 
 
-def experiment(*, sets: Sequence[str] | None = None, device: str = "auto", quick: bool = False) -> Experiment:
+def experiment(*, dataset: Sequence[str] | None = None, device: str = "auto", quick: bool = False) -> Experiment:
     """Cells and report."""
     place = check_device(device).type
-    return Experiment(cells(sets=sets, device=place, quick=quick), partial(write_report, device=place, quick=quick))
+    return Experiment(cells(sets=dataset, device=place, quick=quick), partial(write_report, device=place, quick=quick))
 
 
 def elementwise(loss: str, alpha: float) -> Elementwise:
@@ -117,7 +105,7 @@ def cells(*, sets: Sequence[str] | None = None, device: str = "auto", quick: boo
 
 
 def measure(name: str, loss: str, way: str, place: str, budget: float) -> dict[str, Any]:
-    """Seconds an epoch, and what share of its work was timed.
+    """Seconds per epoch, and what share of its work was timed.
 
     The accelerated losses and cross-entropy: whole training steps. The loops: as many of their terms on one batch as
     the budget allows, forward and backward to the scores, then all terms of an epoch in proportion, and the steps of

@@ -11,21 +11,7 @@ from mauc.experiments.report_parts import markdown_table
 from mauc.experiments.statistics import RankTest, friedman
 from mauc.experiments.store import Store
 
-__all__ = [
-    "Results",
-    "done",
-    "fit_seconds",
-    "friedman_sentence",
-    "means",
-    "pairs_by_rarity",
-    "points",
-    "rank_test",
-    "rare_pairs_of",
-    "read_common",
-    "score_table",
-    "splits",
-    "with_std",
-]
+__all__ = ["Results", "done", "pairs_by_rarity", "points", "rank_test", "rare_pairs_of", "read_common", "score_table"]
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
 """Runs by method and set, one per split."""

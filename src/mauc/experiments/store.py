@@ -1,4 +1,4 @@
-"""Results on disk: one small file a cell, written whole or not at all, so that a killed run resumes where it
+"""Results on disk: one small file per cell, written whole or not at all, so that a killed run resumes where it
 stopped.
 """
 
@@ -29,7 +29,7 @@ class Cell:
 
 
 class Store:
-    """A folder of JSON results, one file a key."""
+    """A folder of JSON results, one file per key."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)

@@ -50,8 +50,6 @@ class Method:
     """From one combination of parameters to an unfitted classifier."""
     grid: tuple[Params, ...]
     """What the validation part chooses from."""
-    family: str
-    """``ours``, ``paper`` for the paper's competitors, ``others``."""
 
 
 def combinations(**values: Iterable[Any]) -> tuple[dict[str, Any], ...]:

@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from mauc._typing import Floats, Ints
 from mauc._validation import check_choice
-from mauc.baselines import make_sampler
 from mauc.experiments.deep import data as deep_data
 from mauc.experiments.deep.data import Parts, capped, parts_of
 from mauc.experiments.deep.fit import Batches, Features, Fit, InOrder, Schedule, Shuffled, fit, scores_of
@@ -43,9 +41,9 @@ SHARES = ((0, 5), (5, 10), (10, 15), (15, 20), (20, 25))
 
 def cells(
     dataset: str,
+    data_home: str | None = None,
+    features: str | None = None,
     *,
-    data_home: str | Path | None = None,
-    features: str | Path | None = None,
     methods: Sequence[str] | None = None,
     seeds: int = 3,
     device: str = "auto",
@@ -57,10 +55,11 @@ def cells(
     if name.startswith("simulated-"):
         chosen = [BAYES, *chosen]
     place = check_device(device).type
-    home, file = (None if path is None else str(path) for path in (data_home, features))
     depth = "quick" if quick else "full"
     return [
-        Cell((depth, name, place, method, f"{seed:02d}"), run, (dataset, home, file, method, seed, place, quick))
+        Cell(
+            (depth, name, place, method, f"{seed:02d}"), run, (dataset, data_home, features, method, seed, place, quick)
+        )
         for seed in range(seeds)
         for method in chosen
     ]
@@ -158,6 +157,8 @@ def _resample(
     """Features, classes and rows to train on, and what to tell of them."""
     if method.sampler is None:
         return (X, y, parts.train), []
+    from mauc.baselines import make_sampler  # needs imbalanced-learn, which the other experiments with networks do not
+
     rows, note = parts.train, []
     if len(rows) > SAMPLER_ROWS:
         most = _cap(parts.counts, SAMPLER_ROWS)

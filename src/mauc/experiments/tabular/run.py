@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,11 +36,10 @@ def _compute(
     name: str, data_home: str | None, tables: str | None, split: int, method: str, quick: bool
 ) -> dict[str, Any]:
     task, y_test = task_of(name, data_home, split, quick, tables)
-    entry = next(e for e in entries(quick=quick) if e.name == method)
     with warnings.catch_warnings():
         # Fits that have not converged and folds without a class are judged as they are.
         warnings.simplefilter("ignore")
-        outcome = entry.run(task)
+        outcome = next(e for e in entries(quick=quick) if e.name == method).run(task)
     return {
         **judge(y_test, outcome.scores),
         "params": outcome.params,
@@ -51,22 +49,21 @@ def _compute(
 
 
 def cells(
-    data_home: str | Path | None,
+    data_home: str | None,
     *,
-    tables: str | Path | None = None,
+    tables: str | None = None,
     sets: Sequence[str] = SETS,
     n_splits: int = N_SPLITS,
     quick: bool = False,
     only: Sequence[str] | None = None,
 ) -> list[Cell]:
     """One cell per set, method and split; split by split, so that every set has numbers early."""
-    home, folder = (None if path is None else str(path) for path in (data_home, tables))
     depth = "quick" if quick else "full"
     return [
         Cell(
             (depth, name, entry.name, f"{split:02d}"),
             _compute,
-            (name, home, folder, split, entry.name, quick),
+            (name, data_home, tables, split, entry.name, quick),
             (name, split) if entry.of_one_stack else None,
         )
         for split in range(n_splits)

@@ -2,9 +2,8 @@
 instead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,16 +19,7 @@ from mauc.experiments.tuning import Method, Parts, combinations, preprocess, run
 from mauc.linear import MAUCClassifier
 from mauc.plugin import MAUCPluginClassifier
 
-__all__ = [
-    "AUTHORS_SETTINGS",
-    "PROTOCOLS",
-    "TABLES",
-    "ResampledOnce",
-    "authors_l2",
-    "cells",
-    "methods",
-    "with_authors_penalty",
-]
+__all__ = ["AUTHORS_SETTINGS", "PROTOCOLS", "TABLES", "authors_l2", "cells", "methods", "resampled_once"]
 
 TABLES = (
     "balance",
@@ -76,9 +66,9 @@ def _ours(table: str, quick: bool) -> list[Method]:
     out = []
     for loss, (penalty, alpha) in zip(LOSSES, AUTHORS_SETTINGS[table], strict=True):
         grid = combinations(alpha=ALPHAS[loss], l2=L2S[::3] if quick else L2S)
-        out.append(Method(f"MAUC {loss}", partial(MAUCClassifier, loss), grid, "ours"))
+        out.append(Method(f"MAUC {loss}", partial(MAUCClassifier, loss), grid))
         theirs = partial(with_authors_penalty, loss, penalty, alpha)
-        out.append(Method(f"MAUC {loss}, authors' settings", theirs, ({"max_iter": 100},), "ours"))
+        out.append(Method(f"MAUC {loss}, authors' settings", theirs, ({"max_iter": 100},)))
     return out
 
 
@@ -108,9 +98,9 @@ class _AuthorsClassifier(MAUCClassifier):
 def _plugins(quick: bool) -> list[Method]:
     leaves = (1,) if quick else (1, 2, 5)
     return [
-        Method("plug-in on LR", _plugin_lr, combinations(C=CS[::3] if quick else CS), "ours"),
-        Method("plug-in on forest", _plugin_forest, combinations(min_samples_leaf=leaves), "ours"),
-        Method("forest", _forest, combinations(min_samples_leaf=leaves), "others"),
+        Method("plug-in on LR", _plugin_lr, combinations(C=CS[::3] if quick else CS)),
+        Method("plug-in on forest", _plugin_forest, combinations(min_samples_leaf=leaves)),
+        Method("forest", _forest, combinations(min_samples_leaf=leaves)),
     ]
 
 
@@ -130,54 +120,38 @@ def _competitors(quick: bool) -> list[Method]:
     """Each of the paper's with scikit-learn's default C, and with C tuned; the others tuned."""
     out = []
     for name, entry in BASELINES.items():
-        family = "paper" if entry.in_paper else "others"
         if set(entry.grid) == {"classifier__C"}:
             tuned = combinations(classifier__C=CS[::3] if quick else CS)
-            out.append(Method(f"{name}, C=1", entry.make, ({},), family))
-            out.append(Method(f"{name}, tuned", ResampledOnce(name), tuned, family))
+            out.append(Method(f"{name}, C=1", entry.make, ({},)))
+            out.append(Method(f"{name}, tuned", resampled_once(name), tuned))
         else:
-            out.append(Method(name, entry.make, ({},) if quick else combinations(**TREE_GRIDS[name]), family))
+            out.append(Method(name, entry.make, ({},) if quick else combinations(**TREE_GRIDS[name])))
     return out
 
 
-class ResampledOnce:
-    """Makes a baseline for each C of a grid. Its sampler, which takes longest and does not depend on C, runs once per
-    training part: its last output is kept for as long as the same arrays are fitted.
+def resampled_once(name: str) -> Callable[..., Any]:
+    """Makes the baseline for each C of a grid; its sampler, which does not depend on C, runs once per training part."""
+    entry = BASELINES[name]
+    if entry.sampler is None:
+        return entry.make
+    kept = _KeptSample(entry.sampler(0))
+    return lambda **params: entry.make(**params).set_params(sampler=kept)
+
+
+class _KeptSample:
+    """A sampler that keeps what it made of the last training part.
+
+    In memory: the ``memory=`` of the pipeline writes to disk, which would count as the fit's time.
     """
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._last: tuple[Any, Any] | None = None
+    def __init__(self, sampler: Any) -> None:
+        self.sampler, self.last_X, self.made = sampler, None, None
 
-    def __call__(self, **params: Any) -> Any:
-        """The baseline with these parameters, unfitted."""
-        pipeline = BASELINES[self.name].make(**params)
-        return pipeline if BASELINES[self.name].sampler is None else _OnResampled(self, pipeline)
-
-    def resampled(self, sampler: Any, X: Any, y: Any) -> tuple[Any, Any]:
-        """The training part as the sampler leaves it."""
-        if self._last is None or self._last[0] is not X:
-            self._last = X, sampler.fit_resample(X, y)
-        made: tuple[Any, Any] = self._last[1]
-        return made
-
-
-class _OnResampled:
-    """A pipeline of sampler and classifier whose sampler's output may be known already."""
-
-    def __init__(self, once: ResampledOnce, pipeline: Any) -> None:
-        self.once, self.pipeline = once, pipeline
-
-    def fit(self, X: Any, y: Any) -> "_OnResampled":
-        """Fit the classifier to the resampled training part."""
-        made = self.once.resampled(self.pipeline.named_steps["sampler"], X, y)
-        self.classifier_ = self.pipeline.named_steps["classifier"].fit(*made)
-        self.classes_ = self.classifier_.classes_
-        return self
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classifier."""
-        return self.classifier_.predict_proba(X)
+    def fit_resample(self, X: Any, y: Any) -> Any:
+        """As the sampler's."""
+        if self.last_X is not X:
+            self.last_X, self.made = X, self.sampler.fit_resample(X, y)
+        return self.made
 
 
 @lru_cache(maxsize=4)
@@ -207,7 +181,7 @@ def _compute(
 
 
 def cells(
-    data_home: str | Path | None,
+    data_home: str | None,
     *,
     protocol: str = "authors",
     preprocessings: Sequence[str] = ("rows", "standard"),
@@ -217,13 +191,12 @@ def cells(
     only: Sequence[str] | None = None,
 ) -> list[Cell]:
     """All the fits, split by split, so that every table has numbers early."""
-    home = None if data_home is None else str(data_home)
     depth = "quick" if quick else "full"
     return [
         Cell(
             (depth, protocol, preprocessing, table, method.name, f"{split:02d}"),
             _compute,
-            (table, home, protocol, preprocessing, split, method.name, quick),
+            (table, data_home, protocol, preprocessing, split, method.name, quick),
         )
         for split in range(n_splits)
         for preprocessing in preprocessings
