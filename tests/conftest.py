@@ -1,5 +1,11 @@
-"""The same examples on every run and every machine, and no deadline: a slow machine is not a bug."""
+"""The same examples on every run and every machine, and no deadline: a slow machine is not a bug. Data files are those
+of the folder that ``MAUC_DATA_HOME`` names, and of no other.
+"""
 
+import os
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -11,3 +17,14 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("mauc")
+
+# Read now: the tests of the loader clear it, for they test its own default.
+DATA_HOME = os.environ.get("MAUC_DATA_HOME")
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """The folder of the authors' files and of KDD Cup 99."""
+    if not DATA_HOME or not Path(DATA_HOME, "traditional", "ecoli.npz").is_file():
+        pytest.skip("no data files: name their folder by MAUC_DATA_HOME")
+    return Path(DATA_HOME)

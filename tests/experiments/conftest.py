@@ -1,22 +1,9 @@
-"""Data folders: the real one beside the checkout, and a made-up one of the same format."""
-
-import os
-from pathlib import Path
+"""A data folder of the right format, made up."""
 
 import numpy as np
 import pytest
 
 from mauc.datasets.catalogue import TABLES
-
-NAMED = os.environ.get("MAUC_DATA_HOME")
-
-
-@pytest.fixture(scope="session")
-def real_data():
-    folder = Path(NAMED) if NAMED else Path(__file__).resolve().parents[3] / "shared" / "data"
-    if not (folder / "traditional" / "balance.npz").is_file():
-        pytest.skip(f"no data files in {folder}; name their folder by MAUC_DATA_HOME")
-    return folder
 
 
 @pytest.fixture(scope="session")

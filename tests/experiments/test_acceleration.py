@@ -20,8 +20,8 @@ from mauc.experiments.acceleration import (
     measure,
     naive_gradient,
     naive_value,
+    write_report,
 )
-from mauc.experiments.acceleration_report import write_report
 from mauc.experiments.store import Store
 
 losses = pytest.mark.parametrize("loss", LOSSES)

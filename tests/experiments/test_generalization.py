@@ -6,9 +6,21 @@ import pytest
 pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
 pytest.importorskip("rich", reason="needs the extra mauc[cli]")
 
+
 from mauc.experiments import generalization
-from mauc.experiments.generalization import ADDED, BASE, RATIOS, SIZES, TEST, TRAIN, cells, draw, measure, problem
-from mauc.experiments.generalization_report import write_report
+from mauc.experiments.generalization import (
+    ADDED,
+    BASE,
+    RATIOS,
+    SIZES,
+    TEST,
+    TRAIN,
+    cells,
+    draw,
+    measure,
+    problem,
+    write_report,
+)
 from mauc.experiments.store import Store, run_cells
 from mauc.theory import imbalance
 
