@@ -12,6 +12,7 @@ pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
 pytest.importorskip("rich", reason="needs the extra mauc[cli]")
 
 import torch
+from joblib import parallel_config
 from scipy import sparse
 
 from mauc import mauc_score
@@ -68,7 +69,8 @@ def test_every_method_runs(name, monkeypatch):
     if name == "IHT":
         # By neighbours, as with many classes: its forests, which take seconds, are tested with the samplers.
         monkeypatch.setattr(deep, "MANY_CLASSES", 0)
-    result = small(name)
+    with parallel_config("sequential"):
+        result = small(name)
     assert any("five nearest neighbours" in note for note in result["notes"]) == (name == "IHT")
     assert result["diverged"] is None
     assert 0.4 < result["test"] <= 1

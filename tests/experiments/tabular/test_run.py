@@ -71,10 +71,16 @@ def test_cells(made_up_data, tmp_path):
     ]
     assert len(cells(made_up_data)) == len(SETS) * len(NAMES) * tabular.N_SPLITS
     store = Store(tmp_path / "cells")
-    quick = cells(made_up_data, sets=["new-thyroid"], n_splits=1, quick=True, only=["LR", OURS])
-    assert run_cells(quick, store) == 2
-    assert run_cells(quick, store) == 0
-    run = store.read(("quick", "new-thyroid", OURS, "00"))
+    quick = cells(str(made_up_data), sets=["new-thyroid"], n_splits=1, quick=True, only=["LR", "MAUC linear", OURS])
+    assert {cell.key[2]: cell.together for cell in quick} == {
+        "LR": None,
+        "MAUC linear": None,
+        OURS: ("new-thyroid", 0),
+    }, "what reuses one stack runs together"
+    some = [cell for cell in quick if cell.together is None]
+    assert run_cells(some, store) == 2
+    assert run_cells(some, store) == 0
+    run = store.read(("quick", "new-thyroid", "MAUC linear", "00"))
     assert 0.5 < run["test"] <= 1.0
     assert sum(run["test_counts"]) + sum(run["train_counts"]) == 215
     files = write_report(store, tmp_path, sets=QUICK_SETS, depth="quick")
