@@ -28,3 +28,11 @@ def made_up_data(tmp_path_factory):
         arrays = {part: np.array([r[len(r) - shortest[part] :] for r in rows]) for part, rows in parts.items()}
         np.savez(folder / "traditional" / f"{name}.npz", X=X, y=y, **arrays)
     return folder
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Figures are made but not drawn, which takes longest; the test of each report draws its own."""
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "savefig", lambda self, file, **_: file.write(b"\x89PNG"))

@@ -76,6 +76,7 @@ def test_report(tmp_path, features, monkeypatch):
     assert write_report(store, tmp_path, "kddcup99", "cpu") == []
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_simulated_reports_have_the_ceiling_and_not_the_papers_numbers(tmp_path):
     store = Store(tmp_path / "cells")
     run_cells(cells("simulated-small", methods=["CE"], seeds=1, device="cpu", quick=True), store)

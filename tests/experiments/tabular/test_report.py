@@ -45,6 +45,7 @@ def faked(tmp_path):
     return store
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_report(faked, tmp_path):
     page, numbers, *figures = write_report(faked, tmp_path, sets=SOME)
     assert len(figures) == 2
@@ -62,8 +63,8 @@ def test_report(faked, tmp_path):
     assert not list(tmp_path.glob(".part-*"))
 
 
-def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path, monkeypatch):
-    monkeypatch.setattr(tabular_report, "save_figure", lambda figure, path: path)
+@pytest.mark.usefixtures("undrawn")
+def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path):
     for name in LOOKED_AT[:3]:
         for k, method in enumerate((OURS, "ET", "average", "LR")):
             faked.write(("full", name, method, "00"), {**fake_run(0.9 - 0.01 * k), "fit_seconds": 7.0})
@@ -82,6 +83,7 @@ def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path, monkeypat
     assert "| 94.50 | 1.0 | 0.25 |" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_many_sets_have_a_line_each(tmp_path, monkeypatch):
     monkeypatch.setattr(tabular_report, "FIGURE_SETS", 2)
     monkeypatch.setattr(tabular_report, "SHOWN", 2)

@@ -61,6 +61,7 @@ def test_splits(made_up_data):
     assert X.shape[1] == task.X_test.shape[1]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_cells(made_up_data, tmp_path):
     work = cells(made_up_data, sets=["balance", "ecoli"], n_splits=2, only=["LR", "ET"])
     assert [cell.key for cell in work[:4]] == [

@@ -21,6 +21,7 @@ def bench(*arguments):
     return CliRunner().invoke(app, ["bench", "traditional", *map(str, arguments)])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_two_methods_end_to_end(real_data, tmp_path):
     protocol = "authors"
     arguments = ("--out", tmp_path, "--data-home", real_data, "--table", "balance", "--quick")
@@ -59,6 +60,7 @@ def test_two_methods_end_to_end(real_data, tmp_path):
     assert stamps == {path: path.stat().st_mtime_ns for path in (tmp_path / "cells").rglob("*.json")}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_any_choice_of_methods_gives_a_report(made_up_data, tmp_path):
     arguments = ("--out", tmp_path, "--data-home", made_up_data, "--table", "new-thyroid", "--quick", "--n-splits", 1)
     arguments += (
@@ -76,6 +78,7 @@ def test_any_choice_of_methods_gives_a_report(made_up_data, tmp_path):
     assert "over 1 split (80-10-10)" in (tmp_path / "traditional-80-10-10-rows.md").read_text()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_several_tables_are_ranked(made_up_data, tmp_path):
     arguments = ["--out", tmp_path, "--data-home", made_up_data, "--quick", "--n-splits", 1]
     for name in ("balance", "new-thyroid", "ecoli"):
