@@ -44,10 +44,10 @@ def pairs_of_samples(y: Ints) -> Iterator[tuple[int, int, int, float]]:
     """
     sizes = np.bincount(y)
     n_classes = np.count_nonzero(sizes)
-    for m in range(len(y)):
-        for n in range(len(y)):
-            if y[m] != y[n]:
-                yield m, n, y[m], 1.0 / (n_classes * (n_classes - 1) * sizes[y[m]] * sizes[y[n]])
+    for m, i in enumerate(y):
+        for n, j in enumerate(y):
+            if i != j:
+                yield m, n, i, 1.0 / (n_classes * (n_classes - 1) * sizes[i] * sizes[j])
 
 
 def naive_value(y: Ints, scores: Floats, loss: Scalar) -> float:
