@@ -62,7 +62,7 @@ def check_on_splits(folder, dataset, name, n_splits, **params):
 @pytest.mark.parametrize("name", baseline_names())
 @pytest.mark.parametrize("dataset", SETS)
 def test_sets_of_the_paper(real_data, dataset, name):
-    check_on_splits(real_data, dataset, name, 3, **QUICK.get(name, {}))
+    check_on_splits(real_data, dataset, name, 2, **QUICK.get(name, {}))
 
 
 @pytest.mark.slow
