@@ -41,8 +41,8 @@ class SurrogateRisk:
     surrogate : str or object, default="exponential"
         ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
         ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
-    alpha : float, default=1.0
-        Margin or rate α of the surrogate.
+    alpha : float, optional
+        Margin or rate α of the surrogate; None is the surrogate's own, 1 for the named ones.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights :math:`v_{ij}` of the class pairs.
     scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"
@@ -86,7 +86,7 @@ class SurrogateRisk:
         self,
         surrogate: str | Any = "exponential",
         *,
-        alpha: float = 1.0,
+        alpha: float | None = None,
         pairs: str | ArrayLike = "ovo",
         scheme: str = "auto",
         approximation: str = "chebyshev",

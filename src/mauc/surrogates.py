@@ -6,9 +6,11 @@ A surrogate is a small immutable object with ``loss(t)`` and ``derivative(t)``, 
 To add one, write the class and enter it in :data:`SURROGATES`: every test and every scheme then runs on it.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -30,9 +32,16 @@ __all__ = [
     "Squared",
     "Surrogate",
     "get_surrogate",
+    "has_alpha",
 ]
 
 INF = float("inf")
+LARGEST = 1e100
+"""Of a parameter, and of the inverse of one: beyond it squares and cubes of them overflow."""
+LARGEST_LOSS = 1e300
+"""Of ``(α + 1)^q``, the loss at ``t = −1``."""
+MAX_POWER = 64
+"""A whole q above it is not taken apart into powers: their coefficients have more digits than numbers hold."""
 
 
 class Piece(NamedTuple):
@@ -85,7 +94,7 @@ class Squared(Surrogate):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
+        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return (self.alpha - t) ** 2
@@ -110,7 +119,7 @@ class Exponential(Surrogate):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
+        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return np.exp(-self.alpha * t)
@@ -132,7 +141,7 @@ class Hinge(Surrogate):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
+        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return np.maximum(self.alpha - t, 0.0)
@@ -154,8 +163,11 @@ class QHinge(Surrogate):
     q: float = 2.0
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
+        _check_parameter("alpha", self.alpha)
         check_real("q", self.q, low=1)
+        if self.q * math.log1p(self.alpha) > math.log(LARGEST_LOSS):
+            requirement = f"must leave (alpha + 1)^q, the loss at t = −1, below {LARGEST_LOSS:g}"
+            raise invalid("q", requirement, f"{self.q!r} with alpha={self.alpha!r}", "pass a smaller q or alpha")
 
     def loss(self, t: Floats) -> Floats:
         return np.maximum(self.alpha - t, 0.0) ** self.q
@@ -166,7 +178,7 @@ class QHinge(Surrogate):
     @property
     def pieces(self) -> tuple[Piece, ...]:
         power = None
-        if float(self.q).is_integer():
+        if float(self.q).is_integer() and self.q <= MAX_POWER:
             power = tuple(float(c) for c in (np.polynomial.Polynomial([self.alpha, -1.0]) ** int(self.q)).coef)
         return (Piece(-INF, self.alpha, power), Piece(self.alpha, INF, (0.0,)))
 
@@ -183,8 +195,8 @@ class GeneralizedHinge(Surrogate):
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
-        check_real("epsilon", self.epsilon, low=0, high=0.5)
+        _check_parameter("alpha", self.alpha)
+        _check_parameter("epsilon", self.epsilon, high=0.5)
 
     def loss(self, t: Floats) -> Floats:
         rest = np.maximum(self.alpha + self.epsilon - t, 0.0)
@@ -210,7 +222,7 @@ class Logistic(Surrogate):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
+        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return np.logaddexp(0.0, -self.alpha * t)
@@ -231,7 +243,7 @@ class DistanceWeighted(Surrogate):
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
-        check_real("epsilon", self.epsilon, low=0, high=1)
+        _check_parameter("epsilon", self.epsilon, high=1)
 
     def loss(self, t: Floats) -> Floats:
         return np.where(t < self.epsilon, (2.0 - t / self.epsilon) / self.epsilon, 1.0 / np.maximum(t, self.epsilon))
@@ -283,38 +295,63 @@ SURROGATES: dict[str, type[Surrogate]] = {
 }
 
 
-def get_surrogate(surrogate: str | Any, *, alpha: float = 1.0, **options: float) -> Surrogate:
+def get_surrogate(
+    surrogate: str | Any, *, alpha: float | None = None, default_alpha: float | None = None, **options: float
+) -> Surrogate:
     """The surrogate of that name with its parameters, or the object itself.
 
+    ``alpha=None`` is ``default_alpha`` where the surrogate has an α and a default is given, else the surrogate's own.
     An object needs ``loss(t)`` and ``derivative(t)``; ``breakpoints``, if it has them, tell where it is not smooth.
 
     >>> get_surrogate("q_hinge", alpha=0.5, q=3)
     QHinge(alpha=0.5, q=3)
+    >>> get_surrogate("hinge"), get_surrogate("hinge", default_alpha=4.0), get_surrogate("distance_weighted")
+    (Hinge(alpha=1.0), Hinge(alpha=4.0), DistanceWeighted(epsilon=0.1))
     """
+    if alpha is not None:
+        options = {"alpha": alpha, **options}
     if not isinstance(surrogate, str):
-        return _from_object(surrogate, alpha, options)
+        return _from_object(surrogate, options)
     kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
-    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
-    if "alpha" in known:
-        options["alpha"] = alpha
-    elif alpha != 1.0:
-        raise invalid("alpha", f"does not exist for the {surrogate} surrogate", alpha, f"it takes {_listing(known)}")
-    unknown = sorted(set(options) - known)
-    if unknown:
-        raise invalid(
-            unknown[0],
-            f"is not an option of the {surrogate} surrogate",
-            options[unknown[0]],
-            f"it takes {_listing(known)}",
-        )
-    return kind(**options)
+    if default_alpha is not None and has_alpha(surrogate):
+        options = {"alpha": default_alpha, **options}
+    try:
+        return _make(kind, options.get("alpha"), tuple(options.items()))
+    except TypeError:  # a parameter that cannot be hashed: let the surrogate say what is wrong with it
+        return _make.__wrapped__(kind, None, tuple(options.items()))
 
 
-def _from_object(surrogate: Any, alpha: float, options: dict[str, float]) -> Surrogate:
-    if alpha != 1.0 or options:
-        given = {"alpha": alpha, **options} if alpha != 1.0 else options
+def has_alpha(surrogate: Any) -> bool:
+    """Whether it is the name of a surrogate with an α to set; an object carries its own."""
+    return isinstance(surrogate, str) and surrogate in SURROGATES and "alpha" in _parameters(SURROGATES[surrogate])
+
+
+# Typed in alpha, because True equals 1.0 and is no margin.
+@lru_cache(maxsize=256, typed=True)
+def _make(kind: type[Surrogate], alpha: Any, options: tuple[tuple[str, float], ...]) -> Surrogate:
+    known = _parameters(kind)
+    for name, value in options:
+        if name not in known:
+            what = "does not exist for" if name == "alpha" else "is not an option of"
+            raise invalid(name, f"{what} the {kind.name} surrogate", value, f"it takes {_listing(known)}")
+    return kind(**dict(options))
+
+
+def _parameters(kind: type[Surrogate]) -> set[str]:
+    return {f.name for f in fields(kind)}  # type: ignore[arg-type]
+
+
+def _check_parameter(name: str, value: float, high: float = INF) -> None:
+    check_real(name, value, low=0, high=high)
+    if not 1.0 / LARGEST <= value <= LARGEST:
+        requirement = f"must lie between {1.0 / LARGEST:g} and {min(high, LARGEST):g}"
+        raise invalid(name, requirement, repr(value), "beyond that its powers overflow: scale the scores instead")
+
+
+def _from_object(surrogate: Any, options: dict[str, float]) -> Surrogate:
+    if options:
         raise invalid(
-            next(iter(given)),
+            next(iter(options)),
             "goes with a surrogate's name",
             f"it together with the object {surrogate!r}",
             "set the parameters on the object itself",

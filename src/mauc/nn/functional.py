@@ -14,9 +14,9 @@ from mauc.nn._engine import fused, moments, ranked
 from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_free, prepare, take
 from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
 from mauc.nn._engine.moments import Result, Slope
-from mauc.nn._engine.plan import needs_range, plan, resolve
+from mauc.nn._engine.plan import needs_range, plan
 from mauc.nn._engine.processes import Communicator, communicator
-from mauc.surrogates import Exponential, Squared, Surrogate
+from mauc.surrogates import Exponential, Squared, Surrogate, get_surrogate
 
 __all__ = ["mauc_loss"]
 
@@ -26,7 +26,7 @@ def mauc_loss(
     target: Tensor,
     *,
     surrogate: Any = "exponential",
-    alpha: float = 1.0,
+    alpha: float | None = None,
     activation: str = "softmax",
     pairs: Any = "ovo",
     weight: Tensor | None = None,
@@ -102,9 +102,7 @@ def mauc_loss(
     """
     if activation not in ACTIVATIONS:
         check_choice("activation", activation, ACTIVATIONS)
-    chosen = surrogate if isinstance(surrogate, Surrogate) else resolve(surrogate, alpha, options)
-    if chosen is surrogate and (alpha != 1.0 or options):
-        resolve(surrogate, alpha, options)  # says that parameters go with a name
+    chosen = get_surrogate(surrogate, alpha=alpha, **options)
     complete = check_input(logits, target, weight, ignore_index)
     world = communicator(sync, process_group)
     n_classes = logits.shape[1]

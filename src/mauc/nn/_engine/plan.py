@@ -2,16 +2,15 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.polynomial import Polynomial
 
 from mauc._typing import Floats
 from mauc.plan import approximate, difference_matrix
-from mauc.surrogates import Exponential, Piece, Squared, Surrogate, get_surrogate
+from mauc.surrogates import Exponential, Piece, Squared, Surrogate
 
-__all__ = ["Plan", "Segment", "needs_range", "only_piece", "plan", "resolve"]
+__all__ = ["Plan", "Segment", "needs_range", "only_piece", "plan"]
 
 TOLERANCE = {"float64": (1e-12, 1e-10, 1e-8, 1e-6), "float32": (1e-7, 1e-6)}
 """Errors of ℓ and ℓ′ that an approximation may have, the first that can be reached: at the rounding of the scores."""
@@ -35,21 +34,6 @@ class Plan:
 
     kind: str
     segments: tuple[Segment, ...] = ()
-
-
-@lru_cache(maxsize=256)
-def _by_name(name: str, alpha: float, options: tuple[tuple[str, float], ...]) -> Surrogate:
-    return get_surrogate(name, alpha=alpha, **dict(options))
-
-
-def resolve(surrogate: Any, alpha: float, options: dict[str, float]) -> Surrogate:
-    """The surrogate; one of a name is made once."""
-    if isinstance(surrogate, str):
-        try:
-            return _by_name(surrogate, alpha, tuple(options.items()))
-        except TypeError:  # a parameter that cannot be hashed: let the surrogate say what is wrong with it
-            pass
-    return get_surrogate(surrogate, alpha=alpha, **options)
 
 
 def plan(surrogate: Surrogate, radius: float, precision: str) -> Plan:
