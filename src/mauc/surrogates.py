@@ -21,6 +21,7 @@ from mauc._validation import check_choice, check_real, invalid
 
 __all__ = [
     "SURROGATES",
+    "ClosedForm",
     "CustomSurrogate",
     "DistanceWeighted",
     "Exponential",
@@ -52,6 +53,14 @@ class Piece(NamedTuple):
     coefficients: tuple[float, ...] | None
 
 
+class ClosedForm(NamedTuple):
+    """A loss that splits into a function of the positive and one of the negative, and has kernels of its own."""
+
+    kind: str
+    """``"squared"`` for ``(α − t)²``, ``"exponential"`` for ``exp(−α t)``."""
+    alpha: float
+
+
 class Surrogate(ABC):
     """Base of all surrogates. Subclasses are frozen dataclasses of their parameters."""
 
@@ -78,6 +87,26 @@ class Surrogate(ABC):
     def non_increasing(self) -> bool:
         """ℓ does not rise on [−1, 1], the range of differences of softmax scores."""
         return True
+
+    @property
+    def closed_form(self) -> ClosedForm | None:
+        """The kernel that sums ℓ without polynomials, if there is one."""
+        return None
+
+    @property
+    def curvature_per_slope(self) -> float:
+        """A number κ with ``ℓ″ <= −κ ℓ′`` everywhere, for a loss that never rises; infinite where none is known."""
+        return INF
+
+    def curvature(self, radius: float) -> float:
+        """A bound, not below 0, of ``ℓ″`` on ``[−radius, radius]``; infinite where none is known.
+
+        Known here for polynomial pieces; a smooth surrogate with others states its own.
+        """
+        inside = [piece for piece in self.pieces if piece.low < radius and piece.high > -radius]
+        if not self.smooth or any(piece.coefficients is None for piece in inside):
+            return INF
+        return max(_largest_second_derivative(piece, radius) for piece in inside)
 
     @property
     def consistent_condition(self) -> bool:
@@ -110,6 +139,10 @@ class Squared(Surrogate):
     def non_increasing(self) -> bool:
         return self.alpha >= 1.0
 
+    @property
+    def closed_form(self) -> ClosedForm:
+        return ClosedForm("squared", self.alpha)
+
 
 @dataclass(frozen=True)
 class Exponential(Surrogate):
@@ -130,6 +163,18 @@ class Exponential(Surrogate):
     @property
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece(-INF, INF, None),)
+
+    @property
+    def closed_form(self) -> ClosedForm:
+        return ClosedForm("exponential", self.alpha)
+
+    @property
+    def curvature_per_slope(self) -> float:
+        return self.alpha
+
+    def curvature(self, radius: float) -> float:
+        with np.errstate(over="ignore"):
+            return float(self.alpha**2 * np.exp(self.alpha * np.float64(radius)))
 
 
 @dataclass(frozen=True)
@@ -181,6 +226,12 @@ class QHinge(Surrogate):
         if float(self.q).is_integer() and self.q <= MAX_POWER:
             power = tuple(float(c) for c in (np.polynomial.Polynomial([self.alpha, -1.0]) ** int(self.q)).coef)
         return (Piece(-INF, self.alpha, power), Piece(self.alpha, INF, (0.0,)))
+
+    def curvature(self, radius: float) -> float:
+        if self.q < 2.0:
+            return INF
+        with np.errstate(over="ignore"):
+            return float(self.q * (self.q - 1.0) * np.float64(self.alpha + radius) ** (self.q - 2.0))
 
 
 @dataclass(frozen=True)
@@ -234,6 +285,15 @@ class Logistic(Surrogate):
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece(-INF, INF, None),)
 
+    # ℓ″ = α² σ (1 − σ) with σ = −ℓ′ / α.
+
+    @property
+    def curvature_per_slope(self) -> float:
+        return self.alpha
+
+    def curvature(self, radius: float) -> float:
+        return 0.25 * self.alpha**2
+
 
 @dataclass(frozen=True)
 class DistanceWeighted(Surrogate):
@@ -256,14 +316,17 @@ class DistanceWeighted(Surrogate):
         e = self.epsilon
         return (Piece(-INF, e, (2.0 / e, -1.0 / e**2)), Piece(e, INF, None))
 
+    def curvature(self, radius: float) -> float:
+        return 2.0 / self.epsilon**3 if radius > self.epsilon else 0.0
+
 
 @dataclass(frozen=True)
 class CustomSurrogate(Surrogate):
     """Any ℓ with its derivative.
 
     ``breakpoints`` are the places where ℓ is not smooth; between them it is approximated by polynomials to the
-    tolerance asked for. ``convex``, ``smooth`` and ``decreasing`` are the caller's word, and default to the cautious
-    one.
+    tolerance asked for. ``convex``, ``smooth``, ``decreasing`` and ``max_curvature``, a bound of ℓ″ on the whole line,
+    are the caller's word, and default to the cautious one.
     """
 
     name: ClassVar[str] = "custom"
@@ -273,6 +336,7 @@ class CustomSurrogate(Surrogate):
     convex: bool = False
     smooth: bool = False
     decreasing: bool = False
+    max_curvature: float = INF
 
     def loss(self, t: Floats) -> Floats:
         return self.loss_function(t)
@@ -288,6 +352,19 @@ class CustomSurrogate(Surrogate):
     @property
     def non_increasing(self) -> bool:
         return self.decreasing
+
+    def curvature(self, radius: float) -> float:
+        return self.max_curvature
+
+
+def _largest_second_derivative(piece: Piece, radius: float) -> float:
+    """Largest ``p″ >= 0`` of a polynomial piece within ``[−radius, radius]``: at its ends, or where ``p‴`` is 0."""
+    assert piece.coefficients is not None
+    low, high = max(piece.low, -radius), min(piece.high, radius)
+    second = np.polynomial.Polynomial(piece.coefficients).deriv(2)
+    level = second.deriv().roots()
+    inside = level.real[(np.abs(level.imag) < 1e-9) & (level.real > low) & (level.real < high)]
+    return max(0.0, float(second(np.array([low, high, *inside])).max()))
 
 
 SURROGATES: dict[str, type[Surrogate]] = {
@@ -367,7 +444,8 @@ def _from_object(surrogate: Any, options: dict[str, float]) -> Surrogate:
             f"use one of {_listing(SURROGATES)}, or mauc.surrogates.CustomSurrogate(loss, derivative)",
         )
     facts = {name: bool(getattr(surrogate, name, False)) for name in ("convex", "smooth", "decreasing")}
-    return CustomSurrogate(loss, derivative, tuple(getattr(surrogate, "breakpoints", ())), **facts)
+    breakpoints, curvature = tuple(getattr(surrogate, "breakpoints", ())), getattr(surrogate, "max_curvature", INF)
+    return CustomSurrogate(loss, derivative, breakpoints, **facts, max_curvature=curvature)
 
 
 def _listing(names: Iterable[str]) -> str:
