@@ -77,6 +77,35 @@ def test_facts_are_true(case):
 
 
 @every_case
+@pytest.mark.parametrize("radius", [0.25, 1.0, 3.0])
+def test_curvature_is_a_bound_and_a_close_one(case, radius):
+    surrogate, h = case.build(), 1e-6
+    beside = [-radius + 2.0 * h, 0.0, *(kink + side for kink in case.kinks for side in (-2.0 * h, 2.0 * h))]
+    t = np.append(away_from_kinks(case, 1e-5), beside)
+    t = t[np.abs(t) < radius - h]
+    second = (surrogate.derivative(t + h) - surrogate.derivative(t - h)) / (2.0 * h)
+    size = np.abs(surrogate.derivative(t))
+    rounding = 1e-6 * (1.0 + size.max() + np.abs(second).max())
+    bound, per_slope = surrogate.curvature(radius), surrogate.curvature_per_slope
+    assert bound >= max(0.0, second.max()) - rounding
+    assert per_slope == INF or np.all(second <= per_slope * size + rounding)
+    if isinstance(case.surrogate, str):
+        kinked = not surrogate.smooth or case.options.get("q", 2.0) < 2.0
+        assert np.isfinite(bound) != kinked
+        assert kinked or bound <= 1.01 * max(0.0, second.max()) + rounding
+
+
+@every_case
+def test_the_closed_form_is_the_loss(case):
+    surrogate = case.build()
+    form = surrogate.closed_form
+    assert (form is not None) == (case.surrogate in ("squared", "exponential"))
+    if form is not None:
+        of_kind = {"squared": lambda a, t: (a - t) ** 2, "exponential": lambda a, t: np.exp(-a * t)}
+        np.testing.assert_array_equal(of_kind[form.kind](form.alpha, GRID), surrogate.loss(GRID))
+
+
+@every_case
 def test_pieces_cover_the_line_and_are_the_loss(case):
     surrogate = case.build()
     pieces = surrogate.pieces

@@ -26,12 +26,17 @@ from mauc.kernels.tiles import Problem, column_range
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import Surrogate
 
-__all__ = ["check_curvature", "gradient_and_bound", "pair_mass", "score_curvature"]
+__all__ = ["check_curvature", "gradient_and_bound", "is_curved", "pair_mass", "score_curvature"]
+
+
+def is_curved(surrogate: Surrogate) -> bool:
+    """Whether its second derivative has a known bound."""
+    return min(surrogate.curvature_per_slope, surrogate.curvature(1.0)) < np.inf
 
 
 def check_curvature(surrogate: Surrogate) -> Surrogate:
     """A surrogate whose second derivative is bounded and whose slope at 0 is downwards."""
-    if not min(surrogate.curvature_per_slope, surrogate.curvature(1.0)) < np.inf:
+    if not is_curved(surrogate):
         requirement = "must have a bounded second derivative for boosting"
         advice = "use exponential, squared, logistic, generalized_hinge (a rounded hinge), or q_hinge with q >= 2"
         raise invalid("surrogate", requirement, repr(surrogate), advice)

@@ -225,15 +225,21 @@ def _piecewise(
     else:
         radius, centre = _range(scores, world)
     if radius != radius:
-        return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
+        return _not_a_number(scores, gradient)
     found = plan(surrogate, radius, tolerances=TOLERANCES[precision], saturated=bounded)
     if found is not None and found.scheme == "moments":
         return moments.polynomial(scores, batch, found.pieces[0], centre, world, gradient=gradient)
     if found is not None:
         return ranked.ranked(scores, batch, found.pieces, centre, world, gradient=gradient)
+    if world.sum((0.0 * scores).sum()).isnan():
+        return _not_a_number(scores, gradient)
     what = f"no polynomial of the {surrogate.name} surrogate on differences up to {radius:g} is close enough"
     warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=6)
     return ranked.blocked(scores, batch, surrogate, world, gradient=gradient)
+
+
+def _not_a_number(scores: Tensor, gradient: bool) -> Result:
+    return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
 
 
 def _range(scores: Tensor, world: Communicator) -> tuple[float, Tensor]:
