@@ -25,9 +25,9 @@ every_loss = pytest.mark.parametrize("case", LOSSES, ids=str)
 every_activation = pytest.mark.parametrize("activation", ["identity", "softmax"])
 
 
-def problem_of(y, n_classes, weight=None, pairs="ovo"):
+def classes_of(y, n_classes, weight=None, pairs="ovo"):
     partition = ClassPartition(y, n_classes, weight)
-    return partition.problem(np.empty((len(y), 0)), partition.pair_weights(pairs))
+    return partition.classes(partition.pair_weights(pairs))
 
 
 def draw(seed, scale=1.0, sizes=(5, 3, 2, 1)):
@@ -36,9 +36,9 @@ def draw(seed, scale=1.0, sizes=(5, 3, 2, 1)):
     return y, scale * rng.normal(size=(len(y), len(sizes))), rng.uniform(0.5, 3.0, len(y))
 
 
-def dense_hessian(risk, problem, raw, activation, step=1e-5):
+def dense_hessian(risk, classes, raw, activation, step=1e-5):
     def slope(flat):
-        return gradient_and_bound(risk, problem, flat.reshape(raw.shape), activation)[1].ravel()
+        return gradient_and_bound(risk, classes, flat.reshape(raw.shape), activation)[1].ravel()
 
     moves = step * np.eye(raw.size)
     rows = [(slope(raw.ravel() + move) - slope(raw.ravel() - move)) / (2 * step) for move in moves]
@@ -54,9 +54,9 @@ def test_above_the_hessian_and_its_diagonal(case, activation, scale):
     y, raw, weight = draw(0, scale)
     risk = case.risk(scheme="auto" if case.exact else "blocked")  # pieces of an approximation meet to its tolerance
     for u in (None, weight):
-        problem = problem_of(y, 4, u)
-        _, _, bound = gradient_and_bound(risk, problem, raw, activation)
-        exact = dense_hessian(risk, problem, raw, activation)
+        classes = classes_of(y, 4, u)
+        _, _, bound = gradient_and_bound(risk, classes, raw, activation)
+        exact = dense_hessian(risk, classes, raw, activation)
         slack = 1e-6 * max(1.0, np.abs(exact).max())
         assert (bound.ravel() >= np.diag(exact) - slack).all()
         assert np.linalg.eigvalsh(np.diag(bound.ravel()) - exact).min() >= -slack
@@ -68,12 +68,12 @@ def test_above_the_hessian_and_its_diagonal(case, activation, scale):
 def test_a_newton_step_goes_down(case, activation, seed):
     y, raw, weight = draw(seed)
     risk = case.risk()
-    problem = problem_of(y, 4, weight)
+    classes = classes_of(y, 4, weight)
     for share in (1.0, 0.1):
         scores = raw
         values = []
         for _ in range(6):
-            value, gradient, bound = gradient_and_bound(risk, problem, scores, activation)
+            value, gradient, bound = gradient_and_bound(risk, classes, scores, activation)
             values.append(value)
             scores = scores - share * gradient / np.maximum(bound, 1e-16)
         assert values == sorted(values, reverse=True)
@@ -84,7 +84,8 @@ def test_a_newton_step_goes_down(case, activation, seed):
 def test_curvature_of_the_scores_is_above_the_sum_over_pairs(case):
     y, scores, weight = draw(1, 0.4)
     surrogate = case.build()
-    problem = problem_of(y, 4, weight).with_scores(scores)
+    classes = classes_of(y, 4, weight)
+    problem = classes.with_scores(scores)
     _, gradient = pairwise_risk(problem, surrogate.loss, surrogate.derivative)
     step = 1e-6
 
@@ -96,7 +97,7 @@ def test_curvature_of_the_scores_is_above_the_sum_over_pairs(case):
         for n in range(len(y)):
             if y[m] != y[n]:
                 i = y[m]
-                w = problem.unit[m] * problem.unit[n] * problem.pair[y[n], i]
+                w = classes.unit[m] * classes.unit[n] * classes.v[i, y[n]]
                 curve = w * float(second(scores[m, i] - scores[n, i]))
                 by_pairs[m, i] += curve
                 by_pairs[n, i] += curve
@@ -108,8 +109,8 @@ def test_curvature_of_the_scores_is_above_the_sum_over_pairs(case):
 
 def test_mass_of_the_pairs():
     y, _, weight = draw(2)
-    problem = problem_of(y, 4, weight)
-    mass = pair_mass(problem)
+    classes = classes_of(y, 4, weight)
+    mass = pair_mass(classes)
     # Every pair is counted at both of its ends.
     assert mass.sum() == pytest.approx(2.0)
     own = mass[np.arange(len(y)), y]

@@ -22,7 +22,7 @@ import numpy as np
 from mauc._typing import Floats
 from mauc._validation import invalid
 from mauc.activations import activate, pull_back
-from mauc.kernels.tiles import Problem, column_range
+from mauc.kernels.tiles import Classes, Problem, column_range
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import Surrogate
 
@@ -45,14 +45,14 @@ def check_curvature(surrogate: Surrogate) -> Surrogate:
     return surrogate
 
 
-def pair_mass(problem: Problem) -> Floats:
+def pair_mass(classes: Classes) -> Floats:
     """``(N, C)`` summed weight of the pairs that each score takes part in.
 
     ``a_m Σ_j v_ij`` in the column i of a sample's own class, ``a_n v_ij`` in the others.
     """
-    mass = problem.unit[:, None] * problem.pair[problem.y]
-    rows = np.arange(len(problem.y))
-    mass[rows, problem.y] = problem.unit * problem.pair.sum(axis=0)[problem.y]
+    y, unit, v = classes.y, classes.unit, classes.v
+    mass = unit[:, None] * classes.of_negative[y]
+    mass[np.arange(len(y)), y] = unit * v.sum(axis=1)[y]
     return mass
 
 
@@ -65,20 +65,19 @@ def score_curvature(surrogate: Surrogate, problem: Problem, gradient: Floats) ->
     of_slope = per_slope * np.abs(gradient) if per_slope < np.inf else np.inf
     low, high = column_range(problem)
     steepest = surrogate.curvature(float((high - low).max()))
-    of_mass = steepest * pair_mass(problem) if steepest < np.inf else np.inf
+    of_mass = steepest * pair_mass(problem.classes) if steepest < np.inf else np.inf
     return np.minimum(of_slope, of_mass)
 
 
 def gradient_and_bound(
-    risk: SurrogateRisk, problem: Problem, raw: Floats, activation: str
+    risk: SurrogateRisk, classes: Classes, raw: Floats, activation: str
 ) -> tuple[float, Floats, Floats]:
     """Risk of ``activation(raw)``, its gradient with respect to ``raw``, and the diagonal above its Hessian.
 
     Parameters
     ----------
     risk : SurrogateRisk
-    problem : Problem
-        Classes and weights; its scores are not looked at.
+    classes : Classes
     raw : (N, C) array
     activation : {"softmax", "identity"}
 
@@ -89,13 +88,13 @@ def gradient_and_bound(
     >>> from mauc.boosting.hessian import gradient_and_bound
     >>> from mauc.partition import ClassPartition
     >>> partition = ClassPartition(np.array([0, 0, 1, 2]), 3)
-    >>> problem = partition.problem(np.empty((4, 0)), partition.pair_weights("ovo"))
-    >>> value, gradient, bound = gradient_and_bound(SurrogateRisk(), problem, np.zeros((4, 3)), "identity")
+    >>> classes = partition.classes(partition.pair_weights("ovo"))
+    >>> value, gradient, bound = gradient_and_bound(SurrogateRisk(), classes, np.zeros((4, 3)), "identity")
     >>> gradient.round(3).tolist()[0], bound.round(3).tolist()[0]
     ([-0.167, 0.083, 0.083], [0.333, 0.167, 0.167])
     """
     scores = activate(raw, activation)
-    here = problem.with_scores(scores)
+    here = classes.with_scores(scores)
     value, gradient = risk.compute(here, gradient=True)
     assert gradient is not None
     curvature = score_curvature(risk.surrogate, here, gradient)

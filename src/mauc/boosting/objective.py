@@ -78,8 +78,7 @@ class BoostingObjective:
         weight = check_sample_weight(sample_weight, codes, n_classes)
         partition = ClassPartition(codes, n_classes, weight)
         pair_weights = partition.pair_weights(check_pairs(self.risk.pairs, n_classes))
-        problem = partition.problem(np.empty((len(codes), 0)), pair_weights)
-        _, gradient, curvature = gradient_and_bound(self.risk, problem, clean, self.activation)
+        _, gradient, curvature = gradient_and_bound(self.risk, partition.classes(pair_weights), clean, self.activation)
         scale = self._scale(partition)
         return scale * gradient, np.maximum(scale * curvature, SMALLEST)
 

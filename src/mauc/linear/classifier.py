@@ -145,7 +145,7 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pair_weights = partition.pair_weights(check_pairs(self.pairs, len(classes)))
         objective = LinearObjective(
             X,
-            partition.problem(np.empty((len(codes), 0)), pair_weights),
+            partition.classes(pair_weights),
             SurrogateRisk(self._surrogate()),
             activation=self.activation,
             l2=self.l2,
