@@ -10,9 +10,9 @@ from mauc.activations import ACTIVATIONS
 from mauc.nn._engine.batch import is_traced
 from mauc.nn._engine.buffers import ExactBuffers
 from mauc.nn._engine.checks import count_vector, pair_matrix
-from mauc.nn._engine.plan import resolve
 from mauc.nn._engine.watch import OneClassWatch
 from mauc.nn.functional import mauc_loss
+from mauc.surrogates import get_surrogate
 
 __all__ = ["MAUCLoss"]
 
@@ -28,7 +28,7 @@ class MAUCLoss(ExactBuffers):
     Parameters
     ----------
     surrogate : str or object, default="exponential"
-    alpha : float, default=1.0
+    alpha : float, optional
     activation : {"softmax", "sigmoid", "identity"}, default="softmax"
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
     class_counts : (C,) tensor or sequence, optional
@@ -55,7 +55,7 @@ class MAUCLoss(ExactBuffers):
         self,
         surrogate: Any = "exponential",
         *,
-        alpha: float = 1.0,
+        alpha: float | None = None,
         activation: str = "softmax",
         pairs: Any = "ovo",
         class_counts: Any = None,
@@ -65,7 +65,7 @@ class MAUCLoss(ExactBuffers):
         **options: float,
     ) -> None:
         super().__init__()
-        self.surrogate = resolve(surrogate, alpha, options)
+        self.surrogate = get_surrogate(surrogate, alpha=alpha, **options)
         self.activation = check_choice("activation", activation, ACTIVATIONS)
         self.ignore_index = ignore_index
         self.sync = sync

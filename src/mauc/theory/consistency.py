@@ -79,7 +79,7 @@ def consistency_report(
     *,
     approximation: str | None = None,
     degree: int = DEFAULT_BERNSTEIN_DEGREE,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     **options: float,
 ) -> ConsistencyReport:
     r"""Whether ℓ meets the sufficient condition under which minimising its risk leads to the best scores (Theorem 3).
@@ -162,10 +162,10 @@ def _interval(interval: ArrayLike) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
-def _subject(surrogate: Any, alpha: float, options: dict[str, float]) -> tuple[str, Surrogate, float]:
+def _subject(surrogate: Any, alpha: float | None, options: dict[str, float]) -> tuple[str, Surrogate, float]:
     """A name for the report, the surrogate, and how far its slopes can be trusted."""
     if callable(surrogate) and not hasattr(surrogate, "loss"):
-        if alpha != 1.0 or options:
+        if alpha is not None or options:
             given = next(iter(options), "alpha")
             raise invalid(given, "goes with a surrogate's name", "it with a function", "put it into the function")
         name = getattr(surrogate, "__name__", type(surrogate).__name__)

@@ -261,7 +261,7 @@ def _weights_alone(task: Task) -> Outcome:
     model, seconds = _stack(task)
     there = ~np.isnan(model.oof_log_scores_[0, :, 0])
     data = OutOfFold(model.oof_log_scores_[:, there], task.y_train[there], None)
-    (found,) = fit_combination(data, SurrogateRisk(model.surrogate, alpha=model.alpha), "ovo")
+    (found,) = fit_combination(data, SurrogateRisk(model._surrogate()), "ovo")
     return Outcome(found.scores(model._log_scores(task.X_test)), {"weights": found.weights.tolist()}, seconds)
 
 

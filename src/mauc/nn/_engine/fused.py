@@ -24,9 +24,8 @@ import torch
 from torch import Tensor
 
 from mauc.nn._engine.moments import FLAT_ALPHA
-from mauc.nn._engine.plan import only_piece
 from mauc.nn._engine.second_order import Again, differentiable_again
-from mauc.surrogates import Exponential, Squared, Surrogate
+from mauc.surrogates import Surrogate
 
 __all__ = ["Form", "form_of", "fused_loss", "fuses"]
 
@@ -52,15 +51,14 @@ def _installed() -> bool:
 
 @lru_cache(maxsize=256)
 def _form(surrogate: Surrogate) -> Form | None:
-    if isinstance(surrogate, Squared):
-        return Form("squared", surrogate.alpha, 1.0)
-    if isinstance(surrogate, Exponential):
-        return Form("exponential", surrogate.alpha, 1.0) if surrogate.alpha <= FLAT_ALPHA else None
-    piece = only_piece(surrogate, 1.0)
-    if piece is None or piece.coefficients is None or len(piece.coefficients) != 2 or piece.coefficients[1] >= 0:
-        return None
-    constant, slope = piece.coefficients
-    return Form("line", -constant / slope, -slope)
+    closed = surrogate.closed_form
+    if closed is not None:
+        return None if closed.kind == "exponential" and closed.alpha > FLAT_ALPHA else Form(*closed, 1.0)
+    for piece in surrogate.pieces:
+        if piece.low <= -1.0 and piece.high >= 1.0 and piece.coefficients is not None and len(piece.coefficients) == 2:
+            constant, slope = piece.coefficients
+            return Form("line", -constant / slope, -slope) if slope < 0 else None
+    return None
 
 
 def form_of(surrogate: Surrogate) -> Form | None:
