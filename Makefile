@@ -16,6 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo 'make demo    compare models on a bundled sample, write mauc-report/index.html'
 	@echo 'make test    lint, then all tests and doctests'
+	@echo 'make kills   kill commands at random moments, look at what they leave (KILLS=40)'
 	@echo 'make lint    ruff, mypy, import contracts'
 	@echo 'make format  rewrite the code as ruff wants it'
 	@echo 'make fuzz    random hostile cases against the definitions; CASES=1000000 for the long run'
@@ -86,6 +87,12 @@ CASES ?= 20000
 fuzz: $(DEV)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(CASES)
 	MAUC_HYPOTHESIS=explore $(BIN)/pytest -n 2 -m hypothesis
+
+kills: export OMP_NUM_THREADS := 1
+kills: export OPENBLAS_NUM_THREADS := 1
+kills: export MPLBACKEND := Agg
+kills: $(DEV)
+	$(BIN)/python tests/kills.py $(or $(KILLS),40) $(SEED)
 
 format: $(DEV)
 	$(BIN)/ruff check --fix .

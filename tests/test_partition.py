@@ -105,13 +105,13 @@ def test_a_matrix_without_weight_on_the_pairs_present_counts_nothing():
 
 
 @given(samples(min_present=2))
-def test_problem_has_unit_class_sums_and_transposed_pairs(sample):
+def test_problem_has_unit_class_sums_and_the_pairs_as_they_are(sample):
     n_classes = sample.scores.shape[1]
     partition = ClassPartition(sample.y, n_classes, sample.weight)
     v = partition.pair_weights(sample.pairs)
     problem = partition.problem(sample.scores, v)
-    np.testing.assert_allclose(np.bincount(sample.y, problem.unit, n_classes), partition.present, rtol=1e-14)
-    np.testing.assert_array_equal(problem.pair, v.T)
-    raw = partition.problem(sample.scores, v, normalised=False).unit
+    np.testing.assert_allclose(np.bincount(sample.y, problem.classes.unit, n_classes), partition.present, rtol=1e-14)
+    assert problem.classes.v is v
+    raw = partition.problem(sample.scores, v, normalised=False).classes.unit
     weight = np.ones(len(sample.y)) if sample.weight is None else sample.weight
     np.testing.assert_array_equal(raw / raw.max(), weight / weight.max())

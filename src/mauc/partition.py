@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.tiles import Problem
+from mauc.kernels.tiles import Classes, Problem
 
 __all__ = ["ClassPartition"]
 
@@ -76,11 +76,17 @@ class ClassPartition:
             return v
         return v / v.sum()
 
-    def problem(self, scores: NDArray[np.floating], v: Floats, *, normalised: bool = True) -> Problem:
-        """The arrays the kernels take; sample weights divided by their class sums unless ``normalised`` is False."""
+    def classes(self, v: Floats | None = None, *, normalised: bool = True) -> Classes:
+        """The arrays the kernels take, but for the scores; sample weights divided by their class sums unless
+        ``normalised`` is False.
+        """
         unit = np.broadcast_to(1.0, self.codes.shape) if self.sample_weight is None else self.sample_weight
         if normalised:
             unit = unit / self.weights[self.codes]
         elif self.sample_weight is not None:
             unit = np.ldexp(unit, -np.frexp(unit.max())[1])
-        return Problem(scores, self.codes, unit, np.ascontiguousarray(v.T))
+        return Classes(self.codes, unit, self.n_classes, v)
+
+    def problem(self, scores: NDArray[np.floating], v: Floats | None = None, *, normalised: bool = True) -> Problem:
+        """:meth:`classes` with scores."""
+        return self.classes(v, normalised=normalised).with_scores(scores)

@@ -1,6 +1,7 @@
 """``mauc evaluate``: scores of any program."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -50,6 +51,34 @@ def test_numbers_and_report(run, scores, tmp_path):
     people = run("evaluate", "a.csv", "--target", "truth", "--compare", "b.csv", "--report", "r.html")
     for words in ("Models compared", "a.csv", "b.csv", "worst pairs", "wrote r.html"):
         assert words in people.stdout
+
+
+@pytest.mark.parametrize(("level", "shown"), [(0.995, "99.5 %"), (0.57, "57 %"), (0.9999999, "99.99999 %")])
+def test_the_level_is_shown_with_all_its_digits(run, scores, tmp_path, level, shown):
+    options = ("--compare", "b.csv", "--report", "r.html", "--level", level)
+    result = run("evaluate", "a.csv", "--target", "truth", *options)
+    assert result.exit_code == 0, result.output
+    assert f"   {shown} interval 0." in result.stdout
+    heading = next(line for line in result.stdout.splitlines() if line.strip().startswith("model"))
+    assert f" {shown}" in heading
+    page = (tmp_path / "r.html").read_text()
+    assert f"{shown} interval 0." in page
+    assert f"{shown} interval, axis from" in page
+
+
+def test_folders_are_made_aloud_and_never_at_the_root(run, fails, scores, tmp_path):
+    evaluate = ("evaluate", "a.csv", "--target", "truth", "--report")
+    made = run(*evaluate, tmp_path / "new" / "er" / "r.html")
+    assert f"the folder {tmp_path}/new/er is not there, and is made" in made.stderr
+    assert (tmp_path / "new" / "er" / "r.html").exists()
+    assert run(*evaluate, tmp_path / "new" / "er" / "r.html").stderr == ""
+    words = fails(*evaluate, "/no-such-folder-of-mauc/r.html")
+    assert "--report /no-such-folder-of-mauc/r.html needs the folder /no-such-folder-of-mauc at the root" in words
+    assert "check the name, or make the folder first" in words
+    words = fails("bench", "generalization", "--quick", "--out", "/no-such-folder-of-mauc")
+    assert "--out /no-such-folder-of-mauc needs the folder" in words
+    assert not Path("/no-such-folder-of-mauc").exists()
+    assert "--out must be a folder, got the file a.csv" in fails("bench", "generalization", "--quick", "--out", "a.csv")
 
 
 def test_prefix_and_a_class_without_rows(run, scores, tmp_path):

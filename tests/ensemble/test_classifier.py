@@ -531,7 +531,7 @@ def test_defaults():
     assert [name for name, _ in named] == ["lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb"]
     assert named[4][1].random_state == 3
     assert MAUCStackingClassifier().get_params(deep=False) == {
-        "alpha": 6.0,
+        "alpha": None,
         "cv": 5,
         "estimators": None,
         "floor": 0.03,

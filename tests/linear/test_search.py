@@ -1,5 +1,7 @@
 """MAUCClassifierCV: what it tries, what it chooses, and classes too small to be in every fold."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -163,8 +165,14 @@ def test_only_the_final_fit_warns():
     assert len(caught) == 1
 
 
-@pytest.mark.parametrize("name", ["surrogates", "alphas", "l2s"])
-@pytest.mark.parametrize("grid", [(), [], None, 1.0, "exponential"])
+@pytest.mark.parametrize(
+    ("name", "grid"),
+    [
+        *product(["surrogates", "alphas", "l2s"], [(), [], 1.0, "exponential"]),
+        ("surrogates", None),
+        ("l2s", None),  # no alphas at all are the search's own
+    ],
+)
 def test_empty_grid(name, grid):
     X, y = blobs()
     with pytest.raises(ValueError, match=f"{name} must be a sequence with at least one entry, got"):

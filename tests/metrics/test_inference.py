@@ -40,14 +40,14 @@ def two_models(counts=COUNTS, seed=0):
 
 def definition(p):
     """Each sample's share in Σ v_ij AUC_{i|j}, pair by pair."""
-    influence = np.zeros(len(p.y))
-    for m, i in enumerate(p.y):
-        for n, j in enumerate(p.y):
+    influence = np.zeros(len(p.classes.y))
+    for m, i in enumerate(p.classes.y):
+        for n, j in enumerate(p.classes.y):
             if i != j:
                 own, other = float(p.scores[m, i]), float(p.scores[n, i])
-                credit = p.pair[j, i] * ((own > other) + 0.5 * (own == other))
-                influence[m] += p.unit[n] * credit
-                influence[n] += p.unit[m] * credit
+                credit = p.classes.v[i, j] * ((own > other) + 0.5 * (own == other))
+                influence[m] += p.classes.unit[n] * credit
+                influence[n] += p.classes.unit[m] * credit
     return influence
 
 
@@ -89,7 +89,7 @@ class TestInfluence:
         influence = ranks.auc_influence(p)
         np.testing.assert_allclose(influence, definition(p), rtol=0, atol=1e-14)
         score = mauc_score(y, scores, pairs=v, sample_weight=partition.sample_weight)
-        assert p.unit @ influence == pytest.approx(2 * score, abs=1e-14)
+        assert p.classes.unit @ influence == pytest.approx(2 * score, abs=1e-14)
 
     @steady
     @given(st.data())

@@ -5,7 +5,7 @@ import pytest
 
 from mauc import compare_mauc, mauc_interval, pairwise_auc
 from mauc.report import judge
-from mauc.report.judgement import _holm
+from mauc.report.judgement import holm
 
 
 def test_numbers_are_those_of_the_metrics(scored):
@@ -39,9 +39,9 @@ def test_pairs_are_listed_by_rarity_and_by_auc(scored):
 
 
 def test_holm():
-    np.testing.assert_allclose(_holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
-    np.testing.assert_allclose(_holm(np.array([0.6, np.nan, 0.01])), [0.6, np.nan, 0.02])
-    assert len(_holm(np.array([]))) == 0
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
+    np.testing.assert_allclose(holm(np.array([0.6, np.nan, 0.01])), [0.6, np.nan, 0.02])
+    assert len(holm(np.array([]))) == 0
 
 
 def test_notes(scored):

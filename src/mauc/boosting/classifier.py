@@ -17,9 +17,11 @@ from mauc.boosting.lightgbm import lightgbm_objective
 from mauc.boosting.objective import ACTIVATIONS
 from mauc.metrics import mauc_score
 from mauc.model_selection import folds_of
+from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCBoostingClassifier"]
 
+DEFAULT_ALPHA = 2.0
 DATASET = {"verbosity": -1, "feature_pre_filter": False}
 # LightGBM takes the main name of a parameter over its other names, which would be passed in vain.
 _NAMES = {
@@ -53,7 +55,8 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     ----------
     surrogate : str or object, default="exponential"
         As in :class:`mauc.SurrogateRisk`; its second derivative must be bounded.
-    alpha : float, default=2.0
+    alpha : float, optional
+        Margin or rate of the surrogate; 2 unless told, where it has one.
     activation : {"softmax", "identity"}, default="softmax"
         Whether the risk is that of softmax scores or of raw columns. Raw columns have no common scale: their
         ``predict`` is of little use and there is no ``predict_proba``.
@@ -126,7 +129,7 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self,
         surrogate: str | Any = "exponential",
         *,
-        alpha: float = 2.0,
+        alpha: float | None = None,
         activation: str = "softmax",
         n_estimators: int = 500,
         learning_rate: float = 0.3,
@@ -213,6 +216,10 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             print(f"MAUCBoostingClassifier: {rounds} rounds{best}")
         return self
 
+    def _surrogate(self) -> Surrogate:
+        options = self.surrogate_options or {}
+        return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
+
     def _params(self, n_classes: int) -> dict[str, Any]:
         further = dict(self.lightgbm_params or {})
         for name in further:
@@ -220,11 +227,9 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 requirement = "must have no parameter that this classifier has or sets itself"
                 raise invalid("lightgbm_params", requirement, repr(name), OWN[name])
         objective = lightgbm_objective(
-            self.surrogate,
-            self.alpha,
+            self._surrogate(),
             activation=self.activation,
             pairs=self.pairs,
-            **(self.surrogate_options or {}),
         )
         return {
             "objective": objective,

@@ -22,9 +22,11 @@ from mauc.ensemble.combination import PENALTIES, OutOfFold, choose_penalty, fit_
 from mauc.metrics import mauc_score
 from mauc.model_selection import folds_of
 from mauc.risk import SurrogateRisk
+from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCStackingClassifier"]
 
+DEFAULT_ALPHA = 6.0
 WHOLE = "combination"
 
 
@@ -52,8 +54,8 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         folds a class may be missing: there it has the floor score. Rows that belong together, such as those of one
         patient, must be held out together: ``cv=list(GroupKFold().split(X, y, groups))``.
     surrogate : str or object, default="exponential"
-    alpha : float, default=6.0
-        As in :class:`mauc.SurrogateRisk`.
+    alpha : float, optional
+        As in :class:`mauc.SurrogateRisk`; 6 unless told, where the surrogate has one.
     interactions : "auto", float or None, default="auto"
         Penalty of A: chosen, given, or None for weights alone. A class with fewer than seven samples that could be held
         out means no A.
@@ -115,7 +117,7 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         *,
         cv: Any = 5,
         surrogate: str | Any = "exponential",
-        alpha: float = 6.0,
+        alpha: float | None = None,
         interactions: str | float | None = "auto",
         floor: float = 0.03,
         pairs: str | ArrayLike = "ovo",
@@ -176,6 +178,10 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
                 raise invalid("estimators", f"must have a classifier under {name!r}", repr(model), "pass an estimator")
         return kept
 
+    def _surrogate(self) -> Surrogate:
+        options = self.surrogate_options or {}
+        return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
+
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit every model on every fold and on all data, and learn the combination.
 
@@ -191,7 +197,7 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         named = self._named()
         floor = check_real("floor", self.floor, low=0, high=1)
         penalties = self._penalties()
-        risk = SurrogateRisk(self.surrogate, alpha=self.alpha, **(self.surrogate_options or {}))
+        risk = SurrogateRisk(self._surrogate())
         X = self._checked(X, reset=True)
         classes, codes = encode_classes(y)
         check_consistent_length(X, codes)

@@ -22,9 +22,9 @@ def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[flo
 
     The centred form: expanding the square cancels, scores of 1e8 ± 1 would lose every digit.
     """
-    y, unit = problem.y, problem.unit
-    n_classes = problem.pair.shape[0]
-    total = np.bincount(y, unit, n_classes) @ problem.pair
+    classes = problem.classes
+    y, unit, n_classes = classes.y, classes.unit, classes.n_classes
+    total = classes.v @ np.bincount(y, unit, n_classes)
 
     # Relative to the mean positive of each column: far from 0 the means themselves would round the differences away.
     centre = np.bincount(y, unit * problem.own, n_classes)
@@ -67,14 +67,13 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
 
     Nothing overflows or underflows before the result itself does, whatever the size of the scores.
     """
-    y = problem.y
-    n_classes = problem.pair.shape[0]
+    y, unit, n_classes = problem.classes.y, problem.classes.unit, problem.classes.n_classes
     # Relative to the lowest positive of each column, which has the largest term: far from 0 the products would round.
     centre = np.full(n_classes, np.inf)
     np.minimum.at(centre, y, problem.own)
     centre[np.isinf(centre)] = 0.0
     with np.errstate(divide="ignore"):
-        term_p = np.log(problem.unit) - alpha * (problem.own - centre[y])
+        term_p = np.log(unit) - alpha * (problem.own - centre[y])
     peak_p = np.full(n_classes, -np.inf)
     np.maximum.at(peak_p, y, term_p)
     peak_p = _finite_peak(peak_p)
@@ -148,8 +147,7 @@ def polynomial_risk(
     derivative of a polynomial of it. Moments of plain powers cancel from degree 16 on, these do not.
     ``O(K·N·C)`` time, ``O(K·C)`` memory.
     """
-    y, unit = problem.y, problem.unit
-    n_classes = problem.pair.shape[0]
+    y, unit, n_classes = problem.classes.y, problem.classes.unit, problem.classes.n_classes
     degree = len(matrix) - 1
     centre = column_centre(problem)
     own = (problem.own - centre[y]) / half_width

@@ -35,8 +35,8 @@ class Piece(NamedTuple):
 
 def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tuple[float, Floats | None]:
     """Value and gradient of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
-    order = problem.order
-    table = sort_columns(problem.own[order], problem.offsets, problem.unit[order])
+    classes, order = problem.classes, problem.classes.order
+    table = sort_columns(problem.own[order], classes.offsets, classes.unit[order])
     runs = [_prepare(problem, table, piece) for piece in pieces]
     breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
     slope = np.empty(problem.scores.shape) if gradient else None
@@ -64,7 +64,7 @@ def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tup
             _collect(run, table, np.sum(of_parts, axis=0) if len(of_parts) > 1 else of_parts[0])
             for run, of_parts in zip(runs, zip(*landed, strict=True), strict=True)
         )
-        slope[order, problem.y[order]] = problem.unit[order] * np.asarray(on_values)[table.slot]
+        slope[order, classes.y[order]] = classes.unit[order] * np.asarray(on_values)[table.slot]
     return sum(values), slope
 
 

@@ -19,6 +19,7 @@ from mauc.linear.solvers import SOLVERS, minimize
 from mauc.metrics import mauc_score
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
+from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCClassifier"]
 
@@ -35,9 +36,9 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     surrogate : str or object, default="exponential"
         As in :class:`mauc.SurrogateRisk`.
-    alpha : float, default=1.0
-        Margin or rate of the surrogate. Softmax scores differ by at most 1, so an exponential with α of 4 to 10 is
-        steep where it matters.
+    alpha : float, optional
+        Margin or rate of the surrogate, 1 unless told. Softmax scores differ by at most 1, so an exponential with α of
+        4 to 10 is steep where it matters.
     l2 : float, default=1e-4
         Weight λ of the penalty; the intercept is not penalised.
     activation : {"softmax", "sigmoid", "identity"}, default="softmax"
@@ -96,7 +97,7 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         surrogate: str | Any = "exponential",
         *,
-        alpha: float = 1.0,
+        alpha: float | None = None,
         l2: float = 1e-4,
         activation: str = "softmax",
         pairs: str | ArrayLike = "ovo",
@@ -142,11 +143,10 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         partition = ClassPartition(codes, len(classes), weight)
         pair_weights = partition.pair_weights(check_pairs(self.pairs, len(classes)))
-        options = self.surrogate_options or {}
         objective = LinearObjective(
             X,
-            partition.problem(np.empty((len(codes), 0)), pair_weights),
-            SurrogateRisk(self.surrogate, alpha=self.alpha, **options),
+            partition.classes(pair_weights),
+            SurrogateRisk(self._surrogate()),
             activation=self.activation,
             l2=self.l2,
             fit_intercept=bool(self.fit_intercept),
@@ -162,6 +162,9 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 stacklevel=2,
             )
         return self
+
+    def _surrogate(self) -> Surrogate:
+        return get_surrogate(self.surrogate, alpha=self.alpha, **(self.surrogate_options or {}))
 
     def _check_parameters(self) -> None:
         check_choice("activation", self.activation, ACTIVATIONS)

@@ -176,7 +176,7 @@ def _check_level(level: float) -> None:
 
 
 def _score_and_influence(partition: ClassPartition, scores: NDArray[np.floating], v: Floats) -> tuple[float, Floats]:
-    matrix = auc_matrix(partition.problem(scores, v, normalised=False))
+    matrix = auc_matrix(partition.problem(scores, normalised=False))
     return weighted_mean(matrix, v), auc_influence(partition.problem(scores, v))
 
 

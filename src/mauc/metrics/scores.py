@@ -150,5 +150,4 @@ def _partition(scored: ScoredClasses) -> ClassPartition:
 
 
 def _matrix(scored: ScoredClasses, partition: ClassPartition) -> Floats:
-    no_pairs = np.zeros((partition.n_classes, partition.n_classes))
-    return auc_matrix(partition.problem(scored.scores, no_pairs, normalised=False))
+    return auc_matrix(partition.problem(scored.scores, normalised=False))

@@ -18,9 +18,11 @@ from mauc._validation import check_choice, check_pairs, check_real, check_sample
 from mauc.metrics import mauc_score
 from mauc.nn._engine.numbers import check_whole
 from mauc.nn._engine.rows import Rows, dense, hold_out, rows_at_a_time
+from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCMLPClassifier"]
 
+DEFAULT_ALPHA = 4.0
 LOSSES = ("mauc", "cross_entropy")
 OPTIMIZERS = ("adam", "sgd")
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
@@ -40,8 +42,8 @@ class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A module is called as ``loss(logits, classes)``.
     surrogate : str or object, default="exponential"
         As in :class:`mauc.nn.MAUCLoss`, for ``loss="mauc"``; so are ``alpha`` and ``surrogate_options``.
-    alpha : float, default=4.0
-        Margin or rate of the surrogate; the paper's choice for deep networks.
+    alpha : float, optional
+        Margin or rate of the surrogate; 4 unless told, where it has one: the paper's choice for deep networks.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs in the loss, the validation score and :meth:`score`.
     surrogate_options : dict, optional
@@ -121,7 +123,7 @@ class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         loss: Any = "mauc",
         surrogate: Any = "exponential",
-        alpha: float = 4.0,
+        alpha: float | None = None,
         pairs: Any = "ovo",
         surrogate_options: dict[str, Any] | None = None,
         batch_norm: bool = True,
@@ -261,8 +263,11 @@ class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise invalid("loss", requirement, repr(self.loss), "choose one of these")
         if self.loss == "cross_entropy":
             return nn.CrossEntropyLoss()
+        return MAUCLoss(self._surrogate(), pairs=self.pairs)
+
+    def _surrogate(self) -> Surrogate:
         options = self.surrogate_options or {}
-        return MAUCLoss(self.surrogate, alpha=self.alpha, pairs=self.pairs, **options)
+        return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
 
     def _network(self, n_features: int, classes: NDArray[Any], seed: int) -> nn.Module:
         with torch.random.fork_rng(devices=[]):

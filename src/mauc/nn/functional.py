@@ -15,7 +15,6 @@ from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_free, pr
 from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
 from mauc.nn._engine.log_term import LogTerm, log_term, log_term_and_gradient, of_partners, read_log_loss
 from mauc.nn._engine.moments import Result, Slope
-from mauc.nn._engine.plan import needs_range, plan, resolve
 from mauc.nn._engine.processes import Communicator, communicator
 from mauc.nn._engine.second_order import (
     Again,
@@ -25,7 +24,8 @@ from mauc.nn._engine.second_order import (
     mark_compiled,
     plain_risk,
 )
-from mauc.surrogates import Exponential, Squared, Surrogate
+from mauc.plan import TOLERANCES, needs_range, plan, radius_for
+from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["mauc_loss"]
 
@@ -35,7 +35,7 @@ def mauc_loss(
     target: Tensor,
     *,
     surrogate: Any = "exponential",
-    alpha: float = 1.0,
+    alpha: float | None = None,
     log_loss: float | str = 0.0,
     activation: str = "softmax",
     pairs: Any = "ovo",
@@ -131,13 +131,10 @@ def mauc_loss(
     >>> round(loss.item(), 4), tuple(logits.grad.shape)
     (0.3041, (4, 3))
     """
-    chosen = surrogate if isinstance(surrogate, Surrogate) else resolve(surrogate, alpha, options)
-    if chosen is surrogate and (alpha != 1.0 or options):
-        resolve(surrogate, alpha, options)  # says that parameters go with a name
     return loss_of(
         logits,
         target,
-        chosen,
+        get_surrogate(surrogate, alpha=alpha, **options),
         log_loss=log_loss,
         ratios=None,
         activation=activation,
@@ -168,7 +165,7 @@ def loss_of(
     """:func:`mauc_loss` of a surrogate; ``ratios`` are those of the log-loss, where they are known already."""
     if activation not in ACTIVATIONS:
         check_choice("activation", activation, ACTIVATIONS)
-    share, ranks = (log_loss, True) if log_loss.__class__ is float else read_log_loss(log_loss)
+    share, ranks = (0.0, True) if log_loss == 0 else read_log_loss(log_loss)
     complete = check_input(logits, target, weight, ignore_index)
     world = communicator(sync, process_group)
     n_classes = logits.shape[1]
@@ -178,9 +175,7 @@ def loss_of(
     else:
         check_choice("pairs", pairs, PAIRS)
     counts = None if class_counts is None else count_vector(class_counts, n_classes).to(place)
-    term = (
-        LogTerm(share, ranks, ratios, of_partners(pairs)) if share and ratios is None else LogTerm(share, ranks, ratios)
-    )
+    term = LogTerm(share, ranks, ratios, of_partners(pairs) if share and ratios is None else None)
 
     mixed = place.type in ("cpu", "cuda") and torch.is_autocast_enabled(place.type)
     dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
@@ -293,9 +288,9 @@ def _again(
             world=world,
         )
     clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)
-    of_logs = (
-        term.share * log_term(clean, batch.y, batch.mass, term.of(batch, pairs, class_counts)) if term.share else 0.0
-    )
+    of_logs = logits.new_zeros(())
+    if term.share:
+        of_logs = term.share * log_term(clean, batch.y, batch.mass, term.of(batch, pairs, class_counts))
     if not term.ranks:
         return of_logs
     scores = _activate(clean, activation, torch.float64 if logits.dtype == torch.float64 else torch.float32)
@@ -358,11 +353,12 @@ def _evaluate(
 def _risk(
     scores: Tensor, batch: Batch, surrogate: Surrogate, bounded: bool, world: Communicator, *, gradient: bool
 ) -> Result:
-    if isinstance(surrogate, Squared):
-        return moments.squared(scores, batch, surrogate.alpha, world, gradient=gradient)
-    if isinstance(surrogate, Exponential):
-        return moments.exponential(scores, batch, surrogate.alpha, world, bounded=bounded, gradient=gradient)
-    return _piecewise(scores, batch, surrogate, bounded, world, gradient=gradient)
+    form = surrogate.closed_form
+    if form is None:
+        return _piecewise(scores, batch, surrogate, bounded, world, gradient=gradient)
+    if form.kind == "squared":
+        return moments.squared(scores, batch, form.alpha, world, gradient=gradient)
+    return moments.exponential(scores, batch, form.alpha, world, bounded=bounded, gradient=gradient)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
@@ -378,19 +374,25 @@ def _piecewise(
     else:
         radius, centre = _range(scores, world)
     if radius != radius:
-        return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
-    chosen = plan(surrogate, radius, precision)
-    if chosen.kind == "polynomial":
-        return moments.polynomial(scores, batch, chosen.segments[0], centre, world, gradient=gradient)
-    if chosen.kind == "ranked":
-        return ranked.ranked(scores, batch, chosen.segments, centre, world, gradient=gradient)
+        return _not_a_number(scores, gradient)
+    found = plan(surrogate, radius, tolerances=TOLERANCES[precision], saturated=bounded)
+    if found is not None and found.scheme == "moments":
+        return moments.polynomial(scores, batch, found.pieces[0], centre, world, gradient=gradient)
+    if found is not None:
+        return ranked.ranked(scores, batch, found.pieces, centre, world, gradient=gradient)
+    if world.sum((0.0 * scores).sum()).isnan():
+        return _not_a_number(scores, gradient)
     what = f"no polynomial of the {surrogate.name} surrogate on differences up to {radius:g} is close enough"
     warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=6)
     return ranked.blocked(scores, batch, surrogate, world, gradient=gradient)
 
 
+def _not_a_number(scores: Tensor, gradient: bool) -> Result:
+    return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
+
+
 def _range(scores: Tensor, world: Communicator) -> tuple[float, Tensor]:
-    """A power of two no smaller than the range of any column, and the columns' middles; waits for the device."""
+    """The radius for the widest column, NaN where a score is none, and the columns' middles; waits for the device."""
     n_classes = scores.shape[1]
     wide = scores.to(exact_dtype(scores.device))
     ends = wide.new_full((2 * n_classes,), -torch.inf)
@@ -399,10 +401,7 @@ def _range(scores: Tensor, world: Communicator) -> tuple[float, Tensor]:
     ends = world.largest(ends)
     high, low = ends[:n_classes], -ends[n_classes:]
     span = float((high - low).max())
-    radius = 2.0 ** float(torch.tensor(span, dtype=torch.float64).log2().ceil()) if span > 0 else 1.0
-    if not span < torch.inf:
-        radius = 1.0 if span == -torch.inf else float("nan")
-    return (radius if span == span else float("nan")), low + 0.5 * (high - low)
+    return (radius_for(span) if span < torch.inf else float("nan")), low + 0.5 * (high - low)
 
 
 def _activate(logits: Tensor, activation: str, dtype: torch.dtype) -> Tensor:

@@ -188,7 +188,7 @@ class MAUC(Metric):
         v = partition.pair_weights(self.pairs)
         if v.sum() == 0:
             return _undefined()
-        return weighted_mean(auc_matrix(partition.problem(scores, v, normalised=False)), v)
+        return weighted_mean(auc_matrix(partition.problem(scores, normalised=False)), v)
 
     def _binned(self) -> tuple[float, float]:
         """Value and error bound."""

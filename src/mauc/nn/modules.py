@@ -11,9 +11,9 @@ from mauc.nn._engine.batch import is_traced
 from mauc.nn._engine.buffers import ExactBuffers
 from mauc.nn._engine.checks import count_vector, pair_matrix
 from mauc.nn._engine.log_term import class_ratios, of_partners, read_log_loss
-from mauc.nn._engine.plan import resolve
 from mauc.nn._engine.watch import OneClassWatch
 from mauc.nn.functional import loss_of
+from mauc.surrogates import get_surrogate
 
 __all__ = ["MAUCLoss"]
 
@@ -29,7 +29,7 @@ class MAUCLoss(ExactBuffers):
     Parameters
     ----------
     surrogate : str or object, default="exponential"
-    alpha : float, default=1.0
+    alpha : float, optional
     log_loss : float or "only", default=0.0
     activation : {"softmax", "sigmoid", "identity"}, default="softmax"
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
@@ -58,7 +58,7 @@ class MAUCLoss(ExactBuffers):
         self,
         surrogate: Any = "exponential",
         *,
-        alpha: float = 1.0,
+        alpha: float | None = None,
         log_loss: float | str = 0.0,
         activation: str = "softmax",
         pairs: Any = "ovo",
@@ -69,7 +69,7 @@ class MAUCLoss(ExactBuffers):
         **options: float,
     ) -> None:
         super().__init__()
-        self.surrogate = resolve(surrogate, alpha, options)
+        self.surrogate = get_surrogate(surrogate, alpha=alpha, **options)
         self.activation = check_choice("activation", activation, ACTIVATIONS)
         self.ignore_index = ignore_index
         self.sync = sync

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,11 @@ class Judgement:
     @property
     def headline(self) -> ModelScore:
         return self.models[0]
+
+    @property
+    def level_text(self) -> str:
+        """The level in percent, with all its digits and never rounded up to 100."""
+        return f"{(100 * Decimal(str(float(self.level)))).normalize():f} %"
 
     @property
     def class_auc(self) -> Floats:
@@ -185,14 +191,14 @@ def _tests(codes: Ints, models: list[ModelScore], level: float) -> tuple[PairedT
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         found = [compare_mauc(codes, model.scores, models[0].scores, level=level) for model in models[1:]]
-    corrected = _holm(np.array([c.pvalue for c in found]))
+    corrected = holm(np.array([c.pvalue for c in found]))
     return tuple(
         PairedTest(model.name, comparison, float(p))
         for model, comparison, p in zip(models[1:], found, corrected, strict=True)
     )
 
 
-def _holm(pvalues: Floats) -> Floats:
+def holm(pvalues: Floats) -> Floats:
     """Holm's correction: the k-th smallest of K times K − k + 1, made monotone; NaN stays NaN."""
     order = np.argsort(pvalues)
     factor = np.count_nonzero(~np.isnan(pvalues)) - np.arange(len(pvalues))

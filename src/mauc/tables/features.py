@@ -41,16 +41,15 @@ def text_columns(kinds: Mapping[str, str]) -> list[str]:
     return [name for name, kind in kinds.items() if kind == "other"]
 
 
-def check_single(table: Table, path: Path) -> None:
-    """One value a cell: lists, as Parquet may hold them, are refused."""
+def check_single(table: Table, path: Path, advice: str = "spread them over columns") -> None:
+    """One value per cell: lists, as Parquet may hold them, are refused."""
     for name in table.columns:
         if table[name].dtype != object:
             continue
         bad = [k for k, v in enumerate(table[name]) if isinstance(v, list | tuple | set | dict | np.ndarray)]
         if bad:
             raise Failure(
-                f"column {name!r} of {path} holds lists (first: row {bad[0] + 1}), not single values: "
-                f"spread them over columns, or train without it by --drop {name}"
+                f"column {name!r} of {path} holds lists (first: row {bad[0] + 1}), not single values: {advice}"
             )
 
 

@@ -54,7 +54,7 @@ def linear(
     gamma: float = 1.0,
     p: float = 2.0,
     surrogate: Any = None,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     split: bool = False,
     n_draws: int = 200,
     seed: int = 0,

@@ -25,9 +25,8 @@ from torch import Tensor
 
 from mauc.nn._engine.log_term import LogTerm, class_ratios
 from mauc.nn._engine.moments import FLAT_ALPHA
-from mauc.nn._engine.plan import only_piece
 from mauc.nn._engine.second_order import Again, differentiable_again
-from mauc.surrogates import Exponential, Squared, Surrogate
+from mauc.surrogates import Surrogate
 
 __all__ = ["Form", "form_of", "fused_loss", "fuses"]
 
@@ -53,15 +52,14 @@ def _installed() -> bool:
 
 @lru_cache(maxsize=256)
 def _form(surrogate: Surrogate) -> Form | None:
-    if isinstance(surrogate, Squared):
-        return Form("squared", surrogate.alpha, 1.0)
-    if isinstance(surrogate, Exponential):
-        return Form("exponential", surrogate.alpha, 1.0) if surrogate.alpha <= FLAT_ALPHA else None
-    piece = only_piece(surrogate, 1.0)
-    if piece is None or piece.coefficients is None or len(piece.coefficients) != 2 or piece.coefficients[1] >= 0:
-        return None
-    constant, slope = piece.coefficients
-    return Form("line", -constant / slope, -slope)
+    closed = surrogate.closed_form
+    if closed is not None:
+        return None if closed.kind == "exponential" and closed.alpha > FLAT_ALPHA else Form(*closed, 1.0)
+    for piece in surrogate.pieces:
+        if piece.low <= -1.0 and piece.high >= 1.0 and piece.coefficients is not None and len(piece.coefficients) == 2:
+            constant, slope = piece.coefficients
+            return Form("line", -constant / slope, -slope) if slope < 0 else None
+    return None
 
 
 def form_of(surrogate: Surrogate) -> Form | None:
@@ -255,18 +253,7 @@ def _forward(
     _, alpha, _, _, ignore_index, dtype, log_loss = settings
     n, c = logits.shape
     stride, device = logits.stride(0), logits.device
-    key = (
-        n,
-        c,
-        stride,
-        device.index,
-        settings,
-        _kind(logits),
-        _kind(target),
-        _kind(weight),
-        _kind(sizes),
-        _kind(ratios),
-    )
+    key = (n, c, stride, device.index, settings, *map(_kind, (logits, target, weight, sizes, ratios)))
     recipe = _RECIPES.get(key)
     if recipe is None:
         recipe = _RECIPES[key] = _Recipe(logits, weight, sizes, settings)

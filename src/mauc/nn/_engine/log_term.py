@@ -1,6 +1,6 @@
 r"""The log-loss beside the risk: cross-entropy of logits that are shifted by the class frequencies.
 
-.. math:: \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(z_n + \log r)_{y_n}\right], \qquad r_j = p_j / b_j
+.. math:: \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(z_n + \log r)_{y_n}\right], \quad r_j = p_j / b_j
 
 as in :mod:`mauc.log_loss`; a common factor of the r does not matter.
 """

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from mauc.kernels.piecewise import Piece
 from mauc.nn._engine.batch import Batch, exact_dtype
 from mauc.nn._engine.moments import Result, Slope, basis, chebyshev_derivative, own_scores
-from mauc.nn._engine.plan import Segment
 from mauc.nn._engine.processes import Communicator
 from mauc.surrogates import Surrogate
 
@@ -63,7 +63,7 @@ def _sort(scores: Tensor, batch: Batch, world: Communicator) -> _Positives:
 class _Run(NamedTuple):
     """A piece with its prefix sums over the places."""
 
-    segment: Segment
+    segment: Piece
     centre: Tensor
     of_q: Tensor
     """``(K + 1, M + C)`` sums of ``Σ_k A_kl φ_k(p)`` over the positives before the place."""
@@ -75,10 +75,10 @@ class _Run(NamedTuple):
     """``(K, M + C)`` collects ``ω φ_l(q)`` at the end of each negative's run, minus the same at its start."""
 
 
-def _prepare(positives: _Positives, segment: Segment, centre: Tensor) -> _Run:
+def _prepare(positives: _Positives, segment: Piece, centre: Tensor) -> _Run:
     value, y = positives.value, positives.y
     places, n_classes = len(value) + len(centre), len(centre)
-    matrix = torch.tensor(segment.matrix, dtype=value.dtype, device=value.device)
+    matrix = torch.as_tensor(segment.matrix, dtype=value.dtype, device=value.device)
     size = len(matrix)
     if segment.half_width is None:
         # About the median positive: a far outlier must not cost the others their digits.
@@ -105,7 +105,7 @@ def _prepare(positives: _Positives, segment: Segment, centre: Tensor) -> _Run:
     return _Run(segment, centre, prefix[:size], prefix[size:], slope_of_p, torch.zeros_like(prefix[size:]))
 
 
-def _basis(segment: Segment, centred: Tensor, size: int) -> list[Tensor]:
+def _basis(segment: Piece, centred: Tensor, size: int) -> list[Tensor]:
     if segment.half_width is None:
         return basis(centred, size, chebyshev=False)
     return basis(centred / segment.half_width, size, chebyshev=True)
@@ -114,7 +114,7 @@ def _basis(segment: Segment, centred: Tensor, size: int) -> list[Tensor]:
 def ranked(
     scores: Tensor,
     batch: Batch,
-    segments: tuple[Segment, ...],
+    segments: tuple[Piece, ...],
     centre: Tensor,
     world: Communicator,
     *,

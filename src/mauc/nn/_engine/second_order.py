@@ -19,7 +19,7 @@ from torch import Tensor
 
 from mauc.nn._engine.batch import Batch, exact_dtype
 from mauc.nn._engine.moments import own_scores
-from mauc.surrogates import Exponential, Squared, Surrogate
+from mauc.surrogates import Surrogate
 
 __all__ = ["Again", "curved_risk", "differentiable_again", "has_plain_form", "mark_compiled", "plain_risk"]
 
@@ -56,20 +56,21 @@ class _Gradient(torch.autograd.Function):
 
 def has_plain_form(surrogate: Surrogate) -> bool:
     """Whether :func:`plain_risk` knows the surrogate."""
-    return isinstance(surrogate, Squared | Exponential)
+    return surrogate.closed_form is not None
 
 
 def plain_risk(scores: Tensor, batch: Batch, surrogate: Surrogate) -> Tensor:
     """The risk in torch operations that can be differentiated any number of times."""
+    form = surrogate.closed_form
+    assert form is not None  # the caller looked
     exact = exact_dtype(scores.device)
     own, weight, wide = own_scores(scores, batch), batch.negative(exact), scores.to(exact)
-    if isinstance(surrogate, Squared):
+    if form.kind == "squared":
         mean = _class_sum(batch, batch.unit * own)
         spread = _class_sum(batch, batch.unit * (own - mean[batch.y]).square())
-        return torch.dot(batch.total, spread) + (weight * (wide - mean + surrogate.alpha).square()).sum()
-    assert isinstance(surrogate, Exponential)
+        return torch.dot(batch.total, spread) + (weight * (wide - mean + form.alpha).square()).sum()
     # The terms of each side over their largest, which is a constant to the derivative. What weighs nothing is no term.
-    log_p, log_q = -surrogate.alpha * own, surrogate.alpha * wide
+    log_p, log_q = -form.alpha * own, form.alpha * wide
     p_counts, q_counts = batch.unit > 0, weight > 0
     peak_p, peak_q = _peak_by_class(log_p, p_counts, batch), _peak(log_q, q_counts)
     p = torch.where(p_counts, log_p - peak_p[batch.y], 0.0).exp() * batch.unit
