@@ -14,10 +14,6 @@ SURROGATES = [
     {"surrogate": "exponential", "alpha": 8.0},
     {"surrogate": "hinge", "alpha": 0.5},
 ]
-    {"surrogate": "squared"},
-    {"surrogate": "exponential", "alpha": 8.0},
-    {"surrogate": "hinge", "alpha": 0.5},
-]
 
 
 def draw(n=40, c=4, dtype=torch.float64, device="cpu"):
