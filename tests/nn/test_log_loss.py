@@ -116,6 +116,7 @@ def test_second_derivatives():
         assert torch.autograd.gradgradcheck(lambda z, s=settings: mauc_loss(z, y[:8], **s), logits)
 
 
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by torch itself
 def test_compiled():
     logits, y = draw(dtype=torch.float32)
     loss = MAUCLoss("exponential", alpha=4.0, log_loss=1.0, class_counts=COUNTS)
