@@ -1,7 +1,7 @@
 """Do intervals cover and tests keep their size, from two samples per class on? Simulated; the table is in the docs.
 
-Scores are N(0, 1) with ``sep`` more in the own column, plus noise of each model's own: σ for model a and b, so that they
-are equal, and 2σ for c. Every AUC_{i|j} of a model with noise σ is Φ(sep / √(2 + 2σ²)).
+Scores are N(0, 1) with ``sep`` more in the own column, plus noise of each model's own: of deviation 1 for a and b, so
+that they are equal, and 2 for c. Every AUC_{i|j} of a model with noise σ is Φ(sep / √(2 + 2σ²)).
 """
 
 from dataclasses import dataclass
@@ -68,7 +68,7 @@ def delong_stderr(variances, counts):
     return np.sqrt(total), total**2 / np.sum(by_class**2 / (counts - 1)) if total > 0 else np.inf
 
 
-def simulate(counts, score, draws=DRAWS, sigma=1.0):
+def simulate(counts, score, draws=DRAWS):
     counts = np.array(counts)
     n_classes = len(counts)
     y = np.repeat(np.arange(n_classes), counts)
@@ -76,8 +76,8 @@ def simulate(counts, score, draws=DRAWS, sigma=1.0):
     partition = ClassPartition(y, n_classes)
     v = partition.pair_weights("ovo")
     sample = Sample.of(partition, v)
-    sep = stats.norm.ppf(score) * np.sqrt(2 + 2 * sigma**2)
-    worse = stats.norm.cdf(sep / np.sqrt(2 + 8 * sigma**2))
+    sep = stats.norm.ppf(score) * 2.0
+    worse = stats.norm.cdf(sep / np.sqrt(10.0))
     rng = np.random.default_rng([n_classes, *counts, round(100 * score)])
 
     def judged(scores):
@@ -91,7 +91,7 @@ def simulate(counts, score, draws=DRAWS, sigma=1.0):
     found = []
     for _ in range(draws):
         shared = rng.normal(size=(len(y), n_classes)) + sep * np.eye(n_classes)[y]
-        a, b, c = (judged(shared + s * sigma * rng.normal(size=shared.shape)) for s in (1, 1, 2))
+        a, b, c = (judged(shared + noise * rng.normal(size=shared.shape)) for noise in (1, 1, 2))
         ours, equal, unequal = (
             interval(sample, *a, 0.95),
             comparison(sample, a, b, 0.95),

@@ -140,12 +140,9 @@ def compare_mauc(
     r"""Is model a better than model b? The paired difference of their multiclass AUCs on the same samples.
 
     The variance of the difference is that of the differences of the influences (see :func:`mauc_interval`), so what
-    both models find hard cancels. Test and interval agree: the interval holds all differences :math:`\delta` with
-
-    .. math:: (\hat\delta - \delta)^2 \le t^2 \, (2 \bar\theta (1 - \bar\theta) - \delta^2 / 2) / m ,
-
-    where :math:`\bar\theta` is the mean of both scores and :math:`m` the number of right-or-wrong samples, judged by
-    independent models, that are worth these. The test is two-sided, of "no difference".
+    both models find hard cancels. The interval holds all differences that a score test of that size would not refuse,
+    with the variance taken at the difference tested, as in Wilson's interval; the p-value is the two-sided one of
+    "no difference" by the same test, and never 0.
 
     Parameters
     ----------
@@ -221,14 +218,21 @@ class Sample:
         """``(C,)`` mean influence of each class."""
         return _sums(self.codes, self.share * influence, len(self.size))
 
+    @property
+    def freedom(self) -> Floats:
+        """``(C,)`` degrees of freedom of the variance of each class, ``n_i − 1``; 0 where it does not count."""
+        return np.where(self.counts, np.maximum(self.size - 1.0, 0.0), 0.0)
+
     def squares(self, influence: Floats) -> Floats:
-        """``(C,)`` variance of the influences of each class, times its degrees of freedom ``n_i − 1``."""
+        """``(C,)`` variance of the influences of each class in units of ``w_i²``, times its degrees of freedom."""
         centred = influence - self.mean(influence)[self.codes]
         # Differences of rounding size are none: equal models must come out equal.
         centred[np.abs(centred) < 1e-14] = 0.0
         of_mean = _sums(self.codes, (self.share * centred) ** 2, len(self.size))
-        np.divide(of_mean, self.unbiased, out=of_mean, where=self.unbiased > 1e-12)
-        return of_mean * self.size * np.maximum(self.size - 1.0, 0.0)
+        several = self.counts & (self.unbiased > 1e-12)
+        found = np.zeros(len(self.size))
+        np.divide(of_mean * self.size * self.freedom, self.unbiased * self.weight**2, out=found, where=several)
+        return found
 
 
 def _sums(codes: Ints, x: Floats, n_classes: int) -> Floats:
@@ -238,8 +242,8 @@ def _sums(codes: Ints, x: Floats, n_classes: int) -> Floats:
 
 def interval(sample: Sample, score: float, influence: Floats, level: float) -> Interval:
     """Wilson's interval of a score with ``(N,)`` influences."""
-    mean = _inside(sample, influence)
-    worth, freedom = _worth(sample, influence, mean * (1.0 - mean), score * (1.0 - score), 0.25)
+    model = _Model.of(sample, score, influence)
+    worth, freedom = _worth(sample, model.squares, model.by_class, score * (1.0 - score), 0.25)
     k = _quantile(level, freedom) ** 2 / worth
     middle = (score + 0.5 * k) / (1.0 + k)
     reach = math.sqrt(k * score * (1.0 - score) + 0.25 * k * k) / (1.0 + k)
@@ -253,51 +257,80 @@ def interval(sample: Sample, score: float, influence: Floats, level: float) -> I
 
 
 def comparison(sample: Sample, a: tuple[float, Floats], b: tuple[float, Floats], level: float) -> Comparison:
-    """Interval and test of the difference of two scores, each with its ``(N,)`` influences."""
-    (score_a, influence_a), (score_b, influence_b) = a, b
-    difference = score_a - score_b
-    mean_a, mean_b = _inside(sample, influence_a), _inside(sample, influence_b)
-    by_class = mean_a * (1.0 - mean_a) + mean_b * (1.0 - mean_b)
-    in_all = score_a * (1.0 - score_a) + score_b * (1.0 - score_b)
-    worth, freedom = _worth(sample, influence_a - influence_b, by_class, in_all, 0.5)
-    both = _less_certain(0.5 * (score_a + score_b), worth)
-    under_null = 2.0 * both * (1.0 - both)
+    """Interval and test of the difference of two scores, each with its ``(N,)`` influences.
+
+    At the difference ``δ + e`` the scores are taken for ``θ_a + λ_a e`` and ``θ_b − λ_b e``, less certain by a little,
+    and the variance is ``(A + B e − C e²) / m``. The interval solves ``e² = t² (A + B e − C e²) / m``.
+    """
+    difference = a[0] - b[0]
+    one, other = _Model.of(sample, *a), _Model.of(sample, *b)
+    # The model that varies more gives way more: constant scores are no doubt about 1/2.
+    x, y = (2.0 * model.spread / (one.spread + other.spread) for model in (one, other))
+    by_class = x * one.by_class + y * other.by_class
+    in_all = x * one.score * (1.0 - one.score) + y * other.score * (1.0 - other.score)
+    worth, freedom = _worth(sample, sample.squares(a[1] - b[1]), by_class, in_all, 0.5)
+    near, far = _less_certain(one.score, worth), _less_certain(other.score, worth)
+    give, take = (0.5 * share * worth / (worth + UNCERTAIN) for share in (x, y))
+    constant = x * near * (1.0 - near) + y * far * (1.0 - far)
+    linear = x * give * (1.0 - 2.0 * near) - y * take * (1.0 - 2.0 * far)
+    square = x * give**2 + y * take**2
     k = _quantile(level, freedom) ** 2 / worth
-    middle = difference / (1.0 + 0.5 * k)
-    reach = math.sqrt(k * (under_null * (1.0 + 0.5 * k) - 0.5 * difference**2)) / (1.0 + 0.5 * k)
-    t = abs(difference) / math.sqrt(under_null / worth)
+    reach = math.sqrt((k * linear) ** 2 + 4.0 * k * constant * (1.0 + k * square))
+    low, high = (difference + (k * linear + end) / (2.0 * (1.0 + k * square)) for end in (-reach, reach))
+    under_null = (constant - linear * difference - square * difference**2) / worth
+    pvalue = 2.0 * float(special.stdtr(freedom, -abs(difference) / math.sqrt(under_null)))
     return Comparison(
         difference,
-        low=middle - reach,
-        high=middle + reach,
-        stderr=math.sqrt((under_null - 0.5 * (difference * worth / (worth + UNCERTAIN)) ** 2) / worth),
-        pvalue=max(2.0 * float(special.stdtr(freedom, -t)), float(np.finfo(np.float64).tiny)),
+        low=max(-1.0, low),
+        high=min(1.0, high),
+        stderr=math.sqrt(constant / worth),
+        pvalue=max(pvalue, float(np.finfo(np.float64).tiny)),
     )
 
 
-def _worth(sample: Sample, influence: Floats, by_class: Floats, in_all: float, unknown: float) -> tuple[float, float]:
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A score with what its influences say of its variance, in units of ``w_i²``."""
+
+    score: float
+    squares: Floats
+    """``(C,)`` variances within the classes, times their degrees of freedom."""
+    by_class: Floats
+    """``(C,)`` what right-or-wrong samples of the same mean would vary by, ``θ_i (1 − θ_i)``."""
+    spread: float
+    """The ratio of the two over all classes."""
+
+    @classmethod
+    def of(cls, sample: Sample, score: float, influence: Floats) -> "_Model":
+        used = sample.counts
+        mean = np.zeros(len(used))
+        np.divide(sample.mean(influence), sample.weight, out=mean, where=used)
+        mean.clip(0.0, 1.0, out=mean)  # it rounds
+        squares, by_class = sample.squares(influence), mean * (1.0 - mean)
+        return cls(score, squares, by_class, _spread(sample, squares, by_class, 0.25))
+
+
+def _spread(sample: Sample, squares: Floats, by_class: Floats, unknown: float) -> float:
+    """What the influences vary by, over what those of right-or-wrong samples would; one sample of it is imagined."""
+    prior = BORROWED * unknown
+    return float((prior * SPREAD + squares.sum()) / (prior + (sample.freedom * by_class).sum()))
+
+
+def _worth(sample: Sample, squares: Floats, by_class: Floats, in_all: float, unknown: float) -> tuple[float, float]:
     """How many right-or-wrong samples these are worth, ``m``, and the degrees of freedom of that estimate.
 
     ``by_class`` and ``in_all`` are what the influence of right-or-wrong samples would vary by, ``θ(1 − θ)``, for each
-    class and for all; ``unknown`` is the same where scores tell nothing. All variances are in units of ``w_i²``.
+    class and for all; ``unknown`` is the same where scores tell nothing.
     """
     used = sample.counts
-    n, w2 = sample.size[used], sample.weight[used] ** 2
-    squares = sample.squares(influence)[used] / w2
-    known = np.maximum(n - 1.0, 0.0)
-    prior = BORROWED * unknown
-    spread = (prior * SPREAD + squares.sum()) / (prior + (known * by_class[used]).sum())
-    variance = w2 / n * (prior * spread + squares) / (BORROWED + known)
-    right_or_wrong = w2 / n * (prior + known * in_all) / (BORROWED + known)
+    known, part = sample.freedom[used], sample.weight[used] ** 2 / sample.size[used]
+    borrowed = BORROWED * unknown
+    spread = _spread(sample, squares, by_class, unknown)
+    variance = part * (borrowed * spread + squares[used]) / (BORROWED + known)
+    right_or_wrong = part * (borrowed + known * in_all) / (BORROWED + known)
     total = float(variance.sum())
     freedom = total**2 / float(np.sum(variance**2 / (known + BORROWED_FREEDOM)))
-    return float(right_or_wrong.sum() / total / (w2 / n).sum()), freedom
-
-
-def _inside(sample: Sample, influence: Floats) -> Floats:
-    """``(C,)`` mean influence of each class as a share of its range; 0 where it does not count."""
-    share = np.divide(sample.mean(influence), sample.weight, out=np.zeros(len(sample.size)), where=sample.counts)
-    return np.clip(share, 0.0, 1.0)  # it rounds
+    return float(right_or_wrong.sum() / total / part.sum()), freedom
 
 
 def _less_certain(score: float, worth: float) -> float:
