@@ -87,7 +87,8 @@ class ClassPartition:
         return np.asarray(v / v.sum())
 
     def problem(self, scores: NDArray[np.floating], v: Floats, *, normalised: bool = True) -> Problem:
-        """The arrays the kernels take; sample weights divided by their class sums unless ``normalised`` is False."""
+        """The arrays the kernels take; sample weights divided by their class sums, or, if ``normalised`` is False, by
+        powers of two, which keeps sums of equal weights exact."""
         if normalised:
             unit = self.shares
         elif self.sample_weight is None:

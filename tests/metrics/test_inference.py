@@ -497,7 +497,7 @@ class TestComparison:
             y = np.repeat([0, 1, 2], n)
             found.append(compare_mauc(y, np.eye(3)[y], np.zeros((3 * n, 3))))
             alone = mauc_interval(y, np.eye(3)[y])
-            # Constant scores leave no doubt about their 1/2: the doubt is that of the perfect ranking, or a little more.
+            # Constant scores leave no doubt about their 1/2: the doubt is that of the perfect ranking, or some more.
             assert 1 < (0.5 - found[-1].low) / (1 - alone.low) < 2.1
         assert [result.difference for result in found] == [0.5] * 3
         assert all(result.low < 0.5 < result.high for result in found)

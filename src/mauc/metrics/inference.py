@@ -167,7 +167,7 @@ def compare_mauc(
     >>> bad = good + 2 * rng.normal(size=(200, 3))
     >>> result = compare_mauc(y, good, bad)
     >>> print(f"{result.difference:.3f} [{result.low:.3f}, {result.high:.3f}], p = {result.pvalue:.1g}")
-    0.193 [0.117, 0.265], p = 3e-05
+    0.193 [0.118, 0.265], p = 3e-05
     """
     _check_level(level)
     a = check_scored_classes(y_true, score_a, labels, sample_weight, "score_a")
