@@ -11,7 +11,7 @@ import pytest
 from scipy import special, stats
 
 from mauc.kernels.auc import auc_influence
-from mauc.metrics.inference import Sample, comparison, interval
+from mauc.metrics.uncertainty import Sample, comparison, interval
 from mauc.partition import ClassPartition
 
 DRAWS = 1000

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc._validation import check_real, check_scored_classes, invalid
 from mauc.kernels.auc import auc_influence, auc_matrix
-from mauc.metrics.inference import Comparison, Interval, Sample, comparison, interval
 from mauc.metrics.scores import weighted_mean
+from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
 from mauc.theory import Imbalance, imbalance
 
