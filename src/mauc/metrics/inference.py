@@ -76,7 +76,7 @@ def mauc_interval(
     >>> print(f"{result.score:.3f} [{result.low:.3f}, {result.high:.3f}]")
     0.871 [0.799, 0.920]
     """
-    _check_level(level)
+    level = check_real("level", level, low=0, high=1)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     v = check_pair_weights(scored, partition, pairs, absent)
@@ -130,7 +130,7 @@ def compare_mauc(
     >>> print(f"{result.difference:.3f} [{result.low:.3f}, {result.high:.3f}], p = {result.pvalue:.1g}")
     0.193 [0.118, 0.265], p = 3e-05
     """
-    _check_level(level)
+    level = check_real("level", level, low=0, high=1)
     a = check_scored_classes(y_true, score_a, labels, sample_weight, "score_a")
     b = check_scored_classes(y_true, score_b, labels, sample_weight, "score_b")
     partition = ClassPartition(a.codes, len(a.labels), a.sample_weight)
@@ -141,10 +141,6 @@ def compare_mauc(
     _warn_of_singles(sample, a.labels)
     model_a, model_b = (_score_and_influence(partition, scores, v) for scores in (a.scores, b.scores))
     return comparison(sample, model_a, model_b, level)
-
-
-def _check_level(level: float) -> None:
-    check_real("level", level, low=0, high=1)
 
 
 def _score_and_influence(partition: ClassPartition, scores: NDArray[np.floating], v: Floats) -> tuple[float, Floats]:

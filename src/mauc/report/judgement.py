@@ -131,7 +131,7 @@ def judge(
     given = y_score if isinstance(y_score, Mapping) else {"model": y_score}
     if not given:
         raise invalid("y_score", "must hold at least one model", "an empty dict", "pass name -> scores")
-    check_real("level", level, low=0, high=1)
+    level = check_real("level", level, low=0, high=1)
     clean = []
     for name, scores in given.items():
         try:
