@@ -98,13 +98,28 @@ def test_truth_in_another_table(run, scores):
     assert run("evaluate", "s.csv", "--target", "truth", "--truth", "t.csv", "--no-report").exit_code == 0
 
 
-def test_a_class_with_one_row_has_no_interval(run, scores):
+def test_a_class_with_one_row_leaves_the_interval(run, scores):
     table, _ = scores
     table.iloc[7:].to_csv("one.csv", index=False)
     result = run("evaluate", "one.csv", "--target", "truth")
     assert result.exit_code == 0, result.output
-    assert "no interval" in result.stdout
-    assert "Class ash has a single row" in result.stdout
+    assert "95 % interval" in result.stdout
+    assert "Class ash has a single row, whose spread is unknown" in result.stdout
+
+
+def test_four_rows_do_not_prove_a_difference(run):
+    right = pd.DataFrame(
+        {"truth": ["elm", "elm", "oak", "oak"], "elm": [1.0, 0.9, 0.2, 0.1], "oak": [0.0, 0.1, 0.8, 0.9]}
+    )
+    right.to_csv("right.csv", index=False)
+    right.assign(elm=1 - right["elm"], oak=1 - right["oak"]).to_csv("wrong.csv", index=False)
+    result = run("evaluate", "right.csv", "--target", "truth", "--compare", "wrong.csv", "--json", "--no-report")
+    assert result.exit_code == 0, result.output
+    (test,) = json.loads(result.stdout)["tests"]
+    assert test["difference"] == -1.0
+    assert 0.04 < test["pvalue"] < 0.1
+    assert test["low"] == -1.0
+    assert test["high"] > -0.1
 
 
 def test_failures(fails, scores):

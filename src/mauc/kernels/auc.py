@@ -16,6 +16,8 @@ __all__ = ["auc_influence", "auc_matrix"]
 # Positives whose bins stay in the caches while all rows pass by; columns are taken in blocks of about as many.
 BLOCK_POSITIVES = 1 << 16
 
+SMALLEST_SHARE = 1e-250
+
 
 def auc_matrix(problem: Problem) -> Floats:
     """``(C, C)`` matrix of ``AUC_{i|j}``; NaN on the diagonal and where a class has no sample.
@@ -113,7 +115,8 @@ def auc_influence(problem: Problem) -> Floats:
         return landed, tied_at
 
     landed, tied_at = np.sum(walk(problem, visit), axis=0)
-    np.divide(influence, unit, out=influence, where=unit > 0)
+    # A share this small counts for nothing, and its products have left the floats.
+    np.divide(influence, unit, out=influence, where=unit > SMALLEST_SHARE)
     won = -0.5 * tied_at
     for begin, end in zip(table.start[:-1], table.start[1:], strict=True):
         won[begin:end] += np.cumsum(landed[begin:end])
