@@ -280,6 +280,7 @@ def test_lists_are_refused(fails, trees):
     words = fails("fit", "lists.parquet", "--target", "species")
     assert "column 'sizes' of lists.parquet holds lists (first: row 1)" in words
     assert "--drop sizes" in words
+    assert "column 'sizes' of lists.parquet holds lists" in fails("fit", "lists.parquet", "--target", "sizes")
 
 
 def test_outputs_spare_the_files_of_the_command(fails, model, trees, tmp_path):

@@ -123,7 +123,7 @@ def test_damaged_file(tmp_path, content):
 
 
 def test_bad_arguments(tmp_path):
-    with pytest.raises(ValueError, match=r"name must be one of 'balance', .*got 'iris': choose one of these"):
+    with pytest.raises(ValueError, match=r"name must be one of 'balance', .*got 'iris'"):
         datasets.load("iris")
     with pytest.raises(ValueError, match=r"data_home must be a folder, got .*absent', which does not exist: name the"):
         datasets.load("ecoli", tmp_path / "absent")

@@ -294,7 +294,7 @@ def test_negative_numbers(build):
 
 @pytest.mark.parametrize("name", ["gamma", "radius", "lipschitz"])
 def test_negative_norms(name):
-    text = f"{name} must be a finite number >= 0, got -1.0: pass such a number"
+    text = f"{name} must be a finite number >= 0, got -1.0"
     for build, options in ((bounds.linear, LINEAR), (bounds.dnn, DNN)):
         with pytest.raises(ValueError, match=text):
             build(0.1, COUNTS, **{**options, name: -1.0})

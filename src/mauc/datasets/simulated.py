@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from sklearn.utils import Bunch
 
 from mauc._typing import Ints
-from mauc._validation import check_choice, check_real, invalid
-from mauc.datasets.checks import check_float_dtype, check_whole
+from mauc._validation import check_choice, check_real, check_whole, invalid
+from mauc.datasets.checks import check_float_dtype
 from mauc.datasets.counts import CIFAR100_IMB, INATURALIST, USER_IMB, imbalanced_counts, shrunk
 from mauc.datasets.gaussian import GaussianClasses, separated_means
 from mauc.datasets.known import DATA, MODEL, KnownClasses, generator

@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_real, invalid
-from mauc.datasets.checks import check_whole
+from mauc._validation import check_real, check_whole, invalid
 from mauc.datasets.folder import Splits
 
 __all__ = ["stratified_splits"]

@@ -6,11 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mauc._validation import check_choice, check_real, invalid
+from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
 from mauc.nn._engine.batch import is_free
 from mauc.nn._engine.buffers import ExactBuffers
 from mauc.nn._engine.checks import check_input, count_vector
-from mauc.nn._engine.numbers import check_whole
 
 __all__ = ["ClassBalancedLoss", "FocalLoss", "LDAMLoss", "effective_number_weights"]
 
@@ -32,8 +31,7 @@ def effective_number_weights(class_counts: Any, beta: float = 0.9999) -> Tensor:
     array([0.23 , 0.363, 2.407])
     """
     counts = count_vector(class_counts, None).to(torch.float64)
-    if not isinstance(beta, int | float) or isinstance(beta, bool) or not 0 <= beta < 1:
-        raise invalid("beta", "must be a number of at least 0 and below 1", repr(beta), "pass e.g. 0.9999")
+    check_real("beta", beta, low=0, high=1, closed="left", advice="pass e.g. 0.9999")
     # 1 − βⁿ cancels for β near 1.
     weight = torch.ones_like(counts) if beta == 0 else -1.0 / torch.expm1(counts * math.log(beta))
     return weight / weight.mean()
@@ -84,9 +82,7 @@ def _focal(log_p: Tensor, gamma: float) -> Tensor:
 
 
 def _gamma(gamma: Any) -> float:
-    if not isinstance(gamma, int | float) or isinstance(gamma, bool) or not 0 <= gamma < math.inf:
-        raise invalid("gamma", "must be a finite number >= 0", repr(gamma), "0 is cross-entropy, 2 the authors' choice")
-    return float(gamma)
+    return check_not_negative("gamma", gamma, "0 is cross-entropy, 2 the authors' choice")
 
 
 class FocalLoss(_ClassLoss):

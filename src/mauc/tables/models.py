@@ -48,7 +48,7 @@ def check(choice: Choice) -> None:
             )
     for option, value in (("--alpha", choice.alpha), ("--l2", choice.l2)):
         if value is not None and not 0 < value < float("inf"):
-            raise Usage(f"{option} must be a finite number above 0, got {value}: pass such a number")
+            raise Usage(f"{option} must be a finite number above 0, got {value}")
     if choice.alpha is not None:
         try:
             get_surrogate(choice.surrogate or "exponential", alpha=choice.alpha)

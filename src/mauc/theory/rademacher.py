@@ -13,10 +13,9 @@ from sklearn.utils import check_array
 
 from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import check_real, invalid
-from mauc.datasets.checks import check_whole
+from mauc._validation import check_not_negative, check_real, check_whole, invalid
 from mauc.surrogates import Surrogate, get_surrogate
-from mauc.theory._checks import check_class_counts, check_not_negative, check_p
+from mauc.theory._checks import check_class_counts, check_p
 from mauc.theory.constants import surrogate_constants
 from mauc.theory.imbalance import chi, xi
 

@@ -1,13 +1,12 @@
 """The rarest pairs of classes, model beside model."""
 
-import numbers
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc._validation import invalid
+from mauc._validation import check_whole, invalid
 from mauc.metrics.display.common import (
     artist_style,
     check_auc,
@@ -241,8 +240,7 @@ class MinorityPairsDisplay:
         MinorityPairsDisplay
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
-        if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
-            raise invalid("k", "must be a whole number above 0", repr(k), "pass how many pairs to show")
+        check_whole("k", k, least=1, advice="pass how many pairs to show")
         auc = []
         models = _models("y_score", y_score, name, "")
         for key, scores in models.items():
