@@ -750,7 +750,7 @@ BAD = {
     "scores of one dimension": (
         value(Y, F[:, 0]),
         r"^scores must have the shape \(n_samples, n_classes\), got shape \(4,\): "
-        "pass one row a sample and one column a class$",
+        "pass one row per sample and one column per class$",
     ),
     **{
         f"empty scores {shape}": (
@@ -787,7 +787,7 @@ BAD = {
     "boolean classes": (value([True, False, True, False], F), CODES.format("bool values such as .*True.*")),
     "weights too few": (
         value(Y, F, [1.0, 1.0]),
-        r"^sample_weight must have the shape \(4,\), got shape \(2,\): pass one weight a sample$",
+        r"^sample_weight must have the shape \(4,\), got shape \(2,\): pass one weight per sample$",
     ),
     **{
         f"weight {x}": (

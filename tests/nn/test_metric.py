@@ -250,7 +250,10 @@ GOOD = {"preds": torch.rand(4, 3, generator=torch.Generator().manual_seed(0)), "
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        ({"preds": torch.rand(4, 2)}, "preds must have the shape (N, 3), got shape (4, 2): pass one row a sample and"),
+        (
+            {"preds": torch.rand(4, 2)},
+            "preds must have the shape (N, 3), got shape (4, 2): pass one row per sample and",
+        ),
         ({"preds": torch.rand(4)}, "preds must have the shape (N, 3), got shape (4,)"),
         ({"preds": torch.ones(4, 3, dtype=torch.long)}, "preds must be floating-point scores, got torch.int64: pass"),
         ({"target": tensor([0, 1, 2])}, "target must have the shape (4,), got shape (3,): pass one class number a"),
@@ -258,7 +261,7 @@ GOOD = {"preds": torch.rand(4, 3, generator=torch.Generator().manual_seed(0)), "
         ({"target": tensor([0, 1, 3, 0])}, "target must be from 0 to 2, got 0 to 3: encode the classes, or pass"),
         ({"target": tensor([0, 1, -100, 0])}, "target must be from 0 to 2, got -100 to 1"),
         ({"preds": torch.full((4, 3), float("nan"))}, "preds must be finite, got NaN or infinity: find where"),
-        ({"weight": torch.ones(3)}, "weight must have the shape (4,), got shape (3,): pass one weight a sample"),
+        ({"weight": torch.ones(3)}, "weight must have the shape (4,), got shape (3,): pass one weight per sample"),
         ({"weight": tensor([1.0, 1, 1, -2])}, "weight must be finite and not negative, got -2: pass weights >= 0"),
     ],
 )

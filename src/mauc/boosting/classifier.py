@@ -64,7 +64,7 @@ class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[mi
         Whether the risk is that of softmax scores or of raw columns. Raw columns have no common scale: their
         ``predict`` is of little use and there is no ``predict_proba``.
     n_estimators : int, default=500
-        Boosting rounds, each of one tree a class; the most, with ``cv``.
+        Boosting rounds, each of one tree per class; the most, with ``cv``.
     learning_rate : float, default=0.3
         Three times what is usual for the log-loss: the curvature is a bound of the whole Hessian, not its diagonal, and
         steps are shorter for it.

@@ -15,7 +15,7 @@ __all__ = ["evaluate"]
 
 def evaluate(
     scores: Annotated[
-        Path, typer.Argument(readable=False, help="Table of scores, one column a class.", show_default=False)
+        Path, typer.Argument(readable=False, help="Table of scores, one column per class.", show_default=False)
     ],
     target: Annotated[str, typer.Option(help="Column that holds the true class of each row.", show_default=False)],
     compare: Annotated[

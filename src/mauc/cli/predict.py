@@ -24,7 +24,7 @@ def predict(
 ) -> None:
     """Score the rows of a table by a model of mauc fit.
 
-    Writes the predicted class and one column of scores a class, and the target where the table has it, so that mauc
+    Writes the predicted class and one column of scores per class, and the target where the table has it, so that mauc
     evaluate can read it.
     """
     import numpy as np

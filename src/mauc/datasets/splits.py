@@ -48,7 +48,9 @@ def stratified_splits(
     """
     labels = np.asarray(y)
     if labels.ndim != 1 or len(labels) == 0:
-        raise invalid("y", "must be one class a sample, of shape (n_samples,)", f"shape {labels.shape}", "pass labels")
+        raise invalid(
+            "y", "must be one class per sample, of shape (n_samples,)", f"shape {labels.shape}", "pass labels"
+        )
     n_splits = check_whole("n_splits", n_splits, least=1)
     rng = np.random.default_rng(check_whole("seed", seed, least=0))
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)

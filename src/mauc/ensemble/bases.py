@@ -35,7 +35,7 @@ class KernelColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     gamma : float, default=0.3
     n_components : int, default=200
-        Columns, at most one a sample.
+        Columns, at most one per sample.
     random_state : int, default=0
 
     Examples

@@ -309,7 +309,7 @@ def _fit_one(
     own = None if weight is None else weight[train]
     if test is None:
         return fit_base(model, part, codes[train], own), None
-    # One warning a model, from the fit on all data, not one a fold. Filters belong to the whole process, so that
+    # One warning per model, from the fit on all data, not one per fold. Filters belong to the whole process, so that
     # threads, which would leave them changed, leave them alone.
     alone = threading.current_thread() is threading.main_thread()
     with warnings.catch_warnings() if alone else nullcontext():
@@ -320,6 +320,6 @@ def _fit_one(
 
 
 def _are_texts(X: Any) -> bool:
-    """A list, series or array of one text a sample."""
+    """A list, series or array of one text per sample."""
     one_each = isinstance(X, list) or getattr(X, "ndim", 2) == 1
     return one_each and len(X) > 0 and isinstance(next(iter(X)), str)

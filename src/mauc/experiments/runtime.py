@@ -1,4 +1,4 @@
-"""The paper's running times: seconds an epoch of the exact losses, of loops over class pairs, and of plain loops."""
+"""The paper's running times: seconds per epoch of the exact losses, of loops over class pairs, and of plain loops."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

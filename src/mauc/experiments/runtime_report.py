@@ -73,7 +73,7 @@ def _figure(results: Results) -> Any:
         for shift, color, way in zip((-0.27, 0.0, 0.27), ("#0072B2", "#E69F00", "#BBBBBB"), WAYS, strict=True):
             found = [(k, results[name, loss, way]) for k, loss in enumerate(LOSSES) if (name, loss, way) in results]
             axes.bar([k + shift for k, _ in found], [r["seconds"] for _, r in found], 0.25, color=color, label=way)
-        axes.set(yscale="log", title=name, ylabel="seconds an epoch")
+        axes.set(yscale="log", title=name, ylabel="seconds per epoch")
         axes.set_xticks(range(len(LOSSES)), LOSSES)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=len(WAYS), frameon=False)
     return figure

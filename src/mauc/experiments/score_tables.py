@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
-"""Runs by method and set, one a split."""
+"""Runs by method and set, one per split."""
 
 
 def read_common(store: Store, prefix: Sequence[str], sets: Sequence[str], names: Sequence[str]) -> Results:

@@ -1,4 +1,4 @@
-"""Results on disk: one small file a cell, written whole or not at all, so that a killed run resumes where it
+"""Results on disk: one small file per cell, written whole or not at all, so that a killed run resumes where it
 stopped.
 """
 

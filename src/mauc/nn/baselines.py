@@ -279,7 +279,7 @@ def _log_p(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def _class_weights(weight: Any) -> Tensor:
-    requirement, advice = "must be one positive number a class", "pass e.g. 1 / torch.bincount(labels)"
+    requirement, advice = "must be one positive number per class", "pass e.g. 1 / torch.bincount(labels)"
     try:
         kept = torch.as_tensor(weight, dtype=torch.float64).detach()
     except (TypeError, ValueError, RuntimeError):

@@ -135,7 +135,7 @@ class DeepAUCLoss(ExactBuffers):
         complete = check_input(logits, target, None, self.ignore_index)
         if logits.shape[1] != self.num_classes:
             came = f"{logits.shape[1]} columns"
-            raise invalid("logits", f"must have num_classes={self.num_classes} columns", came, "pass one a class")
+            raise invalid("logits", f"must have num_classes={self.num_classes} columns", came, "pass one per class")
         valid = None if complete else target != self.ignore_index
         batch = self._of_batch(target.long(), valid) if self.class_counts is None else self._of_set(target, valid)
         wide = torch.float64 if logits.dtype == torch.float64 else torch.float32

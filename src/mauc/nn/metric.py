@@ -235,17 +235,17 @@ def _edges(thresholds: Any) -> Tensor:
 
 def _check_shapes(preds: Tensor, target: Tensor, weight: Tensor | None, num_classes: int) -> None:
     if preds.ndim != 2 or preds.shape[1] != num_classes:
-        advice = "pass one row a sample and one column a class"
+        advice = "pass one row per sample and one column per class"
         raise invalid("preds", f"must have the shape (N, {num_classes})", f"shape {tuple(preds.shape)}", advice)
     if not preds.is_floating_point():
         raise invalid("preds", "must be floating-point scores", preds.dtype, "pass probabilities or other scores")
     if target.shape != preds.shape[:1]:
-        advice = "pass one class number a sample"
+        advice = "pass one class number per sample"
         raise invalid("target", f"must have the shape ({len(preds)},)", f"shape {tuple(target.shape)}", advice)
     if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
         raise invalid("target", "must be class numbers", target.dtype, "pass integers, such as target.long()")
     if weight is not None and weight.shape != target.shape:
-        advice = "pass one weight a sample"
+        advice = "pass one weight per sample"
         raise invalid("weight", f"must have the shape ({len(preds)},)", f"shape {tuple(weight.shape)}", advice)
 
 

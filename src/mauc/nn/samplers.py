@@ -125,11 +125,8 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
             came = f"{counts[few[0]]} of class {names[few[0]]}"
             advice = "lower min_per_class, or drop or merge that class"
             raise invalid("labels", f"must hold at least min_per_class={min_per_class} of every class", came, advice)
-        n_covered = min(
-            len(counts),
-            int(check_real("cover_share", cover_share, low=0, high=1, closed="right") * self.batch_size)
-            // self.min_per_class,
-        )
+        share = check_real("cover_share", cover_share, low=0, high=1, closed="right")
+        n_covered = min(len(counts), int(share * self.batch_size) // self.min_per_class)
         if n_covered < 2:
             requirement = f"must have room for two classes of min_per_class={min_per_class} samples"
             advice = "raise it or lower min_per_class: classes must meet in a batch"
@@ -261,7 +258,7 @@ def _encode(labels: Any) -> tuple[Any, Ints]:
     array = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
     if array.ndim != 1 or len(array) == 0:
         advice = "pass the class of each sample of the data set"
-        raise invalid("labels", "must be one class a sample, of shape (n_samples,)", f"shape {array.shape}", advice)
+        raise invalid("labels", "must be one class per sample, of shape (n_samples,)", f"shape {array.shape}", advice)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise invalid("labels", "must name the class of every sample", "NaN or infinity", "drop those samples")
     names, codes = np.unique(array, return_inverse=True)

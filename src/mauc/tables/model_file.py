@@ -64,7 +64,7 @@ class TableModel:
 
 
 def write_model(path: Path, model: TableModel) -> None:
-    """Whole or not at all."""
+    """Write the file in one step: a run that is cut off leaves the old one, or none."""
     import zipfile
 
     import skops.io

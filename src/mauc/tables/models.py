@@ -57,7 +57,7 @@ def check(choice: Choice) -> None:
 
 
 def make_classifier(choice: Choice) -> Any:
-    """Unfitted."""
+    """The classifier that was asked for, not fitted yet; it searches over what was left open."""
     check(choice)
     if choice.auto:
         return _auto(choice.seed)

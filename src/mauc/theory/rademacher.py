@@ -103,7 +103,7 @@ def linear(
     X = check_array(X, dtype=np.float64, input_name="X")
     _, codes = encode_classes(y)
     if len(codes) != len(X):
-        raise invalid("y", "must have one class a row of X", f"{len(codes)} for {len(X)} rows", "pass both in full")
+        raise invalid("y", "must have one class per row of X", f"{len(codes)} for {len(X)} rows", "pass both in full")
     gamma, dual = check_not_negative("gamma", gamma), check_p(p) / (p - 1.0)
     counts = np.bincount(codes).astype(np.float64)
     rng = np.random.default_rng(check_whole("seed", seed, least=0))

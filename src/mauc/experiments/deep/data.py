@@ -112,7 +112,7 @@ def load(dataset: str, data_home: str | None = None, features: str | None = None
     features : str, optional
         An ``.npz`` file with ``X``, ``(N, d)`` features, and ``y``, ``(N,)`` classes; in place of a sparse ``X`` the
         arrays of :func:`scipy.sparse.save_npz` in CSR format. For ResNet-50 features of images: torchvision's
-        ``resnet50`` with its last layer replaced by ``torch.nn.Identity()``, in ``eval()`` mode, gives 2048 a row.
+        ``resnet50`` with its last layer replaced by ``torch.nn.Identity()``, in ``eval()`` mode, gives 2048 per row.
     quick : bool, default=False
         Fewer rows, of the common classes only.
     """
@@ -164,7 +164,7 @@ def read_features(path: Path) -> tuple[Any, Ints, list[str]]:
         X = sparse.csr_matrix(parts, shape=tuple(arrays["shape"]))
     if X.ndim != 2 or y.ndim != 1 or X.shape[0] != len(y):
         came = f"X of shape {X.shape}, y of shape {y.shape}"
-        raise invalid("features", "must have one row of X and one class in y a sample", came, "save (N, d) and (N,)")
+        raise invalid("features", "must have one row of X and one class in y per sample", came, "save (N, d) and (N,)")
     if X.dtype.kind not in "fiub":
         raise invalid("features", "must have numbers in X", X.dtype, "save float32")
     X = X.astype(np.float32, copy=False)

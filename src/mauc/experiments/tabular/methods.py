@@ -88,7 +88,7 @@ def _tuned(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Ou
 
 
 def _cross_validated(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Floats:
-    """Mean over the folds of each combination; folds outside, so that a sampler runs once a fold."""
+    """Mean over the folds of each combination; folds outside, so that a sampler runs once per fold."""
     labels, by_fold = np.arange(task.n_classes), [np.zeros(len(grid))]
     for train, test in RareClassKFold(FOLDS).split(task.y_train, task.y_train):
         X, y, X_test, y_test = task.X_train[train], task.y_train[train], task.X_train[test], task.y_train[test]

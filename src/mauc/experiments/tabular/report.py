@@ -83,7 +83,7 @@ def _intro(results: Results) -> str:
 
 
 def _group(results: Results, title: str, sets: Sequence[str]) -> str:
-    """One line a method: mean, mean rank, rarest pairs, and how the reference does against it; best rank first."""
+    """One line per method: mean, mean rank, rarest pairs, and how the reference does against it; best rank first."""
     names, mean, test = list(results), means(results, sets), rank_test(results, sets)
     ranks = np.full(len(names), np.nan) if test is None else test.mean_ranks
     order = np.argsort(-mean.mean(axis=0) if test is None else ranks, kind="stable")
@@ -137,7 +137,7 @@ def _every_set(results: Results, sets: Sequence[str]) -> str:
 
 
 def _csv(results: Results, sets: Sequence[str]) -> str:
-    """One line a set and method."""
+    """One line per set and method."""
     by_method, text = points(results), StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(["set", "method", "splits", "mean", "std", "rarest_pairs", "fit_seconds"])

@@ -64,7 +64,7 @@ def cells(
     quick: bool = False,
     only: Sequence[str] | None = None,
 ) -> list[Cell]:
-    """One cell a set, method and split; split by split, so that every set has numbers early."""
+    """One cell per set, method and split; split by split, so that every set has numbers early."""
     home, folder = (None if path is None else str(path) for path in (data_home, tables))
     depth = "quick" if quick else "full"
     return [

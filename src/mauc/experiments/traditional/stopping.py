@@ -18,7 +18,7 @@ NAME = "stopping early"
 
 
 def cells(data_home: str | Path | None, *, protocol: str, tables: Sequence[str], n_splits: int) -> list[Cell]:
-    """One cell a split and table, on unit rows, with all losses and iterations."""
+    """One cell per split and table, on unit rows, with all losses and iterations."""
     home = None if data_home is None else str(data_home)
     return [
         Cell(_key(protocol, table, f"{split:02d}"), _compute, (table, home, protocol, split))

@@ -57,13 +57,13 @@ def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:
     """Scores of a fitted classifier, and the classes of their columns."""
     from mauc._estimators import scores_of  # which imports the metrics
 
-    requirement = "must be a fitted classifier with predict_proba or decision_function"
-    advice = "pass such a classifier (CalibratedClassifierCV makes one), or pass scores to from_predictions"
     if isinstance(estimator, type):
-        raise invalid("estimator", requirement, f"the class {estimator.__name__}", "pass a fitted instance of it")
+        came, advice = f"the class {estimator.__name__}", "pass a fitted instance of it"
+        raise invalid("estimator", "must be a fitted classifier", came, advice)
     y_score = scores_of(estimator, X)
     if not hasattr(estimator, "classes_"):
-        raise invalid("estimator", requirement, f"{type(estimator).__name__} without classes_", advice)
+        came, advice = f"{type(estimator).__name__} without", "pass a classifier, or scores to from_predictions"
+        raise invalid("estimator", "must have classes_", came, advice)
     return y_score, np.asarray(estimator.classes_)
 
 
