@@ -116,7 +116,7 @@ class RareClassKFold(BaseCrossValidator):  # type: ignore[misc]
         check_whole("n_splits", self.n_splits, least=2, advice="pass the number of folds")
         if y is None:
             raise invalid("y", "is required", None, "pass the class of each sample")
-        codes = check_classes(y, "y")[1]
+        codes = check_classes(y, "y")[1] if np.size(y) else np.empty(0, dtype=np.int64)
         fold = fold_of_each(codes, self.n_splits, check_random_state(self.random_state))
         for k in range(self.n_splits):
             yield fold == k

@@ -321,7 +321,7 @@ class NoWeights(nn.Module):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"loss": "focal"}, "loss must be 'mauc', 'cross_entropy' or a torch.nn.Module, got 'focal': choose one of"),
+        ({"loss": "focal"}, "loss must be 'mauc', 'cross_entropy' or a torch.nn.Module, got 'focal'"),
         ({"surrogate": "cubic"}, "surrogate must be one of"),
         ({"pairs": "ovr"}, "pairs must be one of 'ovo', 'ova', got 'ovr'"),
         ({"optimizer": "lamb"}, "optimizer must be one of 'adam', 'sgd', got 'lamb'"),

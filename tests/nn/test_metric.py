@@ -256,7 +256,7 @@ GOOD = {"preds": torch.rand(4, 3, generator=torch.Generator().manual_seed(0)), "
         ),
         ({"preds": torch.rand(4)}, "preds must have the shape (N, 3), got shape (4,)"),
         ({"preds": torch.ones(4, 3, dtype=torch.long)}, "preds must be floating-point scores, got torch.int64: pass"),
-        ({"target": tensor([0, 1, 2])}, "target must have the shape (4,), got shape (3,): pass one class number a"),
+        ({"target": tensor([0, 1, 2])}, "target must have the shape (4,), got shape (3,): pass one class number per"),
         ({"target": tensor([0.0, 1, 2, 0])}, "target must be class numbers, got torch.float32: pass integers"),
         ({"target": tensor([0, 1, 3, 0])}, "target must be from 0 to 2, got 0 to 3: encode the classes, or pass"),
         ({"target": tensor([0, 1, -100, 0])}, "target must be from 0 to 2, got -100 to 1"),
