@@ -10,12 +10,13 @@ DOCS   := .venv/.installed-docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench docs clean
+.PHONY: help demo test test-lowest lint format bench docs clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo    compare models on a bundled sample, write mauc-report/index.html'
 	@echo 'make test    lint, then all tests and doctests'
+	@echo 'make test-lowest   tests of the core with the lowest versions allowed'
 	@echo 'make lint    ruff, mypy, import contracts'
 	@echo 'make format  rewrite the code as ruff wants it'
 	@echo 'make bench   speed and memory against peers'
@@ -59,6 +60,20 @@ test: export MPLBACKEND := Agg
 test: lint
 	$(BIN)/pytest -n 2
 
+# The core alone, with the lowest versions of what it needs; tests that need an extra skip, and say which.
+LOWEST := .venv-lowest/.installed
+CORE   := tests/kernels tests/linear tests/metrics tests/theory $(wildcard tests/test_*.py)
+
+$(LOWEST): pyproject.toml constraints-lowest.txt
+	@test -x .venv-lowest/bin/pip || $(PYTHON) -m venv .venv-lowest
+	@.venv-lowest/bin/pip install -qq --constraint constraints-lowest.txt --editable . pytest hypothesis
+	@touch $@
+
+test-lowest: export OMP_NUM_THREADS := 1
+test-lowest: export OPENBLAS_NUM_THREADS := 1
+test-lowest: $(LOWEST)
+	.venv-lowest/bin/pytest -q $(CORE)
+
 format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -74,7 +89,7 @@ docs: $(DOCS)
 	@echo 'Open docs/_build/html/index.html'
 
 clean:
-	rm -f $(DEMO) $(DEV) $(DOCS)
+	rm -f $(DEMO) $(DEV) $(DOCS) $(LOWEST)
 	rm -rf docs/api/generated docs/api/backreferences mauc-report
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache benchmarks/results build dist docs/_build docs/auto_examples
-	find . -path ./.venv -prune -o -name __pycache__ -prune -exec rm -rf {} +
+	find . -path "./.venv*" -prune -o -name __pycache__ -prune -exec rm -rf {} +

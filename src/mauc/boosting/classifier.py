@@ -53,7 +53,7 @@ OWN = {name: f"pass {own}=" for own, others in _NAMES.items() for name in (own, 
 class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     r"""LightGBM trees that minimise a surrogate of the multiclass AUC, their number chosen by cross-validated MAUC.
 
-    Needs LightGBM 4.5 or later (``pip install 'mauc[boosting]'``).
+    Needs LightGBM 4.6 or later (``pip install 'mauc[boosting]'``).
 
     Parameters
     ----------
