@@ -62,7 +62,7 @@ test: lint
 
 # The core alone, with the lowest versions of what it needs; tests that need an extra skip, and say which.
 LOWEST := .venv-lowest/.installed
-CORE   := tests/kernels tests/linear tests/metrics tests/theory $(wildcard tests/test_*.py)
+CORE   := tests/linear tests/metrics tests/theory $(wildcard tests/test_*.py)
 
 $(LOWEST): pyproject.toml constraints-lowest.txt
 	@test -x .venv-lowest/bin/pip || $(PYTHON) -m venv .venv-lowest
