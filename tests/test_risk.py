@@ -691,7 +691,7 @@ def value(*arguments, **options):
 
 SCORES = r"^scores must be finite, got {} at \(2, 1\) and 1 such values in all: drop or impute those samples; "
 CODES = r"^y must hold whole numbers from 0 to 2, the columns of the scores, got {}: encode the classes, e\.g\. with "
-SHAPE = r"^y must have the shape \(4,\), got shape {}: pass one class a row of the scores$"
+SHAPE = r"^y must have the shape \(4,\), got shape {}: pass one class per row of the scores$"
 PAIRS = r"^pairs must be 'ovo', 'ova' or a \(3, 3\) matrix of weights, got {}: "
 MATRIX = PAIRS + r"pass \[i, j\] = weight of the pair \(column i, class j\)$"
 DEGREE = "^degree must be a whole number from 1 to 256, got {}: or pass a tolerance$"
@@ -761,11 +761,11 @@ BAD = {
     },
     "scores of strings": (
         value(Y, np.full((4, 3), "a")),
-        "^scores must be an array of real numbers, got <U1: pass numeric scores$",
+        "^scores must be an array of real numbers, got ndarray of <U1: pass numeric scores$",
     ),
     "complex scores": (
         value(Y, F + 1j),
-        "^scores must be an array of real numbers, got complex128: pass numeric scores$",
+        "^scores must be an array of real numbers, got ndarray of complex128: pass numeric scores$",
     ),
     "ragged scores": (
         value(Y, [[1.0], [1.0, 2.0]]),
@@ -807,7 +807,7 @@ BAD = {
     ),
     "weights of words": (
         value(Y, F, ["a", "b", "c", "d"]),
-        r"^sample_weight must be real numbers, got \['a', 'b', 'c', 'd'\]: pass one number a sample$",
+        r"^sample_weight must be real numbers, got \['a', 'b', 'c', 'd'\]: pass one number per sample$",
     ),
     "pairs of the wrong shape": (value(Y, F, pairs=np.ones((2, 2))), MATRIX.format(r"array\(.*\) of shape \(2, 2\)")),
     "pairs of None": (value(Y, F, pairs=None), MATRIX.format(r"None of shape \(\)|None")),
