@@ -93,6 +93,19 @@ kills: export OPENBLAS_NUM_THREADS := 1
 kills: export MPLBACKEND := Agg
 kills: $(DEV)
 	$(BIN)/python tests/kills.py $(or $(KILLS),40) $(SEED)
+# The core alone, with the lowest versions of what it needs; tests that need an extra skip, and say which.
+LOWEST := .venv-lowest/.installed
+CORE   := tests/linear tests/metrics tests/theory $(wildcard tests/test_*.py)
+
+$(LOWEST): pyproject.toml constraints-lowest.txt
+	@test -x .venv-lowest/bin/pip || $(PYTHON) -m venv .venv-lowest
+	@.venv-lowest/bin/pip install -qq --constraint constraints-lowest.txt --editable . pytest hypothesis
+	@touch $@
+
+test-lowest: export OMP_NUM_THREADS := 1
+test-lowest: export OPENBLAS_NUM_THREADS := 1
+test-lowest: $(LOWEST)
+	.venv-lowest/bin/pytest -q $(CORE)
 
 format: $(DEV)
 	$(BIN)/ruff check --fix .
@@ -125,7 +138,7 @@ release-notes:
 	@test -s dist/release-notes.md || { echo 'CHANGELOG.md has no section [$(patsubst v%,%,$(TAG))]'; exit 1; }
 
 clean:
-	rm -f $(DEMO) $(DEV) $(DOCS)
+	rm -f $(DEMO) $(DEV) $(DOCS) $(LOWEST)
 	rm -rf docs/api/generated docs/api/backreferences mauc-report
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache benchmarks/results build dist docs/_build docs/auto_examples
-	find . -path ./.venv -prune -o -name __pycache__ -prune -exec rm -rf {} +
+	find . -path "./.venv*" -prune -o -name __pycache__ -prune -exec rm -rf {} +

@@ -689,37 +689,37 @@ def value(*arguments, **options):
 
 SCORES = r"^scores must be finite, got {} at \(2, 1\) and 1 such values in all: drop or impute those samples; "
 CODES = r"^y must hold whole numbers from 0 to 2, the columns of the scores, got {}: encode the classes, e\.g\. with "
-SHAPE = r"^y must have the shape \(4,\), got shape {}: pass one class a row of the scores$"
+SHAPE = r"^y must have the shape \(4,\), got shape {}: pass one class per row of the scores$"
 PAIRS = r"^pairs must be 'ovo', 'ova' or a \(3, 3\) matrix of weights, got {}: "
 MATRIX = PAIRS + r"pass \[i, j\] = weight of the pair \(column i, class j\)$"
-DEGREE = "^degree must be a whole number from 1 to 256, got {}: pass such a number, or a tolerance$"
+DEGREE = "^degree must be a whole number from 1 to 256, got {}: or pass a tolerance$"
 FIT = r"^scheme must fit the {} surrogate, got '{}': use 'auto' or one of {}, blocked, pairwise$"
 BAD = {
     "unknown surrogate": (
         lambda: SurrogateRisk("squarred"),
-        "^surrogate must be one of 'squared', 'exponential', .*, got 'squarred': choose one of these$",
+        "^surrogate must be one of 'squared', 'exponential', .*, got 'squarred'$",
     ),
     "unknown scheme": (
         lambda: SurrogateRisk(scheme="fast"),
-        "^scheme must be one of 'auto', 'moments', 'ranked', 'blocked', 'pairwise', got 'fast': choose one of these$",
+        "^scheme must be one of 'auto', 'moments', 'ranked', 'blocked', 'pairwise', got 'fast'$",
     ),
     "unknown approximation": (
         lambda: SurrogateRisk(approximation="taylor"),
-        "^approximation must be one of 'chebyshev', 'bernstein', got 'taylor': choose one of these$",
+        "^approximation must be one of 'chebyshev', 'bernstein', got 'taylor'$",
     ),
-    "unknown pairs": (value(Y, F, pairs="all"), "^pairs must be one of 'ovo', 'ova', got 'all': choose one of these$"),
+    "unknown pairs": (value(Y, F, pairs="all"), "^pairs must be one of 'ovo', 'ova', got 'all'$"),
     "alpha 0": (
         lambda: SurrogateRisk(alpha=0.0),
-        "^alpha must be a finite number above 0, got 0.0: pass such a number$",
+        "^alpha must be a finite number above 0, got 0.0$",
     ),
-    "q 1": (lambda: SurrogateRisk("q_hinge", q=1), "^q must be a finite number above 1, got 1: pass such a number$"),
+    "q 1": (lambda: SurrogateRisk("q_hinge", q=1), "^q must be a finite number above 1, got 1$"),
     "epsilon ½": (
         lambda: SurrogateRisk("generalized_hinge", epsilon=0.5),
-        "^epsilon must be a finite number strictly between 0 and 0.5, got 0.5: pass such a number$",
+        "^epsilon must be a finite number strictly between 0 and 0.5, got 0.5$",
     ),
     "tolerance 0": (
         lambda: SurrogateRisk("logistic", tolerance=0.0),
-        "^tolerance must be a finite number above 0, got 0.0: pass such a number$",
+        "^tolerance must be a finite number above 0, got 0.0$",
     ),
     **{
         f"degree {degree}": (lambda degree=degree: SurrogateRisk("logistic", degree=degree), DEGREE.format(degree))
@@ -748,7 +748,7 @@ BAD = {
     "scores of one dimension": (
         value(Y, F[:, 0]),
         r"^scores must have the shape \(n_samples, n_classes\), got shape \(4,\): "
-        "pass one row a sample and one column a class$",
+        "pass one row per sample and one column per class$",
     ),
     **{
         f"empty scores {shape}": (
@@ -759,11 +759,11 @@ BAD = {
     },
     "scores of strings": (
         value(Y, np.full((4, 3), "a")),
-        "^scores must be an array of real numbers, got <U1: pass numeric scores$",
+        "^scores must be an array of real numbers, got ndarray of <U1: pass numeric scores$",
     ),
     "complex scores": (
         value(Y, F + 1j),
-        "^scores must be an array of real numbers, got complex128: pass numeric scores$",
+        "^scores must be an array of real numbers, got ndarray of complex128: pass numeric scores$",
     ),
     "ragged scores": (
         value(Y, [[1.0], [1.0, 2.0]]),
@@ -785,7 +785,7 @@ BAD = {
     "boolean classes": (value([True, False, True, False], F), CODES.format("bool values such as .*True.*")),
     "weights too few": (
         value(Y, F, [1.0, 1.0]),
-        r"^sample_weight must have the shape \(4,\), got shape \(2,\): pass one weight a sample$",
+        r"^sample_weight must have the shape \(4,\), got shape \(2,\): pass one weight per sample$",
     ),
     **{
         f"weight {x}": (
@@ -805,7 +805,7 @@ BAD = {
     ),
     "weights of words": (
         value(Y, F, ["a", "b", "c", "d"]),
-        r"^sample_weight must be real numbers, got \['a', 'b', 'c', 'd'\]: pass one number a sample$",
+        r"^sample_weight must be real numbers, got \['a', 'b', 'c', 'd'\]: pass one number per sample$",
     ),
     "pairs of the wrong shape": (value(Y, F, pairs=np.ones((2, 2))), MATRIX.format(r"array\(.*\) of shape \(2, 2\)")),
     "pairs of None": (value(Y, F, pairs=None), MATRIX.format(r"None of shape \(\)|None")),

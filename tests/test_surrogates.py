@@ -189,11 +189,11 @@ def test_slip_squared_below_alpha_one_does_not_meet_the_condition(alpha):
     assert not surrogate.consistent_condition
 
 
-NUMBER = r"must be a finite number {}, got {}: pass such a number$"
+NUMBER = r"must be a finite number {}, got {}$"
 BAD = {
     "unknown": (
         lambda: get_surrogate("hingy"),
-        f"^surrogate must be one of {', '.join(map(repr, SURROGATES))}, got 'hingy': choose one of these$",
+        f"^surrogate must be one of {', '.join(map(repr, SURROGATES))}, got 'hingy'$",
     ),
     "no methods": (
         lambda: get_surrogate(np.exp),

@@ -14,6 +14,7 @@ from mauc._validation import (
     check_real,
     check_sample_weight,
     check_scores,
+    check_whole,
     invalid,
 )
 from mauc.kernels.blocked import blocked_risk
@@ -107,10 +108,8 @@ class SurrogateRisk:
             raise invalid(
                 "scheme", f"must fit the {name} surrogate", repr(scheme), f"use 'auto' or one of {', '.join(fitting)}"
             )
-        if degree is not None and (not isinstance(degree, int) or isinstance(degree, bool) or not 1 <= degree <= 256):
-            raise invalid(
-                "degree", "must be a whole number from 1 to 256", repr(degree), "pass such a number, or a tolerance"
-            )
+        if degree is not None:
+            check_whole("degree", degree, least=1, most=256, advice="or pass a tolerance")
         if degree is not None and tolerance is not None:
             raise invalid(
                 "degree", "excludes tolerance", f"{degree} with tolerance={tolerance:g}", "pass one of the two"

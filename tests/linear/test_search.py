@@ -182,11 +182,11 @@ def test_empty_grid(name, grid):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"l2s": (1e-2, -1.0)}, "l2 must be a finite number >= 0, got -1.0"),
+        ({"l2s": (1e-2, -1.0)}, "l2 must be a finite number of at least 0, got -1.0"),
         ({"alphas": (0.0,)}, "alpha must be"),
         ({"surrogates": ("nope",)}, "surrogate must be one of"),
         ({"solver": "adam"}, "solver must be one of"),
-        ({"cv": 1}, "n_splits must be a whole number above 1, got 1"),
+        ({"cv": 1}, "n_splits must be a whole number of at least 2, got 1"),
     ],
 )
 def test_bad_parameters(params, message):

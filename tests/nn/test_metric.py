@@ -250,8 +250,8 @@ def test_memory_of_the_binned_metric_is_constant():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_classes": 1}, "num_classes must be a whole number of at least 2, got 1: pass such a number"),
-        ({"pairs": "ovr"}, "pairs must be one of 'ovo', 'ova', got 'ovr': choose one of these"),
+        ({"num_classes": 1}, "num_classes must be a whole number of at least 2, got 1"),
+        ({"pairs": "ovr"}, "pairs must be one of 'ovo', 'ova', got 'ovr'"),
         ({"thresholds": 1}, "thresholds must be a whole number of at least 2, got 1: pass None for the exact metric"),
         ({"thresholds": 0.5}, "thresholds must be a whole number of at least 2, got 0.5"),
         ({"thresholds": [0.5, 0.1]}, "thresholds must be finite numbers in increasing order, got [0.5, 0.1]: pass"),

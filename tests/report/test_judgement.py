@@ -111,5 +111,5 @@ def test_what_cannot_be_judged(scored):
     with pytest.raises(ValueError, match="y_score must hold at least one model"):
         judge(y, {})
     y, models, _ = scored([30, 20])
-    with pytest.raises(ValueError, match="model 'bad': y_score must have one row a sample"):
+    with pytest.raises(ValueError, match="model 'bad': y_score must have one row per sample"):
         judge(y, {**models, "bad": np.zeros((3, 2))})

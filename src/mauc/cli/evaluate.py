@@ -45,7 +45,7 @@ def evaluate(
 
     output = current()
     if not 0 < level < 1:
-        raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}: pass such a number")
+        raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}")
     if not no_report:
         check_writable(report, "--report", (scores, *(compare or []), *([truth] if truth else [])))
     with output.working(f"judging {scores}"):

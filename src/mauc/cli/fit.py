@@ -61,7 +61,7 @@ def fit(
     output = current()
     classifier = make_classifier(Choice(model, surrogate, auto, alpha, l2, seed))
     if not 0 < holdout < 1:
-        raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}: pass such a number")
+        raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}")
     if time_column and group:
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
     check_writable(out, "--out", (table,))

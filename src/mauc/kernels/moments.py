@@ -143,7 +143,7 @@ def polynomial_risk(
     """``ℓ(p − q) = Σ_kl matrix[k, l] T_k(x_p) T_l(x_q)`` with Chebyshev polynomials of ``x = (score −
     centre)/half_width``.
 
-    The Chebyshev moments of each side, ``K + 1`` numbers a column, give the value; the gradient of a score is the
+    The Chebyshev moments of each side, ``K + 1`` numbers per column, give the value; the gradient of a score is the
     derivative of a polynomial of it. Moments of plain powers cancel from degree 16 on, these do not.
     ``O(K·N·C)`` time, ``O(K·C)`` memory.
     """

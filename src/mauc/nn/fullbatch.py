@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mauc._validation import invalid
-from mauc.nn._engine.numbers import check_whole
+from mauc._validation import check_whole, invalid
 
 __all__ = ["full_batch_backward"]
 

@@ -13,10 +13,9 @@ from torchmetrics.utilities.data import dim_zero_cat
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_pairs, invalid
+from mauc._validation import check_pairs, check_whole, invalid
 from mauc.kernels.auc import auc_matrix
 from mauc.metrics.scores import weighted_mean
-from mauc.nn._engine.numbers import check_whole
 from mauc.partition import ClassPartition
 
 __all__ = ["MAUC"]

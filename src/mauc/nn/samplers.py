@@ -8,8 +8,7 @@ from torch import Tensor, distributed
 from torch.utils.data import Sampler
 
 from mauc._typing import Ints
-from mauc._validation import invalid
-from mauc.nn._engine.numbers import check_whole
+from mauc._validation import check_real, check_whole, invalid
 
 __all__ = ["ClassCoverageBatchSampler"]
 
@@ -131,7 +130,8 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
             came = f"{counts[few[0]]} of class {names[few[0]]}"
             advice = "lower min_per_class, or drop or merge that class"
             raise invalid("labels", f"must hold at least min_per_class={min_per_class} of every class", came, advice)
-        n_covered = min(len(counts), int(_share(cover_share) * self.batch_size) // self.min_per_class)
+        share = check_real("cover_share", cover_share, low=0, high=1, closed="right")
+        n_covered = min(len(counts), int(share * self.batch_size) // self.min_per_class)
         if n_covered < 2:
             requirement = f"must have room for two classes of min_per_class={min_per_class} samples"
             advice = "raise it or lower min_per_class: classes must meet in a batch"
@@ -286,13 +286,6 @@ def _encode(labels: Any) -> tuple[Any, Ints]:
         advice = "multiclass AUC compares classes; check the split"
         raise invalid("labels", "must hold two classes or more", f"only the class {names[0]}", advice)
     return names, codes.astype(np.int64, copy=False)
-
-
-def _share(cover_share: Any) -> float:
-    is_number = isinstance(cover_share, int | float | np.number) and not isinstance(cover_share, bool)
-    if not is_number or not 0 < cover_share <= 1:
-        raise invalid("cover_share", "must be a number above 0 and at most 1", repr(cover_share), "pass such a number")
-    return float(cover_share)
 
 
 def _process(rank: int | None, num_replicas: int | None) -> tuple[int, int]:

@@ -47,7 +47,7 @@ def check(choice: Choice) -> None:
             )
     for option, value in (("--alpha", choice.alpha), ("--l2", choice.l2)):
         if value is not None and not 0 < value < float("inf"):
-            raise Usage(f"{option} must be a finite number above 0, got {value}: pass such a number")
+            raise Usage(f"{option} must be a finite number above 0, got {value}")
     if choice.alpha is not None:
         try:
             get_surrogate(choice.surrogate or "exponential", alpha=choice.alpha)
@@ -56,7 +56,7 @@ def check(choice: Choice) -> None:
 
 
 def make_classifier(choice: Choice) -> Any:
-    """The classifier that was asked for, unfitted."""
+    """The classifier that was asked for, not fitted yet; it searches over what was left open."""
     check(choice)
     if choice.auto:
         return _auto(choice.seed)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, invalid
+from mauc._validation import check_choice, check_whole, invalid
 from mauc.plan import APPROXIMATIONS, DEFAULT_BERNSTEIN_DEGREE, bernstein, chebyshev_interpolant
 from mauc.surrogates import CustomSurrogate, Surrogate, get_surrogate
 
@@ -133,9 +133,7 @@ def consistency_report(
         differentiable, convex = _differentiable(ell, facts, low, high), _convex(ell, facts, low, high, tolerance)
     else:
         fit = bernstein if check_choice("approximation", approximation, APPROXIMATIONS) == "bernstein" else None
-        if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or degree < 1:
-            raise invalid("degree", "must be a whole number of at least 1", repr(degree), "pass such a number")
-        value, slope = (fit or chebyshev_interpolant)(ell.loss, low, high, int(degree))
+        value, slope = (fit or chebyshev_interpolant)(ell.loss, low, high, check_whole("degree", degree, least=1))
         name, tolerance = f"{approximation} polynomial of degree {degree} of {name}", POLYNOMIAL_ERROR
         ell = CustomSurrogate(value, slope)
         differentiable = Point("differentiable", True, None, "a polynomial")

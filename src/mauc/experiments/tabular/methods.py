@@ -13,6 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from mauc._estimators import scores_by_code
 from mauc._typing import Floats, Ints
 from mauc.baselines import BASELINES
 from mauc.boosting import LightGBMMetric, MAUCBoostingClassifier
@@ -21,7 +22,7 @@ from mauc.ensemble import MAUCStackingClassifier
 from mauc.ensemble.bases import KernelColumns, default_estimators
 from mauc.ensemble.combination import OutOfFold, fit_combination
 from mauc.experiments.traditional.run import resampled_once
-from mauc.experiments.tuning import combinations, full_scores
+from mauc.experiments.tuning import combinations
 from mauc.linear import MAUCClassifier
 from mauc.metrics import mauc_score
 from mauc.model_selection import RareClassKFold
@@ -81,7 +82,7 @@ def _tuned(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Ou
     began = time.perf_counter()
     model = make(**best).fit(task.X_train, task.y_train)
     seconds = time.perf_counter() - began
-    return Outcome(full_scores(model, task.X_test, task.n_classes), dict(best), seconds)
+    return Outcome(scores_by_code(model, task.X_test, task.n_classes), dict(best), seconds)
 
 
 def _cross_validated(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Floats:
@@ -91,7 +92,7 @@ def _cross_validated(make: Callable[..., Any], grid: tuple[Params, ...], task: T
         X, y, X_test, y_test = task.X_train[train], task.y_train[train], task.X_train[test], task.y_train[test]
         if len(np.unique(y_test)) > 1:
             models = (make(**params).fit(X, y) for params in grid)
-            scores = [full_scores(model, X_test, task.n_classes) for model in models]
+            scores = [scores_by_code(model, X_test, task.n_classes) for model in models]
             by_fold.append(np.array([mauc_score(y_test, s, labels=labels, absent="ignore") for s in scores]))
     return np.mean(by_fold, axis=0)
 
@@ -254,7 +255,7 @@ def _combinations() -> list[Entry]:
 def _stacked(task: Task) -> Outcome:
     model, seconds = _stack(task)
     params = {"weights": model.weights_, "penalty": None if model.penalty_ == np.inf else model.penalty_}
-    return Outcome(full_scores(model, task.X_test, task.n_classes), params, seconds)
+    return Outcome(scores_by_code(model, task.X_test, task.n_classes), params, seconds)
 
 
 def _weights_alone(task: Task) -> Outcome:
@@ -267,7 +268,7 @@ def _weights_alone(task: Task) -> Outcome:
 
 def _average(task: Task) -> Outcome:
     model, seconds = _stack(task)
-    parts = [full_scores(part, task.X_test, task.n_classes) for part in model.estimators_]
+    parts = [scores_by_code(part, task.X_test, task.n_classes) for part in model.estimators_]
     # The fits on all data alone, a sixth of them all: five folds and the whole.
     return Outcome(np.mean(parts, axis=0), {}, seconds / 6)
 
@@ -276,11 +277,11 @@ def _best_by_cv(task: Task) -> Outcome:
     model, seconds = _stack(task)
     best = max(model.named_estimators_, key=lambda name: np.nan_to_num(model.oof_scores_[name]))
     part = model.named_estimators_[best]
-    return Outcome(full_scores(part, task.X_test, task.n_classes), {"model": best}, seconds)
+    return Outcome(scores_by_code(part, task.X_test, task.n_classes), {"model": best}, seconds)
 
 
 def _sklearn_stack(final: Any, task: Task) -> Outcome:
     began = time.perf_counter()
     # A number of folds, as a user would: scikit-learn refuses folds that never hold out the only sample of a class.
     model = StackingClassifier(_bases(task.quick), clone(final), cv=5).fit(task.X_train, task.y_train)
-    return Outcome(full_scores(model, task.X_test, task.n_classes), {}, time.perf_counter() - began)
+    return Outcome(scores_by_code(model, task.X_test, task.n_classes), {}, time.perf_counter() - began)

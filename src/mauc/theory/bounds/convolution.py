@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_real, invalid
-from mauc.datasets.checks import check_whole
+from mauc._validation import check_choice, check_real, check_whole, invalid
 
 __all__ = ["conv_spectral_norm"]
 
