@@ -1,12 +1,12 @@
 """Polynomial pieces of a surrogate: exact where ℓ is a polynomial, to a tolerance where it is only smooth.
 
 A polynomial ``g`` of ``t = p − q`` is a bilinear form in basis functions of ``p`` and of ``q``; its matrix is all
-that the kernels need. Exact pieces use powers, approximated ones Chebyshev polynomials on the range of the scores.
+that the kernels need, in Chebyshev polynomials on the range of the scores. Exact pieces of several are powers of the
+distance from their end.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import comb
 from typing import Protocol
 
 import numpy as np
@@ -111,13 +111,7 @@ def _exact(piece: Piece, radius: float | None) -> KernelPiece:
         degree = len(piece.coefficients) - 1
         matrix = difference_matrix(Polynomial(piece.coefficients), degree, radius / 2)
         return KernelPiece(piece.low, piece.high, matrix, radius / 2)
-    size = len(piece.coefficients)
-    matrix = np.zeros((size, size))
-    for k in range(size):
-        for power in range(size - k):
-            # (p − q)^(k+l) contributes C(k+l, k) p^k (−q)^l.
-            matrix[k, power] = piece.coefficients[k + power] * comb(k + power, k) * (-1) ** power
-    return KernelPiece(piece.low, piece.high, matrix, None)
+    return KernelPiece(piece.low, piece.high, np.array(piece.from_end)[:, None], None)
 
 
 def _fit_whole(target: _Target) -> list[tuple[KernelPiece, float]] | None:
