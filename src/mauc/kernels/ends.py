@@ -22,13 +22,9 @@ import numpy as np
 
 from mauc._typing import Floats, Ints
 from mauc.kernels.search import SortedColumns
-from mauc.kernels.tiles import Tile
+from mauc.kernels.tiles import Tile, power_terms
 
 __all__ = ["Run", "exact_run"]
-
-# Not 0: a distance times a sum that overflowed is infinite, not undefined.
-TINY = float(np.finfo(np.float64).tiny)
-
 
 class Run(Protocol):
     """One piece of ℓ with its sums over the positives."""
@@ -117,16 +113,20 @@ class _Ends(NamedTuple):
     """Runs by the place where they end: ``Σ_i powers[i] d^i`` with ``d`` the distance from there."""
 
     anchor: Floats
-    """``(P,)`` score at the end; infinite where the run is empty."""
+    """``(P,)`` score at the end; that of a neighbour where the run is empty."""
     powers: Floats
     """``(K + 1, P)``"""
 
     def evaluate(self, place: Ints, distance: Floats) -> tuple[Floats, Floats]:
         """The polynomial at ``distance`` and its derivative."""
-        value = self.powers[-1].take(place)
-        slope = np.zeros(1)
-        for k in range(len(self.powers) - 2, -1, -1):
-            slope = slope * distance + value if k < len(self.powers) - 2 else value
+        degree = len(self.powers) - 1
+        value, slope = self.powers[degree].take(place), np.zeros(1)
+        for k in range(degree - 1, -1, -1):
+            if k == degree - 1:
+                slope = value
+            else:
+                slope *= distance
+                slope += value
             value = value * distance
             value += self.powers[k].take(place)
         return value, slope
@@ -141,11 +141,17 @@ def _land(landed: Floats, place: Ints, distance: Floats, weight: Floats) -> None
         row += np.bincount(flat, term.ravel(), len(row))
 
 
-def _gaps(anchor: Floats) -> Floats:
-    """Distance of each place from the one before; 0 beside an empty run."""
-    finite = np.isfinite(anchor)
-    gap = np.zeros_like(anchor)
-    np.subtract(anchor[1:], anchor[:-1], out=gap[1:], where=finite[1:] & finite[:-1])
+def _after(table: SortedColumns) -> tuple[Floats, Floats]:
+    """Score and weight of the value before each position; at a column's first there is none, of weight 0."""
+    anchor, mass = np.append(0.0, table.values[:-1]), np.append(0.0, table.mass[:-1])
+    anchor[table.start[:-1]] = table.values[table.start[:-1]]
+    return np.where(np.isinf(anchor), 0.0, anchor), mass
+
+
+def _gaps(anchor: Floats, edges: Ints) -> Floats:
+    """Distance of each place from the one before; 0 at the edges."""
+    gap = np.diff(anchor, prepend=anchor[0])
+    gap[edges[:-1]] = 0.0
     return gap
 
 
@@ -160,9 +166,9 @@ class _Lower:
 
     def __init__(self, table: SortedColumns, high: float, coefficients: Floats) -> None:
         self.high, self.coefficients, self.edges = high, coefficients, table.start
-        anchor = np.append(np.inf, table.values[:-1])
-        self.gap = _gaps(anchor)
-        sums = carried(_of_mass(np.append(0.0, table.mass[:-1]), len(coefficients) - 1), self.gap, self.edges)
+        anchor, mass = _after(table)
+        self.gap = _gaps(anchor, self.edges)
+        sums = carried(_of_mass(mass, len(coefficients) - 1), self.gap, self.edges)
         self.ends = _Ends(anchor, recentred(sums, coefficients))
 
     def landing(self) -> Floats:
@@ -172,7 +178,6 @@ class _Lower:
         distance = self.ends.anchor.take(end)
         distance -= tile.x
         np.subtract(self.high, distance, out=distance)
-        np.maximum(distance, TINY, out=distance)
         if landed is not None:
             _land(landed, end, distance, tile.weight)
         return self.ends.evaluate(end, distance)
@@ -187,8 +192,10 @@ class _Upper:
 
     def __init__(self, table: SortedColumns, low: float, coefficients: Floats) -> None:
         self.low, self.coefficients, self.edges = low, coefficients, table.start
-        anchor = np.where(np.isinf(table.values), -np.inf, table.values)
-        self.gap = _gaps(anchor)
+        anchor = table.values.copy()
+        anchor[table.start[1:] - 1] = 0.0
+        self.gap = _gaps(anchor, self.edges)
+        self.gap[table.start[1:] - 1] = 0.0
         sums = carried(_of_mass(table.mass, len(coefficients) - 1), self.gap, self.edges, backward=True)
         self.ends = _Ends(anchor, recentred(sums, coefficients))
 
@@ -200,7 +207,6 @@ class _Upper:
         distance = self.ends.anchor.take(begin)
         distance -= tile.x
         distance -= self.low
-        np.maximum(distance, TINY, out=distance)
         if landed is not None:
             _land(landed, begin, distance, tile.weight)
         value, slope = self.ends.evaluate(begin, distance)
@@ -219,27 +225,31 @@ class _Between:
 
     def __init__(self, table: SortedColumns, low: float, high: float, coefficients: Floats) -> None:
         self.high, self.coefficients = high, coefficients
-        eps = float(np.finfo(np.float64).eps)
-        width = (high - low) - 4.0 * eps * (abs(low) + abs(high))
-        first = cells(table, width)
-        length = np.diff(first, append=len(table.values))
+        degree = len(coefficients) - 1
+        rounding = 64.0 * float(np.finfo(np.float64).eps) * (abs(low) + abs(high))
+        first = cells(table, high - low - rounding)
         self.edges = np.append(first, len(table.values))
+        length = np.diff(self.edges)
         self.cell_end = np.repeat(self.edges[1:], length)
         self.begun = np.append(-1, np.repeat(first, length)[:-1])
-        self.begun[table.start[:-1]] = -1
         """First position of the cell that has the one before; −1 at a column's first."""
-        degree = len(coefficients) - 1
+        self.begun[table.start[:-1]] = -1
+        closing = np.isinf(table.values[first])
+        from_before = table.values[first[2:]] - table.values[first[1:-1] - 1]
+        from_before = from_before[~(closing[:-2] | closing[1:-1] | closing[2:])]
+        self.reaches_over = bool(np.any(from_before <= high - low + rounding))
 
-        anchor = np.append(np.inf, table.values[:-1])
-        self.gap = _gaps(anchor)
+        anchor, mass = _after(table)
         self.edges_after = np.append(0, first + 1)
-        sums = carried(_of_mass(np.append(0.0, table.mass[:-1]), degree), self.gap, self.edges_after)
+        self.gap = _gaps(anchor, self.edges_after)
+        sums = carried(_of_mass(mass, degree), self.gap, self.edges_after)
         self.beginning = _Ends(anchor, recentred(sums, coefficients))
 
         last = table.values[self.cell_end - 1]
-        self.to_last = np.zeros_like(last)
-        np.subtract(last, table.values, out=self.to_last, where=np.isfinite(last))
-        terms = self.to_last ** np.arange(degree + 1)[:, None] * table.mass
+        last[table.start[1:] - 1] = 0.0
+        self.to_last = last - table.values
+        self.to_last[table.start[1:] - 1] = 0.0
+        terms = np.stack(power_terms(self.to_last, degree)) * table.mass
         self.rest = _Ends(last, recentred(running_sum(terms[:, ::-1], self._flipped())[:, ::-1], coefficients))
 
     def _flipped(self) -> Ints:
@@ -253,12 +263,14 @@ class _Between:
         degree = len(self.coefficients) - 1
         begun = self.begun.take(end)
         # Place 0 has no beginning, and the last one no rest.
-        of_beginning = np.where(begun >= begin, end, 0)
+        of_beginning = end * (begun >= begin)
         of_rest = np.where((begun != begin) & (begin < end), begin, len(self.gap) - 1)
         value, slope = self._part(self.beginning, of_beginning, tile.x, tile.weight, _half(landed, 0, degree))
         value_of_rest, slope_of_rest = self._part(self.rest, of_rest, tile.x, tile.weight, _half(landed, degree, None))
         value += value_of_rest
         slope = slope + slope_of_rest
+        if not self.reaches_over:
+            return value, slope
         between = self.cell_end.take(begin)
         over = np.flatnonzero((between < begun) & (begin < end))
         while len(over):
@@ -277,7 +289,6 @@ class _Between:
         distance = ends.anchor.take(place)
         distance -= x
         np.subtract(self.high, distance, out=distance)
-        np.maximum(distance, TINY, out=distance)
         if landed is not None:
             _land(landed, place, distance, weight)
         return ends.evaluate(place, distance)

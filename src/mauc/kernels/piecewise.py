@@ -53,13 +53,17 @@ def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tup
         value, landed = 0.0, [run.landing() for run in runs]
         for tile in part:
             position = {b: _first_from(table, tile, b) for b in breaks}
-            last = np.broadcast_to(tile.along(table.start[1:] - 1), tile.x.shape)
+            last = tile.along(table.start[1:] - 1)
             steepness = np.zeros(1)
-            for piece, run, into in zip(pieces, runs, landed, strict=True):
+            for k, (piece, run) in enumerate(zip(pieces, runs, strict=True)):
                 begin, end = position.get(piece.low), position.get(piece.high, last)
-                of_tile, steeper = run.visit(tile, begin, end, None if slope is None else into)
-                value += _weighted_sum(tile, of_tile)
-                steepness = steepness + steeper
+                of_tile, steeper = run.visit(tile, begin, end, None if slope is None else landed[k])
+                total = float(np.vdot(tile.weight, of_tile))
+                if not np.isfinite(total):
+                    of_tile, steeper = _defined(of_tile, tile.weight), _defined(steeper, tile.weight)
+                    total = float(np.vdot(tile.weight, of_tile))
+                value += total
+                steepness = steepness + steeper if k else steeper
             if slope is not None:
                 np.multiply(tile.weight, steepness, out=tile.of(slope))
         return value, landed
@@ -71,18 +75,14 @@ def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tup
                 run.collect(np.sum(of_parts, axis=0) if len(of_parts) > 1 else of_parts[0])
                 for run, of_parts in zip(runs, zip(*landed, strict=True), strict=True)
             )
-            slope[order, problem.y[order]] = problem.unit[order] * np.asarray(on_values)[table.slot]
-        if not np.isfinite(values).all():
-            slope[np.isnan(slope)] = 0.0  # no weight, times a slope beyond the floats
+            own = problem.unit[order] * np.asarray(on_values)[table.slot]
+        slope[order, problem.y[order]] = np.where(np.isnan(own), 0.0, own)
     return sum(values), slope
 
 
-def _weighted_sum(tile: Tile, of_tile: Floats) -> float:
-    total = float(np.sum(tile.total(tile.weight, np.broadcast_to(of_tile, tile.x.shape))))
-    if np.isfinite(total):
-        return total
-    terms = tile.weight * of_tile
-    return float(np.sum(np.where(tile.weight == 0.0, 0.0, terms)))
+def _defined(x: Floats, weight: Floats) -> Floats:
+    """0 where no weight, or no positive, meets a number beyond the floats."""
+    return np.where((weight == 0.0) | np.isnan(x), 0.0, x)
 
 
 # Scores so many times the break point may swallow digits of it when it is added to them.
@@ -139,10 +139,13 @@ class _Approximated:
             return value, np.zeros(1)
         # Each negative's ω φ_l(q) is added at the end of its run and taken away at its start.
         for row, term in zip(landed, terms, strict=False):
-            weighted = (tile.weight * term).ravel()
-            row += np.bincount(end.ravel(), weighted, len(row))
+            weighted = tile.weight * term
+            if end.shape == weighted.shape:
+                row += np.bincount(end.ravel(), weighted.ravel(), len(row))
+            else:
+                row[self.last] += tile.sum(weighted)
             if begin is not None:
-                row -= np.bincount(begin.ravel(), weighted, len(row))
+                row -= np.bincount(begin.ravel(), weighted.ravel(), len(row))
         return value, _polynomial(self.slope_of_q, begin, end, terms)
 
     def collect(self, landed: Floats) -> Floats:
@@ -164,4 +167,4 @@ def _polynomial(prefix: Floats, begin: Ints | None, end: Ints, terms: list[Float
         if begin is not None:
             inner = inner - sums.take(begin)
         total = total + inner * terms[power] if power else inner
-    return total
+    return np.broadcast_to(total, terms[0].shape)
