@@ -26,6 +26,7 @@ from mauc.kernels.tiles import Tile, power_terms
 
 __all__ = ["Run", "exact_run"]
 
+
 class Run(Protocol):
     """One piece of ℓ with its sums over the positives."""
 
@@ -56,7 +57,7 @@ def running_sum(x: Floats, edges: Ints) -> Floats:
     if 16 * len(length) < x.shape[-1] or len(length) < 64:
         out = np.empty_like(x)
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
-            np.cumsum(x[..., begin:end], axis=-1, out=out[..., begin:end])
+            np.add.accumulate(x[..., begin:end], axis=-1, out=out[..., begin:end])
         return out
     # Many short ones: sums of 1, 2, 4 … neighbours. A sum over all, less that at the edge, would cancel.
     out = x.copy()
@@ -226,7 +227,7 @@ class _Between:
     def __init__(self, table: SortedColumns, low: float, high: float, coefficients: Floats) -> None:
         self.high, self.coefficients = high, coefficients
         degree = len(coefficients) - 1
-        rounding = 64.0 * float(np.finfo(np.float64).eps) * (abs(low) + abs(high))
+        rounding = 256.0 * float(np.finfo(np.float64).eps) * (abs(low) + abs(high))
         first = cells(table, high - low - rounding)
         self.edges = np.append(first, len(table.values))
         length = np.diff(self.edges)

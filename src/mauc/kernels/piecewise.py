@@ -86,7 +86,7 @@ def _defined(x: Floats, weight: Floats) -> Floats:
 
 
 # Scores so many times the break point may swallow digits of it when it is added to them.
-LARGE = 16.0
+LARGE = 64.0
 
 
 def _first_from(table: SortedColumns, tile: Tile, b: float) -> Ints:
