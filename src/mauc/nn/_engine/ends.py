@@ -12,7 +12,33 @@ from torch import Tensor
 
 from mauc.nn._engine.moments import basis
 
-__all__ = ["Run", "Sorted", "exact_run"]
+__all__ = ["Run", "Sorted", "exact_run", "lay_out"]
+
+
+class _Stretches(NamedTuple):
+    """Consecutive places over which sums run."""
+
+    rank: Tensor
+    """``(P,)`` how many places of the stretch are before."""
+    left: Tensor
+    """``(P,)`` how many are after."""
+    number: int
+    longest: int
+    cell: Tensor | None
+    """``(P,)`` place in a ``(number, longest)`` array of the stretches; None where that were much larger than ``P``."""
+
+
+def _stretches(is_first: Tensor) -> _Stretches:
+    """Stretches that begin where it says so; waits for the device."""
+    places = len(is_first)
+    here = torch.arange(places, device=is_first.device)
+    rank = here - torch.where(is_first, here, 0).cummax(0).values
+    following = torch.where(is_first, here, places).flip(0).cummin(0).values.flip(0)
+    end = torch.cat([following[1:], following.new_full((1,), places)])
+    number = is_first.cumsum(0)
+    count, longest = torch.stack([number[-1], rank.max() + 1]).tolist()
+    cell = (number - 1) * longest + rank if count * longest <= 8 * places else None
+    return _Stretches(rank, end - 1 - here, count, longest, cell)
 
 
 class Sorted(NamedTuple):
@@ -22,11 +48,18 @@ class Sorted(NamedTuple):
     """``(P,)`` ascending in each class, infinite at its closing place."""
     mass: Tensor
     """``(P,)`` weights, 0 at the closing places."""
-    rank: Tensor
-    """``(P,)`` how many places of the class are before."""
-    length: Tensor
-    """``(P,)`` places of the class, the closing one included."""
-    longest: int
+    classes: _Stretches
+
+    @property
+    def rank(self) -> Tensor:
+        """``(P,)`` how many places of the class are before."""
+        return self.classes.rank
+
+
+def lay_out(value: Tensor, mass: Tensor) -> Sorted:
+    """The positives in their places; a class begins after each infinite value."""
+    is_first = value.isinf().roll(1)
+    return Sorted(value, mass, _stretches(is_first))
 
 
 Further = Callable[[float], Tensor]
@@ -41,7 +74,9 @@ class Run(Protocol):
     def visit(
         self, x: Tensor, weight: Tensor, columns: slice, begin: Tensor | None, end: Tensor, *, gradient: bool
     ) -> tuple[Tensor, Tensor]:
-        """``Σ_u a_u ℓ`` over the positives from ``begin`` to ``end``, and its slope in the negative; ``(columns, N)``."""
+        """``Σ_u a_u ℓ`` over the positives from ``begin`` to ``end``, and its slope in the negative,
+        ``(columns, N)`` both.
+        """
 
     def collect(self, landed: Tensor) -> Tensor:
         """``(P,)`` slope in the value at each place, per unit of its weight."""
@@ -58,34 +93,32 @@ def exact_run(table: Sorted, low: float, high: float, coefficients: list[float],
     return _Between(table, low, high, coefficients, further)
 
 
-class _Segments(NamedTuple):
-    """Stretches of places over which sums run."""
-
-    rank: Tensor
-    """``(P,)`` how many places of the stretch are before."""
-    left: Tensor
-    """``(P,)`` how many are after."""
-    longest: int
-
-
-def running_sum(x: Tensor, segments: _Segments, *, backward: bool = False) -> Tensor:
-    """Running sums along the last axis over each stretch, of 1, 2, 4 … neighbours: a sum over all cancels."""
-    if backward:
-        turned = _Segments(segments.left.flip(0), segments.rank.flip(0), segments.longest)
-        return running_sum(x.flip(-1), turned).flip(-1)
+def running_sum(x: Tensor, stretches: _Stretches, *, backward: bool = False) -> Tensor:
+    """Running sums along the last axis over each stretch; a sum over all places, less that at its start, cancels."""
+    if stretches.cell is not None:
+        spread = x.new_zeros((*x.shape[:-1], stretches.number * stretches.longest))
+        spread[..., stretches.cell] = x
+        rows = spread.reshape(*x.shape[:-1], stretches.number, stretches.longest)
+        sums = rows.flip(-1).cumsum(-1).flip(-1) if backward else rows.cumsum(-1)
+        return sums.flatten(-2)[..., stretches.cell]
+    rank = stretches.left.flip(0) if backward else stretches.rank
+    x = x.flip(-1) if backward else x
     step = 1
-    while step < segments.longest:
-        before = torch.where(segments.rank[step:] >= step, x[..., :-step], 0.0)
+    while step < stretches.longest:
+        before = torch.where(rank[step:] >= step, x[..., :-step], 0.0)
         x = torch.cat([x[..., :step], x[..., step:] + before], dim=-1)
         step *= 2
-    return x
+    return x.flip(-1) if backward else x
 
 
-def carried(source: Tensor, gap: Tensor, segments: _Segments, *, backward: bool = False) -> Tensor:
-    """``(K, P)`` sums ``S_k(p) = Σ_j C(k, j) gap(p)^(k−j) S_j(p−1) + source_k(p)``, from 0 in each stretch."""
-    if backward:
-        turned = _Segments(segments.left.flip(0), segments.rank.flip(0), segments.longest)
-        return carried(source.flip(1), gap.roll(-1).flip(0), turned).flip(1)
+def carried(source: Tensor, gap: Tensor, stretches: _Stretches, *, backward: bool = False) -> Tensor:
+    """``(K, P)`` sums ``S_k(p) = Σ_j C(k, j) gap(p)^(k−j) S_j(p−1) + source_k(p)``, from 0 in each stretch.
+
+    ``gap`` is the distance of each place from the one before it; ``backward`` carries from each place to that one.
+    """
+    ahead = -1 if backward else 1
+    inside = (stretches.left if backward else stretches.rank) > 0
+    gap = gap.roll(-1) if backward else gap
     sums: list[Tensor] = []
     before: list[Tensor] = []
     for k in range(len(source)):
@@ -95,8 +128,8 @@ def carried(source: Tensor, gap: Tensor, segments: _Segments, *, backward: bool 
         if k:
             step = step * gap
             step = torch.where(step.isnan(), 0.0, step)  # none, times a gap beyond the floats
-        sums.append(running_sum(step + source[k], segments))
-        before.append(torch.where(segments.rank > 0, sums[k].roll(1), 0.0))
+        sums.append(running_sum(step + source[k], stretches, backward=backward))
+        before.append(torch.where(inside, sums[k].roll(ahead), 0.0))
     return torch.stack(sums) if sums else source
 
 
@@ -156,11 +189,11 @@ class _Lower:
 
     def __init__(self, table: Sorted, high: float, coefficients: list[float]) -> None:
         self.high, self.coefficients = high, coefficients
-        self.segments = _Segments(table.rank, table.length - 1 - table.rank, table.longest)
+        self.stretches = table.classes
         self.anchor, mass = _after(table)
         self.gap = _gaps(self.anchor, table.rank > 0)
         degree = len(coefficients) - 1
-        self.powers = recentred(carried(_of_mass(mass, degree), self.gap, self.segments), coefficients)
+        self.powers = recentred(carried(_of_mass(mass, degree), self.gap, self.stretches), coefficients)
         self.landed = mass.new_zeros((degree, len(mass)))
 
     def visit(
@@ -172,7 +205,7 @@ class _Lower:
         return _evaluate(self.powers, end, distance)
 
     def collect(self, landed: Tensor) -> Tensor:
-        return -slope_of(carried(landed, self.gap, self.segments, backward=True), self.coefficients).roll(-1)
+        return -slope_of(carried(landed, self.gap, self.stretches, backward=True), self.coefficients).roll(-1)
 
 
 class _Upper:
@@ -180,11 +213,11 @@ class _Upper:
 
     def __init__(self, table: Sorted, low: float, coefficients: list[float]) -> None:
         self.low, self.coefficients = low, coefficients
-        self.segments = _Segments(table.rank, table.length - 1 - table.rank, table.longest)
+        self.stretches = table.classes
         self.anchor = torch.where(table.value.isinf(), 0.0, table.value)
         self.gap = _gaps(self.anchor, (table.rank > 0) & ~table.value.isinf())
         degree = len(coefficients) - 1
-        sums = carried(_of_mass(table.mass, degree), self.gap, self.segments, backward=True)
+        sums = carried(_of_mass(table.mass, degree), self.gap, self.stretches, backward=True)
         self.powers = recentred(sums, coefficients)
         self.landed = table.mass.new_zeros((degree, len(table.mass)))
 
@@ -199,7 +232,7 @@ class _Upper:
         return value, -slope
 
     def collect(self, landed: Tensor) -> Tensor:
-        return slope_of(carried(landed, self.gap, self.segments), self.coefficients)
+        return slope_of(carried(landed, self.gap, self.stretches), self.coefficients)
 
 
 class _Between:
@@ -211,11 +244,9 @@ class _Between:
         here = torch.arange(places, device=table.value.device)
         rounding = 256.0 * torch.finfo(table.value.dtype).eps * (abs(low) + abs(high))
         is_first = _cells(further(high - low - rounding), table)
-        first = torch.where(is_first, here, 0).cummax(0).values
-        following = torch.where(is_first, here, places).flip(0).cummin(0).values.flip(0)
-        self.cell_end = torch.cat([following[1:], following.new_full((1,), places)])
-        self.segments = _Segments(here - first, self.cell_end - 1 - here, table.longest)
-        self.begun = torch.where(table.rank > 0, first.roll(1), -1)
+        self.stretches = _stretches(is_first)
+        self.cell_end = here + self.stretches.left + 1
+        self.begun = torch.where(table.rank > 0, (here - self.stretches.rank).roll(1), -1)
         """First place of the cell that has the one before; −1 at a class's first."""
 
         # From the value before a cell to the beginning of the next one.
@@ -225,19 +256,17 @@ class _Between:
         self.reaches_over = bool((inside & (span <= high - low + rounding)).any())
 
         # Beginnings: a place later, so that a class's first place is a stretch of its own.
-        rank = torch.where(table.rank > 0, self.segments.rank.roll(1), 0)
-        left = torch.where(table.rank > 0, self.segments.left.roll(1), 0)
-        self.segments_after = _Segments(rank, left, table.longest)
+        self.stretches_after = _stretches(is_first.roll(1) | (table.rank == 0))
         self.anchor, mass = _after(table)
-        self.gap = _gaps(self.anchor, rank > 0)
-        sums = carried(_of_mass(mass, degree), self.gap, self.segments_after)
+        self.gap = _gaps(self.anchor, self.stretches_after.rank > 0)
+        sums = carried(_of_mass(mass, degree), self.gap, self.stretches_after)
         self.powers = recentred(sums, coefficients)
 
         closing = table.value.isinf()
         self.last = torch.where(closing, 0.0, table.value[self.cell_end - 1])
         self.to_last = torch.where(closing, 0.0, self.last - table.value)
         terms = torch.stack(basis(self.to_last, degree + 1, chebyshev=False)) * table.mass
-        self.powers_of_rest = recentred(running_sum(terms, self.segments, backward=True), coefficients)
+        self.powers_of_rest = recentred(running_sum(terms, self.stretches, backward=True), coefficients)
         self.landed = mass.new_zeros((2 * degree, places))
 
     def visit(
@@ -273,8 +302,8 @@ class _Between:
 
     def collect(self, landed: Tensor) -> Tensor:
         degree = len(self.coefficients) - 1
-        through = carried(landed[:degree], self.gap, self.segments_after, backward=True)
-        from_rest = running_sum(landed[degree:], self.segments)
+        through = carried(landed[:degree], self.gap, self.stretches_after, backward=True)
+        from_rest = running_sum(landed[degree:], self.stretches)
         powers = basis(self.to_last, degree, chebyshev=False)
         at_value = torch.zeros_like(from_rest)
         for k in range(degree):
@@ -287,7 +316,7 @@ def _cells(further: Tensor, table: Sorted) -> Tensor:
     """Whether a cell begins at each place; the closing places are cells by themselves."""
     is_first = ((table.rank == 0) | table.value.isinf()).to(torch.int32)
     # After r rounds all cells up to the 2^r-th of each class are known, and a jump goes over 2^r of them.
-    for _ in range(table.longest.bit_length()):
+    for _ in range(table.classes.longest.bit_length()):
         is_first = is_first.scatter_reduce(0, further, is_first, "amax")
         further = further[further]
     return is_first > 0

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from mauc.nn._engine.batch import Batch, exact_dtype
-from mauc.nn._engine.ends import Run, Sorted, exact_run
+from mauc.nn._engine.ends import Run, Sorted, exact_run, lay_out
 from mauc.nn._engine.moments import Result, Slope, basis, chebyshev_derivative, own_scores
 from mauc.nn._engine.plan import Segment
 from mauc.nn._engine.processes import Communicator
@@ -126,9 +126,7 @@ def _laid_out(positives: _Positives) -> Sorted:
     value[positives.place] = positives.value
     mass = torch.zeros_like(value)
     mass[positives.place] = positives.mass
-    rank = torch.arange(len(value), device=value.device) - _repeated(positives.start, counts)
-    length = _repeated(torch.tensor(counts, device=value.device) + 1, counts)
-    return Sorted(value, mass, rank, length, max(counts, default=0) + 1)
+    return lay_out(value, mass)
 
 
 def _run(positives: _Positives, table: Sorted, segment: Segment, centre: Tensor) -> Run:
