@@ -25,7 +25,7 @@ def extended_risk(surrogate: Surrogate, y: Any, scores: Any) -> tuple[np.longdou
 
 
 def draw_outlier(rng: np.random.Generator, largest: float = 12.0) -> tuple[np.ndarray, np.ndarray]:
-    """Two or three classes of one to three samples, and one score of 10 to ``10**largest``, of either sign, anywhere."""
+    """Two or three classes of one to three samples, and one score of 10 to ``10**largest``, of either sign."""
     sizes = rng.integers(1, 4, rng.integers(2, 4))
     y = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
     scores = rng.normal(size=(len(y), len(sizes)))

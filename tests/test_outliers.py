@@ -61,6 +61,18 @@ def test_a_large_power_of_small_distances():
     assert max(errors(risk.value_and_gradient(y, scores), expected)) < 1e-11
 
 
+@pytest.mark.parametrize("q", [2, 5, 60])
+def test_a_large_power_of_softmax_scores_in_torch(q):
+    torch = pytest.importorskip("torch")
+    from mauc.nn.functional import mauc_loss
+
+    logits = torch.tensor([[3.0, 0.0], [2.5, 0.0], [0.0, 3.0], [0.0, 2.0]], dtype=torch.float64)
+    expected = extended_risk(SurrogateRisk("q_hinge", q=q).surrogate, [0, 0, 1, 1], torch.softmax(logits, 1).numpy())
+    value = mauc_loss(logits, torch.tensor([0, 0, 1, 1]), surrogate="q_hinge", q=q)
+    # Moments are relative to ℓ(0) = 1; a power that large is not taken by moments.
+    assert value.item() == pytest.approx(float(expected[0]), rel=1e-11, abs=1e-13 if q < 10 else 0.0)
+
+
 @pytest.mark.parametrize("far", [1.7e308, -1.7e308])
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 @pytest.mark.parametrize("name", ["hinge", "q_hinge", "generalized_hinge"])

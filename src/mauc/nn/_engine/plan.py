@@ -16,6 +16,9 @@ __all__ = ["Plan", "Segment", "needs_range", "only_piece", "plan", "resolve"]
 TOLERANCE = {"float64": (1e-12, 1e-10, 1e-8, 1e-6), "float32": (1e-7, 1e-6)}
 """Errors of ℓ and ℓ′ that an approximation may have, the first that can be reached: at the rounding of the scores."""
 
+MOST_CANCELLED = 64.0
+"""Sum of a polynomial's terms over ``ℓ(0)`` from which on an exact piece is ranked rather than taken as moments."""
+
 
 @dataclass(frozen=True)
 class Segment:
@@ -78,7 +81,9 @@ def _plan(surrogate: Surrogate, radius: float, precision: str) -> Plan:
     if only is not None and only.coefficients is not None:
         degree = max(1, len(only.coefficients) - 1)
         matrix = difference_matrix(Polynomial(only.coefficients), degree, radius / 2)
-        return Plan("polynomial", (Segment(-np.inf, np.inf, _nested(matrix), radius / 2),))
+        # Its terms cancel down to ℓ(0) and below; those of a run's own end do not, if there is one.
+        if len(surrogate.pieces) == 1 or np.abs(matrix).sum() <= MOST_CANCELLED * abs(surrogate.loss(np.zeros(1))[0]):
+            return Plan("polynomial", (Segment(-np.inf, np.inf, _nested(matrix), radius / 2),))
     for tolerance in TOLERANCE[precision]:
         found = approximate(surrogate, radius, tolerance=tolerance)
         if found is not None:
