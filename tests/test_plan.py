@@ -33,8 +33,9 @@ def evaluate(approximation: Plan, p: np.ndarray, q: np.ndarray) -> tuple[np.ndar
     for low, high, matrix, half_width in approximation.pieces:
         inside = (p - q >= low) & (p - q < high)
         if half_width is None:
-            values = np.polynomial.polynomial.polyval2d(p, q, matrix)
-            slopes = np.polynomial.polynomial.polyval2d(p, q, np.polynomial.polynomial.polyder(matrix))
+            of_distance = Polynomial(matrix[:, 0])
+            distance, sign = (p - q - low, 1.0) if high == np.inf else (high - (p - q), -1.0)
+            values, slopes = of_distance(distance), sign * of_distance.deriv()(distance)
         else:
             values = cheb.chebval2d(p / half_width, q / half_width, matrix)
             slopes = cheb.chebval2d(p / half_width, q / half_width, cheb.chebder(matrix)) / half_width

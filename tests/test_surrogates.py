@@ -112,7 +112,8 @@ def test_pieces_cover_the_line_and_are_the_loss(case):
     assert [p.low for p in pieces] == [-INF, *(p.high for p in pieces[:-1])]
     assert pieces[-1].high == INF
     assert all(p.low < p.high for p in pieces)
-    for low, high, coefficients in pieces:
+    for piece in pieces:
+        low, high, coefficients = piece[:3]
         # [low, high): its first point is in it, its end is not, and ℓ is continuous there.
         inside = np.append(GRID, [low] if np.isfinite(low) else [])
         inside = inside[(inside >= low) & (inside < high)]
@@ -120,6 +121,10 @@ def test_pieces_cover_the_line_and_are_the_loss(case):
             polynomial = np.polynomial.Polynomial(coefficients)
             size = np.polynomial.Polynomial(np.abs(coefficients))(np.abs(inside))
             assert np.all(np.abs(polynomial(inside) - surrogate.loss(inside)) <= 4e-15 * size)
+            if np.isfinite(low) or np.isfinite(high):
+                distance = high - inside if np.isfinite(high) else inside - low
+                from_end = np.polynomial.Polynomial(piece.from_end)(distance)
+                assert np.all(np.abs(from_end - surrogate.loss(inside)) <= 4e-15 * size)
             slope = np.abs(polynomial.deriv()(inside) - surrogate.derivative(inside))
             assert np.all(slope <= 1e-12 * (1.0 + np.abs(surrogate.derivative(inside))))
         if np.isfinite(high):

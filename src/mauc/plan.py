@@ -1,8 +1,9 @@
 """How a surrogate is computed on scores of some range: by which scheme, and with which polynomials.
 
 A polynomial ``g`` of ``t = p − q`` is a bilinear form in basis functions of ``p`` and of ``q``; its matrix is all
-that the kernels need. Pieces of ℓ that are polynomials are taken as they are, in powers; smooth ones are approximated
-by Chebyshev polynomials on the range of the scores. NumPy and torch are planned alike, each to its own precision.
+that the kernels need. Pieces of ℓ that are polynomials are taken as they are, in powers of the distance from their
+end; smooth ones are approximated by Chebyshev polynomials on the range of the scores. NumPy and torch are planned
+alike, each to its own precision.
 """
 
 import math
@@ -43,6 +44,8 @@ MAX_DEGREE = 256
 MAX_RUN_DEGREE = 32
 MAX_RUNS = 24
 """Of a piece within the range, whose every degree is a gather per score."""
+MOST_CANCELLED = 64.0
+"""Sum of a form's terms over ``ℓ(0)`` from which on an exact piece is ranked rather than taken as moments."""
 
 
 class Univariate(Protocol):
@@ -137,6 +140,8 @@ def _plan(
     for piece in surrogate.pieces:
         if piece.low <= -reach and piece.high >= reach:
             whole = search.whole() if piece.coefficients is None else _exact(piece, radius)
+            if piece.coefficients is not None and len(surrogate.pieces) > 1 and _cancels(whole, surrogate):
+                break
             return None if whole is None else Plan("moments", (whole.piece,), whole.degree, whole.error, radius)
     found: list[_Fit] = []
     for piece in surrogate.pieces:
@@ -171,13 +176,13 @@ def _exact(piece: Piece, radius: float | None) -> _Fit:
         degree = max(1, len(piece.coefficients) - 1)
         matrix = difference_matrix(Polynomial(piece.coefficients), degree, radius / 2)
         return _Fit(KernelPiece(-np.inf, np.inf, matrix, radius / 2))
-    size = len(piece.coefficients)
-    matrix = np.zeros((size, size))
-    for k in range(size):
-        for power in range(size - k):
-            # (p − q)^(k+l) contributes C(k+l, k) p^k (−q)^l.
-            matrix[k, power] = piece.coefficients[k + power] * math.comb(k + power, k) * (-1) ** power
-    return _Fit(KernelPiece(piece.low, piece.high, matrix, None))
+    return _Fit(KernelPiece(piece.low, piece.high, np.array(piece.from_end)[:, None], None))
+
+
+def _cancels(whole: _Fit | None, surrogate: Surrogate) -> bool:
+    """The terms of one form over the range cancel down to ``ℓ(0)`` and below; those from a piece's end do not."""
+    at_zero = abs(float(surrogate.loss(np.zeros(1))[0]))
+    return whole is not None and float(np.abs(whole.piece.matrix).sum()) > MOST_CANCELLED * at_zero
 
 
 class _Near(NamedTuple):

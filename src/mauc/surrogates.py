@@ -51,6 +51,19 @@ class Piece(NamedTuple):
     low: float
     high: float
     coefficients: tuple[float, ...] | None
+    at_end: tuple[float, ...] | None = None
+    """The same polynomial as :attr:`from_end`, where it is known without rounding."""
+
+    @property
+    def from_end(self) -> tuple[float, ...]:
+        """Coefficients of the powers of ``s >= 0``, the distance from ``high``, from ``low`` if ``high`` is infinite:
+        near the end ``t^k`` would cancel.
+        """
+        if self.at_end is not None:
+            return self.at_end
+        assert self.coefficients is not None
+        t = np.polynomial.Polynomial([self.high, -1.0] if self.high < INF else [self.low, 1.0])
+        return tuple(float(c) for c in np.atleast_1d(np.polynomial.Polynomial(self.coefficients)(t).coef))
 
 
 class ClosedForm(NamedTuple):
@@ -81,7 +94,7 @@ class Surrogate(ABC):
     def second_derivative(self, t: Floats) -> Floats | None:
         """ℓ″(t); at a kink, that on its right. None where it is not known."""
         out = np.zeros_like(t)
-        for low, high, coefficients in self.pieces:
+        for low, high, coefficients, _ in self.pieces:
             if coefficients is None:
                 return None
             inside = (low <= t) & (t < high)
@@ -209,7 +222,7 @@ class Hinge(Surrogate):
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        return (Piece(-INF, self.alpha, (self.alpha, -1.0)), Piece(self.alpha, INF, (0.0,)))
+        return (Piece(-INF, self.alpha, (self.alpha, -1.0), (0.0, 1.0)), Piece(self.alpha, INF, (0.0,)))
 
 
 @dataclass(frozen=True)
@@ -241,10 +254,11 @@ class QHinge(Surrogate):
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        power = None
+        power = at_end = None
         if float(self.q).is_integer() and self.q <= MAX_POWER:
             power = tuple(float(c) for c in (np.polynomial.Polynomial([self.alpha, -1.0]) ** int(self.q)).coef)
-        return (Piece(-INF, self.alpha, power), Piece(self.alpha, INF, (0.0,)))
+            at_end = (0.0,) * int(self.q) + (1.0,)
+        return (Piece(-INF, self.alpha, power, at_end), Piece(self.alpha, INF, (0.0,)))
 
     def curvature(self, radius: float) -> float:
         if self.q < 2.0:
@@ -281,7 +295,11 @@ class GeneralizedHinge(Surrogate):
         low, high = self.alpha - self.epsilon, self.alpha + self.epsilon
         scale = 4.0 * self.epsilon
         parabola = (high**2 / scale, -2.0 * high / scale, 1.0 / scale)
-        return (Piece(-INF, low, (self.alpha, -1.0)), Piece(low, high, parabola), Piece(high, INF, (0.0,)))
+        return (
+            Piece(-INF, low, (self.alpha, -1.0), (self.epsilon, 1.0)),
+            Piece(low, high, parabola, (0.0, 0.0, 1.0 / scale)),
+            Piece(high, INF, (0.0,)),
+        )
 
 
 @dataclass(frozen=True)
@@ -339,7 +357,7 @@ class DistanceWeighted(Surrogate):
     @property
     def pieces(self) -> tuple[Piece, ...]:
         e = self.epsilon
-        return (Piece(-INF, e, (2.0 / e, -1.0 / e**2)), Piece(e, INF, None))
+        return (Piece(-INF, e, (2.0 / e, -1.0 / e**2), (1.0 / e, 1.0 / e**2)), Piece(e, INF, None))
 
     def curvature(self, radius: float) -> float:
         return 2.0 / self.epsilon**3 if radius > self.epsilon else 0.0
