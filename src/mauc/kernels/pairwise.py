@@ -26,6 +26,7 @@ def pairwise_auc(problem: Problem) -> Floats:
     return auc
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def pairwise_risk(problem: Problem, loss: Function, derivative: Function) -> tuple[float, Floats]:
     """``R = Σ_i Σ_{j≠i} v_ij Σ_{m∈N_i, n∈N_j} a_m a_n ℓ(F_mi − F_ni)`` and ``∂R/∂F``.
 
