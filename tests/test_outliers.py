@@ -104,7 +104,7 @@ def test_scores_at_the_end_of_the_floats_are_never_undefined(name, library, far)
     largest = np.abs(expected[1][settled]).max()
     np.testing.assert_allclose(gradient[settled], expected[1][settled], rtol=1e-12, atol=1e-12 * largest)
     assert not np.isnan(gradient).any()
-    assert (np.abs(expected[1][~settled]) > 8e307).all()
+    assert (np.abs(expected[1][~settled]) > 4e307).all()  # a pair beyond the floats, times its weight
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 0.01, 1e-14])

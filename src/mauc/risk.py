@@ -117,6 +117,7 @@ class SurrogateRisk:
                 "degree", "excludes tolerance", f"{degree} with tolerance={tolerance:g}", "pass one of the two"
             )
         self._warned = False
+        self.degree_: int | None = None
 
     def value(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The risk.
@@ -161,7 +162,7 @@ class SurrogateRisk:
         """Value, and gradient if asked for, of input that is known to be clean: what a training loop calls."""
         surrogate, form = self.surrogate, self.surrogate.closed_form
         self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
-        self.degree_: int | None = None
+        self.degree_ = None
         if self.scheme_ == "pairwise":
             return pairwise_risk(problem, surrogate.loss, surrogate.derivative)
         if self.scheme_ != "blocked":
