@@ -32,6 +32,7 @@ def _by_tiles(problem: Problem, loss: Function, derivative: Function, *, gradien
     slope = np.zeros(problem.scores.shape) if gradient else None
     for i in range(classes.n_classes):
         group = classes.order[classes.offsets[i] : classes.offsets[i + 1]]
+        group = group[classes.unit[group] > 0]
         negative_weight = classes.unit * classes.v[i, classes.y]
         others = np.flatnonzero(negative_weight)
         column = problem.scores[:, i].astype(np.float64)
