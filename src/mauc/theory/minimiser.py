@@ -153,15 +153,15 @@ def column_minimiser(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float
     # A point that is rare has a small gradient: in this unit all of them count alike.
     unit = np.sqrt(g + h)
 
-    def risk(u: Floats) -> tuple[float, Floats]:
+    def risk(u: Any) -> Any:
         f = u / unit
         t = f[:, None] - f
         slope = pairs * ell.derivative(t)
         return float(np.sum(pairs * ell.loss(t))), (slope.sum(axis=1) - slope.sum(axis=0)) / unit
 
     start = 0.0 if interval is None else 0.5 * sum(interval)
-    bounds = None if interval is None else [(interval[0] * s, interval[1] * s) for s in unit]
-    options = {"maxiter": 20_000, "maxfun": 50_000, "maxcor": 30, "ftol": 1e-17, "gtol": 1e-13}
+    bounds: Any = None if interval is None else [(interval[0] * s, interval[1] * s) for s in unit]
+    options: Any = {"maxiter": 20_000, "maxfun": 50_000, "maxcor": 30, "ftol": 1e-17, "gtol": 1e-13}
     with np.errstate(over="ignore"):  # a trial step of a steep loss; it is taken back
         found = minimize(risk, start * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     f = found.x / unit
@@ -185,7 +185,7 @@ def _of_lines(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float, float
     if interval is None:
         scores[0] = (0.0, 0.0)
     found = linprog(cost, upper, limits, bounds=scores + [(None, None)] * (n * n))
-    if not found.success:
+    if found.x is None:
         advice = "a straight line has no least risk on unbounded scores"
         raise invalid("surrogate", "must have a risk that is bounded below", ell.name, advice)
     f = found.x[:n]
@@ -196,14 +196,14 @@ def _on_the_simplex(ell: Surrogate, g: Floats, others: Floats) -> Floats:
     n, n_classes = g.shape
     pairs = np.einsum("xi,yi->xyi", g, others) / n_classes
 
-    def risk(u: Floats) -> tuple[float, Floats]:
+    def risk(u: Any) -> Any:
         f = u.reshape(n, n_classes)
         t = f[:, None] - f[None]
         slope = pairs * ell.derivative(t)
         return float(np.sum(pairs * ell.loss(t))), (slope.sum(axis=1) - slope.sum(axis=0)).ravel()
 
     rows = np.kron(np.eye(n), np.ones(n_classes))
-    sums = {"type": "eq", "fun": lambda u: rows @ u - 1.0, "jac": lambda u: rows}
+    sums: Any = {"type": "eq", "fun": lambda u: rows @ u - 1.0, "jac": lambda u: rows}
     start = np.full(n * n_classes, 1.0 / n_classes)
     found = minimize(
         risk,
