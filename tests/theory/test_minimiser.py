@@ -50,6 +50,7 @@ def test_the_condition_is_met_and_the_minimiser_over_the_unit_interval_does_not_
     assert found.scores[:, 0] == pytest.approx([0, 0, 0.5, 1, 1], abs=1e-7)
     assert found.mauc == pytest.approx(reached, abs=6e-5)
     assert found.bayes_mauc == pytest.approx(best, abs=6e-5)
+    assert 0 <= found.excess < 1e-9, "the programme is solved"
     assert risk_minimiser(name, likelihoods(ratios)).optimal, "free scores rank"
 
 
@@ -121,6 +122,14 @@ def test_alpha_of_one_problem():
     assert largest_alpha("q_hinge", 100.0) == pytest.approx(
         largest_alpha("q_hinge", np.geomspace(0.1, 10.0, 9)), rel=1e-6
     )
+
+
+def test_a_small_margin_is_not_a_tie():
+    """Scores that differ by a hundred thousandth of the interval are told apart where the whole column is as narrow."""
+    both = likelihoods([0.5, 0.99, 1.0, 1.01, 2.0])
+    for alpha in (1e-3, 1.0):
+        assert risk_minimiser("q_hinge", both, "unit", alpha=alpha, q=3.0).optimal
+    assert consistency_report("q_hinge", "unit", alpha=0.01, ratio=100.0).counterexample is None
 
 
 def test_no_alpha_will_do():

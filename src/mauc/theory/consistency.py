@@ -152,7 +152,7 @@ def consistency_report(
     True
     """
     low, high = _interval(interval)
-    ratio = None if ratio is None else checked_ratio(ratio)
+    ratio = None if ratio is None or checked_ratio(ratio) == np.inf else checked_ratio(ratio)
     name, ell, tolerance = _subject(surrogate, alpha, options)
     named = approximation is None and not isinstance(ell, CustomSurrogate)
     if approximation is None:

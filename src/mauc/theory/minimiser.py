@@ -14,7 +14,7 @@ from mauc.surrogates import Surrogate, get_surrogate
 __all__ = ["SCORES", "RiskMinimiser", "column_minimiser", "likelihoods", "risk_minimiser"]
 
 SCORES = ("unbounded", "unit", "softmax", "sigmoid")
-# Scores closer than this are ties: the programmes are solved to about 1e-8.
+# Scores closer than this part of their column's spread are ties: the programmes are solved to about 1e-8 of it.
 TIE = 1e-6
 
 
@@ -30,6 +30,8 @@ class RiskMinimiser:
     """Their multiclass AUC (ovo)."""
     bayes_mauc: float
     """The highest that any scores reach."""
+    excess: float = 0.0
+    """Of bounded scores: their risk is above the least one by at most this part of it (the duality gap)."""
 
     @property
     def optimal(self) -> bool:
@@ -125,7 +127,20 @@ def risk_minimiser(
     else:
         interval = None if scores == "unbounded" else (0.0, 1.0)
         f = np.column_stack([column_minimiser(ell, g[:, i], others[:, i], interval) for i in range(g.shape[1])])
-    return RiskMinimiser(g, f, _mauc(f, g, others), _mauc(np.log(g) - np.log(others), g, others))
+    best = _mauc(np.log(g) - np.log(others), g, others)
+    return RiskMinimiser(g, f, _mauc(f, g, others), best, _excess(ell, f, g, others, scores))
+
+
+def _excess(ell: Surrogate, f: Floats, g: Floats, others: Floats, scores: str) -> float:
+    """A convex risk is at least its tangent at f, and that is least at a corner of the set."""
+    if scores == "unbounded" or not ell.smooth:
+        return 0.0
+    pairs = np.einsum("xi,yi->xyi", g, others)
+    t = f[:, None] - f[None]
+    slope = pairs * ell.derivative(t)
+    gradient = slope.sum(axis=1) - slope.sum(axis=0)
+    corner = gradient.min(axis=1).sum() if scores == "softmax" else np.minimum(gradient, 0.0).sum()
+    return float((np.sum(gradient * f) - corner) / np.sum(pairs * np.abs(ell.loss(t))))
 
 
 def _checked(likelihoods: ArrayLike) -> Floats:
@@ -141,7 +156,7 @@ def _checked(likelihoods: ArrayLike) -> Floats:
 def _mauc(f: Floats, g: Floats, others: Floats) -> float:
     """Mean over the columns of P(f(x) > f(x')) + ½ P(f(x) = f(x')), x of the class, x' of the mean of the others."""
     t = f[:, None] - f[None]
-    won = np.where(np.abs(t) <= TIE, 0.5, (t > 0).astype(float))
+    won = np.where(np.abs(t) <= TIE * np.ptp(f, axis=0), 0.5, (t > 0).astype(float))
     return float(np.einsum("xi,yi,xyi->", g, others, won) / g.shape[1])
 
 
@@ -149,7 +164,8 @@ def column_minimiser(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float
     """``(n,)`` scores that minimise ``Σ g(x) h(x') ℓ(f(x) − f(x'))``, all or those in the interval."""
     if all(piece.coefficients is not None and len(piece.coefficients) <= 2 for piece in ell.pieces):
         return _of_lines(ell, g, h, interval)
-    pairs = np.outer(g, h)
+    # In units of its slope a loss of any α is as steep as another.
+    pairs = np.outer(g, h) / _steepness(ell)
     # A point that is rare has a small gradient: in this unit all of them count alike.
     unit = np.sqrt(g + h)
 
@@ -166,6 +182,10 @@ def column_minimiser(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float
         found = minimize(risk, start * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     f = found.x / unit
     return f if interval is not None else f - f.mean()
+
+
+def _steepness(ell: Surrogate) -> float:
+    return float(np.abs(ell.derivative(np.zeros(1)))[0]) or 1.0
 
 
 def _of_lines(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float, float] | None) -> Floats:
@@ -194,7 +214,7 @@ def _of_lines(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float, float
 
 def _on_the_simplex(ell: Surrogate, g: Floats, others: Floats) -> Floats:
     n, n_classes = g.shape
-    pairs = np.einsum("xi,yi->xyi", g, others) / n_classes
+    pairs = np.einsum("xi,yi->xyi", g, others) / (n_classes * _steepness(ell))
 
     def risk(u: Any) -> Any:
         f = u.reshape(n, n_classes)

@@ -1,7 +1,7 @@
 """What follows from a surrogate for scores of a kind: consistent or not, by proof or by a counterexample."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from mauc._validation import check_choice
 from mauc.surrogates import CustomSurrogate, Surrogate
 from mauc.theory.alphas import PROVED, largest_alpha, smallest_alpha
-from mauc.theory.minimiser import SCORES, RiskMinimiser, likelihoods, risk_minimiser
+from mauc.theory.minimiser import SCORES, TIE, RiskMinimiser, likelihoods, risk_minimiser
 
 __all__ = ["Verdict", "judge"]
 
@@ -22,6 +22,8 @@ CENTRED = (1.0, 1e-3)
 KINKED = (0.2, 0.3, 1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 2.0, 1.0)
 """Ratios and P(x) where the hinge has no other minimiser: symmetric problems have several, some in the right order."""
 SEEDS, POINTS = range(8), 5
+SOLVED = 1e-6
+"""Largest duality gap, as a part of the risk, of a counterexample."""
 UNDECIDED = "no counterexample found, and no proof"
 
 
@@ -53,9 +55,13 @@ def judge(ell: Surrogate, scores: str, *, met: bool, straight: bool, ratio: floa
     if scores == "unbounded":
         return _unbounded(ell, met=met, straight=straight, named=named)
     within = _within_unit(ell, scores, ratio, named)
-    if scores == "softmax" and within.consistent is not False:
-        return _softmax(ell, within)
-    return within
+    found = _of_three_classes(ell) if scores == "softmax" else None
+    if found is not None:
+        reason = "with three classes or more: rows that sum to 1 tie the columns together; with two as on [0, 1]"
+        return Verdict(scores, False, reason, found, within.smallest_alpha, within.largest_alpha)
+    return (
+        within if scores != "softmax" or not within.consistent else replace(within, consistent=None, reason=UNDECIDED)
+    )
 
 
 def _unbounded(ell: Surrogate, *, met: bool, straight: bool, named: bool) -> Verdict:
@@ -104,7 +110,7 @@ def _counterexample(ell: Surrogate, ratio: float | None) -> RiskMinimiser | None
             ratios = np.exp(half * np.array([-1.0, near - 1.0, 0.0, 1.0 - near, 1.0]))
             for rare in CENTRED:
                 found = risk_minimiser(ell, likelihoods(ratios, [rare, rare, 1.0, rare, rare]), "unit")
-                if not found.optimal:
+                if not found.optimal and (not ell.smooth or found.spread > 1.0 - TIE):
                     return found
     return None
 
@@ -115,12 +121,10 @@ def _usable(ell: Any) -> bool:
     return bool(ell.convex or (np.diff(slope) >= -1e-9 * np.abs(slope).max()).all())
 
 
-def _softmax(ell: Surrogate, two_classes: Verdict) -> Verdict:
-    limits = two_classes.smallest_alpha, two_classes.largest_alpha
-    for seed in SEEDS if _usable(ell) else ():
+def _of_three_classes(ell: Surrogate) -> RiskMinimiser | None:
+    for seed in SEEDS if ell.smooth and _usable(ell) else ():
         g = np.random.default_rng(seed).dirichlet(np.ones(POINTS), 3).T
         found = risk_minimiser(ell, g, "softmax")
-        if not found.optimal:
-            reason = "with three classes or more: rows that sum to 1 tie the columns together; with two as on [0, 1]"
-            return Verdict("softmax", False, reason, found, *limits)
-    return Verdict("softmax", None, UNDECIDED, None, *limits)
+        if not found.optimal and found.excess <= SOLVED:
+            return found
+    return None
