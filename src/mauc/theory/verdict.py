@@ -21,6 +21,8 @@ CENTRED = (1.0, 1e-3)
 """P(x) of the extreme points by that of the middle one: a spread is largest where nearly all is in the middle."""
 KINKED = (0.2, 0.3, 1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 2.0, 1.0)
 """Ratios and P(x) where the hinge has no other minimiser: symmetric problems have several, some in the right order."""
+NEVER_WITH_SOFTMAX = ("squared", "exponential")
+"""Proved in docs/theory.md for all α; for other losses the counterexample decides."""
 SEEDS, POINTS = range(8), 5
 SOLVED = 1e-6
 """Largest duality gap, as a part of the risk, of a counterexample."""
@@ -55,13 +57,13 @@ def judge(ell: Surrogate, scores: str, *, met: bool, straight: bool, ratio: floa
     if scores == "unbounded":
         return _unbounded(ell, met=met, straight=straight, named=named)
     within = _within_unit(ell, scores, ratio, named)
-    found = _of_three_classes(ell) if scores == "softmax" else None
-    if found is not None:
+    if scores != "softmax":
+        return within
+    found = _of_three_classes(ell)
+    if found is not None or (named and ell.name in NEVER_WITH_SOFTMAX):
         reason = "with three classes or more: rows that sum to 1 tie the columns together; with two as on [0, 1]"
-        return Verdict(scores, False, reason, found, within.smallest_alpha, within.largest_alpha)
-    return (
-        within if scores != "softmax" or not within.consistent else replace(within, consistent=None, reason=UNDECIDED)
-    )
+        return replace(within, consistent=False, reason=reason, counterexample=found)
+    return replace(within, consistent=None, reason=UNDECIDED) if within.consistent else within
 
 
 def _unbounded(ell: Surrogate, *, met: bool, straight: bool, named: bool) -> Verdict:
