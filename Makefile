@@ -16,6 +16,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo 'make demo    compare models on a bundled sample, write mauc-report/index.html'
 	@echo 'make test    lint, then all tests and doctests'
+	@echo 'make kills   kill commands at random moments, look at what they leave (KILLS=40)'
 	@echo 'make lint    ruff, mypy, import contracts'
 	@echo 'make format  rewrite the code as ruff wants it'
 	@echo 'make fuzz    random hostile cases against the definitions; CASES=1000000 for the long run'
@@ -87,6 +88,25 @@ fuzz: $(DEV)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --cases $(CASES)
 	MAUC_HYPOTHESIS=explore $(BIN)/pytest -n 2 -m hypothesis
 
+kills: export OMP_NUM_THREADS := 1
+kills: export OPENBLAS_NUM_THREADS := 1
+kills: export MPLBACKEND := Agg
+kills: $(DEV)
+	$(BIN)/python tests/kills.py $(or $(KILLS),40) $(SEED)
+# The core alone, with the lowest versions of what it needs; tests that need an extra skip, and say which.
+LOWEST := .venv-lowest/.installed
+CORE   := tests/linear tests/metrics tests/theory $(wildcard tests/test_*.py)
+
+$(LOWEST): pyproject.toml constraints-lowest.txt
+	@test -x .venv-lowest/bin/pip || $(PYTHON) -m venv .venv-lowest
+	@.venv-lowest/bin/pip install -qq --constraint constraints-lowest.txt --editable . pytest hypothesis
+	@touch $@
+
+test-lowest: export OMP_NUM_THREADS := 1
+test-lowest: export OPENBLAS_NUM_THREADS := 1
+test-lowest: $(LOWEST)
+	.venv-lowest/bin/pytest -q $(CORE)
+
 format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -118,7 +138,7 @@ release-notes:
 	@test -s dist/release-notes.md || { echo 'CHANGELOG.md has no section [$(patsubst v%,%,$(TAG))]'; exit 1; }
 
 clean:
-	rm -f $(DEMO) $(DEV) $(DOCS)
+	rm -f $(DEMO) $(DEV) $(DOCS) $(LOWEST)
 	rm -rf docs/api/generated docs/api/backreferences mauc-report
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache benchmarks/results build dist docs/_build docs/auto_examples
-	find . -path ./.venv -prune -o -name __pycache__ -prune -exec rm -rf {} +
+	find . -path "./.venv*" -prune -o -name __pycache__ -prune -exec rm -rf {} +

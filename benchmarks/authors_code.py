@@ -102,7 +102,7 @@ def _seconds(model: Any, X: Any, y: Any, repeats: int) -> float:
 
 def _objective(X: Any, y: Any, loss: str, alpha: float, l2: float) -> Callable[[Any], float]:
     partition = ClassPartition(y, int(y.max()) + 1)
-    problem = partition.problem(np.empty((len(y), 0)), partition.pair_weights("ovo"))
+    problem = partition.classes(partition.pair_weights("ovo"))
     of = LinearObjective(X, problem, SurrogateRisk(loss, alpha=alpha), activation="softmax", l2=l2, fit_intercept=False)
     return lambda weights: of(np.ascontiguousarray(weights).ravel())[0]
 

@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mauc import MAUCClassifier, MAUCPluginClassifier, datasets, mauc_score, pairwise_auc
 from mauc.experiments.report_parts import machine, markdown_table
+from mauc.experiments.score_tables import pairs_by_rarity
 
 ITERATIONS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
 RARE = 5
@@ -94,10 +95,7 @@ def _split(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _rarest(y: np.ndarray, scores: np.ndarray) -> float:
-    counts, matrix = np.bincount(y), pairwise_auc(y, scores)
-    i, j = np.triu_indices(len(counts), 1)
-    chosen = np.argsort(counts[i] * counts[j], kind="stable")[:RARE]
-    return float(np.mean([matrix[i[chosen], j[chosen]], matrix[j[chosen], i[chosen]]]))
+    return float(pairs_by_rarity(pairwise_auc(y, scores), np.bincount(y))[2][:RARE].mean())
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 """Hypothesis: the same examples on every run and every machine; new ones each time under ``make fuzz``.
 
-No deadline: a slow machine is not a bug.
+No deadline: a slow machine is not a bug. Data files are those of the folder that ``MAUC_DATA_HOME`` names.
 """
 
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -23,3 +25,14 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile(os.environ.get("MAUC_HYPOTHESIS", "mauc"))
+
+# Read now: the tests of the loader clear it, for they test its own default.
+DATA_HOME = os.environ.get("MAUC_DATA_HOME")
+
+
+@pytest.fixture(scope="session")
+def real_data():
+    """The folder of the authors' files and of KDD Cup 99."""
+    if not DATA_HOME or not Path(DATA_HOME, "traditional", "ecoli.npz").is_file():
+        pytest.skip("no data files: name their folder by MAUC_DATA_HOME")
+    return Path(DATA_HOME)

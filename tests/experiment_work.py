@@ -1,5 +1,7 @@
 """Work for the tests of the bench: in a module of its own, because other processes have to import it."""
 
+import errno
+
 
 def square(x):
     return {"x": x, "square": x * x}
@@ -15,3 +17,7 @@ def fail_at(x, bad):
     if x == bad:
         raise KeyError("no such thing")
     return square(x)
+
+
+def full_disk(path):
+    raise OSError(errno.ENOSPC, "No space left on device", path)

@@ -27,12 +27,14 @@ def scores(text):
 
 
 def test_train_loop(tmp_path):
+    pytest.importorskip("torch", reason="needs the extra mauc[torch]")
     cross_entropy, mauc = scores(run([sys.executable, "-W", "error", EXAMPLES / "train_loop.py"], tmp_path))
     assert mauc > 0.99
     assert cross_entropy > 0.99
 
 
 def test_train_lightning(tmp_path):
+    pytest.importorskip("lightning", reason="needs the extra mauc[torch]")
     allowed = [option for message in (LEAF_SPEC, *FEW_WORKERS) for option in ("-W", message)]
     out = run([sys.executable, "-W", "error", *allowed, EXAMPLES / "train_lightning.py"], tmp_path)
     assert scores(out)[0] > 0.98

@@ -9,6 +9,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.svm import LinearSVC
@@ -75,8 +76,51 @@ def test_absent_and_unseen_classes():
     model = WithBoth().fit(X, y)
     here = y != 1
     assert mauc_scorer(model, X[here], y[here]) == pytest.approx(mauc_score(y[here], X[here][:, [0, 2]]), abs=1e-15)
-    with pytest.raises(ValueError, match=r"must name every class of y_true, got 0, 1, 2 without 3"):
-        mauc_scorer(model, X, np.where(y == 2, 3, y))
+    with pytest.raises(ValueError, match=r"must name every class of y_true, got 0, 1, 2 without 3, 4, 5"):
+        mauc_scorer(model, X, y + 3)
+
+
+UNSEEN = r"^classes that were not in the training part are left out of the multiclass AUC: {}; RareClassKFold keeps"
+
+
+def test_a_class_that_training_lacked_is_left_out():
+    X, y = blobs(n_features=3)
+    weight = np.random.default_rng(0).random(len(y))
+    for model in (WithBoth().fit(X, y), MAUCClassifier().fit(X, y)):
+        seen = y != 2
+        expected = [mauc_scorer(model, X[seen], y[seen]), mauc_scorer(model, X[seen], y[seen], weight[seen])]
+        for scorer in (mauc_scorer, *([type(model).score] if isinstance(model, MAUCClassifier) else [])):
+            with pytest.warns(UndefinedMetricWarning, match=UNSEEN.format("7")) as caught:
+                assert scorer(model, X, np.where(seen, y, 7)) == expected[0]
+            assert len(caught) == 1
+            assert caught[0].filename == __file__
+            with pytest.warns(UndefinedMetricWarning, match=UNSEEN.format("7")):
+                assert scorer(model, X, np.where(seen, y, 7), weight) == expected[1]
+
+
+@pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
+def test_a_search_whose_folds_lack_a_class():
+    X, y = blobs((40, 20, 1))
+    with pytest.warns(UndefinedMetricWarning, match=UNSEEN.format("2")):
+        search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=mauc_scorer, cv=3).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, scoring=mauc_scorer, cv=RareClassKFold(3))
+    assert np.isfinite(search.fit(X, y).cv_results_["mean_test_score"]).all()
+
+
+def test_named_columns_of_an_estimator():
+    pd = pytest.importorskip("pandas")
+
+    class Named(WithBoth):
+        def predict_proba(self, X):
+            return pd.DataFrame(X, columns=["ant", "bee", "cat"])[["cat", "ant", "bee"]]
+
+    X, y = blobs(n_features=3)
+    names = np.array(["ant", "bee", "cat"])[y]
+    model = Named(("ant", "bee", "cat")).fit(X, names)
+    assert mauc_scorer(model, X, names) == mauc_score(names, X)
+    with pytest.warns(UndefinedMetricWarning, match=UNSEEN.format("dog")):
+        mauc_scorer(model, X, np.where(names == "ant", "dog", names))
 
 
 def test_pairs():
@@ -180,7 +224,7 @@ def test_folds_depend_on_the_seed():
 @pytest.mark.parametrize("n_splits", [1, 0, -3, 2.5, True, "3", None])
 def test_bad_number_of_folds(n_splits):
     y = np.repeat([0, 1], 10)
-    with pytest.raises(ValueError, match="n_splits must be a whole number above 1, got"):
+    with pytest.raises(ValueError, match="n_splits must be a whole number of at least 2, got"):
         list(RareClassKFold(n_splits).split(y, y))
 
 
@@ -200,6 +244,10 @@ def test_encode_classes():
         encode_classes(np.array(["a", "a"], dtype=object))
     with pytest.raises(ValueError, match="Unknown label type"):
         encode_classes([0.5, 1.5])
+    with pytest.raises(ValueError, match=r"y must hold single values such as strings or whole numbers, got a dict$"):
+        encode_classes([{"a": 1}, {"b": 2}])
+    with pytest.raises(ValueError, match=r"y must not be masked, got 1 masked values"):
+        encode_classes(np.ma.masked_equal([0, 1, 2], 2))
 
 
 def test_the_scorer_judges_ours_by_its_probabilities():

@@ -1,11 +1,14 @@
 """Who is in which class, and how much each pair of classes counts."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
 from strategies import samples
 
 from mauc.partition import ClassPartition
+from mauc.risk import SurrogateRisk
 
 Y = np.array([0, 0, 0, 2, 2, 3])
 WEIGHT = np.array([1.0, 0.0, 2.0, 0.5, 0.5, 4.0])
@@ -105,13 +108,37 @@ def test_a_matrix_without_weight_on_the_pairs_present_counts_nothing():
 
 
 @given(samples(min_present=2))
-def test_problem_has_unit_class_sums_and_transposed_pairs(sample):
+def test_problem_has_unit_class_sums_and_the_pairs_as_they_are(sample):
     n_classes = sample.scores.shape[1]
     partition = ClassPartition(sample.y, n_classes, sample.weight)
     v = partition.pair_weights(sample.pairs)
     problem = partition.problem(sample.scores, v)
-    np.testing.assert_allclose(np.bincount(sample.y, problem.unit, n_classes), partition.present, rtol=1e-14)
-    np.testing.assert_array_equal(problem.pair, v.T)
-    raw = partition.problem(sample.scores, v, normalised=False).unit
+    np.testing.assert_allclose(np.bincount(sample.y, problem.classes.unit, n_classes), partition.present, rtol=1e-14)
+    assert problem.classes.v is v
+    raw = partition.problem(sample.scores, v, normalised=False).classes.unit
     weight = np.ones(len(sample.y)) if sample.weight is None else sample.weight
-    np.testing.assert_array_equal(raw / raw.max(), weight / weight.max())
+    for k in np.unique(sample.y[weight > 0]):
+        mine = (sample.y == k) & (weight > 0)
+        factor = np.unique(raw[mine] / weight[mine])
+        assert len(factor) == 1
+        assert np.frexp(factor)[0] == 0.5, "a power of two, so that no digit is lost"
+
+
+@pytest.mark.parametrize("size", [1e308, 1.0, 1e-315])
+def test_pair_weights_of_any_size(size):
+    partition = ClassPartition(np.array([0, 0, 1, 2]), 3)
+    matrix = np.array([[1.5, 1.0, 0.5], [0.25, 0.0, 1.0], [1.0, 0.5, 0.0]])
+    np.testing.assert_allclose(partition.pair_weights(size * matrix), partition.pair_weights(matrix), rtol=1e-3)
+    scores = np.random.default_rng(0).normal(size=(4, 3))
+    risk, same = (SurrogateRisk(pairs=pairs).value(partition.codes, scores) for pairs in (size * matrix, matrix))
+    assert risk == pytest.approx(same, rel=1e-3)
+
+
+@pytest.mark.parametrize("weights", [[1e-200, 1.0, 1e200], [1e-320, 1e-320, 1e307], [1e307, 1e307, 1e307]])
+def test_shares_and_ova_for_weights_of_any_size(weights):
+    codes = np.array([0, 0, 1, 1, 2, 2])
+    partition = ClassPartition(codes, 3, np.repeat(weights, 2))
+    np.testing.assert_allclose(partition.shares, 0.5, rtol=1e-12)
+    v = partition.pair_weights("ova")
+    exact = [[0 if i == j else Fraction(weights[j]) for j in range(3)] for i in range(3)]
+    np.testing.assert_allclose(v, [[float(x / sum(row) / 3) for x in row] for row in exact], rtol=1e-12, atol=1e-300)

@@ -6,7 +6,18 @@ from cases import CASES, Case, every_case
 from numpy.polynomial import Polynomial
 from numpy.polynomial import chebyshev as cheb
 
-from mauc.plan import APPROXIMATIONS, Approximation, approximate, bernstein, chebyshev_interpolant, difference_matrix
+from mauc.plan import (
+    APPROXIMATIONS,
+    TOLERANCES,
+    Plan,
+    _plan,
+    _Search,
+    bernstein,
+    chebyshev_interpolant,
+    difference_matrix,
+    plan,
+    radius_for,
+)
 from mauc.surrogates import CustomSurrogate, DistanceWeighted, Logistic, QHinge, Squared
 
 FINE = np.linspace(-1.0, 1.0, 2001)
@@ -16,14 +27,15 @@ REACHED = [case for case in APPROXIMATED if case.linear]
 reached = pytest.mark.parametrize("case", REACHED, ids=str)
 
 
-def evaluate(approximation: Approximation, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def evaluate(approximation: Plan, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What the kernels sum over pairs, ``Σ_kl A_kl φ_k(p) φ_l(q)`` and ``∂/∂p`` of it, one pair a time."""
     value, slope = np.zeros(len(p)), np.zeros(len(p))
     for low, high, matrix, half_width in approximation.pieces:
         inside = (p - q >= low) & (p - q < high)
         if half_width is None:
-            values = np.polynomial.polynomial.polyval2d(p, q, matrix)
-            slopes = np.polynomial.polynomial.polyval2d(p, q, np.polynomial.polynomial.polyder(matrix))
+            of_distance = Polynomial(matrix[:, 0])
+            distance, sign = (p - q - low, 1.0) if high == np.inf else (high - (p - q), -1.0)
+            values, slopes = of_distance(distance), sign * of_distance.deriv()(distance)
         else:
             values = cheb.chebval2d(p / half_width, q / half_width, matrix)
             slopes = cheb.chebval2d(p / half_width, q / half_width, cheb.chebder(matrix)) / half_width
@@ -32,7 +44,7 @@ def evaluate(approximation: Approximation, p: np.ndarray, q: np.ndarray) -> tupl
     return value, slope
 
 
-def errors(case: Case, approximation: Approximation, radius: float) -> tuple[float, float]:
+def errors(case: Case, approximation: Plan, radius: float) -> tuple[float, float]:
     """Largest errors of ℓ and ℓ′ over scores in a column of that range, relative to ``|ℓ(0)|`` and ``|ℓ′(0)|``."""
     surrogate = case.build()
     score = np.linspace(-radius / 2, radius / 2, 61)
@@ -52,7 +64,7 @@ def test_chebyshev_errors_of_the_logistic_loss(alpha, degree, error):
     worst = np.abs(polynomial(FINE) - surrogate.loss(FINE)).max()
     assert error / 3 < worst < error * 3
     assert np.abs(derivative(FINE) - surrogate.derivative(FINE)).max() < 3 * error * degree**2
-    stated = approximate(surrogate, 1.0, degree=degree)
+    stated = plan(surrogate, 1.0, degree=degree)
     assert stated.degree == degree
     assert stated.error == pytest.approx(worst / np.log(2.0), rel=0.1)
 
@@ -64,7 +76,7 @@ def test_bernstein_errors_of_the_logistic_loss(degree, error):
     worst = np.abs(polynomial(FINE) - surrogate.loss(FINE)).max()
     assert error / 1.5 < worst < error * 1.5
     assert np.abs(derivative(FINE) - surrogate.derivative(FINE)).max() < 10 * error
-    stated = approximate(surrogate, 1.0, method="bernstein", degree=degree)
+    stated = plan(surrogate, 1.0, method="bernstein", degree=degree)
     assert stated.degree == degree
     assert stated.error == pytest.approx(worst / np.log(2.0), rel=0.1)
 
@@ -130,7 +142,7 @@ def test_difference_matrix_is_the_polynomial_of_the_difference(degree, half_widt
 @pytest.mark.parametrize("radius", [0.25, 1.0, 2.0])
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-8])
 def test_tolerance_is_kept_by_loss_and_derivative(case, radius, tolerance):
-    found = approximate(case.build(), radius, tolerance=tolerance)
+    found = plan(case.build(), radius, tolerances=(tolerance,))
     if found is None:
         assert tolerance == 1e-8, "all of these reach the default tolerance"
         return
@@ -141,7 +153,7 @@ def test_tolerance_is_kept_by_loss_and_derivative(case, radius, tolerance):
 
 @reached
 def test_a_smaller_tolerance_never_costs_less(case):
-    degrees = [approximate(case.build(), 1.0, tolerance=tolerance) for tolerance in (1e-2, 1e-4, 1e-6)]
+    degrees = [plan(case.build(), 1.0, tolerances=(tolerance,)) for tolerance in (1e-2, 1e-4, 1e-6)]
     cost = [sum(len(piece.matrix) for piece in found.pieces) for found in degrees]
     assert cost == sorted(cost)
 
@@ -150,7 +162,7 @@ def test_a_smaller_tolerance_never_costs_less(case):
 @pytest.mark.parametrize("degree", [1, 2, 8, 16])
 @reached
 def test_degree_is_kept(case, degree, method):
-    found = approximate(case.build(), 1.0, method=method, degree=degree)
+    found = plan(case.build(), 1.0, method=method, degree=degree)
     if found is None:
         assert (case.scheme, degree) == ("ranked", 16), "beyond rounding only where a piece is a part of the range"
         return
@@ -159,7 +171,7 @@ def test_degree_is_kept(case, degree, method):
 
 
 def test_bernstein_takes_degree_32_unless_told():
-    assert approximate(Logistic(), 1.0, method="bernstein").degree == 32
+    assert plan(Logistic(), 1.0, method="bernstein").degree == 32
 
 
 @every_case
@@ -168,15 +180,15 @@ def test_exact_pieces_are_exact(case, radius):
     if not case.exact or (case.scheme == "moments" and np.isinf(radius)) or case.surrogate == "exponential":
         assert case.scheme == "moments" or not case.exact
         return
-    found = approximate(case.build(), radius)
+    found = plan(case.build(), radius)
     assert found.error == 0.0
     assert max(errors(case, found, min(radius, 4.0))) < 1e-12
 
 
 def test_pieces_out_of_reach_are_left_out():
-    assert len(approximate(DistanceWeighted(0.5), 0.25).pieces) == 1
-    assert len(approximate(QHinge(2.0, 2.5), 1.0).pieces) == 1
-    assert approximate(Squared(), 1.0).degree == 2
+    assert len(plan(DistanceWeighted(0.5), 0.25).pieces) == 1
+    assert len(plan(QHinge(2.0, 2.5), 1.0).pieces) == 1
+    assert plan(Squared(), 1.0).degree == 2
 
 
 @pytest.mark.parametrize(
@@ -185,14 +197,14 @@ def test_pieces_out_of_reach_are_left_out():
     ids=str,
 )
 def test_none_where_the_tolerance_is_out_of_reach(surrogate, radius):
-    assert approximate(surrogate, radius) is None
+    assert plan(surrogate, radius) is None
 
 
 @pytest.mark.parametrize("exponent", [-100, -40, -10])
 @reached
 def test_a_small_range_is_not_harder_than_a_large_one(case, exponent):
     # ℓ is all but a line there; differences of its rounded values must not be taken for its slope.
-    found = approximate(case.build(), 2.0**exponent)
+    found = plan(case.build(), 2.0**exponent)
     assert found is not None
     assert max(errors(case, found, 2.0**exponent)) <= 1e-6
 
@@ -201,7 +213,7 @@ def test_a_small_range_is_not_harder_than_a_large_one(case, exponent):
 def test_no_polynomial_is_better_than_a_wrong_one(radius):
     # 1/t is steep only next to ε: an error measured on points that miss it is no error.
     surrogate = DistanceWeighted(0.1)
-    found = approximate(surrogate, radius)
+    found = plan(surrogate, radius)
     t = np.geomspace(0.1, radius / 2, 400)
     if found is not None:
         value = evaluate(found, t, np.zeros_like(t))[0]
@@ -215,9 +227,51 @@ def test_no_polynomial_is_better_than_a_wrong_one(radius):
 @pytest.mark.parametrize("case", APPROXIMATED, ids=str)
 def test_a_degree_beyond_rounding_is_declined_quietly(case, degree, method):
     # What is returned is near ℓ where the kernels use it, not only where it was fitted.
-    found = approximate(case.build(), 1.0, method=method, degree=degree)
+    found = plan(case.build(), 1.0, method=method, degree=degree)
     if found is None:
         assert case.scheme == "ranked"
         return
     assert found.degree == degree
     assert errors(case, found, 1.0)[0] <= 1.5 * found.error + 1e-6
+
+
+@every_case
+@pytest.mark.parametrize("precision", TOLERANCES)
+def test_no_polynomial_is_made_twice(case, precision, monkeypatch):
+    """One pass over the degrees serves all tolerances: 13 fits for one piece, not 13 for each tolerance."""
+    made, forms = [], []
+    near, form = _Search._near, _Search._form
+    monkeypatch.setattr(_Search, "_near", lambda self, *at: (made.append(at), near(self, *at))[1])
+    monkeypatch.setattr(_Search, "_form", lambda self, *at: (forms.append(at), form(self, *at))[1])
+    _plan.__wrapped__(case.build(), 1.0, TOLERANCES[precision], "chebyshev", None, False)
+    assert len(set(made)) == len(made)
+    assert len(set(forms)) == len(forms)
+    if case.scheme == "moments":
+        assert len(made) <= 13
+        assert len(forms) <= 4, "the costly part, only where the polynomial is near enough"
+
+
+@pytest.mark.parametrize(
+    ("span", "radius"), [(0.0, 1.0), (0.3, 1.0), (1.0, 1.0), (1.01, 2.0), (2.0, 2.0), (1e300, 2.0**997)]
+)
+def test_the_radius_is_one_for_bounded_scores_and_else_a_power_of_two(span, radius):
+    assert radius_for(span) == radius
+
+
+def test_a_range_beyond_all_floats_has_no_polynomial():
+    assert radius_for(1.7e308) == np.inf
+    assert plan(Logistic(), np.inf) is None
+
+
+def test_a_piece_that_covers_bounded_scores_needs_no_search():
+    assert plan(QHinge(1.0, 3.0), 1.0).scheme == "ranked", "at t = 1 the slope is that on the right"
+    found = plan(QHinge(1.0, 3.0), 1.0, saturated=True)
+    assert (found.scheme, found.degree, found.error) == ("moments", 3, 0.0)
+    assert plan(QHinge(0.5, 3.0), 1.0, saturated=True).scheme == "ranked"
+
+
+def test_a_surrogate_that_cannot_be_hashed_is_planned_too():
+    class Unhashable(type(Logistic())):
+        __hash__ = None
+
+    assert plan(Unhashable(2.0), 1.0).degree == plan(Logistic(2.0), 1.0).degree

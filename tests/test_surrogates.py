@@ -4,9 +4,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cases import CASES, INF, Case, every_case
+from cases import CASES, INF, Case, assert_close, evaluate, every_case
 
-from mauc.surrogates import SURROGATES, CustomSurrogate, GeneralizedHinge, Hinge, QHinge, Squared, get_surrogate
+from mauc import SurrogateRisk
+from mauc.surrogates import (
+    SURROGATES,
+    CustomSurrogate,
+    GeneralizedHinge,
+    Hinge,
+    QHinge,
+    Squared,
+    get_surrogate,
+    has_alpha,
+)
 
 # Dyadic, so that every kink of a dyadic parameter lies on it.
 GRID = np.arange(-3 * 256, 3 * 256 + 1) / 256.0
@@ -67,13 +77,43 @@ def test_facts_are_true(case):
 
 
 @every_case
+@pytest.mark.parametrize("radius", [0.25, 1.0, 3.0])
+def test_curvature_is_a_bound_and_a_close_one(case, radius):
+    surrogate, h = case.build(), 1e-6
+    beside = [-radius + 2.0 * h, 0.0, *(kink + side for kink in case.kinks for side in (-2.0 * h, 2.0 * h))]
+    t = np.append(away_from_kinks(case, 1e-5), beside)
+    t = t[np.abs(t) < radius - h]
+    second = (surrogate.derivative(t + h) - surrogate.derivative(t - h)) / (2.0 * h)
+    size = np.abs(surrogate.derivative(t))
+    rounding = 1e-6 * (1.0 + size.max() + np.abs(second).max())
+    bound, per_slope = surrogate.curvature(radius), surrogate.curvature_per_slope
+    assert bound >= max(0.0, second.max()) - rounding
+    assert per_slope == INF or np.all(second <= per_slope * size + rounding)
+    if isinstance(case.surrogate, str):
+        kinked = not surrogate.smooth or case.options.get("q", 2.0) < 2.0
+        assert np.isfinite(bound) != kinked
+        assert kinked or bound <= 1.01 * max(0.0, second.max()) + rounding
+
+
+@every_case
+def test_the_closed_form_is_the_loss(case):
+    surrogate = case.build()
+    form = surrogate.closed_form
+    assert (form is not None) == (case.surrogate in ("squared", "exponential"))
+    if form is not None:
+        of_kind = {"squared": lambda a, t: (a - t) ** 2, "exponential": lambda a, t: np.exp(-a * t)}
+        np.testing.assert_array_equal(of_kind[form.kind](form.alpha, GRID), surrogate.loss(GRID))
+
+
+@every_case
 def test_pieces_cover_the_line_and_are_the_loss(case):
     surrogate = case.build()
     pieces = surrogate.pieces
     assert [p.low for p in pieces] == [-INF, *(p.high for p in pieces[:-1])]
     assert pieces[-1].high == INF
     assert all(p.low < p.high for p in pieces)
-    for low, high, coefficients in pieces:
+    for piece in pieces:
+        low, high, coefficients = piece[:3]
         # [low, high): its first point is in it, its end is not, and ℓ is continuous there.
         inside = np.append(GRID, [low] if np.isfinite(low) else [])
         inside = inside[(inside >= low) & (inside < high)]
@@ -81,6 +121,10 @@ def test_pieces_cover_the_line_and_are_the_loss(case):
             polynomial = np.polynomial.Polynomial(coefficients)
             size = np.polynomial.Polynomial(np.abs(coefficients))(np.abs(inside))
             assert np.all(np.abs(polynomial(inside) - surrogate.loss(inside)) <= 4e-15 * size)
+            if np.isfinite(low) or np.isfinite(high):
+                distance = high - inside if np.isfinite(high) else inside - low
+                from_end = np.polynomial.Polynomial(piece.from_end)(distance)
+                assert np.all(np.abs(from_end - surrogate.loss(inside)) <= 4e-15 * size)
             slope = np.abs(polynomial.deriv()(inside) - surrogate.derivative(inside))
             assert np.all(slope <= 1e-12 * (1.0 + np.abs(surrogate.derivative(inside))))
         if np.isfinite(high):
@@ -150,11 +194,11 @@ def test_slip_squared_below_alpha_one_does_not_meet_the_condition(alpha):
     assert not surrogate.consistent_condition
 
 
-NUMBER = r"must be a finite number {}, got {}: pass such a number$"
+NUMBER = r"must be a finite number {}, got {}$"
 BAD = {
     "unknown": (
         lambda: get_surrogate("hingy"),
-        f"^surrogate must be one of {', '.join(map(repr, SURROGATES))}, got 'hingy': choose one of these$",
+        f"^surrogate must be one of {', '.join(map(repr, SURROGATES))}, got 'hingy'$",
     ),
     "no methods": (
         lambda: get_surrogate(np.exp),
@@ -165,6 +209,14 @@ BAD = {
     "half an object": (
         lambda: get_surrogate(SimpleNamespace(loss=np.exp)),
         r"^surrogate must be .* derivative\(t\), got namespace\(.*\): use one of ",
+    ),
+    "alpha of 1 where there is none": (
+        lambda: get_surrogate("distance_weighted", alpha=1.0),
+        r"^alpha does not exist for the distance_weighted surrogate, got 1\.0: it takes epsilon$",
+    ),
+    "alpha of 1 beside an object": (
+        lambda: get_surrogate(Hinge(), alpha=1.0),
+        r"^alpha goes with a surrogate's name, got it together with .*: set the parameters on the object itself$",
     ),
     "alpha beside an object": (
         lambda: get_surrogate(Hinge(), alpha=2.0),
@@ -191,6 +243,19 @@ BAD = {
         for name in ("squared", "exponential", "hinge", "q_hinge", "generalized_hinge", "logistic")
         for alpha, pattern in ((0, "0"), (-1.0, r"-1\.0"), (INF, "inf"), (float("nan"), "nan"), ("1", "'1'"))
     },
+    "alpha so large that its square overflows": (
+        lambda: get_surrogate("squared", alpha=1e308),
+        r"^alpha must lie between 1e-100 and 1e\+100, got 1e\+308: beyond that its powers overflow: scale the scores",
+    ),
+    "epsilon so small that its cube underflows": (
+        lambda: get_surrogate("distance_weighted", epsilon=1e-200),
+        r"^epsilon must lie between 1e-100 and 1, got 1e-200: beyond that its powers overflow: scale the scores",
+    ),
+    "q so large that the loss overflows": (
+        lambda: get_surrogate("q_hinge", q=1000),
+        r"^q must leave \(alpha \+ 1\)\^q, the loss at t = −1, below 1e\+300, got 1000 with alpha=1\.0: "
+        r"pass a smaller q or alpha$",
+    ),
     "alpha a flag": (lambda: get_surrogate("hinge", alpha=True), "^alpha " + NUMBER.format("above 0", "True")),
     **{
         f"q {q}": (lambda q=q: get_surrogate("q_hinge", q=q), "^q " + NUMBER.format("above 1", f"{q!r}"))
@@ -212,3 +277,22 @@ def test_bad_parameters_are_refused(what):
     build, message = BAD[what]
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_no_alpha_is_the_surrogates_own():
+    for name, kind in SURROGATES.items():
+        assert get_surrogate(name) == get_surrogate(name, alpha=None) == kind()
+        taken = get_surrogate(name, default_alpha=3.0)
+        assert getattr(taken, "alpha", None) == (3.0 if has_alpha(name) else None)
+    assert [name for name in SURROGATES if not has_alpha(name)] == ["distance_weighted"]
+    hinge = Hinge(0.5)
+    assert get_surrogate(hinge, default_alpha=3.0) is hinge
+    assert get_surrogate("hinge", alpha=2.0, default_alpha=3.0).alpha == 2.0
+
+
+@pytest.mark.parametrize(("name", "options"), [("q_hinge", {"q": 100.0}), ("squared", {"alpha": 1e100})])
+def test_the_largest_parameters_work(name, options):
+    surrogate = get_surrogate(name, **options)
+    y, scores = np.array([0, 0, 1]), np.array([[0.3, 0.7], [0.1, 0.9], [0.2, 0.8]])
+    oracle = SurrogateRisk(surrogate, scheme="pairwise").value_and_gradient(y, scores)
+    assert_close(evaluate(SurrogateRisk(surrogate), y, scores), oracle, 1e-10)

@@ -11,6 +11,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc._text import visible
+
 __all__ = [
     "GB",
     "MAX_SIZE",
@@ -42,9 +44,8 @@ class TooLarge(Refused):
 
 
 def printable(text: str, longest: int = 120) -> str:
-    """A text from a file as a terminal may show it: control characters are escaped, the rest of a long one left out."""
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:longest])
-    return shown + "…" * (len(text) > longest)
+    """The beginning of a name that a stranger chose, harmless for a terminal."""
+    return visible(text[:longest]) + ("…" if len(text) > longest else "")
 
 
 def open_archive(stream: BinaryIO, max_size: float = MAX_SIZE) -> zipfile.ZipFile:

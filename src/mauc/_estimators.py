@@ -1,15 +1,21 @@
-"""What all classifiers share: class codes of a target, scores of any estimator."""
+"""What all classifiers share: class codes of a target, scores of any estimator, ``predict`` and ``score``."""
 
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, column_or_1d
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import UndefinedMetricWarning
+from sklearn.utils import _safe_indexing, check_array, column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from mauc._validation import invalid
+from mauc._validation import check_classes, check_hashable, invalid, unwrap
+from mauc.activations import activate
+from mauc.metrics import mauc_score
 
-__all__ = ["encode_classes", "scores_of"]
+__all__ = ["LogitClassifier", "RankingClassifier", "encode_classes", "mauc_of_known", "scores_by_code", "scores_of"]
 
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -18,9 +24,11 @@ def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
         raise invalid(
             "y", "is required: a classifier requires y to be passed, but the target y is None", None, "pass y"
         )
+    given = unwrap(y, "y")
     target = column_or_1d(
-        check_array(y, ensure_2d=False, dtype=None, input_name="y", ensure_all_finite="allow-nan"), warn=True
+        check_array(given, ensure_2d=False, dtype=None, input_name="y", ensure_all_finite="allow-nan"), warn=True
     )
+    check_hashable(target, "y")
     if target.dtype.kind in "Of" and any(_is_missing(value) for value in target.tolist()):
         advice = "drop the samples without a class"
         raise invalid("y", "must name the class of every sample", "a missing value", advice)
@@ -37,14 +45,111 @@ def _is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
-def scores_of(estimator: Any, X: Any) -> NDArray[Any]:
-    """``predict_proba`` where the estimator has it, else ``decision_function``."""
+def scores_of(estimator: Any, X: Any) -> Any:
+    """``predict_proba`` where the estimator has it, else ``decision_function``; a data frame stays one."""
     for method in ("predict_proba", "decision_function"):
         if hasattr(estimator, method):
-            return np.asarray(getattr(estimator, method)(X))
+            return getattr(estimator, method)(X)
     raise invalid(
         "estimator",
         "must have predict_proba or decision_function",
         type(estimator).__name__,
         "pass a classifier that scores its classes; CalibratedClassifierCV makes one",
     )
+
+
+def scores_by_code(estimator: Any, X: Any, n_classes: int) -> NDArray[np.float64]:
+    """``(N, C)`` scores of an estimator that was fitted on codes ``0..C-1``; 0 for a class that it does not know.
+
+    One column, as decision functions of two classes have it, is the difference of the two columns.
+    """
+    scores = np.asarray(scores_of(estimator, X), dtype=np.float64)
+    if scores.ndim == 1:
+        scores = np.column_stack([-scores, scores]) / 2
+    out = np.zeros((len(scores), n_classes))
+    out[:, np.asarray(estimator.classes_, dtype=np.int64)] = scores
+    return out
+
+
+def mauc_of_known(
+    y: ArrayLike, scores: Any, classes: NDArray[Any], pairs: Any = "ovo", sample_weight: ArrayLike | None = None
+) -> float:
+    """Multiclass AUC over those of the model's classes that ``y`` holds.
+
+    Samples of a class that the model does not know have no column to be ranked by. They are left out with a warning:
+    an error would turn every candidate of a search into NaN.
+    """
+    there, codes = check_classes(y)
+    known = np.isin(there, classes)
+    if not known.all() and known.any():
+        shown = ", ".join(str(name) for name in there[~known][:8])
+        warnings.warn(
+            f"classes that were not in the training part are left out of the multiclass AUC: {shown}; "
+            "RareClassKFold keeps every class in every training part",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+        rows = np.flatnonzero(known[codes])
+        y, scores = there[codes[rows]], _safe_indexing(scores, rows)
+        sample_weight = None if sample_weight is None else _safe_indexing(sample_weight, rows)
+    return mauc_score(y, scores, pairs=pairs, labels=classes, sample_weight=sample_weight, absent="ignore")
+
+
+class RankingClassifier(ClassifierMixin):  # type: ignore[misc]
+    """``predict`` and ``score`` of a classifier that ranks by ``predict_proba``."""
+
+    pairs: Any = "ovo"
+    classes_: NDArray[Any]
+
+    def _ranking_scores(self, X: Any) -> NDArray[Any]:
+        """``(N, C)`` scores that the model was trained to rank by."""
+        return np.asarray(self.predict_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest score."""
+        best = self._ranking_scores(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Multiclass AUC of the scores that the model was trained to rank by, over the classes present in ``y``.
+
+        Samples of a class that was not in the training data are left out, with a warning.
+        """
+        return mauc_of_known(y, self._ranking_scores(X), self.classes_, self.pairs, sample_weight)
+
+
+class LogitClassifier(RankingClassifier):
+    """A classifier whose scores are an activation of its ``(N, C)`` logits, ``_logits(X)``."""
+
+    activation: str = "softmax"
+
+    def _logits(self, X: Any) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def _ranking_scores(self, X: Any) -> NDArray[Any]:
+        return activate(self._logits(X), self.activation)
+
+    def decision_function(self, X: Any) -> NDArray[Any]:
+        """Logits of shape ``(N, C)``; for two classes the difference of the two columns, of shape ``(N,)``.
+
+        Not what the model was trained to rank by, unless ``activation="identity"``: softmax changes the order within
+        a column.
+        """
+        logits = self._logits(X)
+        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
+
+    def _has_probabilities(self) -> bool:
+        return bool(self.activation == "softmax")
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Softmax scores of shape ``(N, C)``; they rank, they are not calibrated. Only with
+        ``activation="softmax"``.
+        """
+        return activate(self._logits(X), "softmax")
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the highest logit."""
+        # Not of the scores, which an activation rounds to ties where it saturates.
+        best = self._logits(X).argmax(axis=1)
+        return self.classes_[best]

@@ -1,12 +1,13 @@
 """The boundary: every check of what users pass, and its message.
 
-Messages have four parts: the parameter, what it must be, what came, what to do. Behind this boundary arrays are
-clean and nothing is checked again.
+Messages have four parts: the parameter, what it must be, what came, what to do; the last only where the second does not
+say it already. Behind this boundary arrays are clean and nothing is checked again.
 """
 
 import numbers
+import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,53 +16,112 @@ __all__ = [
     "PAIRS",
     "ScoredClasses",
     "check_choice",
+    "check_classes",
     "check_codes",
+    "check_hashable",
+    "check_not_negative",
+    "check_numbers",
     "check_pairs",
     "check_real",
     "check_sample_weight",
     "check_scored_classes",
     "check_scores",
+    "check_whole",
     "invalid",
+    "unwrap",
 ]
 
 PAIRS = ("ovo", "ova")
+EXACT = 2**53
+"""Up to here float64 tells whole numbers apart."""
 
 
-def invalid(parameter: str, requirement: str, came: object, advice: str) -> ValueError:
-    """The error for a bad argument, in four parts."""
-    return ValueError(f"{parameter} {requirement}, got {came}: {advice}")
+def invalid(parameter: str, requirement: str, came: object, advice: str | None = None) -> ValueError:
+    """The error for a bad argument, in four parts, or in three where the requirement says what to do."""
+    return ValueError(f"{parameter} {requirement}, got {came}" + (f": {advice}" if advice else ""))
 
 
 def check_choice(parameter: str, value: Any, choices: Sequence[str]) -> str:
     """One of a few names."""
     if not isinstance(value, str) or value not in choices:
-        raise invalid(parameter, f"must be one of {', '.join(map(repr, choices))}", repr(value), "choose one of these")
+        raise invalid(parameter, f"must be one of {', '.join(map(repr, choices))}", repr(value))
     return value
 
 
-def check_real(parameter: str, value: Any, *, low: float, high: float = np.inf) -> float:
-    """A finite number strictly between ``low`` and ``high``."""
-    span = f"above {low:g}" if high == np.inf else f"strictly between {low:g} and {high:g}"
+def check_whole(parameter: str, value: Any, *, least: int, most: int | None = None, advice: str | None = None) -> int:
+    """A whole number of at least ``least``, and at most ``most``; True and False are none."""
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not is_whole or value < least or (most is not None and value > most):
+        span = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise invalid(parameter, f"must be a whole number {span}", repr(value), advice)
+    return int(value)
+
+
+def check_real(
+    parameter: str,
+    value: Any,
+    *,
+    low: float,
+    high: float = np.inf,
+    closed: Literal["neither", "left", "right"] = "neither",
+    advice: str | None = None,
+) -> float:
+    """A finite number between ``low`` and ``high``, without these or with one of them."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    if not is_number or not low < value < high or abs(value) == np.inf:
-        raise invalid(parameter, f"must be a finite number {span}", repr(value), "pass such a number")
+    ends = {"left": low, "right": high}
+    inside = is_number and abs(value) < np.inf and (low < value < high or value == ends.get(closed))
+    if not inside:
+        above = f"of at least {low:g}" if closed == "left" else f"above {low:g}"
+        span = above if high == np.inf else f"{above} and {'at most' if closed == 'right' else 'below'} {high:g}"
+        if closed == "neither" and high < np.inf:
+            span = f"strictly between {low:g} and {high:g}"
+        raise invalid(parameter, f"must be a finite number {span}", repr(value), advice)
     return float(value)
+
+
+def check_not_negative(parameter: str, value: Any, advice: str | None = None) -> float:
+    """A finite number of at least 0: a norm, a penalty, a tolerance."""
+    return check_real(parameter, value, low=0, closed="left", advice=advice)
+
+
+def unwrap(values: Any, parameter: str) -> Any:
+    """What NumPy can take: a tensor off its graph, on the CPU. Masked values are refused: NumPy would unmask them."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        came = f"{int(np.sum(values.mask))} masked values"
+        raise invalid(parameter, "must not be masked", came, "drop those samples, or fill the values in")
+    return values.detach().cpu() if hasattr(values, "detach") and hasattr(values, "cpu") else values
 
 
 def check_scores(scores: ArrayLike, parameter: str = "y_score") -> NDArray[np.floating]:
     """A non-empty ``(N, C)`` array of finite numbers; float32 and float64 are kept, all else becomes float64."""
+    given = unwrap(scores, parameter)
     try:
-        array = _real(scores)
+        array = _real(given)
     except (TypeError, ValueError):
-        kind = scores.dtype if isinstance(scores, np.ndarray) else type(scores).__name__
-        raise invalid(parameter, "must be an array of real numbers", f"{kind}", "pass numeric scores") from None
+        came = f"{type(scores).__name__} of {scores.dtype}" if hasattr(scores, "dtype") else type(scores).__name__
+        raise invalid(parameter, "must be an array of real numbers", came, "pass numeric scores") from None
     if array.ndim != 2:
-        advice = "pass one row a sample and one column a class"
+        advice = "pass one row per sample and one column per class"
         raise invalid(parameter, "must have the shape (n_samples, n_classes)", f"shape {array.shape}", advice)
     if array.size == 0:
         raise invalid(parameter, "must not be empty", f"shape {array.shape}", "pass at least one sample and one class")
+    if array is not given:
+        _check_exact(np.asarray(given), parameter)
     _check_finite(array, parameter)
     return array
+
+
+def _check_exact(array: NDArray[Any], parameter: str) -> None:
+    """Whole numbers that float64 would merge have lost their ranks."""
+    largest = 0
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        largest = max(int(array.max()), -int(array.min()))
+    elif array.dtype == object:
+        largest = max((abs(int(v)) for v in array.flat if isinstance(v, numbers.Integral)), default=0)
+    if largest > EXACT:
+        advice = "subtract a common number, or pass ranks, as scipy.stats.rankdata(y_score, axis=0) gives them"
+        requirement = "must hold whole numbers of at most 2**53, since float64 merges larger ones"
+        raise invalid(parameter, requirement, largest, advice)
 
 
 def _check_finite(array: NDArray[np.floating], parameter: str) -> None:
@@ -80,16 +140,17 @@ def _check_finite(array: NDArray[np.floating], parameter: str) -> None:
 def check_sample_weight(
     sample_weight: ArrayLike | None, codes: NDArray[np.int64], n_classes: int, names: NDArray[Any] | None = None
 ) -> NDArray[np.float64] | None:
-    """Finite weights >= 0, one a sample, whose sum is positive in every class that has a sample."""
+    """Finite weights >= 0, one per sample, whose sum is positive in every class that has a sample."""
     if sample_weight is None:
         return None
     parameter = "sample_weight"
+    given = unwrap(sample_weight, parameter)
     try:
-        weight = _real(sample_weight).astype(np.float64, copy=False)
+        weight = _real(given).astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise invalid(parameter, "must be real numbers", repr(sample_weight), "pass one number a sample") from None
+        raise invalid(parameter, "must be real numbers", repr(sample_weight), "pass one number per sample") from None
     if weight.shape != codes.shape:
-        advice = "pass one weight a sample"
+        advice = "pass one weight per sample"
         raise invalid(parameter, f"must have the shape {codes.shape}", f"shape {weight.shape}", advice)
     _check_finite(weight, parameter)
     if (weight < 0).any():
@@ -112,8 +173,9 @@ def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
         return check_choice("pairs", pairs, PAIRS)
     requirement = f"must be 'ovo', 'ova' or a ({n_classes}, {n_classes}) matrix of weights"
     advice = "pass [i, j] = weight of the pair (column i, class j)"
+    given = unwrap(pairs, "pairs")
     try:
-        matrix = _real(pairs).astype(np.float64, copy=False)
+        matrix = _real(given).astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise invalid("pairs", requirement, repr(pairs), advice) from None
     if matrix.shape != (n_classes, n_classes):
@@ -129,10 +191,10 @@ def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
 
 
 def check_codes(y: ArrayLike, n_samples: int, n_classes: int) -> NDArray[np.int64]:
-    """Class codes ``0..n_classes-1``, one a row of the scores."""
-    codes = np.asarray(y)
+    """Class codes ``0..n_classes-1``, one per row of the scores."""
+    codes = _as_array(y, "y")
     if codes.ndim != 1 or len(codes) != n_samples:
-        advice = "pass one class a row of the scores"
+        advice = "pass one class per row of the scores"
         raise invalid("y", f"must have the shape ({n_samples},)", f"shape {codes.shape}", advice)
     advice = "encode the classes, e.g. with sklearn.preprocessing.LabelEncoder"
     requirement = f"must hold whole numbers from 0 to {n_classes - 1}, the columns of the scores"
@@ -153,7 +215,7 @@ def _real(x: Any) -> NDArray[np.floating]:
     is_object = array.dtype == object
     if array.dtype.kind not in "biuf" and not is_object:
         raise TypeError
-    if is_object and x is not None and (array.ndim == 0 or any(isinstance(v, str) for v in array.flat)):
+    if is_object and x is not None and (array.ndim == 0 or any(isinstance(v, str | bytes) for v in array.flat)):
         raise TypeError
     return array.astype(np.float64)
 
@@ -179,25 +241,30 @@ def check_scored_classes(
 ) -> ScoredClasses:
     """True classes with their scores: codes, labels of the columns, scores of shape ``(N, C)``, weights.
 
-    One column of scores, for two classes, scores the second of them; the first gets its negative.
+    The columns of a data frame that are named as the classes are taken by name. One column of scores, for two classes,
+    scores the second of them, or the one that it is named as; the other gets its negative.
     """
-    classes, inverse = _classes(y_true)
+    classes, inverse = check_classes(y_true)
     names = _labels(labels) if labels is not None else classes
     try:
         shape = np.shape(y_score)
     except ValueError:
         shape = ()
     one_column = len(shape) == 1 or (len(shape) == 2 and shape[1] == 1)
-    scores = check_scores(np.reshape(np.asarray(y_score), (-1, 1)) if one_column else y_score, parameter)
+    given = unwrap(y_score, parameter)
+    scores = check_scores(np.reshape(np.asarray(given), (-1, 1)) if one_column else given, parameter)
     if len(scores) != len(inverse):
         came = f"{len(scores)} rows for {len(inverse)} true classes"
-        raise invalid(parameter, "must have one row a sample", came, "pass scores and classes of the same samples")
+        raise invalid(parameter, "must have one row per sample", came, "pass scores and classes of the same samples")
+    columns = _columns_by_name(y_score, names, parameter)
     if one_column and len(names) == 2:
-        scores = np.hstack([-scores, scores])
+        scores = np.hstack([scores, -scores] if columns == [0] else [-scores, scores])
+    elif columns is not None and columns != list(range(len(names))):
+        scores = scores[:, columns]
     if scores.shape[1] != len(names):
         came = f"{scores.shape[1]} columns for {len(names)} classes ({_listing(names)})"
         advice = "pass labels=[…] with the class of each column, in order"
-        raise invalid(parameter, "must have one column a class", came, advice)
+        raise invalid(parameter, "must have one column per class", came, advice)
 
     column = {name: k for k, name in enumerate(names.tolist())}
     unknown = [c for c in classes.tolist() if c not in column]
@@ -212,39 +279,86 @@ def check_scored_classes(
     return ScoredClasses(codes, names, scores, check_sample_weight(sample_weight, codes, len(names), names))
 
 
-def _classes(y_true: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _columns_by_name(scores: Any, classes: NDArray[Any], parameter: str) -> list[int] | None:
+    """The column of each class in a data frame, or the class of a single named column; None: go by position.
+
+    A name is a class where both are equal, or written alike, as 1, 1.0, "1" and "1.0" are. Names of which none is a
+    class say nothing, nor do pandas' own, 0, 1, …; names of which some are classes contradict the rest.
+    """
+    names = _column_names(scores)
+    if names is None or names == list(range(len(names))):
+        return None
+    wanted = classes.tolist()
+    for form in (lambda name: name, _written):
+        have, want = [form(name) for name in names], [form(c) for c in wanted]
+        if len(have) == 1 and len(want) == 2 and have[0] in want:
+            return [want.index(have[0])]
+        if len(set(have)) == len(have) == len(want) and set(have) == set(want):
+            return [have.index(c) for c in want]
+    if not {_written(name) for name in names} & {_written(c) for c in wanted}:
+        return None
+    came = f"the columns {_listing(names)} for the classes {_listing(wanted)}"
+    advice = "select and name the columns of the classes, with labels=[…] where y_true lacks one; arrays go by position"
+    raise invalid(parameter, "must have columns of which all are named as the classes, or none", came, advice)
+
+
+def _column_names(scores: Any) -> list[Any] | None:
+    """Those of a data frame of pandas or polars, of a table of Arrow, or the name of a series."""
+    for attribute in ("column_names", "columns"):
+        if hasattr(scores, attribute):
+            return list(getattr(scores, attribute))
+    name = getattr(scores, "name", None)
+    return None if name is None else [name]
+
+
+def _written(name: Any) -> str:
+    return re.sub(r"^(-?\d+)\.0$", r"\1", str(name))
+
+
+def check_classes(y: ArrayLike, parameter: str = "y_true") -> tuple[NDArray[Any], NDArray[np.int64]]:
     """The distinct classes, sorted, and the place of each sample's class among them."""
-    y = _as_array(y_true)
-    if y.dtype.kind == "U" and not isinstance(y_true, np.ndarray) and y.ndim == 1:
+    array = _as_array(y, parameter)
+    if array.dtype.kind == "U" and not isinstance(y, np.ndarray) and array.ndim == 1:
         # NumPy has turned a list with a string in it into strings, NaN and numbers included.
-        original = np.asarray(y_true, dtype=object)
-        y = y if all(isinstance(v, str) for v in original) else original
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.ndim != 1:
-        advice = "multilabel and one-hot targets are not classes; for one-hot rows pass y_true.argmax(axis=1)"
-        raise invalid("y_true", "must be one class a sample, of shape (n_samples,)", f"shape {y.shape}", advice)
-    if len(y) == 0:
-        raise invalid("y_true", "must not be empty", "no sample", "pass at least one sample of two classes")
-    if y.dtype.kind in "iu":
-        return _integer_classes(y)
-    if y.dtype.kind == "f":
-        whole = np.isfinite(y) & (y == np.floor(y))
+        original = np.asarray(y, dtype=object)
+        array = array if all(isinstance(v, str) for v in original) else original
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        advice = f"multilabel and one-hot targets are not classes; for one-hot rows pass {parameter}.argmax(axis=1)"
+        raise invalid(parameter, "must be one class per sample, of shape (n_samples,)", f"shape {array.shape}", advice)
+    if len(array) == 0:
+        raise invalid(parameter, "must not be empty", "no sample", "pass at least one sample of two classes")
+    if array.dtype.kind in "iu":
+        return _integer_classes(array)
+    if array.dtype.kind == "f":
+        whole = np.isfinite(array) & (array == np.floor(array))
         if not whole.all():
-            came, advice = f"the continuous value {y[~whole][0]}", "pass class labels, not a regression target"
-            raise invalid("y_true", "must hold classes", came, advice)
+            came, advice = f"the continuous value {array[~whole][0]}", "pass class labels, not a regression target"
+            raise invalid(parameter, "must hold classes", came, advice)
+    check_hashable(array, parameter)
     try:
-        if y.dtype.kind in "OMm" and any(v is None or type(v).__name__ == "NAType" or v != v for v in y):
-            raise invalid(
-                "y_true", "must name the class of every sample", "a missing value", "drop the samples without a class"
-            )
-        classes, inverse = np.unique(y, return_inverse=True)
+        if array.dtype.kind in "OMm" and any(v is None or type(v).__name__ == "NAType" or v != v for v in array):
+            advice = "drop the samples without a class"
+            raise invalid(parameter, "must name the class of every sample", "a missing value", advice)
+        classes, inverse = np.unique(array, return_inverse=True)
     except TypeError:
-        kinds = _listing(sorted({type(v).__name__ for v in y.tolist()}))
-        raise invalid(
-            "y_true", "must hold labels of one kind", f"a mixture of {kinds}", "convert all to str or all to int"
-        ) from None
+        kinds = _listing(sorted({type(v).__name__ for v in array.tolist()}))
+        advice = "convert all to str or all to int"
+        raise invalid(parameter, "must hold labels of one kind", f"a mixture of {kinds}", advice) from None
     return classes, inverse.astype(np.int64, copy=False)
+
+
+def check_hashable(labels: NDArray[Any], parameter: str) -> None:
+    """Refuse lists, sets, dictionaries and arrays in the place of classes."""
+    if labels.dtype != object:
+        return
+    for label in labels.flat:
+        try:
+            hash(label)
+        except TypeError:
+            came = f"a {type(label).__name__}"
+            raise invalid(parameter, "must hold single values such as strings or whole numbers", came) from None
 
 
 def _integer_classes(y: NDArray[np.integer]) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -262,16 +376,18 @@ def _integer_classes(y: NDArray[np.integer]) -> tuple[NDArray[Any], NDArray[np.i
     return classes, (np.cumsum(seen) - 1)[shifted]
 
 
-def _as_array(values: ArrayLike) -> NDArray[Any]:
+def _as_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
     """As NumPy has it; a ragged list as an empty array of two dimensions, which every caller refuses."""
+    given = unwrap(values, parameter)
     try:
-        return np.asarray(values)
+        return np.asarray(given)
     except ValueError:
         return np.empty((0, 0))
 
 
 def _labels(labels: ArrayLike) -> NDArray[Any]:
-    names = _as_array(labels)
+    names = _as_array(labels, "labels")
+    check_hashable(names, "labels")
     if names.ndim != 1 or len(set(names.tolist())) != len(names) or len(names) < 2:
         came = f"{labels!r}"
         raise invalid("labels", "must be two or more different classes", came, "name the columns of y_score, in order")

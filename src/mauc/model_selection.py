@@ -12,9 +12,8 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
 
-from mauc._estimators import scores_of
-from mauc._validation import invalid
-from mauc.metrics import mauc_score
+from mauc._estimators import mauc_of_known, scores_of
+from mauc._validation import check_classes, check_whole, invalid
 
 __all__ = ["MAUCScorer", "RareClassKFold", "folds_of", "mauc_scorer"]
 
@@ -50,7 +49,8 @@ class MAUCScorer(BaseEstimator):  # type: ignore[misc]
     """A scorer for scikit-learn's ``scoring=``: multiclass AUC of ``predict_proba``, else of ``decision_function``.
 
     Probabilities come first, because softmax changes the order of the logits within a column. Classes of the model that
-    are absent from the part that is scored drop out, as a rare class may be absent from a fold.
+    are absent from the part that is scored drop out, as a rare class may be absent from a fold. So do, with a warning,
+    samples of a class that the model does not know: :class:`RareClassKFold` keeps every class in every training part.
 
     Parameters
     ----------
@@ -73,14 +73,7 @@ class MAUCScorer(BaseEstimator):  # type: ignore[misc]
 
     def score(self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Multiclass AUC of a fitted estimator."""
-        return mauc_score(
-            y,
-            scores_of(estimator, X),
-            pairs=self.pairs,
-            labels=estimator.classes_,
-            sample_weight=sample_weight,
-            absent="ignore",
-        )
+        return mauc_of_known(y, scores_of(estimator, X), estimator.classes_, self.pairs, sample_weight)
 
     __call__ = score
 
@@ -120,12 +113,10 @@ class RareClassKFold(BaseCrossValidator):  # type: ignore[misc]
         return self.n_splits
 
     def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[NDArray[np.bool_]]:
-        whole = isinstance(self.n_splits, int | np.integer) and not isinstance(self.n_splits, bool)
-        if not whole or self.n_splits < 2:
-            raise invalid("n_splits", "must be a whole number above 1", repr(self.n_splits), "pass the number of folds")
+        check_whole("n_splits", self.n_splits, least=2, advice="pass the number of folds")
         if y is None:
             raise invalid("y", "is required", None, "pass the class of each sample")
-        codes = np.unique(np.asarray(y), return_inverse=True)[1]
+        codes = check_classes(y, "y")[1] if np.size(y) else np.empty(0, dtype=np.int64)
         fold = fold_of_each(codes, self.n_splits, check_random_state(self.random_state))
         for k in range(self.n_splits):
             yield fold == k

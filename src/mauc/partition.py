@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.tiles import Problem
+from mauc.kernels.tiles import Classes, Problem
 
 __all__ = ["ClassPartition"]
 
@@ -37,6 +37,14 @@ class ClassPartition:
             return self.counts.astype(np.float64)
         return np.bincount(self.codes, self.sample_weight, self.n_classes).astype(np.float64, copy=False)
 
+    @cached_property
+    def shares(self) -> Floats:
+        """``(N,)`` share of each sample in the weight of its class."""
+        if self.sample_weight is None:
+            return 1.0 / self.weights[self.codes]
+        unit = _scaled(self.sample_weight, self.weights[self.codes])
+        return np.asarray(unit / np.bincount(self.codes, unit, self.n_classes)[self.codes])
+
     @property
     def priors(self) -> Floats:
         """``(C,)`` share ``p_i`` of each class."""
@@ -65,6 +73,7 @@ class ClassPartition:
         elif pairs == "ova":
             v = np.tile(self.weights, (self.n_classes, 1))
             np.fill_diagonal(v, 0.0)
+            v = _scaled(v, v.max(axis=1, keepdims=True))
             v /= n_here * v.sum(axis=1, keepdims=True)  # 1 − p_i would cancel
         else:
             v = np.full((self.n_classes, self.n_classes), 1.0 / (n_here * (n_here - 1)))
@@ -72,15 +81,31 @@ class ClassPartition:
             v[~here] = 0.0
             v[:, ~here] = 0.0
         np.fill_diagonal(v, 0.0)
-        if isinstance(pairs, str) or v.sum() == 0:
+        if isinstance(pairs, str) or not v.any():
             return v
-        return v / v.sum()
+        v = _scaled(v, v.max())
+        return np.asarray(v / v.sum())
 
-    def problem(self, scores: NDArray[np.floating], v: Floats, *, normalised: bool = True) -> Problem:
-        """The arrays the kernels take; sample weights divided by their class sums unless ``normalised`` is False."""
-        unit = np.broadcast_to(1.0, self.codes.shape) if self.sample_weight is None else self.sample_weight
+    def classes(self, v: Floats | None = None, *, normalised: bool = True) -> Classes:
+        """The arrays the kernels take, but for the scores.
+
+        Sample weights are divided by their class sums, or, if ``normalised`` is False, by powers of two, which keeps
+        sums of equal weights exact.
+        """
         if normalised:
-            unit = unit / self.weights[self.codes]
-        elif self.sample_weight is not None:
-            unit = np.ldexp(unit, -np.frexp(unit.max())[1])
-        return Problem(scores, self.codes, unit, np.ascontiguousarray(v.T))
+            unit = self.shares
+        elif self.sample_weight is None:
+            unit = np.broadcast_to(1.0, self.codes.shape)
+        else:
+            unit = _scaled(self.sample_weight, self.weights[self.codes])
+        return Classes(self.codes, unit, self.n_classes, v)
+
+    def problem(self, scores: NDArray[np.floating], v: Floats | None = None, *, normalised: bool = True) -> Problem:
+        """:meth:`classes` with scores."""
+        return self.classes(v, normalised=normalised).with_scores(scores)
+
+
+def _scaled(x: Floats, size: Floats) -> Floats:
+    """``x`` over the power of two above ``size``: no digit is lost, and sums and products of what comes out stay within
+    the floats, however large or small the weights."""
+    return np.asarray(np.ldexp(x, -np.frexp(size)[1]))

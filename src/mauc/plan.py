@@ -1,13 +1,16 @@
-"""Polynomial pieces of a surrogate: exact where ℓ is a polynomial, to a tolerance where it is only smooth.
+"""How a surrogate is computed on scores of some range: by which scheme, and with which polynomials.
 
 A polynomial ``g`` of ``t = p − q`` is a bilinear form in basis functions of ``p`` and of ``q``; its matrix is all
-that the kernels need. Exact pieces use powers, approximated ones Chebyshev polynomials on the range of the scores.
+that the kernels need. Pieces of ℓ that are polynomials are taken as they are, in powers of the distance from their
+end; smooth ones are approximated by Chebyshev polynomials on the range of the scores. NumPy and torch are planned
+alike, each to its own precision.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import comb
-from typing import Protocol
+from functools import cache, cached_property, lru_cache
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
@@ -18,16 +21,31 @@ from mauc._typing import Floats
 from mauc.kernels.piecewise import Piece as KernelPiece
 from mauc.surrogates import Piece, Surrogate
 
-__all__ = ["APPROXIMATIONS", "Approximation", "approximate", "bernstein", "difference_matrix"]
+__all__ = [
+    "APPROXIMATIONS",
+    "TOLERANCES",
+    "Plan",
+    "bernstein",
+    "difference_matrix",
+    "needs_range",
+    "plan",
+    "radius_for",
+]
 
 APPROXIMATIONS = ("chebyshev", "bernstein")
 DEFAULT_TOLERANCE = 1e-6
+TOLERANCES = {"float64": (1e-12, 1e-10, 1e-8, 1e-6), "float32": (1e-7, 1e-6)}
+"""What a loss of that precision may be off by: the first that can be reached, down to the rounding of the scores."""
 DEFAULT_BERNSTEIN_DEGREE = 32
+EPS = float(np.finfo(np.float64).eps)
+DEGREES = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 MAX_DEGREE = 256
 """Of one piece over the whole range: beyond it blocked pairs cost no more on the sizes where they are feasible."""
 MAX_RUN_DEGREE = 32
 MAX_RUNS = 24
 """Of a piece within the range, whose every degree is a gather per score."""
+MOST_CANCELLED = 64.0
+"""Sum of a form's terms over ``ℓ(0)`` from which on an exact piece is ranked rather than taken as moments."""
 
 
 class Univariate(Protocol):
@@ -37,9 +55,11 @@ class Univariate(Protocol):
 
 
 @dataclass(frozen=True)
-class Approximation:
+class Plan:
     """Polynomial pieces that stand for ℓ on ``[−radius, radius]``."""
 
+    scheme: str
+    """``"moments"``: one piece for all differences. ``"ranked"``: several, found by a search, and 0 elsewhere."""
     pieces: tuple[KernelPiece, ...]
     degree: int
     """Largest degree among the pieces."""
@@ -48,54 +68,151 @@ class Approximation:
     radius: float
 
 
-def approximate(
+def radius_for(span: float) -> float:
+    """Radius of the differences of scores whose widest column has that range.
+
+    1 for all that softmax and sigmoid give, else the next power of two: nearby scores share one polynomial, so that an
+    optimiser sees a smooth risk.
+    """
+    if span <= 1.0:
+        return 1.0
+    fraction, exponent = math.frexp(span)
+    return span if fraction == 0.5 else math.ldexp(1.0, exponent) if exponent < 1024 else math.inf
+
+
+def needs_range(surrogate: Surrogate) -> bool:
+    """Whether the polynomials depend on the range of the scores."""
+    pieces = surrogate.pieces
+    return len(pieces) == 1 or any(piece.coefficients is None for piece in pieces)
+
+
+def plan(
     surrogate: Surrogate,
     radius: float,
     *,
+    tolerances: tuple[float, ...] | None = None,
     method: str = "chebyshev",
-    tolerance: float | None = None,
     degree: int | None = None,
-) -> Approximation | None:
-    """Polynomial pieces of ``surrogate`` for differences in ``[−radius, radius]``; None if the tolerance is out of
-    reach.
+    saturated: bool = False,
+) -> Plan | None:
+    """The polynomials for score differences in ``[−radius, radius]``; None where pairs must be taken one by one.
 
-    ``degree`` fixes the degree of the approximated pieces, whatever their error. Otherwise it is the smallest found
-    whose ℓ and ℓ′ are within ``tolerance``, relative to ``|ℓ(0)|`` and ``|ℓ′(0)|``, rounding included.
+    Parameters
+    ----------
+    surrogate : Surrogate
+    radius : float
+        Infinite where no range is needed (:func:`needs_range`).
+    tolerances : tuple of float, optional
+        Largest errors of ℓ and ℓ′, relative to ``|ℓ(0)|`` and ``|ℓ′(0)|``, rounding included; the first that can be
+        reached, by the smallest degree that does. Default 1e-6 for Chebyshev.
+    method : {"chebyshev", "bernstein"}
+    degree : int, optional
+        Of the approximated pieces, whatever their error. Default 32 for Bernstein.
+    saturated : bool
+        Differences of ±radius come from saturated activations, which pass no gradient on: a piece that ends there
+        covers them all. A hinge with ``α >= 1`` is a line on softmax scores, and nothing is searched.
     """
-    if degree is None and tolerance is None:
-        tolerance = DEFAULT_TOLERANCE if method == "chebyshev" else None
+    if degree is None and tolerances is None:
+        tolerances = (DEFAULT_TOLERANCE,) if method == "chebyshev" else None
         degree = None if method == "chebyshev" else DEFAULT_BERNSTEIN_DEGREE
+    asked = (surrogate, radius, tolerances, method, degree, saturated)
+    try:
+        return _plan(*asked)
+    except TypeError:  # a surrogate that cannot be hashed is planned anew each time
+        return _plan.__wrapped__(*asked)
+
+
+@lru_cache(maxsize=256)
+def _plan(
+    surrogate: Surrogate,
+    radius: float,
+    tolerances: tuple[float, ...] | None,
+    method: str,
+    degree: int | None,
+    saturated: bool,
+) -> Plan | None:
+    if math.isinf(radius) and needs_range(surrogate):
+        return None
     # Not below 1/64: on a narrower range the polynomial would be all rounding, and the wider one serves it too.
     radius = max(radius, 2.0**-6)
-    target = _Target(surrogate, radius, method, tolerance, degree)
-    pieces: list[KernelPiece] = []
-    errors = [0.0]
+    search = _Search(surrogate, radius, method, tolerances, degree)
+    reach = radius if saturated else math.inf
     for piece in surrogate.pieces:
-        low, high = max(piece.low, -radius), min(piece.high, radius)
-        if low >= high or piece.coefficients == (0.0,):
+        if piece.low <= -reach and piece.high >= reach:
+            whole = search.whole() if piece.coefficients is None else _exact(piece, radius)
+            if piece.coefficients is not None and len(surrogate.pieces) > 1 and _cancels(whole, surrogate):
+                break
+            return None if whole is None else Plan("moments", (whole.piece,), whole.degree, whole.error, radius)
+    found: list[_Fit] = []
+    for piece in surrogate.pieces:
+        if max(piece.low, -radius) >= min(piece.high, radius) or piece.coefficients == (0.0,):
             continue
-        alone = piece.low == -np.inf and piece.high == np.inf
-        if piece.coefficients is not None:
-            pieces.append(_exact(piece, radius if alone else None))
-            continue
-        found = _fit_whole(target) if alone else _fit_runs(target, piece, low, high)
-        if found is None:
+        runs = search.runs(piece) if piece.coefficients is None else [_exact(piece, None)]
+        if runs is None:
             return None
-        pieces += [kernel_piece for kernel_piece, _ in found]
-        errors += [error for _, error in found]
-    top = max((len(piece.matrix) - 1 for piece in pieces), default=0)
-    return Approximation(tuple(pieces), top, max(errors), radius)
+        found += runs
+    top, error = max((fit.degree for fit in found), default=0), max((fit.error for fit in found), default=0.0)
+    return Plan("ranked", tuple(fit.piece for fit in found), top, error, radius)
 
 
-@dataclass(frozen=True)
-class _Target:
-    surrogate: Surrogate
-    radius: float
-    method: str
-    tolerance: float | None
-    degree: int | None
+class _Fit(NamedTuple):
+    """A polynomial as the kernels take it, with the errors of ℓ and ℓ′ relative to their sizes, rounding included."""
 
-    def scale(self) -> tuple[float, float]:
+    piece: KernelPiece
+    error: float = 0.0
+    slope_error: float = 0.0
+    rounding: float = 0.0
+    """Of the sum of the form's terms: it makes the risk rough for an optimiser."""
+
+    @property
+    def degree(self) -> int:
+        return len(self.piece.matrix) - 1
+
+
+def _exact(piece: Piece, radius: float | None) -> _Fit:
+    """A piece that is a polynomial: in powers, or where it is the only one, on the range of the scores."""
+    assert piece.coefficients is not None
+    if radius is not None:
+        degree = max(1, len(piece.coefficients) - 1)
+        matrix = difference_matrix(Polynomial(piece.coefficients), degree, radius / 2)
+        return _Fit(KernelPiece(-np.inf, np.inf, matrix, radius / 2))
+    return _Fit(KernelPiece(piece.low, piece.high, np.array(piece.from_end)[:, None], None))
+
+
+def _cancels(whole: _Fit | None, surrogate: Surrogate) -> bool:
+    """The terms of one form over the range cancel down to ``ℓ(0)`` and below; those from a piece's end do not."""
+    at_zero = abs(float(surrogate.loss(np.zeros(1))[0]))
+    return whole is not None and float(np.abs(whole.piece.matrix).sum()) > MOST_CANCELLED * at_zero
+
+
+class _Near(NamedTuple):
+    """A polynomial on an interval before it is a form in p and q, with its errors at points inside."""
+
+    series: Chebyshev
+    points: Floats
+    loss: Floats
+    derivative: Floats
+    error: float
+    slope_error: float
+
+
+class _Search:
+    """The smallest degree that will do. What was fitted for one tolerance is kept for the next."""
+
+    def __init__(
+        self,
+        surrogate: Surrogate,
+        radius: float,
+        method: str,
+        tolerances: tuple[float, ...] | None,
+        degree: int | None,
+    ) -> None:
+        self.surrogate, self.radius, self.method, self.degree = surrogate, radius, method, degree
+        self.goals: tuple[float | None, ...] = (None,) if tolerances is None else tolerances
+        self.near, self.form = cache(self._near), cache(self._form)
+
+    @cached_property
+    def sizes(self) -> tuple[float, float]:
         """Natural size of ℓ and of ℓ′: their value at 0, or their largest where that is 0."""
         out = []
         for function in (self.surrogate.loss, self.surrogate.derivative):
@@ -104,110 +221,125 @@ class _Target:
             out.append(at_zero or largest or 1.0)
         return out[0], out[1]
 
+    def whole(self) -> _Fit | None:
+        """One polynomial over the whole range."""
+        fits = (self.smallest(-self.radius, self.radius, MAX_DEGREE, goal) for goal in self.goals)
+        fit = next((fit for fit in fits if fit is not None), None)
+        return None if fit is None else fit._replace(piece=fit.piece._replace(low=-np.inf, high=np.inf))
 
-def _exact(piece: Piece, radius: float | None) -> KernelPiece:
-    assert piece.coefficients is not None
-    if radius is not None:
-        degree = len(piece.coefficients) - 1
-        matrix = difference_matrix(Polynomial(piece.coefficients), degree, radius / 2)
-        return KernelPiece(piece.low, piece.high, matrix, radius / 2)
-    size = len(piece.coefficients)
-    matrix = np.zeros((size, size))
-    for k in range(size):
-        for power in range(size - k):
-            # (p − q)^(k+l) contributes C(k+l, k) p^k (−q)^l.
-            matrix[k, power] = piece.coefficients[k + power] * comb(k + power, k) * (-1) ** power
-    return KernelPiece(piece.low, piece.high, matrix, None)
-
-
-def _fit_whole(target: _Target) -> list[tuple[KernelPiece, float]] | None:
-    """One piece over the whole range, of the smallest degree that will do."""
-    for degree in _degrees(target, MAX_DEGREE):
-        found = _fit(target, -np.inf, np.inf, -target.radius, target.radius, degree)
-        if found is not None:
-            return [found]
-    return None
-
-
-def _fit_runs(target: _Target, piece: Piece, low: float, high: float) -> list[tuple[KernelPiece, float]] | None:
-    """Pieces within the range, halved until each will do."""
-    pending = [(low, high)]
-    done: list[tuple[KernelPiece, float]] = []
-    while pending:
-        if len(pending) + len(done) > MAX_RUNS:
-            return None
-        begin, end = pending.pop()
-        for degree in _degrees(target, MAX_RUN_DEGREE):
-            low_end = begin if begin > -target.radius else piece.low
-            high_end = end if end < target.radius else piece.high
-            found = _fit(target, low_end, high_end, begin, end, degree)
-            if found is not None:
-                done.append(found)
-                break
-        else:
-            middle = 0.5 * (begin + end)
-            pending += [(begin, middle), (middle, end)]
-    return done
-
-
-def _degrees(target: _Target, most: int) -> list[int]:
-    if target.degree is not None:
-        return [target.degree] if target.degree <= most else []
-    return [k for k in (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256) if k <= most]
-
-
-def _fit(
-    target: _Target, low: float, high: float, begin: float, end: float, degree: int
-) -> tuple[KernelPiece, float] | None:
-    """The polynomial of that degree on ``[begin, end]``, used on ``[low, high)``, with its error; None if that
-    is too large.
-    """
-    surrogate, half_width = target.surrogate, target.radius / 2
-    fit = chebyshev_interpolant if target.method == "chebyshev" else bernstein
-    with np.errstate(over="ignore", invalid="ignore"):
-        polynomial, _ = fit(surrogate.loss, begin, end, degree)
-        matrix = difference_matrix(polynomial, degree, half_width)
-        slope = -cheb.chebder(matrix, axis=1) / half_width
-        if not np.isfinite(matrix).all():
-            return None
-    # What counts is the form in p and q that the kernels evaluate, rounding included; a polynomial of a narrow piece is
-    # huge outside of it, and there its form loses the digits that count inside.
-    t = _check_points(begin, end, degree)
-    scale, slope_scale = target.scale()
-    error = _largest_error(matrix, t / half_width, surrogate.loss(t)) / scale
-    slope_error = (
-        _largest_error(np.asarray(slope, dtype=np.float64), t / half_width, surrogate.derivative(t)) / slope_scale
-    )
-    if target.tolerance is None:
-        unrounded = float(np.abs(polynomial(t) - surrogate.loss(t)).max()) / scale
-        acceptable = error <= 2.0 * unrounded + 1e-9
-    else:
-        # Rounding makes the risk rough for an optimiser, so it gets a tenth of the tolerance.
-        eps = float(np.finfo(np.float64).eps)
-        rounding = eps * max(float(np.abs(matrix).sum()) / scale, float(np.abs(slope).sum()) / slope_scale)
-        acceptable = max(error, slope_error, 10.0 * rounding) <= target.tolerance
-    if not acceptable:
+    def runs(self, piece: Piece) -> list[_Fit] | None:
+        """Polynomials within the piece, halved until each will do."""
+        begin, end = max(piece.low, -self.radius), min(piece.high, self.radius)
+        for goal in self.goals:
+            pending, done = [(begin, end)], list[_Fit]()
+            while pending and len(pending) + len(done) <= MAX_RUNS:
+                first, last = pending.pop()
+                fit = self.smallest(first, last, MAX_RUN_DEGREE, goal)
+                if fit is None:
+                    middle = 0.5 * (first + last)
+                    pending += [(first, middle), (middle, last)]
+                else:
+                    low, high = piece.low if first == begin else first, piece.high if last == end else last
+                    done.append(fit._replace(piece=fit.piece._replace(low=low, high=high)))
+            if not pending:
+                return done
         return None
-    return KernelPiece(low, high, matrix, half_width), error
+
+    def smallest(self, begin: float, end: float, most: int, goal: float | None) -> _Fit | None:
+        """The polynomial on ``[begin, end]`` of the smallest degree that meets the goal, up to ``most``."""
+        for degree in DEGREES if self.degree is None else (self.degree,):
+            if degree > most:
+                return None
+            near = self.near(begin, end, degree)
+            # The form costs K³, the polynomial K: most degrees are not near enough and need no form.
+            if goal is not None and not max(near.error, near.slope_error) <= goal:
+                continue
+            fit = self.form(begin, end, degree)
+            if goal is None:
+                return fit if fit.error <= 2.0 * near.error + 1e-9 else None
+            if not 10.0 * fit.rounding <= goal:
+                return None  # no higher degree rounds less
+            if max(fit.error, fit.slope_error) <= goal:
+                return fit
+        return None
+
+    def _near(self, begin: float, end: float, degree: int) -> _Near:
+        grid, (size, slope_size), half = _grid(degree), self.sizes, 0.5 * (end - begin)
+        function: Univariate = self.surrogate.loss
+        if self.method == "bernstein":
+            function = bernstein(self.surrogate.loss, begin, end, degree)[0]
+        middle = 0.5 * (begin + end)
+        t = np.concatenate([middle + half * grid.cosines, begin + half * grid.near, end - half * grid.near])
+        inside = (t > begin) & (t < end)
+        t = t[inside]
+        loss, derivative = self.surrogate.loss(t), self.surrogate.derivative(t)
+        coefficients = grid.inverse @ function(middle + half * grid.nodes)
+        error = np.abs(grid.values[inside] @ coefficients - loss).max() / size
+        slope_error = np.abs(grid.slopes[inside] @ coefficients / half - derivative).max() / slope_size
+        series = Chebyshev(coefficients, domain=[begin, end])
+        return _Near(series, t, loss, derivative, float(error), float(slope_error))
+
+    def _form(self, begin: float, end: float, degree: int) -> _Fit:
+        """What counts is the form in p and q that the kernels evaluate: the polynomial of a narrow piece is huge
+        outside of it, and there its form loses the digits that count inside.
+        """
+        near, half_width, (size, slope_size) = self.near(begin, end, degree), self.radius / 2, self.sizes
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix = difference_matrix(near.series, degree, half_width)
+            slope = np.asarray(-cheb.chebder(matrix, axis=1) / half_width, dtype=np.float64)
+            rounding = EPS * max(float(np.abs(matrix).sum()) / size, float(np.abs(slope).sum()) / slope_size)
+            x = near.points / half_width
+            error, slope_error = _largest_errors(x, (matrix, near.loss), (slope, near.derivative))
+        piece = KernelPiece(begin, end, matrix, half_width)
+        return _Fit(piece, error / size, slope_error / slope_size, rounding)
 
 
-def _check_points(begin: float, end: float, degree: int) -> Floats:
-    """Points inside the piece: dense towards its ends, where the error is largest and a far score leaves no grid."""
-    middle, half = 0.5 * (begin + end), 0.5 * (end - begin)
-    grid = middle + half * np.cos(np.linspace(0.0, np.pi, 8 * degree + 33))[1:-1]
-    near = (end - begin) * 0.5 ** np.arange(2, 120)
-    points = np.concatenate([grid, begin + near, end - near])
-    return points[(points > begin) & (points < end)]
+class _Grid(NamedTuple):
+    """Where polynomials of one degree are fitted and checked, on ``[−1, 1]``."""
+
+    nodes: Floats
+    """``(K + 1,)`` Chebyshev points."""
+    inverse: Floats
+    """``(K + 1, K + 1)`` from values in the nodes to Chebyshev coefficients."""
+    cosines: Floats
+    near: Floats
+    """Distances from the ends, where the error is largest and a far score leaves no grid."""
+    values: Floats
+    """``(P, K + 1)`` ``T_k`` at the cosines and near both ends."""
+    slopes: Floats
+    """``(P, K + 1)`` ``T_k′`` there."""
 
 
-def _largest_error(matrix: Floats, difference: Floats, truth: Floats) -> float:
-    """Largest error of the form over pairs ``x − z = difference`` in the middle and at both ends of ``[−1, 1]``."""
-    errors = []
+@lru_cache(maxsize=8)
+def _grid(degree: int) -> _Grid:
+    nodes, inverse = _interpolation(degree)
+    cosines, near = np.cos(np.linspace(0.0, np.pi, 8 * degree + 33))[1:-1], 2.0 * 0.5 ** np.arange(2.0, 120.0)
+    values = cheb.chebvander(np.concatenate([cosines, near - 1.0, 1.0 - near]), degree)
+    slopes = np.asarray(values[:, :-1] @ cheb.chebder(np.eye(degree + 1)), dtype=np.float64)
+    return _Grid(nodes, inverse, cosines, near, values, slopes)
+
+
+def _interpolation(degree: int) -> tuple[Floats, Floats]:
+    """Chebyshev points, and the matrix from values in them to coefficients."""
+    nodes = cheb.chebpts1(degree + 1)
+    inverse = np.asarray(cheb.chebvander(nodes, degree).T * (2.0 / (degree + 1)), dtype=np.float64)
+    inverse[0] /= 2.0
+    return nodes, inverse
+
+
+def _largest_errors(difference: Floats, *forms: tuple[Floats, Floats]) -> list[float]:
+    """Largest error of each ``(matrix, truth)`` over pairs ``x − z = difference`` in the middle and at both ends of
+    ``[−1, 1]``.
+    """
+    errors = [[] for _ in forms]  # type: list[list[float]]
+    degree = len(forms[0][0]) - 1
     for shift in (-1.0, 0.0, 1.0):
-        room = 1.0 - 0.5 * np.abs(difference)
-        x = shift * room + 0.5 * difference
-        errors.append(np.abs(cheb.chebval2d(x, x - difference, matrix) - truth).max())
-    return float(np.max(errors))
+        x = shift * (1.0 - 0.5 * np.abs(difference)) + 0.5 * difference
+        of_x, of_z = cheb.chebvander(x, degree), cheb.chebvander(x - difference, degree)
+        for (matrix, truth), into in zip(forms, errors, strict=True):
+            value = np.einsum("nl,nl->n", of_x @ matrix, of_z[:, : matrix.shape[1]])
+            into.append(float(np.abs(value - truth).max()))
+    return [float(np.max(each)) for each in errors]
 
 
 def chebyshev_interpolant(
@@ -235,9 +367,7 @@ def difference_matrix(polynomial: Univariate, degree: int, half_width: float) ->
     """``A`` with ``polynomial(half_width·(x − z)) = Σ_kl A_kl T_k(x) T_l(z)``: interpolation in a grid of
     Chebyshev points.
     """
-    nodes = cheb.chebpts1(degree + 1)
-    inverse = cheb.chebvander(nodes, degree).T * (2.0 / (degree + 1))
-    inverse[0] /= 2.0
+    nodes, inverse = _interpolation(degree)
     values = np.asarray(polynomial((half_width * (nodes[:, None] - nodes)).ravel())).reshape(degree + 1, degree + 1)
     matrix = inverse @ values @ inverse.T
     total_degree = np.add.outer(np.arange(degree + 1), np.arange(degree + 1))

@@ -4,15 +4,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from mauc._estimators import encode_classes
+from mauc._estimators import RankingClassifier, encode_classes
 from mauc._validation import check_choice, check_sample_weight, invalid
-from mauc.metrics import mauc_score
 from mauc.model_selection import RareClassKFold
 from mauc.partition import ClassPartition
 
@@ -45,7 +44,7 @@ def _calibration_folds(cv: Any, codes: NDArray[np.int64]) -> Any:
     return [(train, np.union1d(test, only)), *(split for split in others if len(split[1]))]
 
 
-class MAUCPluginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class MAUCPluginClassifier(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     r"""Turns any classifier with ``predict_proba`` into a scorer for multiclass AUC, without retraining it.
 
     With posterior :math:`\eta` and priors p the scores that maximise multiclass AUC are increasing maps, column by
@@ -134,12 +133,3 @@ class MAUCPluginClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator): 
         """``(N, C)`` optimal scores: the posterior under equal class sizes."""
         check_is_fitted(self)
         return balanced_posterior(self.estimator_.predict_proba(X), self.priors_)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest score."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Multiclass AUC over the classes present in ``y``."""
-        return mauc_score(y, self.predict_proba(X), labels=self.classes_, sample_weight=sample_weight, absent="ignore")

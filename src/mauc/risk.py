@@ -14,6 +14,7 @@ from mauc._validation import (
     check_real,
     check_sample_weight,
     check_scores,
+    check_whole,
     invalid,
 )
 from mauc.kernels.blocked import blocked_risk
@@ -22,12 +23,15 @@ from mauc.kernels.pairwise import pairwise_risk
 from mauc.kernels.piecewise import ranked_risk
 from mauc.kernels.tiles import Problem, column_range
 from mauc.partition import ClassPartition
-from mauc.plan import APPROXIMATIONS, Approximation, approximate
-from mauc.surrogates import Exponential, Squared, Surrogate, get_surrogate
+from mauc.plan import APPROXIMATIONS, DEFAULT_TOLERANCE, Plan, needs_range, plan, radius_for
+from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["SCHEMES", "SurrogateRisk"]
 
+HUGE = 2.0**1000
+"""Scores whose differences, times α and the like, may overflow."""
 SCHEMES = ("auto", "moments", "ranked", "blocked", "pairwise")
+CLOSED_FORMS = {"squared": squared_risk, "exponential": exponential_risk}
 
 
 class SurrogateRisk:
@@ -41,8 +45,8 @@ class SurrogateRisk:
     surrogate : str or object, default="exponential"
         ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
         ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
-    alpha : float, default=1.0
-        Margin or rate α of the surrogate.
+    alpha : float, optional
+        Margin or rate α of the surrogate; None is the surrogate's own, 1 for the named ones.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights :math:`v_{ij}` of the class pairs.
     scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"
@@ -86,7 +90,7 @@ class SurrogateRisk:
         self,
         surrogate: str | Any = "exponential",
         *,
-        alpha: float = 1.0,
+        alpha: float | None = None,
         pairs: str | ArrayLike = "ovo",
         scheme: str = "auto",
         approximation: str = "chebyshev",
@@ -106,16 +110,14 @@ class SurrogateRisk:
             raise invalid(
                 "scheme", f"must fit the {name} surrogate", repr(scheme), f"use 'auto' or one of {', '.join(fitting)}"
             )
-        if degree is not None and (not isinstance(degree, int) or isinstance(degree, bool) or not 1 <= degree <= 256):
-            raise invalid(
-                "degree", "must be a whole number from 1 to 256", repr(degree), "pass such a number, or a tolerance"
-            )
+        if degree is not None:
+            check_whole("degree", degree, least=1, most=256, advice="or pass a tolerance")
         if degree is not None and tolerance is not None:
             raise invalid(
                 "degree", "excludes tolerance", f"{degree} with tolerance={tolerance:g}", "pass one of the two"
             )
-        self._approximations: dict[float, Approximation | None] = {}
         self._warned = False
+        self.degree_: int | None = None
 
     def value(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The risk.
@@ -148,63 +150,62 @@ class SurrogateRisk:
         weight = check_sample_weight(sample_weight, codes, n_classes)
         partition = ClassPartition(codes, n_classes, weight)
         v = partition.pair_weights(check_pairs(self.pairs, n_classes))
-        return self.compute(partition.problem(clean, v), gradient=gradient)
+        problem = partition.problem(clean, v)
+        if self.scheme != "pairwise" and float(np.abs(clean).max()) > HUGE and self.surrogate.name != "squared":
+            # Differences may be beyond the floats, and so is the loss of such a pair: taken one by one, it is infinite
+            # and all others are right. Squares have a scale of their own.
+            self.scheme_, self.degree_ = "blocked", None
+            return blocked_risk(problem, self.surrogate.loss, self.surrogate.derivative, gradient=gradient)
+        return self.compute(problem, gradient=gradient)
 
     def compute(self, problem: Problem, *, gradient: bool) -> tuple[float, Floats | None]:
         """Value, and gradient if asked for, of input that is known to be clean: what a training loop calls."""
-        surrogate = self.surrogate
+        surrogate, form = self.surrogate, self.surrogate.closed_form
         self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
-        self.degree_: int | None = None
+        self.degree_ = None
         if self.scheme_ == "pairwise":
             return pairwise_risk(problem, surrogate.loss, surrogate.derivative)
-        if self.scheme_ == "blocked":
-            return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
-        if isinstance(surrogate, Squared):
-            return squared_risk(problem, surrogate.alpha, gradient=gradient)
-        if isinstance(surrogate, Exponential):
-            return exponential_risk(problem, surrogate.alpha, gradient=gradient)
-
-        approximation = self._approximate(problem)
-        if approximation is None:
+        if self.scheme_ != "blocked":
+            if form is not None:
+                return CLOSED_FORMS[form.kind](problem, form.alpha, gradient=gradient)
+            found = self._plan(problem)
+            if found is not None:
+                self.degree_ = found.degree
+                return _polynomial_risk(problem, found, gradient=gradient)
             self.scheme_ = "blocked"
-            return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
-        self.degree_ = approximation.degree
-        if self.scheme_ == "ranked":
-            return ranked_risk(problem, list(approximation.pieces), gradient=gradient)
-        (piece,) = approximation.pieces
-        assert piece.half_width is not None
-        return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)
+        return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
 
-    def _approximate(self, problem: Problem) -> Approximation | None:
-        """Polynomial pieces for the differences that occur; None where pairs must be taken one by one.
-
-        The radius is a power of two, so that nearby scores share one polynomial and an optimiser sees a smooth risk.
-        """
+    def _plan(self, problem: Problem) -> Plan | None:
+        """Polynomial pieces for the differences that occur; None where pairs must be taken one by one."""
         radius = np.inf
-        if any(piece.coefficients is None for piece in self.surrogate.pieces) or len(self.surrogate.pieces) == 1:
+        if needs_range(self.surrogate):
             low, high = column_range(problem)
-            span = float((high - low).max())
-            radius = 2.0 ** np.ceil(np.log2(span)) if span > 0 else 1.0
-        if radius not in self._approximations:
-            found = approximate(
-                self.surrogate, radius, method=self.approximation, tolerance=self.tolerance, degree=self.degree
-            )
-            self._approximations[radius] = found
-            if found is None:
-                self._report_failure(radius)
-        return self._approximations[radius]
+            with np.errstate(over="ignore"):
+                radius = radius_for(float((high - low).max()))
+        tolerances = None if self.tolerance is None else (self.tolerance,)
+        found = plan(self.surrogate, radius, tolerances=tolerances, method=self.approximation, degree=self.degree)
+        if found is None:
+            self._report_failure(radius)
+        return found
 
     def _report_failure(self, radius: float) -> None:
         what = f"no polynomial of the {self.surrogate.name} surrogate on differences up to {radius:g} meets " + (
-            f"degree={self.degree}" if self.degree is not None else f"tolerance={self.tolerance or 1e-6:g}"
+            f"degree={self.degree}" if self.degree is not None else f"tolerance={self.tolerance or DEFAULT_TOLERANCE:g}"
         )
         if self.scheme != "auto":
-            del self._approximations[radius]
             advice = "use scheme='auto' or 'blocked', scores of a smaller range, or a larger tolerance"
             raise invalid("scheme", "must reach the tolerance", f"{self.scheme!r}, but {what}", advice)
         if not self._warned:
             self._warned = True
             warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=6)
+
+
+def _polynomial_risk(problem: Problem, found: Plan, *, gradient: bool) -> tuple[float, Floats | None]:
+    if found.scheme == "ranked":
+        return ranked_risk(problem, list(found.pieces), gradient=gradient)
+    (piece,) = found.pieces
+    assert piece.half_width is not None
+    return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)
 
 
 def schemes_of(surrogate: Surrogate) -> tuple[str, ...]:

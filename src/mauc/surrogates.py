@@ -6,9 +6,11 @@ A surrogate is a small immutable object with ``loss(t)`` and ``derivative(t)``, 
 To add one, write the class and enter it in :data:`SURROGATES`: every test and every scheme then runs on it.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,6 +21,7 @@ from mauc._validation import check_choice, check_real, invalid
 
 __all__ = [
     "SURROGATES",
+    "ClosedForm",
     "CustomSurrogate",
     "DistanceWeighted",
     "Exponential",
@@ -30,9 +33,16 @@ __all__ = [
     "Squared",
     "Surrogate",
     "get_surrogate",
+    "has_alpha",
 ]
 
 INF = float("inf")
+LARGEST = 1e100
+"""Of a parameter, and of the inverse of one: beyond it squares and cubes of them overflow."""
+LARGEST_LOSS = 1e300
+"""Of ``(α + 1)^q``, the loss at ``t = −1``."""
+MAX_POWER = 64
+"""A whole q above it is not taken apart into powers: their coefficients have more digits than numbers hold."""
 
 
 class Piece(NamedTuple):
@@ -41,6 +51,27 @@ class Piece(NamedTuple):
     low: float
     high: float
     coefficients: tuple[float, ...] | None
+    at_end: tuple[float, ...] | None = None
+    """The same polynomial as :attr:`from_end`, where it is known without rounding."""
+
+    @property
+    def from_end(self) -> tuple[float, ...]:
+        """Coefficients of the powers of ``s >= 0``, the distance from ``high``, from ``low`` if ``high`` is infinite:
+        near the end ``t^k`` would cancel.
+        """
+        if self.at_end is not None:
+            return self.at_end
+        assert self.coefficients is not None
+        t = np.polynomial.Polynomial([self.high, -1.0] if self.high < INF else [self.low, 1.0])
+        return tuple(float(c) for c in np.atleast_1d(np.polynomial.Polynomial(self.coefficients)(t).coef))
+
+
+class ClosedForm(NamedTuple):
+    """A loss that splits into a function of the positive and one of the negative, and has kernels of its own."""
+
+    kind: str
+    """``"squared"`` for ``(α − t)²``, ``"exponential"`` for ``exp(−α t)``."""
+    alpha: float
 
 
 class Surrogate(ABC):
@@ -60,6 +91,16 @@ class Surrogate(ABC):
     def derivative(self, t: Floats) -> Floats:
         """ℓ′(t); at a kink, the slope on its right."""
 
+    def second_derivative(self, t: Floats) -> Floats | None:
+        """ℓ″(t); at a kink, that on its right. None where it is not known."""
+        out = np.zeros_like(t)
+        for low, high, coefficients, _ in self.pieces:
+            if coefficients is None:
+                return None
+            inside = (low <= t) & (t < high)
+            out[inside] = np.polynomial.Polynomial(coefficients).deriv(2)(t[inside])
+        return out
+
     @property
     @abstractmethod
     def pieces(self) -> tuple[Piece, ...]:
@@ -69,6 +110,26 @@ class Surrogate(ABC):
     def non_increasing(self) -> bool:
         """ℓ does not rise on [−1, 1], the range of differences of softmax scores."""
         return True
+
+    @property
+    def closed_form(self) -> ClosedForm | None:
+        """The kernel that sums ℓ without polynomials, if there is one."""
+        return None
+
+    @property
+    def curvature_per_slope(self) -> float:
+        """A number κ with ``ℓ″ <= −κ ℓ′`` everywhere, for a loss that never rises; infinite where none is known."""
+        return INF
+
+    def curvature(self, radius: float) -> float:
+        """A bound, not below 0, of ``ℓ″`` on ``[−radius, radius]``; infinite where none is known.
+
+        Known here for polynomial pieces; a smooth surrogate with others states its own.
+        """
+        inside = [piece for piece in self.pieces if piece.low < radius and piece.high > -radius]
+        if not self.smooth or any(piece.coefficients is None for piece in inside):
+            return INF
+        return max(_largest_second_derivative(piece, radius) for piece in inside)
 
     @property
     def consistent_condition(self) -> bool:
@@ -85,7 +146,7 @@ class Squared(Surrogate):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
+        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return (self.alpha - t) ** 2
@@ -101,6 +162,10 @@ class Squared(Surrogate):
     def non_increasing(self) -> bool:
         return self.alpha >= 1.0
 
+    @property
+    def closed_form(self) -> ClosedForm:
+        return ClosedForm("squared", self.alpha)
+
 
 @dataclass(frozen=True)
 class Exponential(Surrogate):
@@ -110,7 +175,7 @@ class Exponential(Surrogate):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
+        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return np.exp(-self.alpha * t)
@@ -118,9 +183,24 @@ class Exponential(Surrogate):
     def derivative(self, t: Floats) -> Floats:
         return -self.alpha * np.exp(-self.alpha * t)
 
+    def second_derivative(self, t: Floats) -> Floats:
+        return self.alpha**2 * np.exp(-self.alpha * t)
+
     @property
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece(-INF, INF, None),)
+
+    @property
+    def closed_form(self) -> ClosedForm:
+        return ClosedForm("exponential", self.alpha)
+
+    @property
+    def curvature_per_slope(self) -> float:
+        return self.alpha
+
+    def curvature(self, radius: float) -> float:
+        with np.errstate(over="ignore"):
+            return float(self.alpha**2 * np.exp(self.alpha * np.float64(radius)))
 
 
 @dataclass(frozen=True)
@@ -132,7 +212,7 @@ class Hinge(Surrogate):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
+        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return np.maximum(self.alpha - t, 0.0)
@@ -142,7 +222,7 @@ class Hinge(Surrogate):
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        return (Piece(-INF, self.alpha, (self.alpha, -1.0)), Piece(self.alpha, INF, (0.0,)))
+        return (Piece(-INF, self.alpha, (self.alpha, -1.0), (0.0, 1.0)), Piece(self.alpha, INF, (0.0,)))
 
 
 @dataclass(frozen=True)
@@ -154,8 +234,11 @@ class QHinge(Surrogate):
     q: float = 2.0
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
+        _check_parameter("alpha", self.alpha)
         check_real("q", self.q, low=1)
+        if self.q * math.log1p(self.alpha) > math.log(LARGEST_LOSS):
+            requirement = f"must leave (alpha + 1)^q, the loss at t = −1, below {LARGEST_LOSS:g}"
+            raise invalid("q", requirement, f"{self.q!r} with alpha={self.alpha!r}", "pass a smaller q or alpha")
 
     def loss(self, t: Floats) -> Floats:
         return np.maximum(self.alpha - t, 0.0) ** self.q
@@ -163,12 +246,25 @@ class QHinge(Surrogate):
     def derivative(self, t: Floats) -> Floats:
         return -self.q * np.maximum(self.alpha - t, 0.0) ** (self.q - 1.0)
 
+    def second_derivative(self, t: Floats) -> Floats:
+        rest = np.maximum(self.alpha - t, 0.0)
+        # Below q = 2 the curvature is infinite at the corner itself, and 0 on its right.
+        power = np.power(rest, self.q - 2.0, where=rest > 0.0, out=np.zeros_like(rest))
+        return self.q * (self.q - 1.0) * power
+
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        power = None
-        if float(self.q).is_integer():
+        power = at_end = None
+        if float(self.q).is_integer() and self.q <= MAX_POWER:
             power = tuple(float(c) for c in (np.polynomial.Polynomial([self.alpha, -1.0]) ** int(self.q)).coef)
-        return (Piece(-INF, self.alpha, power), Piece(self.alpha, INF, (0.0,)))
+            at_end = (0.0,) * int(self.q) + (1.0,)
+        return (Piece(-INF, self.alpha, power, at_end), Piece(self.alpha, INF, (0.0,)))
+
+    def curvature(self, radius: float) -> float:
+        if self.q < 2.0:
+            return INF
+        with np.errstate(over="ignore"):
+            return float(self.q * (self.q - 1.0) * np.float64(self.alpha + radius) ** (self.q - 2.0))
 
 
 @dataclass(frozen=True)
@@ -183,8 +279,8 @@ class GeneralizedHinge(Surrogate):
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
-        check_real("epsilon", self.epsilon, low=0, high=0.5)
+        _check_parameter("alpha", self.alpha)
+        _check_parameter("epsilon", self.epsilon, high=0.5)
 
     def loss(self, t: Floats) -> Floats:
         rest = np.maximum(self.alpha + self.epsilon - t, 0.0)
@@ -199,7 +295,11 @@ class GeneralizedHinge(Surrogate):
         low, high = self.alpha - self.epsilon, self.alpha + self.epsilon
         scale = 4.0 * self.epsilon
         parabola = (high**2 / scale, -2.0 * high / scale, 1.0 / scale)
-        return (Piece(-INF, low, (self.alpha, -1.0)), Piece(low, high, parabola), Piece(high, INF, (0.0,)))
+        return (
+            Piece(-INF, low, (self.alpha, -1.0), (self.epsilon, 1.0)),
+            Piece(low, high, parabola, (0.0, 0.0, 1.0 / scale)),
+            Piece(high, INF, (0.0,)),
+        )
 
 
 @dataclass(frozen=True)
@@ -210,7 +310,7 @@ class Logistic(Surrogate):
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
-        check_real("alpha", self.alpha, low=0)
+        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return np.logaddexp(0.0, -self.alpha * t)
@@ -218,9 +318,21 @@ class Logistic(Surrogate):
     def derivative(self, t: Floats) -> Floats:
         return -self.alpha * np.exp(-np.logaddexp(0.0, self.alpha * t))
 
+    def second_derivative(self, t: Floats) -> Floats:
+        return self.alpha**2 * np.exp(-np.logaddexp(0.0, self.alpha * t) - np.logaddexp(0.0, -self.alpha * t))
+
     @property
     def pieces(self) -> tuple[Piece, ...]:
         return (Piece(-INF, INF, None),)
+
+    # ℓ″ = α² σ (1 − σ) with σ = −ℓ′ / α.
+
+    @property
+    def curvature_per_slope(self) -> float:
+        return self.alpha
+
+    def curvature(self, radius: float) -> float:
+        return 0.25 * self.alpha**2
 
 
 @dataclass(frozen=True)
@@ -231,7 +343,7 @@ class DistanceWeighted(Surrogate):
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
-        check_real("epsilon", self.epsilon, low=0, high=1)
+        _check_parameter("epsilon", self.epsilon, high=1)
 
     def loss(self, t: Floats) -> Floats:
         return np.where(t < self.epsilon, (2.0 - t / self.epsilon) / self.epsilon, 1.0 / np.maximum(t, self.epsilon))
@@ -239,10 +351,16 @@ class DistanceWeighted(Surrogate):
     def derivative(self, t: Floats) -> Floats:
         return -1.0 / np.maximum(t, self.epsilon) ** 2
 
+    def second_derivative(self, t: Floats) -> Floats:
+        return np.where(t < self.epsilon, 0.0, 2.0 / np.maximum(t, self.epsilon) ** 3)
+
     @property
     def pieces(self) -> tuple[Piece, ...]:
         e = self.epsilon
-        return (Piece(-INF, e, (2.0 / e, -1.0 / e**2)), Piece(e, INF, None))
+        return (Piece(-INF, e, (2.0 / e, -1.0 / e**2), (1.0 / e, 1.0 / e**2)), Piece(e, INF, None))
+
+    def curvature(self, radius: float) -> float:
+        return 2.0 / self.epsilon**3 if radius > self.epsilon else 0.0
 
 
 @dataclass(frozen=True)
@@ -250,8 +368,9 @@ class CustomSurrogate(Surrogate):
     """Any ℓ with its derivative.
 
     ``breakpoints`` are the places where ℓ is not smooth; between them it is approximated by polynomials to the
-    tolerance asked for. ``convex``, ``smooth`` and ``decreasing`` are the caller's word, and default to the cautious
-    one.
+    tolerance asked for. ``convex``, ``smooth``, ``decreasing`` and ``max_curvature``, a bound of ℓ″ on the whole line,
+    are the caller's word, and default to the cautious one. ℓ″ itself is needed for second derivatives of the torch
+    loss alone.
     """
 
     name: ClassVar[str] = "custom"
@@ -261,12 +380,17 @@ class CustomSurrogate(Surrogate):
     convex: bool = False
     smooth: bool = False
     decreasing: bool = False
+    second_derivative_function: Callable[[Floats], Floats] | None = None
+    max_curvature: float = INF
 
     def loss(self, t: Floats) -> Floats:
         return self.loss_function(t)
 
     def derivative(self, t: Floats) -> Floats:
         return self.derivative_function(t)
+
+    def second_derivative(self, t: Floats) -> Floats | None:
+        return None if self.second_derivative_function is None else self.second_derivative_function(t)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -277,44 +401,83 @@ class CustomSurrogate(Surrogate):
     def non_increasing(self) -> bool:
         return self.decreasing
 
+    def curvature(self, radius: float) -> float:
+        return self.max_curvature
+
+
+def _largest_second_derivative(piece: Piece, radius: float) -> float:
+    """Largest ``p″ >= 0`` of a polynomial piece within ``[−radius, radius]``: at its ends, or where ``p‴`` is 0."""
+    assert piece.coefficients is not None
+    low, high = max(piece.low, -radius), min(piece.high, radius)
+    second = np.polynomial.Polynomial(piece.coefficients).deriv(2)
+    level = second.deriv().roots()
+    inside = level.real[(np.abs(level.imag) < 1e-9) & (level.real > low) & (level.real < high)]
+    return max(0.0, float(second(np.array([low, high, *inside])).max()))
+
 
 SURROGATES: dict[str, type[Surrogate]] = {
     kind.name: kind for kind in (Squared, Exponential, Hinge, QHinge, GeneralizedHinge, Logistic, DistanceWeighted)
 }
 
 
-def get_surrogate(surrogate: str | Any, *, alpha: float = 1.0, **options: float) -> Surrogate:
+def get_surrogate(
+    surrogate: str | Any, *, alpha: float | None = None, default_alpha: float | None = None, **options: float
+) -> Surrogate:
     """The surrogate of that name with its parameters, or the object itself.
 
-    An object needs ``loss(t)`` and ``derivative(t)``; ``breakpoints``, if it has them, tell where it is not smooth.
+    ``alpha=None`` is ``default_alpha`` where the surrogate has an α and a default is given, else the surrogate's own.
+    An object needs ``loss(t)`` and ``derivative(t)``; ``breakpoints``, if it has them, tell where it is not smooth, and
+    ``second_derivative(t)`` serves second derivatives of the torch loss.
 
     >>> get_surrogate("q_hinge", alpha=0.5, q=3)
     QHinge(alpha=0.5, q=3)
+    >>> get_surrogate("hinge"), get_surrogate("hinge", default_alpha=4.0), get_surrogate("distance_weighted")
+    (Hinge(alpha=1.0), Hinge(alpha=4.0), DistanceWeighted(epsilon=0.1))
     """
+    if alpha is not None:
+        options = {"alpha": alpha, **options}
     if not isinstance(surrogate, str):
-        return _from_object(surrogate, alpha, options)
+        return _from_object(surrogate, options)
     kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
-    known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
-    if "alpha" in known:
-        options["alpha"] = alpha
-    elif alpha != 1.0:
-        raise invalid("alpha", f"does not exist for the {surrogate} surrogate", alpha, f"it takes {_listing(known)}")
-    unknown = sorted(set(options) - known)
-    if unknown:
-        raise invalid(
-            unknown[0],
-            f"is not an option of the {surrogate} surrogate",
-            options[unknown[0]],
-            f"it takes {_listing(known)}",
-        )
-    return kind(**options)
+    if default_alpha is not None and has_alpha(surrogate):
+        options = {"alpha": default_alpha, **options}
+    try:
+        return _make(kind, options.get("alpha"), tuple(options.items()))
+    except TypeError:  # a parameter that cannot be hashed: let the surrogate say what is wrong with it
+        return _make.__wrapped__(kind, None, tuple(options.items()))
 
 
-def _from_object(surrogate: Any, alpha: float, options: dict[str, float]) -> Surrogate:
-    if alpha != 1.0 or options:
-        given = {"alpha": alpha, **options} if alpha != 1.0 else options
+def has_alpha(surrogate: Any) -> bool:
+    """Whether it is the name of a surrogate with an α to set; an object carries its own."""
+    return isinstance(surrogate, str) and surrogate in SURROGATES and "alpha" in _parameters(SURROGATES[surrogate])
+
+
+# Typed in alpha, because True equals 1.0 and is no margin.
+@lru_cache(maxsize=256, typed=True)
+def _make(kind: type[Surrogate], alpha: Any, options: tuple[tuple[str, float], ...]) -> Surrogate:
+    known = _parameters(kind)
+    for name, value in options:
+        if name not in known:
+            what = "does not exist for" if name == "alpha" else "is not an option of"
+            raise invalid(name, f"{what} the {kind.name} surrogate", value, f"it takes {_listing(known)}")
+    return kind(**dict(options))
+
+
+def _parameters(kind: type[Surrogate]) -> set[str]:
+    return {f.name for f in fields(kind)}  # type: ignore[arg-type]
+
+
+def _check_parameter(name: str, value: float, high: float = INF) -> None:
+    check_real(name, value, low=0, high=high)
+    if not 1.0 / LARGEST <= value <= LARGEST:
+        requirement = f"must lie between {1.0 / LARGEST:g} and {min(high, LARGEST):g}"
+        raise invalid(name, requirement, repr(value), "beyond that its powers overflow: scale the scores instead")
+
+
+def _from_object(surrogate: Any, options: dict[str, float]) -> Surrogate:
+    if options:
         raise invalid(
-            next(iter(given)),
+            next(iter(options)),
             "goes with a surrogate's name",
             f"it together with the object {surrogate!r}",
             "set the parameters on the object itself",
@@ -330,7 +493,12 @@ def _from_object(surrogate: Any, alpha: float, options: dict[str, float]) -> Sur
             f"use one of {_listing(SURROGATES)}, or mauc.surrogates.CustomSurrogate(loss, derivative)",
         )
     facts = {name: bool(getattr(surrogate, name, False)) for name in ("convex", "smooth", "decreasing")}
-    return CustomSurrogate(loss, derivative, tuple(getattr(surrogate, "breakpoints", ())), **facts)
+    breakpoints = tuple(getattr(surrogate, "breakpoints", ()))
+    second = getattr(surrogate, "second_derivative", None)
+    curvature = getattr(surrogate, "max_curvature", INF)
+    return CustomSurrogate(
+        loss, derivative, breakpoints, **facts, second_derivative_function=second, max_curvature=curvature
+    )
 
 
 def _listing(names: Iterable[str]) -> str:

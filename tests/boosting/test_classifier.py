@@ -157,8 +157,8 @@ def test_without_lightgbm(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_estimators": 0}, "n_estimators must be a whole number above 0, got 0"),
-        ({"early_stopping_rounds": 1.5}, r"early_stopping_rounds must be a whole number above 0, got 1\.5"),
+        ({"n_estimators": 0}, "n_estimators must be a whole number of at least 1, got 0"),
+        ({"early_stopping_rounds": 1.5}, r"early_stopping_rounds must be a whole number of at least 1, got 1\.5"),
         ({"activation": "sigmoid"}, "activation must be one of 'softmax', 'identity', got 'sigmoid'"),
         ({"random_state": np.random.RandomState(0)}, "random_state must be a whole number"),
         (
@@ -167,11 +167,23 @@ def test_without_lightgbm(monkeypatch):
         ),
         ({"lightgbm_params": {"num_trees": 2}}, "got 'num_trees': pass n_estimators="),
         ({"surrogate": "hinge"}, "surrogate must have a bounded second derivative"),
+        ({"num_leaves": 1}, "num_leaves must be a whole number of at least 2, got 1"),
+        ({"learning_rate": -1}, "learning_rate must be a finite number above 0, got -1"),
+        ({"subsample": "all"}, "subsample must be a finite number above 0 and at most 1, got 'all': pass a share"),
+        ({"colsample_bynode": 0}, "colsample_bynode must be a finite number above 0 and at most 1, got 0"),
+        ({"reg_lambda": -1}, "reg_lambda must be a finite number of at least 0, got -1"),
+        ({"n_jobs": 1.5}, r"n_jobs must be a whole number of at least -1, got 1\.5"),
+        ({"lightgbm_params": [1]}, r"lightgbm_params must be a dictionary, got \[1\]: pass e.g."),
+        (
+            {"lightgbm_params": {"max_bin": 1}},
+            r"lightgbm_params and the data .*, got \{'max_bin': 1\}, of which LightGBM says: Check failed: \(max_bin\)",
+        ),
+        ({"lightgbm_params": {"boosting": "rf"}}, "LightGBM says: RF mode do not support custom objective function"),
     ],
 )
 def test_bad_parameters(options, message):
     with pytest.raises(ValueError, match=message):
-        MAUCBoostingClassifier(**options).fit(*blobs())
+        MAUCBoostingClassifier(**{"n_estimators": 2, **options}).fit(*blobs())
 
 
 def test_columns_of_texts_are_named():

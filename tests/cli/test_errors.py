@@ -70,10 +70,11 @@ def test_bench_commands_speak_json_and_can_be_quiet(monkeypatch, tmp_path):
     from pathlib import Path
 
     pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-    from mauc.experiments import generalization, generalization_report
+    from mauc.experiments import generalization
+    from mauc.experiments.registry import Experiment
 
-    monkeypatch.setattr(generalization, "cells", lambda **_: [])
-    monkeypatch.setattr(generalization_report, "write_report", lambda *_, **__: [Path("page.md")])
+    nothing = Experiment([], lambda store, folder: [Path("page.md")])
+    monkeypatch.setattr(generalization, "experiment", lambda **_: nothing)
     call = ["bench", "generalization", "--out", str(tmp_path)]
     assert CliRunner().invoke(app, call).stdout == "wrote page.md\n"
     told = CliRunner().invoke(app, [*call, "--json"])

@@ -1,6 +1,7 @@
 """``mauc evaluate``: scores of any program."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,6 +53,34 @@ def test_numbers_and_report(run, scores, tmp_path):
         assert words in people.stdout
 
 
+@pytest.mark.parametrize(("level", "shown"), [(0.995, "99.5 %"), (0.57, "57 %"), (0.9999999, "99.99999 %")])
+def test_the_level_is_shown_with_all_its_digits(run, scores, tmp_path, level, shown):
+    options = ("--compare", "b.csv", "--report", "r.html", "--level", level)
+    result = run("evaluate", "a.csv", "--target", "truth", *options)
+    assert result.exit_code == 0, result.output
+    assert f"   {shown} interval 0." in result.stdout
+    heading = next(line for line in result.stdout.splitlines() if line.strip().startswith("model"))
+    assert f" {shown}" in heading
+    page = (tmp_path / "r.html").read_text()
+    assert f"{shown} interval 0." in page
+    assert f"{shown} interval, axis from" in page
+
+
+def test_folders_are_made_aloud_and_never_at_the_root(run, fails, scores, tmp_path):
+    evaluate = ("evaluate", "a.csv", "--target", "truth", "--report")
+    made = run(*evaluate, tmp_path / "new" / "er" / "r.html")
+    assert f"the folder {tmp_path}/new/er is not there, and is made" in made.stderr
+    assert (tmp_path / "new" / "er" / "r.html").exists()
+    assert run(*evaluate, tmp_path / "new" / "er" / "r.html").stderr == ""
+    words = fails(*evaluate, "/no-such-folder-of-mauc/r.html")
+    assert "--report /no-such-folder-of-mauc/r.html needs the folder /no-such-folder-of-mauc at the root" in words
+    assert "check the name, or make the folder first" in words
+    words = fails("bench", "generalization", "--quick", "--out", "/no-such-folder-of-mauc")
+    assert "--out /no-such-folder-of-mauc needs the folder" in words
+    assert not Path("/no-such-folder-of-mauc").exists()
+    assert "--out must be a folder, got the file a.csv" in fails("bench", "generalization", "--quick", "--out", "a.csv")
+
+
 def test_prefix_and_a_class_without_rows(run, scores, tmp_path):
     table, _ = scores
     named = table.rename(columns={c: f"p_{c}" for c in CLASSES}).assign(p_fir=0.0)
@@ -69,13 +98,28 @@ def test_truth_in_another_table(run, scores):
     assert run("evaluate", "s.csv", "--target", "truth", "--truth", "t.csv", "--no-report").exit_code == 0
 
 
-def test_a_class_with_one_row_has_no_interval(run, scores):
+def test_a_class_with_one_row_leaves_the_interval(run, scores):
     table, _ = scores
     table.iloc[7:].to_csv("one.csv", index=False)
     result = run("evaluate", "one.csv", "--target", "truth")
     assert result.exit_code == 0, result.output
-    assert "no interval" in result.stdout
-    assert "Class ash has a single row" in result.stdout
+    assert "95 % interval" in result.stdout
+    assert "Class ash has a single row, whose spread is unknown" in result.stdout
+
+
+def test_four_rows_do_not_prove_a_difference(run):
+    right = pd.DataFrame(
+        {"truth": ["elm", "elm", "oak", "oak"], "elm": [1.0, 0.9, 0.2, 0.1], "oak": [0.0, 0.1, 0.8, 0.9]}
+    )
+    right.to_csv("right.csv", index=False)
+    right.assign(elm=1 - right["elm"], oak=1 - right["oak"]).to_csv("wrong.csv", index=False)
+    result = run("evaluate", "right.csv", "--target", "truth", "--compare", "wrong.csv", "--json", "--no-report")
+    assert result.exit_code == 0, result.output
+    (test,) = json.loads(result.stdout)["tests"]
+    assert test["difference"] == -1.0
+    assert 0.04 < test["pvalue"] < 0.1
+    assert test["low"] == -1.0
+    assert test["high"] > -0.1
 
 
 def test_failures(fails, scores):

@@ -2,7 +2,6 @@
 
 import json
 import re
-import tempfile
 
 import numpy as np
 import pytest
@@ -274,12 +273,21 @@ def test_codes_stay_as_they_are_written(run, trees):
     np.testing.assert_allclose(scores["some"], scores["all"][code != "x"], atol=1e-6)
 
 
-def test_lists_are_refused(fails, trees):
+def test_lists_are_refused(fails, model, trees):
     pytest.importorskip("pyarrow", reason="needs pyarrow")
-    trees.assign(sizes=[[1, 2]] * len(trees)).to_parquet("lists.parquet")
+    trees.assign(sizes=[[1, k % 2] for k in range(len(trees))]).to_parquet("lists.parquet")
     words = fails("fit", "lists.parquet", "--target", "species")
     assert "column 'sizes' of lists.parquet holds lists (first: row 1)" in words
-    assert "--drop sizes" in words
+    assert "leave the column out with --drop" in words
+    for call, advice in (
+        (("fit", "lists.parquet", "--target", "sizes"), "choose another --target"),
+        (("fit", "lists.parquet", "--target", "species", "--group", "sizes"), "choose another --group"),
+        (("predict", model, "lists.parquet", "--keep", "sizes"), "do not keep it"),
+        (("evaluate", "lists.parquet", "--target", "sizes"), "choose another --target"),
+    ):
+        words = fails(*call)
+        assert "column 'sizes' of lists.parquet holds lists (first: row 1), not single values" in words
+        assert words.endswith(advice)
 
 
 def test_outputs_spare_the_files_of_the_command(fails, model, trees, tmp_path):
@@ -353,6 +361,7 @@ def test_no_permission_and_no_space(fails, run, model, trees, tmp_path, monkeypa
     import errno
 
     import mauc.cli.files as files
+    from mauc import _io
 
     before = (tmp_path / model).read_bytes()
     fit = ("fit", "trees.csv", "--target", "species", *FAST, "--no-report")
@@ -363,12 +372,12 @@ def test_no_permission_and_no_space(fails, run, model, trees, tmp_path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "fsync", full)
         words = fails(*fit)
-        assert "no space left to write model.skops: free some, or choose another place" in words
+        assert "no space left to write model.skops, which is left as it was: free some, or choose" in words
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "access", lambda *_: False)
         assert "no permission to write model.skops: choose another --out" in fails(*fit)
     with monkeypatch.context() as patch:
-        patch.setattr(tempfile, "mkstemp", lambda **_: (_ for _ in ()).throw(PermissionError(13, "denied")))
+        patch.setattr(_io, "_create", lambda *_: (_ for _ in ()).throw(PermissionError(13, "denied")))
         assert "no permission for model.skops" in fails(*fit)
     assert "must be a file, got the folder" in fails(*fit, "--out", tmp_path)
     assert "trees.csv is a file" in fails(*fit, "--out", "trees.csv/model.skops")

@@ -63,8 +63,8 @@ def test_every_sample_is_tested_at_times():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"y": [[0, 1]]}, r"y must be one class a sample, .* got shape \(1, 2\)"),
-        ({"y": []}, r"y must be one class a sample, .* got shape \(0,\)"),
+        ({"y": [[0, 1]]}, r"y must be one class per sample, .* got shape \(1, 2\)"),
+        ({"y": []}, r"y must be one class per sample, .* got shape \(0,\)"),
         ({"n_splits": 0}, "n_splits must be a whole number of at least 1, got 0"),
         ({"n_splits": 2.0}, "n_splits must be a whole number of at least 1, got 2.0"),
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),

@@ -531,7 +531,7 @@ def test_defaults():
     assert [name for name, _ in named] == ["lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb"]
     assert named[4][1].random_state == 3
     assert MAUCStackingClassifier().get_params(deep=False) == {
-        "alpha": 6.0,
+        "alpha": None,
         "cv": 5,
         "estimators": None,
         "floor": 0.03,
@@ -567,7 +567,7 @@ def test_the_default_list_on_a_real_set():
         ({"floor": 0}, "floor must be a finite number strictly between 0 and 1, got 0"),
         ({"interactions": "some"}, "interactions must be 'auto', None or a number above 0, got 'some'"),
         ({"interactions": -1.0}, "interactions must be a finite number above 0"),
-        ({"cv": 1}, "n_splits must be a whole number above 1, got 1"),
+        ({"cv": 1}, "n_splits must be a whole number of at least 2, got 1"),
         ({"surrogate": "logit"}, "surrogate must be one of"),
         ({"pairs": "all"}, "pairs must be one of 'ovo', 'ova'"),
     ],

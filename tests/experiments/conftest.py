@@ -1,22 +1,9 @@
-"""Data folders: the real one beside the checkout, and a made-up one of the same format."""
-
-import os
-from pathlib import Path
+"""A data folder of the right format, made up."""
 
 import numpy as np
 import pytest
 
 from mauc.datasets.catalogue import TABLES
-
-NAMED = os.environ.get("MAUC_DATA_HOME")
-
-
-@pytest.fixture(scope="session")
-def real_data():
-    folder = Path(NAMED) if NAMED else Path(__file__).resolve().parents[3] / "shared" / "data"
-    if not (folder / "traditional" / "balance.npz").is_file():
-        pytest.skip(f"no data files in {folder}; name their folder by MAUC_DATA_HOME")
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -41,3 +28,11 @@ def made_up_data(tmp_path_factory):
         arrays = {part: np.array([r[len(r) - shortest[part] :] for r in rows]) for part, rows in parts.items()}
         np.savez(folder / "traditional" / f"{name}.npz", X=X, y=y, **arrays)
     return folder
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Figures are made but not drawn, which takes longest; the test of each report draws its own."""
+    from matplotlib.figure import Figure
+
+    monkeypatch.setattr(Figure, "savefig", lambda self, file, **_: file.write(b"\x89PNG"))

@@ -21,7 +21,6 @@ from mauc.experiments.acceleration import (
     naive_gradient,
     naive_value,
 )
-from mauc.experiments.acceleration_report import write_report
 from mauc.experiments.store import Store
 
 losses = pytest.mark.parametrize("loss", LOSSES)
@@ -86,7 +85,3 @@ def test_the_command_writes_table_and_figure(tmp_path, monkeypatch):
             assert float(row[-1].strip(" |")) < 1e-10
     store = Store(tmp_path / "cells")
     assert all(cell.key in store for cell in cells(quick=True))
-    assert [path.name for path in write_report(store, tmp_path / "again", quick=True)] == [
-        "acceleration.md",
-        "acceleration.png",
-    ]

@@ -22,8 +22,8 @@ from mauc.experiments.runtime import (
     measure,
     naive_terms,
     selected_terms,
+    write_report,
 )
-from mauc.experiments.runtime_report import write_report
 from mauc.experiments.store import Store
 from mauc.nn.functional import mauc_loss
 

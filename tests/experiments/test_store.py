@@ -1,5 +1,6 @@
-"""Results on disk: whole or not at all, never computed twice, and not lost to a kill."""
+"""Results on disk: complete or not at all, never computed twice, and not lost to a kill."""
 
+import errno
 import io
 import json
 import os
@@ -12,7 +13,7 @@ import pytest
 
 pytest.importorskip("rich", reason="needs the extra mauc[cli]")
 
-from experiment_work import fail_at, record, square
+from experiment_work import fail_at, full_disk, record, square
 from rich.console import Console
 
 from mauc.experiments import store as module
@@ -119,6 +120,28 @@ def test_cells_that_belong_together_run_in_one_process(store, quiet):
     assert run_cells(cells, store, jobs=2, console=quiet) == 8
     assert len({store.read(cell.key)["process"] for cell in cells[::2]}) == 1
     assert all(cell.key in store for cell in cells)
+
+
+@pytest.mark.parametrize("remains", [b"", b'{"square": 4, "lo', b"\0\0\0", b"\xff"])
+def test_a_damaged_result_is_computed_again_and_named(store, quiet, tmp_path, remains):
+    log = tmp_path / "log"
+    cells = [Cell(("run", str(x)), record, (x, str(log))) for x in range(3)]
+    run_cells(cells, store, console=quiet)
+    damaged = store.path(cells[1].key)
+    damaged.write_bytes(remains)
+    with pytest.raises(ValueError, match=r"1\.json is empty or cut off: run the experiment"):
+        store.read(cells[1].key)
+    with pytest.warns(UserWarning, match=f"{damaged} is empty or cut off, and is computed again"):
+        assert run_cells(cells, store, console=quiet) == 1
+    assert [store.read(cell.key) for cell in cells] == [square(x) for x in range(3)]
+    assert log.read_text().split() == ["0", "1", "2", "1"]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_full_disk_is_no_fault_of_the_cell(store, quiet, tmp_path, jobs):
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        run_cells([Cell(("run", "0"), full_disk, (str(tmp_path / "x"),))], store, jobs=jobs, console=quiet)
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "x"))
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

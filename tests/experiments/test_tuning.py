@@ -11,8 +11,8 @@ from mauc import MAUCClassifier, mauc_score, pairwise_auc
 from mauc.experiments.tuning import PREPROCESSINGS, Method, Parts, combinations, preprocess, run_method
 
 METHODS = [
-    Method("ours", MAUCClassifier, combinations(alpha=(1.0, 4.0), l2=(1e-1, 1e-4)), "ours"),
-    Method("LR", LogisticRegression, combinations(C=(1e-3, 1.0, 1e3)), "paper"),
+    Method("ours", MAUCClassifier, combinations(alpha=(1.0, 4.0), l2=(1e-1, 1e-4))),
+    Method("LR", LogisticRegression, combinations(C=(1e-3, 1.0, 1e3))),
 ]
 
 
@@ -80,7 +80,7 @@ def test_every_candidate_is_fitted_once_and_the_first_of_equals_is_kept():
     X[:, 0] = y
     parts = Parts(X[:40], y[:40], X[40:60], y[40:60], X[60:], y[60:])
     Constant.fits = 0
-    result = run_method(Method("m", Constant, combinations(sign=(-1.0, 2.0, 1.0)), "ours"), parts)
+    result = run_method(Method("m", Constant, combinations(sign=(-1.0, 2.0, 1.0))), parts)
     assert Constant.fits == 3
     assert (result["params"], result["validation"], result["test"]) == ({"sign": 2.0}, 1.0, 1.0)
 
@@ -104,7 +104,7 @@ def test_binary_decision_functions():
     X, y = draw()
     two = np.minimum(y, 1)
     parts = Parts(X[:40], two[:40], X[40:60], two[40:60], X[60:], two[60:])
-    result = run_method(Method("ridge", RidgeClassifier, ({"alpha": 1.0},), "others"), parts)
+    result = run_method(Method("ridge", RidgeClassifier, ({"alpha": 1.0},)), parts)
     model = RidgeClassifier().fit(X[:40], two[:40])
     assert result["test"] == pytest.approx(mauc_score(two[60:], model.decision_function(X[60:])), abs=1e-15)
 

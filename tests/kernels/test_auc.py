@@ -44,7 +44,7 @@ def test_auc_matrix_is_the_definition(kind, n_classes, cut):
 @kinds
 def test_auc_matrix_of_counts_is_exact(kind):
     _, y, scores, _, _ = next(settings(kind, 5))
-    problem = ClassPartition(y, 5).problem(scores, np.zeros((5, 5)), normalised=False)
+    problem = ClassPartition(y, 5).problem(scores, normalised=False)
     for i in range(5):
         for j in range(5):
             p, q = scores[y == i, i], scores[y == j, i]
@@ -55,14 +55,17 @@ def test_auc_matrix_of_counts_is_exact(kind):
 
 def influence_by_definition(problem):
     """``h_n`` of the docstring, with ψ summed over the pairs that n is in."""
-    scores, y, unit = problem.scores.astype(float), problem.y, problem.unit
+    scores, y, unit = problem.scores.astype(float), problem.classes.y, problem.classes.unit
     out = np.zeros(len(y))
     for n, i in enumerate(y):
-        for j in range(len(problem.pair)):
+        for j in range(problem.classes.n_classes):
             others = np.flatnonzero(y == j)
             as_positive = np.sign(scores[n, i] - scores[others, i]) / 2 + 0.5
             as_negative = np.sign(scores[others, j] - scores[n, j]) / 2 + 0.5
-            out[n] += problem.pair[j, i] * unit[others] @ as_positive + problem.pair[i, j] * unit[others] @ as_negative
+            out[n] += (
+                problem.classes.v[i, j] * unit[others] @ as_positive
+                + problem.classes.v[j, i] * unit[others] @ as_negative
+            )
     return out
 
 
@@ -70,12 +73,12 @@ def influence_by_definition(problem):
 @kinds
 def test_influence_is_the_definition(kind, n_classes, cut):
     for what, problem in problems(kind, n_classes):
-        heavy = problem.unit > 0
+        heavy = problem.classes.unit > 0
         got, expected = auc_influence(problem), influence_by_definition(problem)
         np.testing.assert_allclose(got[heavy], expected[heavy], rtol=1e-11, atol=1e-13, err_msg=what)
         # A sample appears as a positive and as a negative, so the influences add up to twice the metric.
-        twice = 2.0 * np.nansum(problem.pair.T * pairwise_auc(problem))
-        assert problem.unit @ got == pytest.approx(twice, rel=1e-12), what
+        twice = 2.0 * np.nansum(problem.classes.v * pairwise_auc(problem))
+        assert problem.classes.unit @ got == pytest.approx(twice, rel=1e-12), what
 
 
 def test_slip_a_tie_counts_one_half():

@@ -67,7 +67,7 @@ def auc_by_loops(y, scores, u, i, j):
 def test_pairwise_auc_is_the_definition(kind):
     for what, y, scores, weight, _ in settings(kind, 4, n_samples=9):
         partition = ClassPartition(y, 4, weight)
-        got = pairwise_auc(partition.problem(scores, np.zeros((4, 4))))
+        got = pairwise_auc(partition.problem(scores))
         u = np.ones(9) if weight is None else weight
         expected = [[auc_by_loops(y, scores, u, i, j) for j in range(4)] for i in range(4)]
         np.testing.assert_allclose(got, expected, rtol=1e-14, err_msg=what)

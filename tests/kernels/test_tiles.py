@@ -5,40 +5,47 @@ import pytest
 from cases import draw_classes
 
 from mauc.kernels import tiles as module
-from mauc.kernels.tiles import Problem, chebyshev_terms, column_centre, column_range, power_terms, tiles, walks
+from mauc.kernels.tiles import Classes, Problem, chebyshev_terms, column_centre, column_range, power_terms, tiles, walks
 
 
 def make(n_classes: int, dtype: type = np.float64, n_samples: int = 100) -> Problem:
     rng = np.random.default_rng(n_classes)
     y = draw_classes(n_samples, np.delete(np.arange(n_classes), 1) if n_classes > 2 else np.arange(2), rng)
     scores = rng.normal(size=(n_samples, n_classes)).astype(dtype)
-    return Problem(scores, y, rng.random(n_samples), rng.random((n_classes, n_classes)) * (1 - np.eye(n_classes)))
+    v = rng.random((n_classes, n_classes)) * (1 - np.eye(n_classes))
+    return Classes(y, rng.random(n_samples), n_classes, v).with_scores(scores)
 
 
 @pytest.mark.parametrize("n_classes", [2, 5, 40])
 def test_samples_are_grouped_by_class(n_classes):
     problem = make(n_classes)
-    assert sorted(problem.order) == list(range(100))
+    assert sorted(problem.classes.order) == list(range(100))
     for i in range(n_classes):
         np.testing.assert_array_equal(
-            problem.order[problem.offsets[i] : problem.offsets[i + 1]], np.flatnonzero(problem.y == i)
+            problem.classes.order[problem.classes.offsets[i] : problem.classes.offsets[i + 1]],
+            np.flatnonzero(problem.classes.y == i),
         )
-    np.testing.assert_array_equal(problem.own, [problem.scores[n, k] for n, k in enumerate(problem.y)])
+    np.testing.assert_array_equal(problem.own, [problem.scores[n, k] for n, k in enumerate(problem.classes.y)])
 
 
 @pytest.mark.parametrize("n_classes", [3, 40])
 def test_other_scores_keep_what_comes_of_the_classes(n_classes):
     problem = make(n_classes)
     pair_weight = [
-        [problem.unit[m] * problem.unit[n] * problem.pair[problem.y[n], problem.y[m]] for n in range(100)]
+        [
+            problem.classes.unit[m]
+            * problem.classes.unit[n]
+            * problem.classes.v[problem.classes.y[m], problem.classes.y[n]]
+            for n in range(100)
+        ]
         for m in range(100)
     ]
-    np.testing.assert_allclose(problem.grid, pair_weight, rtol=1e-14)
-    np.testing.assert_array_equal(problem.membership, np.eye(n_classes)[problem.y])
-    assert problem.own[0] == problem.scores[0, problem.y[0]]
-    other = problem.with_scores(problem.scores + 1.0)
-    assert other.grid is problem.grid
-    assert other.membership is problem.membership
+    np.testing.assert_allclose(problem.classes.grid, pair_weight, rtol=1e-14)
+    np.testing.assert_array_equal(problem.classes.membership, np.eye(n_classes)[problem.classes.y])
+    assert problem.own[0] == problem.scores[0, problem.classes.y[0]]
+    other = problem.classes.with_scores(problem.scores + 1.0)
+    assert other.classes.grid is problem.classes.grid
+    assert other.classes.membership is problem.classes.membership
     np.testing.assert_array_equal(other.own, problem.own + 1.0)
 
 
@@ -68,7 +75,10 @@ def test_tiles_are_the_scores_and_their_weights_as_negatives(n_classes, dtype, e
             assert np.all((spread.T if tile.columns_first else spread) == np.arange(n_classes))
         np.testing.assert_array_equal(np.vstack(x), problem.scores)
         np.testing.assert_array_equal(rebuilt, problem.scores)
-        expected = [[problem.unit[n] * problem.pair[problem.y[n], i] for i in range(n_classes)] for n in range(100)]
+        expected = [
+            [problem.classes.unit[n] * problem.classes.v[i, problem.classes.y[n]] for i in range(n_classes)]
+            for n in range(100)
+        ]
         np.testing.assert_allclose(np.vstack(weight), expected, rtol=1e-15)
         assert len(x) == -(-100 // max(1, elements // n_classes))
     np.testing.assert_array_equal(problem.scores, kept)
@@ -86,7 +96,7 @@ def test_one_tile_is_prepared_once_and_many_are_not_kept(monkeypatch):
 
 def test_column_range_and_centre():
     scores = np.array([[1.0, -2.0, 3.0], [5.0, -2.0, -1.0]], dtype=np.float32)
-    problem = Problem(scores, np.array([0, 1]), np.ones(2), np.zeros((3, 3)))
+    problem = Classes(np.array([0, 1]), np.ones(2), 3).with_scores(scores)
     low, high = column_range(problem)
     np.testing.assert_array_equal(low, [1.0, -2.0, -1.0])
     np.testing.assert_array_equal(high, [5.0, -2.0, 3.0])

@@ -35,7 +35,7 @@ def draw(n_samples=14, n_features=3, n_classes=3, seed=0):
 
 def build(case, X, y, weight=None, *, activation="softmax", l2=0.3, fit_intercept=True, pairs="ova"):
     partition = ClassPartition(y, y.max() + 1, weight)
-    problem = partition.problem(np.empty((len(y), 0)), partition.pair_weights(pairs))
+    problem = partition.classes(partition.pair_weights(pairs))
     return LinearObjective(X, problem, case.risk(), activation=activation, l2=l2, fit_intercept=fit_intercept)
 
 
@@ -134,7 +134,7 @@ def test_the_switch_lies_at_few_samples_and_leaves_the_given_risk_alone():
     for n_samples, scheme in ((module.FEW, "blocked"), (module.FEW + 1, "auto")):
         X, y, _, _ = draw(n_samples=n_samples)
         partition = ClassPartition(y, 3, None)
-        problem = partition.problem(np.empty((len(y), 0)), partition.pair_weights("ovo"))
+        problem = partition.classes(partition.pair_weights("ovo"))
         objective = LinearObjective(X, problem, risk, activation="softmax", l2=0.0, fit_intercept=False)
         assert objective.risk.scheme == scheme
     assert risk.scheme == "auto"

@@ -1,5 +1,7 @@
 """MAUCClassifierCV: what it tries, what it chooses, and classes too small to be in every fold."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -163,8 +165,14 @@ def test_only_the_final_fit_warns():
     assert len(caught) == 1
 
 
-@pytest.mark.parametrize("name", ["surrogates", "alphas", "l2s"])
-@pytest.mark.parametrize("grid", [(), [], None, 1.0, "exponential"])
+@pytest.mark.parametrize(
+    ("name", "grid"),
+    [
+        *product(["surrogates", "alphas", "l2s"], [(), [], 1.0, "exponential"]),
+        ("surrogates", None),
+        ("l2s", None),  # no alphas at all are the search's own
+    ],
+)
 def test_empty_grid(name, grid):
     X, y = blobs()
     with pytest.raises(ValueError, match=f"{name} must be a sequence with at least one entry, got"):
@@ -174,11 +182,11 @@ def test_empty_grid(name, grid):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"l2s": (1e-2, -1.0)}, "l2 must be a finite number >= 0, got -1.0"),
+        ({"l2s": (1e-2, -1.0)}, "l2 must be a finite number of at least 0, got -1.0"),
         ({"alphas": (0.0,)}, "alpha must be"),
         ({"surrogates": ("nope",)}, "surrogate must be one of"),
         ({"solver": "adam"}, "solver must be one of"),
-        ({"cv": 1}, "n_splits must be a whole number above 1, got 1"),
+        ({"cv": 1}, "n_splits must be a whole number of at least 2, got 1"),
     ],
 )
 def test_bad_parameters(params, message):

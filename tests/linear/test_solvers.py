@@ -34,7 +34,7 @@ def mauc_problem(surrogate="squared", activation="identity", l2=0.05, n_samples=
     y = np.arange(n_samples) % 3
     X = rng.normal(size=(n_samples, 3)) + np.eye(3)[y]
     partition = ClassPartition(y, 3, None)
-    problem = partition.problem(np.empty((n_samples, 0)), partition.pair_weights("ovo"))
+    problem = partition.classes(partition.pair_weights("ovo"))
     return LinearObjective(X, problem, SurrogateRisk(surrogate), activation=activation, l2=l2, fit_intercept=True)
 
 

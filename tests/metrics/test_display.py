@@ -345,15 +345,19 @@ class TestEstimators:
     @pytest.mark.parametrize("display", DISPLAYS)
     def test_estimators_without_scores_are_refused(self, fitted, display):
         X, y, _ = fitted
-        stem = "estimator must be a fitted classifier with predict_proba or decision_function, got "
-        advice = "pass such a classifier (CalibratedClassifierCV makes one), or pass scores to from_predictions"
-        for estimator, came in [
-            (LinearRegression().fit(X, y == "cat"), f"LinearRegression with neither: {advice}"),
-            (IsolationForest(n_estimators=2).fit(X), f"IsolationForest without classes_: {advice}"),
-            ("logistic", f"str with neither: {advice}"),
-            (GaussianNB, "the class GaussianNB: pass a fitted instance of it"),
+        for estimator, words in [
+            (
+                LinearRegression().fit(X, y == "cat"),
+                "must have predict_proba or decision_function, got LinearRegression: pass a classifier that scores",
+            ),
+            (
+                IsolationForest(n_estimators=2).fit(X),
+                "must have classes_, got IsolationForest without: pass a classifier, or scores to from_predictions",
+            ),
+            ("logistic", "must have predict_proba or decision_function, got str: pass a classifier that scores"),
+            (GaussianNB, "must be a fitted classifier, got the class GaussianNB: pass a fitted instance of it"),
         ]:
-            with pytest.raises(ValueError, match=re.escape(stem + came)):
+            with pytest.raises(ValueError, match=f"^estimator {words}"):
                 display.from_estimator(estimator, X, y)
 
     @pytest.mark.parametrize("display", DISPLAYS)
@@ -428,7 +432,7 @@ class TestBoth:
         (lambda: PairwiseAUCDisplay("abc"), "matrix must hold AUCs from 0 to 1, or NaN, got str"),
         (
             lambda: PairwiseAUCDisplay(np.zeros((2, 2)), display_labels=["a"]),
-            "display_labels must have the shape (2,), got shape (1,): pass one entry a class of matrix",
+            "display_labels must have the shape (2,), got shape (1,): pass one entry per class of matrix",
         ),
         (
             lambda: PairwiseAUCDisplay(np.zeros((2, 2)), counts=[1, 2, 3]),
@@ -436,17 +440,17 @@ class TestBoth:
         ),
         (
             lambda: MinorityPairsDisplay(np.zeros((1, 2, 3)), [], []),
-            "auc must have the shape (n_models, k), got shape (1, 2, 3): pass one row a model and one column a pair",
+            "auc must have the shape (n_models, k), got shape (1, 2, 3): pass one row per model and one column per",
         ),
         (lambda: MinorityPairsDisplay([], [], []), "auc must have the shape (n_models, k), got shape (1, 0)"),
         (
             lambda: MinorityPairsDisplay([0.5], ["a", "b"], [[1, 2]]),
-            "pairs must have the shape (1, 2), got shape (2,): pass one row a pair and one column a class",
+            "pairs must have the shape (1, 2), got shape (2,): pass one row per pair and one column per class",
         ),
         (lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [1, 2]), "pair_counts must have the shape (1, 2)"),
         (
             lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [[1, 2]], name=["m", "n"]),
-            "name must name 1 models, got ['m', 'n']: pass one name a row of auc",
+            "name must name 1 models, got ['m', 'n']: pass one name per row of auc",
         ),
         (
             lambda: MinorityPairsDisplay.from_predictions([0, 1], {}),
@@ -462,11 +466,11 @@ class TestBoth:
         ),
         (
             lambda: MinorityPairsDisplay.from_predictions([0, 1], {"m": [0, 1], "n": [0, 1, 2]}),
-            "model 'n': y_score must have one row a sample, got 3 rows for 2 true classes",
+            "model 'n': y_score must have one row per sample, got 3 rows for 2 true classes",
         ),
         (
             lambda: PairwiseAUCDisplay.from_predictions([0, 1, 2], np.zeros((3, 2))),
-            "y_score must have one column a class, got 2 columns for 3 classes",
+            "y_score must have one column per class, got 2 columns for 3 classes",
         ),
     ],
 )
@@ -477,6 +481,6 @@ def test_messages(make, message):
 
 @pytest.mark.parametrize("k", [0, -1, 2.0, "3", True, None])
 def test_k_is_a_positive_whole_number(k):
-    message = f"k must be a whole number above 0, got {k!r}: pass how many pairs to show"
+    message = f"k must be a whole number of at least 1, got {k!r}: pass how many pairs to show"
     with pytest.raises(ValueError, match=re.escape(message)):
         MinorityPairsDisplay.from_predictions([0, 1], [0.1, 0.2], k=k)

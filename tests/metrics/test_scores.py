@@ -70,7 +70,7 @@ def by_ranks(y, scores):
 
 def oracle(codes, scores, n_classes, weight=None):
     partition = ClassPartition(codes, n_classes, weight)
-    return pairwise.pairwise_auc(partition.problem(scores, np.zeros((n_classes, n_classes))))
+    return pairwise.pairwise_auc(partition.problem(scores))
 
 
 def assert_same(a, b):
@@ -151,6 +151,15 @@ class TestAgainstTheDefinition:
         weight[np.bincount(codes, weight)[codes] == 0] = 0.7
         auc = pairwise_auc(codes, scores, sample_weight=weight)
         assert_close(auc, definition(codes, scores, scores.shape[1], weight))
+
+    @pytest.mark.parametrize("by_class", [False, True])
+    def test_weights_across_all_floats(self, by_class):
+        y, scores = simulated((6, 4, 5), decimals=0)
+        rng = np.random.default_rng(1)
+        weight = np.array([1e-250, 1.0, 1e250])[y] if by_class else 10.0 ** rng.uniform(-135, 135, len(y))
+        auc = pairwise_auc(y, scores, sample_weight=weight)
+        assert_close(auc, definition(y, scores, 3, weight))
+        assert mauc_score(y, scores, sample_weight=weight) == pytest.approx(np.nanmean(auc), abs=1e-12)
         assert (np.nan_to_num(auc) >= 0).all()
         assert (np.nan_to_num(auc) <= 1).all()
 

@@ -191,13 +191,16 @@ def test_repr_names_the_settings():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: FocalLoss(-1.0), r"gamma must be a finite number >= 0, got -1.0: 0 is cross-entropy"),
-        (lambda: FocalLoss(weight=[[1.0]]), r"weight must be one positive number a class, got shape \(1, 1\)"),
-        (lambda: FocalLoss(weight=[1.0, 0.0]), r"weight must be one positive number a class, got \[1.0, 0.0\]"),
-        (lambda: FocalLoss(weight="many"), r"weight must be one positive number a class, got 'many'"),
+        (lambda: FocalLoss(-1.0), r"gamma must be a finite number of at least 0, got -1.0: 0 is cross-entropy"),
+        (lambda: FocalLoss(weight=[[1.0]]), r"weight must be one positive number per class, got shape \(1, 1\)"),
+        (lambda: FocalLoss(weight=[1.0, 0.0]), r"weight must be one positive number per class, got \[1.0, 0.0\]"),
+        (lambda: FocalLoss(weight="many"), r"weight must be one positive number per class, got 'many'"),
         (lambda: FocalLoss(reduction="max"), "reduction must be one of 'mean', 'sum', 'none', got 'max'"),
         (lambda: ClassBalancedLoss([3, 0]), "class_counts must be two or more positive numbers, got 0 at 1"),
-        (lambda: ClassBalancedLoss([3, 1], beta=1.0), "beta must be a number of at least 0 and below 1, got 1.0"),
+        (
+            lambda: ClassBalancedLoss([3, 1], beta=1.0),
+            "beta must be a finite number of at least 0 and below 1, got 1.0",
+        ),
         (lambda: ClassBalancedLoss([3, 1], loss="hinge"), "loss must be one of 'cross_entropy', 'focal', got 'hinge'"),
         (lambda: LDAMLoss([3, 1], max_margin=0), "max_margin must be a finite number above 0, got 0"),
         (lambda: LDAMLoss([3, 1], scale=-1), "scale must be a finite number above 0, got -1"),

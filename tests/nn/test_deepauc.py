@@ -283,7 +283,7 @@ def test_state_goes_on(method):
         (lambda: DeepAUCLoss(3, class_counts=[1, 2]), "class_counts must be 3 positive numbers"),
         (
             lambda: DeepAUCLoss(3)(torch.zeros(2, 4), torch.zeros(2, dtype=torch.long)),
-            "logits must have num_classes=3 columns, got 4 columns: pass one a class",
+            "logits must have num_classes=3 columns, got 4 columns: pass one per class",
         ),
         (lambda: one_parameter(lr=0), "lr must be a finite number above 0, got 0"),
         (lambda: one_parameter(proximal=-1.0), "proximal must be a finite number above 0, got -1.0"),
@@ -291,7 +291,7 @@ def test_state_goes_on(method):
         (lambda: one_parameter(decay=0.5), "decay must be a finite number of at least 1, got 0.5: 1 keeps"),
         (lambda: one_parameter(growth=True), "growth must be a finite number of at least 1, got True"),
         (lambda: one_parameter(stage_steps=0), "stage_steps must be a whole number of at least 1, got 0"),
-        (lambda: one_parameter(weight_decay=-1), "weight_decay must be a finite number >= 0, got -1"),
+        (lambda: one_parameter(weight_decay=-1), "weight_decay must be a finite number of at least 0, got -1"),
         (lambda: PPDOptimizer([], DeepAUCLoss(2)), "params must hold a parameter of the network, got none"),
         (lambda: PPDOptimizer([nn.Parameter(torch.ones(1))], nn.MSELoss()), "loss must be a DeepAUCLoss"),
     ],

@@ -109,8 +109,11 @@ def test_rows_move_to_the_gpu_a_chunk_at_a_time():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"chunk_size": 0}, "chunk_size must be a whole number of at least 1, got 0: pass such a number"),
-        ({"target": torch.zeros(3)}, "X must have one row a target, and one at least, got 50 rows for 3 targets: pass"),
+        ({"chunk_size": 0}, "chunk_size must be a whole number of at least 1, got 0"),
+        (
+            {"target": torch.zeros(3)},
+            "X must have one row per target, and one at least, got 50 rows for 3 targets: pass",
+        ),
     ],
 )
 def test_bad_arguments(arguments, message):

@@ -2,23 +2,24 @@
 
 import pytest
 import torch
+from cases import CASES, EACH_KIND, Case
 
 from mauc.nn import MAUCLoss, mauc_loss
 from mauc.nn._engine.fused import Form, form_of
 from mauc.surrogates import get_surrogate
 
 SHAPES = [(32, 12), (3, 2), (1000, 100), (513, 1000), (257, 5089), (5000, 7), (9001, 33)]
-LOSSES = [
-    ("squared", 1.0),
-    ("squared", 0.4),
-    ("exponential", 1.0),
-    ("exponential", 8.0),
-    ("hinge", 1.0),
-    ("hinge", 4.0),
+# Every loss of the list that the kernels compute, and steeper ones.
+FUSED = [
+    *(case for case in CASES if form_of(case.build()) is not None),
+    Case("exponential", {"alpha": 8.0}),
+    Case("hinge", {"alpha": 4.0}),
 ]
+PLAIN = [case for case in EACH_KIND if form_of(case.build()) is None]
 
 
 def test_which_surrogates_fuse():
+    assert {case.surrogate for case in FUSED} == {"squared", "exponential", "hinge"}
     assert form_of(get_surrogate("squared", alpha=0.5)) == Form("squared", 0.5, 1.0)
     assert form_of(get_surrogate("exponential", alpha=2.0)) == Form("exponential", 2.0, 1.0)
     assert form_of(get_surrogate("exponential", alpha=31.0)) is None
@@ -60,13 +61,12 @@ def assert_equal(logits, y, tolerance=1e-5, **settings):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("case", FUSED, ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_equals_float64(shape, loss, activation):
-    surrogate, alpha = loss
+def test_equals_float64(shape, case, activation):
     logits, y = draw(*shape)
     for pairs in ("ovo", "ova"):
-        assert_equal(logits, y, surrogate=surrogate, alpha=alpha, activation=activation, pairs=pairs)
+        assert_equal(logits, y, surrogate=case.surrogate, **case.options, activation=activation, pairs=pairs)
 
 
 @pytest.mark.gpu
@@ -131,6 +131,7 @@ def test_scaled_strided_and_twice():
 
 
 @pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype:UserWarning")  # of the mode itself
 def test_the_moments_path_never_waits_for_the_device():
     logits, y = draw(100, 24)
     mauc_loss(logits, y).backward()
@@ -138,6 +139,8 @@ def test_the_moments_path_never_waits_for_the_device():
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
+        with pytest.raises(RuntimeError, match="synchronizing"):
+            logits.sum().item()
         for settings in ({}, {"surrogate": "squared", "pairs": "ova"}, {"activation": "identity"}):
             mauc_loss(logits, y, **settings).backward()
     finally:
@@ -158,11 +161,11 @@ def test_extra_memory_is_the_gradient():
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("loss", [("hinge", {"alpha": 0.01}), ("logistic", {}), ("distance_weighted", {})], ids=str)
-def test_the_plain_operations_on_the_device(loss):
-    surrogate, options = loss
+@pytest.mark.filterwarnings("ignore:.*taking all pairs in blocks:UserWarning")
+@pytest.mark.parametrize("case", [*PLAIN, Case("hinge", {"alpha": 0.01})], ids=str)
+def test_the_plain_operations_on_the_device(case):
     logits, y = draw(500, 40)
-    assert_equal(logits, y, surrogate=surrogate, **options)
+    assert_equal(logits, y, surrogate=case.surrogate, **case.options)
 
 
 @pytest.mark.gpu

@@ -20,14 +20,15 @@ from torch import tensor
 from mauc import mauc_score
 from mauc.nn.metric import MAUC
 
-THRESHOLDS = [None, 50, torch.linspace(-3, 3, 25)]
+THRESHOLDS = [None, 50, torch.linspace(0.2, 0.8, 25)]
 
 
 def data(n=90, n_classes=4, seed=0, dtype=torch.float32):
     rng = np.random.default_rng(seed)
     y = rng.choice(n_classes, n, p=np.arange(1, n_classes + 1) / np.arange(1, n_classes + 1).sum())
     y[:n_classes] = np.arange(n_classes)
-    scores = np.round(rng.normal(size=(n, n_classes)) + np.eye(n_classes)[y], 1)
+    logits = np.round(rng.normal(size=(n, n_classes)) + np.eye(n_classes)[y], 1)
+    scores = np.clip(0.5 + logits / 8.0, 0.0, 1.0)
     return tensor(scores).to(dtype), tensor(y), tensor(rng.random(n) + 0.1, dtype=torch.float32)
 
 
@@ -66,11 +67,12 @@ def test_batches_give_the_score_of_all_data(pairs, weighted):
 def test_thresholds_between_all_scores_give_the_same(pairs, weighted):
     scores, y, weight = data()
     weight = weight if weighted else None
-    between = tensor(np.unique(scores.numpy())[:-1] + 0.05)
+    between = tensor(np.unique(scores.numpy())[:-1] + 0.005)
     binned = filled(MAUC(4, pairs=pairs, thresholds=between), scores, y, weight).compute()
     assert binned.item() == pytest.approx(reference(scores, y, weight, pairs), abs=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore:preds from .* for thresholds from 0 to 1:UserWarning")  # the bound holds for any
 @given(
     n_classes=st.integers(2, 5),
     n=st.integers(5, 60),
@@ -82,7 +84,8 @@ def test_thresholds_between_all_scores_give_the_same(pairs, weighted):
 )
 def test_the_binned_score_is_within_its_bound(n_classes, n, seed, kind, thresholds, pairs, weighted):
     scores, y, weight = data(n, n_classes, seed)
-    scores = scores.softmax(1) if kind == "softmax" else scores.round() if kind == "tied" else scores
+    logits = 8.0 * scores - 4.0
+    scores = {"softmax": logits.softmax(1), "logits": logits, "tied": logits.round()}[kind]
     weight = weight if weighted else None
     metric = MAUC(n_classes, pairs=pairs, thresholds=thresholds)
     metric.update(scores, y, weight)
@@ -100,7 +103,7 @@ def test_the_bound_is_attained_and_falls_with_the_bins():
     bounds = []
     for thresholds in (5, 50, 5000):
         metric = MAUC(4, thresholds=thresholds)
-        metric.update(scores.double().softmax(1), y)
+        metric.update((8.0 * scores.double()).softmax(1), y)
         bounds.append(metric.error_bound().item())
     assert bounds[0] > 4 * bounds[1]
     assert bounds[1] > 4 * bounds[2]
@@ -146,7 +149,7 @@ def test_merge_and_metric_collection(thresholds):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_precision(dtype, thresholds):
     scores, y, _ = data()
-    scores = scores.softmax(1).to(dtype)
+    scores = (8.0 * scores).softmax(1).to(dtype)
     metric = MAUC(4, thresholds=thresholds)
     metric.update(scores, y)
     assert metric.compute().item() == pytest.approx(reference(scores, y), abs=metric.error_bound().item() + 1e-6)
@@ -158,6 +161,23 @@ def test_float64_scores_are_not_rounded():
     metric = MAUC(2)
     metric.update(1.0 + scores, tensor([0, 1]))
     assert metric.compute() == 1.0
+
+
+def test_logits_for_thresholds_from_0_to_1_are_told_once():
+    scores, y, _ = data()
+    metric, scores = MAUC(4, thresholds=50), 8.0 * scores - 4.0
+    metric.update(scores.softmax(1), y)
+    with pytest.warns(UserWarning, match=r"preds from -.* for thresholds from 0 to 1.*logits\.softmax\(1\)"):
+        metric.update(scores, y)
+    metric.update(scores, y)
+    MAUC(4, thresholds=50, validate_args=False).update(scores, y)
+    MAUC(4, thresholds=[0.0, 1.0]).update(scores, y)
+
+
+def test_pairs_may_be_a_tensor():
+    scores, y, _ = data()
+    pairs = tensor(MATRIX, dtype=torch.float32, requires_grad=True)
+    assert filled(MAUC(4, pairs=pairs), scores, y).compute() == filled(MAUC(4, pairs=MATRIX), scores, y).compute()
 
 
 @pytest.mark.parametrize("thresholds", [None, 5])
@@ -230,8 +250,8 @@ def test_memory_of_the_binned_metric_is_constant():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_classes": 1}, "num_classes must be a whole number of at least 2, got 1: pass such a number"),
-        ({"pairs": "ovr"}, "pairs must be one of 'ovo', 'ova', got 'ovr': choose one of these"),
+        ({"num_classes": 1}, "num_classes must be a whole number of at least 2, got 1"),
+        ({"pairs": "ovr"}, "pairs must be one of 'ovo', 'ova', got 'ovr'"),
         ({"thresholds": 1}, "thresholds must be a whole number of at least 2, got 1: pass None for the exact metric"),
         ({"thresholds": 0.5}, "thresholds must be a whole number of at least 2, got 0.5"),
         ({"thresholds": [0.5, 0.1]}, "thresholds must be finite numbers in increasing order, got [0.5, 0.1]: pass"),
@@ -250,15 +270,23 @@ GOOD = {"preds": torch.rand(4, 3, generator=torch.Generator().manual_seed(0)), "
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        ({"preds": torch.rand(4, 2)}, "preds must have the shape (N, 3), got shape (4, 2): pass one row a sample and"),
+        (
+            {"preds": torch.rand(4, 2)},
+            "preds must have the shape (N, 3), got shape (4, 2): pass one row per sample and",
+        ),
         ({"preds": torch.rand(4)}, "preds must have the shape (N, 3), got shape (4,)"),
         ({"preds": torch.ones(4, 3, dtype=torch.long)}, "preds must be floating-point scores, got torch.int64: pass"),
-        ({"target": tensor([0, 1, 2])}, "target must have the shape (4,), got shape (3,): pass one class number a"),
+        ({"target": tensor([0, 1, 2])}, "target must have the shape (4,), got shape (3,): pass one class number per"),
         ({"target": tensor([0.0, 1, 2, 0])}, "target must be class numbers, got torch.float32: pass integers"),
         ({"target": tensor([0, 1, 3, 0])}, "target must be from 0 to 2, got 0 to 3: encode the classes, or pass"),
         ({"target": tensor([0, 1, -100, 0])}, "target must be from 0 to 2, got -100 to 1"),
         ({"preds": torch.full((4, 3), float("nan"))}, "preds must be finite, got NaN or infinity: find where"),
-        ({"weight": torch.ones(3)}, "weight must have the shape (4,), got shape (3,): pass one weight a sample"),
+        ({"weight": torch.ones(3)}, "weight must have the shape (4,), got shape (3,): pass one weight per sample"),
+        ({"preds": np.ones((4, 3))}, "preds must be a tensor, got ndarray: pass torch.as_tensor(preds)"),
+        ({"target": [0, 1, 2, 0]}, "target must be a tensor, got list: pass torch.as_tensor(target)"),
+        ({"weight": [1.0] * 4}, "weight must be a tensor, got list"),
+        ({"weight": torch.ones(4, dtype=torch.complex64)}, "weight must be real numbers, got torch.complex64"),
+        ({"target": GOOD["target"].to("meta")}, "target must be on the device of preds, cpu, got meta: move it"),
         ({"weight": tensor([1.0, 1, 1, -2])}, "weight must be finite and not negative, got -2: pass weights >= 0"),
     ],
 )

@@ -132,3 +132,53 @@ def test_traces_to_one_graph(surrogate):
     (traced_gradient,) = torch.autograd.grad(got, logits)
     assert torch.allclose(got, expected, rtol=1e-5)
     assert torch.allclose(traced_gradient, gradient, rtol=1e-4, atol=1e-8)
+
+
+def train_on(criterion, batches):
+    generator = torch.Generator().manual_seed(0)
+    for y in batches:
+        logits = torch.randn(len(y), 3, generator=generator).requires_grad_()
+        criterion(logits, torch.tensor(y, dtype=torch.long)).backward()
+
+
+@pytest.mark.parametrize("surrogate", ["exponential", "hinge"])
+def test_batches_of_one_class_are_told_once(surrogate):
+    criterion = MAUCLoss(surrogate)
+    train_on(criterion, [[0, 0, 1]])
+    with pytest.warns(UserWarning, match=r"one class only.*Shuffle.*ClassCoverageBatchSampler"):
+        train_on(criterion, [[2, -100, 2]])
+    train_on(criterion, [[1, 1, 1]])
+    train_on(copy.deepcopy(criterion), [[1, 1, 1]])
+    train_on(pickle.loads(pickle.dumps(criterion)), [[1, 1, 1]])
+
+
+def test_what_is_no_mistake_is_not_told():
+    criterion = MAUCLoss("hinge", alpha=0.1, activation="identity")
+    perfect = torch.tensor([[5.0, 0.0], [0.0, 5.0]], requires_grad=True)
+    assert criterion(perfect, torch.tensor([0, 1])).item() == 0.0
+    train_on(criterion, [[0, 1], [2], [0, 1], [1], []])  # epochs whose last batch is one sample
+    with torch.no_grad():
+        criterion(torch.zeros(3, 3), torch.tensor([1, 1, 1]))
+    with pytest.warns(UserWarning, match="one class only"):
+        train_on(criterion, [[0], [1]])
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype:UserWarning")
+def test_batches_of_one_class_on_a_device_are_told_without_waiting():
+    criterion, batches = MAUCLoss(), [[0, 0, 1], [1, 1, 1]]
+    logits = [torch.randn(3, 3, device="cuda").requires_grad_() for _ in batches]
+    targets = [torch.tensor(y, device="cuda") for y in batches]
+    criterion(logits[0], targets[0])
+    torch.cuda.synchronize()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        criterion(logits[1], targets[1])
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    torch.cuda.synchronize()
+    with pytest.warns(UserWarning, match="one class only"):
+        criterion(logits[0], targets[0])
+    for _ in range(100):
+        criterion(logits[1], targets[1])
+        torch.cuda.synchronize()

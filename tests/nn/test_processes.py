@@ -2,26 +2,18 @@
 
 import gc
 from datetime import timedelta
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from cases import EACH_KIND
 
+from mauc.activations import ACTIVATIONS
 from mauc.nn import MAUCLoss, mauc_loss
 
-LOSSES = [
-    ("squared", {"alpha": 0.7}, "softmax"),
-    ("exponential", {"alpha": 2.0}, "softmax"),
-    ("exponential", {}, "identity"),
-    ("logistic", {}, "identity"),
-    ("logistic", {"alpha": 2.0}, "sigmoid"),
-    ("hinge", {"alpha": 0.3}, "softmax"),
-    ("hinge", {}, "identity"),
-    ("generalized_hinge", {"alpha": 0.3}, "sigmoid"),
-    ("distance_weighted", {}, "softmax"),
-]
 LIMIT = timedelta(seconds=60)
 PAIRS = {"ovo": "ovo", "ova": "ova", "matrix": np.arange(25.0).reshape(5, 5)}
 
@@ -64,11 +56,11 @@ def equals_one_process(rank, world):
     """Value and averaged gradients against one process on the whole."""
     x, y, weight, _ = batch()
     mine = part(rank, world)
-    for surrogate, options, activation in LOSSES:
+    for case, activation in product(EACH_KIND, ACTIVATIONS):
         for name, pairs in PAIRS.items():
-            tolerance = 1e-6 if surrogate == "distance_weighted" else 1e-8  # sums of large terms, in another order
-            what = f"{surrogate}, {activation}, {name}, rank {rank} of {world}"
-            settings = {"surrogate": surrogate, "activation": activation, "pairs": pairs, **options}
+            tolerance = case.within("processes")  # sums of large terms, in another order, where it approximates
+            what = f"{case}, {activation}, {name}, rank {rank} of {world}"
+            settings = {"surrogate": case.surrogate, "activation": activation, "pairs": pairs, **case.options}
             whole = network()
             expected = mauc_loss(whole(x), y, weight=weight, **settings)
             expected.backward()
@@ -76,8 +68,11 @@ def equals_one_process(rank, world):
             got = MAUCLoss(sync=True, **settings)(model(mine[0]), mine[1], mine[2])
             got.backward()
             assert abs(got.item() - expected.item()) <= 1e-10 * abs(expected.item()), what
+            # On a wider range the pieces of an approximation are differences of larger sums.
+            rough = case.scheme == "ranked" and not case.exact and activation == "identity"
+            near = tolerance * (max(q.grad.abs().max().item() for q in whole.parameters()) if rough else 1e-4)
             for p, q in zip(model.parameters(), whole.parameters(), strict=True):
-                assert torch.allclose(p.grad, q.grad, rtol=tolerance, atol=1e-4 * tolerance), what
+                assert torch.allclose(p.grad, q.grad, rtol=tolerance, atol=near), what
 
 
 def nothing_here(rank):

@@ -65,7 +65,13 @@ def test_seed_and_epoch_fix_the_order(case, epoch):
     y, batch_size, options = case
     _, first = epoch_of_all_ranks(y, batch_size, options, epoch, seed=7)
     samplers, again = epoch_of_all_ranks(y, batch_size, options, epoch, seed=7)
-    assert first == again == [list(sampler) for sampler in samplers]
+    assert first == again
+    # By themselves the ranks go on to the next epoch together, and back when told.
+    _, following = epoch_of_all_ranks(y, batch_size, options, epoch + 1, seed=7)
+    assert following == [list(sampler) for sampler in samplers]
+    for sampler in samplers:
+        sampler.set_epoch(epoch)
+    assert first == [list(sampler) for sampler in samplers]
 
 
 @given(settings_of_a_sampler())
@@ -100,9 +106,9 @@ def test_drop_last_gives_whole_batches(case):
 def test_epochs_and_seeds_differ():
     y = np.repeat(np.arange(4), [40, 20, 5, 1])
     sampler = ClassCoverageBatchSampler(y, 12)
-    epochs = [list(sampler)]
-    sampler.set_epoch(1)
-    epochs += [list(sampler), list(ClassCoverageBatchSampler(y, 12, seed=1))]
+    assert sampler.epoch == 0
+    epochs = [list(sampler), list(sampler), list(ClassCoverageBatchSampler(y, 12, seed=1))]
+    assert sampler.epoch == 2
     assert epochs[0] != epochs[1] != epochs[2] != epochs[0]
     # An epoch and a seed are two numbers, not their sum.
     other = ClassCoverageBatchSampler(y, 12, seed=1)
@@ -196,9 +202,12 @@ def test_data_loader(workers):
     sampler = ClassCoverageBatchSampler(y, 8)
     loader = DataLoader(TensorDataset(torch.arange(40), y), batch_sampler=sampler, num_workers=workers)
     assert len(loader) == len(sampler)
-    batches = [(index.tolist(), set(target.tolist())) for index, target in loader]
-    assert [index for index, _ in batches] == list(sampler)
-    assert all(classes == {0, 1, 2} for _, classes in batches)
+    epochs = [[(index.tolist(), set(target.tolist())) for index, target in loader] for _ in range(2)]
+    sampler.set_epoch(0)
+    for batches in epochs:
+        assert [index for index, _ in batches] == list(sampler)
+        assert all(classes == {0, 1, 2} for _, classes in batches)
+    assert epochs[0] != epochs[1]
 
 
 def test_rank_comes_from_the_process_group(tmp_path):
@@ -225,13 +234,16 @@ def test_rank_comes_from_the_process_group(tmp_path):
         ),
         ({"batch_size": 3, "cover_share": 0.5}, "batch_size (times cover_share=0.5) must have room for two classes"),
         ({"labels": [1, 1]}, "labels must hold two classes or more, got only the class 1: multiclass AUC compares"),
-        ({"labels": [[0, 1]]}, "labels must be one class a sample, of shape (n_samples,), got shape (1, 2): pass the"),
+        (
+            {"labels": [[0, 1]]},
+            "labels must be one class per sample, of shape (n_samples,), got shape (1, 2): pass the",
+        ),
         ({"labels": []}, "got shape (0,)"),
         ({"labels": [0.0, np.nan]}, "labels must name the class of every sample, got NaN or infinity: drop those"),
-        ({"batch_size": 2.5}, "batch_size must be a whole number of at least 1, got 2.5: pass such a number"),
+        ({"batch_size": 2.5}, "batch_size must be a whole number of at least 1, got 2.5"),
         ({"min_per_class": 0}, "min_per_class must be a whole number of at least 1, got 0"),
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
-        ({"cover_share": 0}, "cover_share must be a number above 0 and at most 1, got 0: pass such a number"),
+        ({"cover_share": 0}, "cover_share must be a finite number above 0 and at most 1, got 0"),
         ({"rank": 2, "num_replicas": 2}, "rank must be below num_replicas=2, got 2: pass rank and num_replicas"),
         ({"rank": 1}, "rank must be below num_replicas=1, got 1"),
         ({"num_replicas": 0}, "num_replicas must be a whole number of at least 1, got 0"),

@@ -1,11 +1,16 @@
 """The numbers of a report are those of the metrics."""
 
+import dataclasses
+import warnings
+from collections import Counter
+
 import numpy as np
 import pytest
 
-from mauc import compare_mauc, mauc_interval, pairwise_auc
-from mauc.report import judge
-from mauc.report.judgement import _holm
+from mauc import _validation, compare_mauc, mauc_interval, pairwise_auc
+from mauc.kernels import auc
+from mauc.report import judge, judgement
+from mauc.report.judgement import holm
 
 
 def test_numbers_are_those_of_the_metrics(scored):
@@ -38,25 +43,55 @@ def test_pairs_are_listed_by_rarity_and_by_auc(scored):
     assert len(judge(y, models, listed=2).rarest) == 2
 
 
-def test_holm():
-    np.testing.assert_allclose(_holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
-    np.testing.assert_allclose(_holm(np.array([0.6, np.nan, 0.01])), [0.6, np.nan, 0.02])
-    assert len(_holm(np.array([]))) == 0
+def testholm():
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03])), [0.03, 0.06, 0.06])
+    np.testing.assert_allclose(holm(np.array([0.6, np.nan, 0.01])), [0.6, np.nan, 0.02])
+    assert len(holm(np.array([]))) == 0
 
 
 def test_notes(scored):
     y, models, names = scored([30, 9, 1])
     found = judge(y, models)
-    assert np.isnan(found.headline.mauc.low)
-    assert "Class class 002 has a single row" in found.notes[0]
+    assert 0 < found.headline.mauc.low < found.headline.mauc.high < 1
+    assert "Class class 002 has a single row, whose spread is unknown" in found.notes[0]
     perfect = judge(y[:39], (y[:39, None] == names[:2]).astype(float))
     assert "Every pair is ranked perfectly" in perfect.notes[0]
-    for scores in (np.zeros((39, 2)), (y[:39, None] != names[:2]).astype(float)):
-        assert "do not vary within a class, so there is no interval" in judge(y[:39], scores).notes[0]
-    assert "Accuracy 0.0000 is below the share of the largest class, 0.7692" in judge(y[:39], scores).notes[-1]
+    assert perfect.headline.mauc.low < perfect.headline.mauc.high == 1
+    wrong = judge(y[:39], (y[:39, None] != names[:2]).astype(float))
+    assert "Accuracy 0.0000 is below the share of the largest class, 0.7692" in wrong.notes[-1]
     few = judge(*scored([30, 3])[:2])
     assert "The rarest class has 3 rows" in few.notes[0]
     assert judge(*scored([30, 20])[:2]).notes == ()
+
+
+def test_pairs_have_the_interval_of_their_rows(scored):
+    y, models, _ = scored([40, 5, 9, 1])
+    (scores,) = models.values()
+    found = judge(y, scores)
+    for pair in found.rarest:
+        names = sorted([found.labels[pair.i], found.labels[pair.j]])
+        rows, columns = np.isin(y, names), [int(name[-3:]) for name in names]
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "class class 003 has a single sample")
+            expected = mauc_interval(y[rows], scores[rows][:, columns])
+        np.testing.assert_allclose(dataclasses.astuple(pair.interval), dataclasses.astuple(expected), rtol=1e-12)
+
+
+def test_nothing_is_checked_or_sorted_twice(scored, monkeypatch):
+    """Two models, ten classes, 39 pairs listed: 45 sorts, and one check of each model."""
+    calls = Counter()
+
+    def count(module, name):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args, **options: calls.update([name]) or real(*args, **options))
+
+    count(auc, "sort_columns")
+    count(judgement, "check_scored_classes")
+    count(_validation, "check_scores")
+    y, models, _ = scored([5 + 10 * k for k in range(10)], models=2)
+    found = judge(y, models)
+    listed = {(pair.i, pair.j) for pair in (*found.rarest, *found.worst)}
+    assert calls == {"sort_columns": 2 * 3 + len(listed), "check_scored_classes": 2, "check_scores": 2}
 
 
 def test_classes_without_rows_are_left_out(scored):
@@ -76,5 +111,5 @@ def test_what_cannot_be_judged(scored):
     with pytest.raises(ValueError, match="y_score must hold at least one model"):
         judge(y, {})
     y, models, _ = scored([30, 20])
-    with pytest.raises(ValueError, match="model 'bad': y_score must have one row a sample"):
+    with pytest.raises(ValueError, match="model 'bad': y_score must have one row per sample"):
         judge(y, {**models, "bad": np.zeros((3, 2))})

@@ -144,6 +144,8 @@ def test_unknown_column(tmp_path):
         ([1.5, 2.0, 3.0], "holds measurements such as 1.5, not classes"),
         ([1.0, np.inf], "holds infinite numbers, not classes"),
         ([1.0, -3e20], "holds -3e\\+20, too large for its last digits to be kept"),
+        ([["a"], ["b"]], r"holds lists \(first: row 1\), not classes: choose another column"),
+        (["a", "b", " a"], "holds 'a' and ' a', which differ in blanks alone: write them alike"),
         (["a", "a", "a"], "has one class, 'a': multiclass AUC needs two or more"),
     ],
 )

@@ -252,7 +252,7 @@ def test_the_complexity_bounds_the_largest_gap_that_ascent_finds(name, activatio
     assert 0 < np.mean(largest) < found.complexity
 
 
-@pytest.mark.parametrize(("name", "counts"), [("squared", (6, 3, 2)), ("exponential", (1, 1, 8)), ("hinge", (1, 1, 8))])
+@pytest.mark.parametrize(("name", "counts"), [("squared", (6, 3, 2)), ("exponential", (1, 1, 8))])
 def test_the_risk_is_unbiased(name, counts):
     """Proposition 1: the mean of R̂ over samples is R, however rare a class."""
     rng = np.random.default_rng(len(name))
@@ -285,15 +285,15 @@ def test_classes_without_samples(build):
 
 @ALL
 def test_negative_numbers(build):
-    with pytest.raises(ValueError, match=r"empirical_risk must be a finite number >= 0, got -0\.1"):
+    with pytest.raises(ValueError, match=r"empirical_risk must be a finite number of at least 0, got -0\.1"):
         build(risk=-0.1)
-    with pytest.raises(ValueError, match="bound must be a finite number >= 0, got -1"):
+    with pytest.raises(ValueError, match="bound must be a finite number of at least 0, got -1"):
         build(bound=-1)
 
 
 @pytest.mark.parametrize("name", ["gamma", "radius", "lipschitz"])
 def test_negative_norms(name):
-    text = f"{name} must be a finite number >= 0, got -1.0: pass such a number"
+    text = f"{name} must be a finite number of at least 0, got -1.0"
     for build, options in ((bounds.linear, LINEAR), (bounds.dnn, DNN)):
         with pytest.raises(ValueError, match=text):
             build(0.1, COUNTS, **{**options, name: -1.0})
@@ -301,9 +301,9 @@ def test_negative_norms(name):
 
 def test_other_bad_numbers():
     for p in (1, 1.0, 2.5, 0, "2", True):
-        with pytest.raises(ValueError, match="p must be a number above 1 and at most 2"):
+        with pytest.raises(ValueError, match="p must be a finite number above 1 and at most 2"):
             bounds.linear(0.1, COUNTS, **LINEAR, p=p)
-    with pytest.raises(ValueError, match="rademacher must be a finite number >= 0, got -1"):
+    with pytest.raises(ValueError, match="rademacher must be a finite number of at least 0, got -1"):
         bounds.abstract(0.1, COUNTS, -1)
     with pytest.raises(ValueError, match="activation must be one of 'identity', 'sigmoid', 'softmax', got 'relu'"):
         bounds.linear(0.1, COUNTS, **LINEAR, activation="relu")
@@ -311,11 +311,11 @@ def test_other_bad_numbers():
         bounds.dnn(0.1, COUNTS, **{**DNN, "depth": 0})
     with pytest.raises(ValueError, match="distance must be given with spectral_norms, got None: pass all three"):
         bounds.dnn(0.1, COUNTS, **DNN, spectral_norms=(1.0,))
-    with pytest.raises(ValueError, match="spectral_norms must be a finite number >= 0, got -1"):
+    with pytest.raises(ValueError, match="spectral_norms must be a finite number of at least 0, got -1"):
         bounds.cnn(0.1, COUNTS, **{**CNN, "spectral_norms": (1.0, -1)})
     with pytest.raises(ValueError, match="spectral_norms must be one number for each layer, got none"):
         bounds.cnn(0.1, COUNTS, **{**CNN, "spectral_norms": ()})
-    with pytest.raises(ValueError, match="distance must be a finite number >= 0, got inf"):
+    with pytest.raises(ValueError, match="distance must be a finite number of at least 0, got inf"):
         bounds.cnn(0.1, COUNTS, **{**CNN, "distance": np.inf})
     with pytest.raises(ValueError, match="constant must be a finite number above 0, got 0"):
         bounds.cnn(0.1, COUNTS, **CNN, constant=0)

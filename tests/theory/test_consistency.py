@@ -117,14 +117,17 @@ def test_why_a_straight_line_is_noted():
         assert mauc_score(y, step) < mauc_score(y, ramp) - 0.05
 
 
-@pytest.mark.parametrize("degree", [1, 4, 12, 32, 64])
+@pytest.mark.parametrize("degree", [1, 12, 64])
 @pytest.mark.parametrize("name", sorted(SURROGATES))
 def test_bernstein_keeps_the_condition(name, degree):
     """Corollary 2, and more: its polynomial of the hinge has no kink."""
     options = {"epsilon": 0.2} if name == "distance_weighted" else {"alpha": 1.0}
     assert consistency_report(name, approximation="bernstein", degree=degree, **options).satisfied
+
+
+def test_bernstein_inherits_the_failures_too():
     below = consistency_report("squared", alpha=0.5, approximation="bernstein", degree=64)
-    assert not below.satisfied, "it inherits the failures too"
+    assert not below.satisfied
 
 
 def test_chebyshev_may_ripple():

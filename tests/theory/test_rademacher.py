@@ -292,11 +292,11 @@ def test_chaining_falls_with_the_size(factor):
 
 def test_bad_arguments():
     X, y = sample((4, 3))
-    with pytest.raises(ValueError, match="p must be a number above 1 and at most 2, got 1: use p=2"):
+    with pytest.raises(ValueError, match="p must be a finite number above 1 and at most 2, got 1: use p=2"):
         rademacher.linear(X, y, p=1)
-    with pytest.raises(ValueError, match="gamma must be a finite number >= 0, got -1"):
+    with pytest.raises(ValueError, match="gamma must be a finite number of at least 0, got -1"):
         rademacher.linear(X, y, gamma=-1)
-    with pytest.raises(ValueError, match="y must have one class a row of X, got 6 for 7 rows"):
+    with pytest.raises(ValueError, match="y must have one class per row of X, got 6 for 7 rows"):
         rademacher.linear(X, y[:-1])
     with pytest.raises(ValueError, match="n_draws must be a whole number of at least 2"):
         rademacher.linear(X, y, n_draws=1)

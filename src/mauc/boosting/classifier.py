@@ -5,21 +5,28 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mauc._estimators import encode_classes
+from mauc._estimators import LogitClassifier, encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import check_choice, check_numbers, check_sample_weight, invalid
-from mauc.activations import activate
+from mauc._validation import (
+    check_choice,
+    check_not_negative,
+    check_numbers,
+    check_real,
+    check_sample_weight,
+    check_whole,
+    invalid,
+)
 from mauc.boosting.lightgbm import lightgbm_objective
 from mauc.boosting.objective import ACTIVATIONS
-from mauc.metrics import mauc_score
 from mauc.model_selection import folds_of
+from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCBoostingClassifier"]
 
+DEFAULT_ALPHA = 2.0
 DATASET = {"verbosity": -1, "feature_pre_filter": False}
 # LightGBM takes the main name of a parameter over its other names, which would be passed in vain.
 _NAMES = {
@@ -38,27 +45,29 @@ _NAMES = {
     "early_stopping_rounds": ("early_stopping_round", "early_stopping", "n_iter_no_change"),
     "surrogate": ("objective", "objective_type", "app", "application", "loss"),
 }
+WHOLE = {"n_estimators": 1, "early_stopping_rounds": 1, "num_leaves": 2, "min_child_samples": 0, "n_jobs": -1}
 OWN = {name: f"pass {own}=" for own, others in _NAMES.items() for name in (own, *others)} | dict.fromkeys(
     ("num_class", "num_classes", "metric", "metrics", "metric_types"), "leave it out"
 )
 """Names that ``lightgbm_params`` must not have, and what to do instead."""
 
 
-class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     r"""LightGBM trees that minimise a surrogate of the multiclass AUC, their number chosen by cross-validated MAUC.
 
-    Needs LightGBM 4.5 or later (``pip install 'mauc[boosting]'``).
+    Needs LightGBM 4.6 or later (``pip install 'mauc[boosting]'``).
 
     Parameters
     ----------
     surrogate : str or object, default="exponential"
         As in :class:`mauc.SurrogateRisk`; its second derivative must be bounded.
-    alpha : float, default=2.0
+    alpha : float, optional
+        Margin or rate of the surrogate; 2 unless told, where it has one.
     activation : {"softmax", "identity"}, default="softmax"
         Whether the risk is that of softmax scores or of raw columns. Raw columns have no common scale: their
         ``predict`` is of little use and there is no ``predict_proba``.
     n_estimators : int, default=500
-        Boosting rounds, each of one tree a class; the most, with ``cv``.
+        Boosting rounds, each of one tree per class; the most, with ``cv``.
     learning_rate : float, default=0.3
         Three times what is usual for the log-loss: the curvature is a bound of the whole Hessian, not its diagonal, and
         steps are shorter for it.
@@ -126,7 +135,7 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self,
         surrogate: str | Any = "exponential",
         *,
-        alpha: float = 2.0,
+        alpha: float | None = None,
         activation: str = "softmax",
         n_estimators: int = 500,
         learning_rate: float = 0.3,
@@ -179,11 +188,7 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         sample_weight : (N,) weights >= 0, optional
         """
         lightgbm = _import_lightgbm()
-        check_choice("activation", self.activation, ACTIVATIONS)
-        for name in ("n_estimators", "early_stopping_rounds"):
-            _check_rounds(name, getattr(self, name))
-        if not isinstance(self.random_state, int | np.integer):
-            raise invalid("random_state", "must be a whole number", repr(self.random_state), "pass a seed")
+        self._check_parameters()
         check_numbers(X, "LightGBM")
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
@@ -203,15 +208,39 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         )
         rounds = int(self.n_estimators)
         self.cv_scores_ = None
-        if self.cv is not None:
-            self.cv_scores_ = self._search(lightgbm, params, data, folds)
-            rounds = len(self.cv_scores_)
-        self.booster_ = lightgbm.train(params, data, num_boost_round=rounds)
+        try:
+            if self.cv is not None:
+                self.cv_scores_ = self._search(lightgbm, params, data, folds)
+                rounds = len(self.cv_scores_)
+            self.booster_ = lightgbm.train(params, data, num_boost_round=rounds)
+        except lightgbm.basic.LightGBMError as error:
+            # Its own parameters are checked above; what is left comes from these, or from the data.
+            reason = str(error).strip().splitlines()[0]
+            requirement = "and the data must be ones that LightGBM can train with"
+            came = f"{self.lightgbm_params!r}, of which LightGBM says: {reason}"
+            raise invalid("lightgbm_params", requirement, came, "correct or drop what it names") from error
         self.classes_, self.n_iter_ = classes, rounds
         if self.verbose:
             best = "" if self.cv_scores_ is None else f", cross-validated MAUC {self.cv_scores_[-1]:.4f}"
             print(f"MAUCBoostingClassifier: {rounds} rounds{best}")
         return self
+
+    def _surrogate(self) -> Surrogate:
+        options = self.surrogate_options or {}
+        return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
+
+    def _check_parameters(self) -> None:
+        check_choice("activation", self.activation, ACTIVATIONS)
+        for name, least in WHOLE.items():
+            check_whole(name, getattr(self, name), least=least)
+        check_whole("random_state", self.random_state, least=0, most=2**31 - 1, advice="pass a seed")
+        check_real("learning_rate", self.learning_rate, low=0)
+        check_not_negative("reg_lambda", self.reg_lambda)
+        for name in ("subsample", "colsample_bynode"):
+            check_real(name, getattr(self, name), low=0, high=1, closed="right", advice="pass a share, 1 for all")
+        if not isinstance(self.lightgbm_params, dict | None):
+            came, advice = repr(self.lightgbm_params), "pass e.g. {'max_depth': 3}"
+            raise invalid("lightgbm_params", "must be a dictionary", came, advice)
 
     def _params(self, n_classes: int) -> dict[str, Any]:
         further = dict(self.lightgbm_params or {})
@@ -220,11 +249,9 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 requirement = "must have no parameter that this classifier has or sets itself"
                 raise invalid("lightgbm_params", requirement, repr(name), OWN[name])
         objective = lightgbm_objective(
-            self.surrogate,
-            self.alpha,
+            self._surrogate(),
             activation=self.activation,
             pairs=self.pairs,
-            **(self.surrogate_options or {}),
         )
         return {
             "objective": objective,
@@ -270,7 +297,7 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         scores = np.array(results["valid mauc-mean"])
         return scores[: int(scores.argmax()) + 1]
 
-    def _raw(self, X: Any) -> Floats:
+    def _logits(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = validate_data(
             self,
@@ -281,33 +308,6 @@ class MAUCBoostingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             ensure_all_finite="allow-nan",
         )
         return np.asarray(self.booster_.predict(_for_lightgbm(X), num_threads=self.n_jobs), dtype=np.float64)
-
-    def decision_function(self, X: Any) -> Floats:
-        """Raw scores of shape ``(N, C)``; for two classes their difference, of shape ``(N,)``."""
-        raw = self._raw(X)
-        return raw[:, 1] - raw[:, 0] if len(self.classes_) == 2 else raw
-
-    def _has_probabilities(self) -> bool:
-        return bool(self.activation == "softmax")
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
-        """Softmax scores of shape ``(N, C)``; they rank, they are not calibrated. Only with
-        ``activation="softmax"``.
-        """
-        return activate(self._raw(X), "softmax")
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest score."""
-        best = self._raw(X).argmax(axis=1)
-        return self.classes_[best]
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Multiclass AUC of the scores that the model was trained to rank by, over the classes present in ``y``."""
-        scores = activate(self._raw(X), self.activation)
-        return mauc_score(
-            y, scores, pairs=self.pairs, labels=self.classes_, sample_weight=sample_weight, absent="ignore"
-        )
 
 
 def _import_lightgbm() -> Any:
@@ -323,9 +323,3 @@ def _import_lightgbm() -> Any:
 def _for_lightgbm(X: Any) -> Any:
     """LightGBM knows sparse matrices, not sparse arrays."""
     return sparse.csr_matrix(X) if sparse.issparse(X) else X
-
-
-def _check_rounds(name: str, value: Any) -> None:
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < 1:
-        raise invalid(name, "must be a whole number above 0", repr(value), "pass a number of boosting rounds")

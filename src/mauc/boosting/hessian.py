@@ -7,7 +7,8 @@ the exact diagonal, and a Newton step with it goes down wherever the Hessian cha
 1. **Scores.** A pair adds :math:`w \ell''(t) (a_m - a_n)^2 \le 2 w \ell''(t) (a_m^2 + a_n^2)` along a direction a.
    With :math:`h_{nc} \ge \sum w \ell''` over the pairs of a score, ``2 h`` is above the Hessian, and at most twice its
    diagonal where ``h`` is exact. For the exponential it is: :math:`\ell'' = -\alpha \ell'`, and all pairs of a score
-   pull it the same way, hence :math:`h = \alpha |G|`.
+   pull it the same way, hence :math:`h = \alpha |G|`. For others ``h`` is a bound of :math:`\ell''` times the weight
+   of the pairs, or, if smaller, κ times the gradient where :math:`\ell'' \le -\kappa \ell'`.
 2. **Softmax.** With :math:`J = \operatorname{diag}(f) - f f^\top` and the gradient :math:`g = J G`, the Hessian
    of a row is below :math:`J \operatorname{diag}(2 h) J + M`, where
    :math:`M_{ij} = \delta_{ij} g_i - f_j g_i - f_i g_j`. The sums of the absolute values of their rows bound both, as
@@ -21,17 +22,21 @@ import numpy as np
 from mauc._typing import Floats
 from mauc._validation import invalid
 from mauc.activations import activate, pull_back
-from mauc.kernels.tiles import Problem, column_range
+from mauc.kernels.tiles import Classes, Problem, column_range
 from mauc.risk import SurrogateRisk
-from mauc.surrogates import DistanceWeighted, Exponential, GeneralizedHinge, Logistic, QHinge, Squared, Surrogate
+from mauc.surrogates import Surrogate
 
-__all__ = ["check_curvature", "gradient_and_bound", "pair_mass", "score_curvature"]
+__all__ = ["check_curvature", "gradient_and_bound", "is_curved", "pair_mass", "score_curvature"]
+
+
+def is_curved(surrogate: Surrogate) -> bool:
+    """Whether its second derivative has a known bound."""
+    return min(surrogate.curvature_per_slope, surrogate.curvature(1.0)) < np.inf
 
 
 def check_curvature(surrogate: Surrogate) -> Surrogate:
     """A surrogate whose second derivative is bounded and whose slope at 0 is downwards."""
-    bounded = isinstance(surrogate, Squared | Exponential | Logistic | GeneralizedHinge | DistanceWeighted)
-    if not bounded and not (isinstance(surrogate, QHinge) and surrogate.q >= 2):
+    if not is_curved(surrogate):
         requirement = "must have a bounded second derivative for boosting"
         advice = "use exponential, squared, logistic, generalized_hinge (a rounded hinge), or q_hinge with q >= 2"
         raise invalid("surrogate", requirement, repr(surrogate), advice)
@@ -40,14 +45,14 @@ def check_curvature(surrogate: Surrogate) -> Surrogate:
     return surrogate
 
 
-def pair_mass(problem: Problem) -> Floats:
+def pair_mass(classes: Classes) -> Floats:
     """``(N, C)`` summed weight of the pairs that each score takes part in.
 
     ``a_m Σ_j v_ij`` in the column i of a sample's own class, ``a_n v_ij`` in the others.
     """
-    mass = problem.unit[:, None] * problem.pair[problem.y]
-    rows = np.arange(len(problem.y))
-    mass[rows, problem.y] = problem.unit * problem.pair.sum(axis=0)[problem.y]
+    y, unit, v = classes.y, classes.unit, classes.v
+    mass = unit[:, None] * classes.of_negative[y]
+    mass[np.arange(len(y)), y] = unit * v.sum(axis=1)[y]
     return mass
 
 
@@ -56,38 +61,23 @@ def score_curvature(surrogate: Surrogate, problem: Problem, gradient: Floats) ->
 
     ``gradient`` is that of the risk with respect to the scores, whose pairs all have one sign.
     """
-    if isinstance(surrogate, Exponential):
-        return surrogate.alpha * np.abs(gradient)
-    if isinstance(surrogate, Logistic):
-        # ℓ″ = α² σ (1 − σ) with σ = −ℓ′ / α: below both α |ℓ′| and α² / 4.
-        return np.minimum(surrogate.alpha * np.abs(gradient), 0.25 * surrogate.alpha**2 * pair_mass(problem))
-    return _steepest(surrogate, problem) * pair_mass(problem)
-
-
-def _steepest(surrogate: Surrogate, problem: Problem) -> float:
-    """The largest ``ℓ″`` on the differences that occur."""
-    if isinstance(surrogate, Squared):
-        return 2.0
-    if isinstance(surrogate, GeneralizedHinge):
-        return 0.5 / surrogate.epsilon
-    if isinstance(surrogate, DistanceWeighted):
-        return 2.0 / surrogate.epsilon**3
-    assert isinstance(surrogate, QHinge)
+    per_slope = surrogate.curvature_per_slope
+    of_slope = per_slope * np.abs(gradient) if per_slope < np.inf else np.inf
     low, high = column_range(problem)
-    widest = surrogate.alpha + float((high - low).max())
-    return surrogate.q * (surrogate.q - 1.0) * widest ** (surrogate.q - 2.0)
+    steepest = surrogate.curvature(float((high - low).max()))
+    of_mass = steepest * pair_mass(problem.classes) if steepest < np.inf else np.inf
+    return np.minimum(of_slope, of_mass)
 
 
 def gradient_and_bound(
-    risk: SurrogateRisk, problem: Problem, raw: Floats, activation: str
+    risk: SurrogateRisk, classes: Classes, raw: Floats, activation: str
 ) -> tuple[float, Floats, Floats]:
     """Risk of ``activation(raw)``, its gradient with respect to ``raw``, and the diagonal above its Hessian.
 
     Parameters
     ----------
     risk : SurrogateRisk
-    problem : Problem
-        Classes and weights; its scores are not looked at.
+    classes : Classes
     raw : (N, C) array
     activation : {"softmax", "identity"}
 
@@ -98,13 +88,13 @@ def gradient_and_bound(
     >>> from mauc.boosting.hessian import gradient_and_bound
     >>> from mauc.partition import ClassPartition
     >>> partition = ClassPartition(np.array([0, 0, 1, 2]), 3)
-    >>> problem = partition.problem(np.empty((4, 0)), partition.pair_weights("ovo"))
-    >>> value, gradient, bound = gradient_and_bound(SurrogateRisk(), problem, np.zeros((4, 3)), "identity")
+    >>> classes = partition.classes(partition.pair_weights("ovo"))
+    >>> value, gradient, bound = gradient_and_bound(SurrogateRisk(), classes, np.zeros((4, 3)), "identity")
     >>> gradient.round(3).tolist()[0], bound.round(3).tolist()[0]
     ([-0.167, 0.083, 0.083], [0.333, 0.167, 0.167])
     """
     scores = activate(raw, activation)
-    here = problem.with_scores(scores)
+    here = classes.with_scores(scores)
     value, gradient = risk.compute(here, gradient=True)
     assert gradient is not None
     curvature = score_curvature(risk.surrogate, here, gradient)

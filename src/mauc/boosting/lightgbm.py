@@ -61,7 +61,7 @@ class _LightGBMObjective(BoostingObjective):
 
 def lightgbm_objective(
     surrogate: str | Any = "exponential",
-    alpha: float = 4.0,
+    alpha: float | None = None,
     *,
     activation: str = "softmax",
     pairs: str | ArrayLike = "ovo",

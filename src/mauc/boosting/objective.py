@@ -12,10 +12,12 @@ from mauc.boosting.hessian import check_curvature, gradient_and_bound
 from mauc.metrics import mauc_score
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
+from mauc.surrogates import get_surrogate
 
 __all__ = ["ACTIVATIONS", "BoostingObjective", "holds_labels", "in_order", "multiclass_auc"]
 
 ACTIVATIONS = ("softmax", "identity")
+DEFAULT_ALPHA = 4.0
 # Leaves divide by sums of these: 0 for a class that is absent would be 0 / 0 without a penalty.
 SMALLEST = 1e-16
 
@@ -34,7 +36,7 @@ class BoostingObjective:
     Parameters
     ----------
     surrogate, alpha, pairs, options
-        As in :class:`mauc.SurrogateRisk`; the second derivative of the surrogate must be bounded.
+        As in :class:`mauc.SurrogateRisk`; the second derivative of the surrogate must be bounded. α is 4 unless told.
     activation : {"softmax", "identity"}, default="softmax"
         Whether the risk is that of softmax scores or of the raw columns.
 
@@ -50,13 +52,14 @@ class BoostingObjective:
     def __init__(
         self,
         surrogate: str | Any = "exponential",
-        alpha: float = 4.0,
+        alpha: float | None = None,
         *,
         activation: str = "softmax",
         pairs: str | ArrayLike = "ovo",
         **options: Any,
     ) -> None:
-        self.risk = SurrogateRisk(surrogate, alpha=alpha, pairs=pairs, **options)
+        chosen = get_surrogate(surrogate, alpha=alpha, default_alpha=DEFAULT_ALPHA, **options)
+        self.risk = SurrogateRisk(chosen, pairs=pairs)
         check_curvature(self.risk.surrogate)
         self.activation = check_choice("activation", activation, ACTIVATIONS)
 
@@ -75,8 +78,7 @@ class BoostingObjective:
         weight = check_sample_weight(sample_weight, codes, n_classes)
         partition = ClassPartition(codes, n_classes, weight)
         pair_weights = partition.pair_weights(check_pairs(self.risk.pairs, n_classes))
-        problem = partition.problem(np.empty((len(codes), 0)), pair_weights)
-        _, gradient, curvature = gradient_and_bound(self.risk, problem, clean, self.activation)
+        _, gradient, curvature = gradient_and_bound(self.risk, partition.classes(pair_weights), clean, self.activation)
         scale = self._scale(partition)
         return scale * gradient, np.maximum(scale * curvature, SMALLEST)
 

@@ -62,7 +62,7 @@ class _XGBoostObjective(BoostingObjective):
 
 def xgboost_objective(
     surrogate: str | Any = "exponential",
-    alpha: float = 4.0,
+    alpha: float | None = None,
     *,
     activation: str = "softmax",
     pairs: str | ArrayLike = "ovo",

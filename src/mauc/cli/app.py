@@ -66,7 +66,7 @@ def _run(work: Callable[[], None], output: Output, *, debug: bool) -> None:
             raise
         if debug or (isinstance(error, OSError) and error.errno == errno.EPIPE):
             raise
-        typer.echo(f"mauc: {explain(error)}", err=True)
+        output.fail(explain(error))
         raise typer.Exit(error.exit_code if isinstance(error, Failure) else 1) from None
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from mauc._io import write_whole
+from mauc._text import visible
 from mauc.cli.files import check_writable
 from mauc.cli.output import current
 
@@ -39,6 +40,6 @@ def demo(
         *headline(shown.judgement),
         "",
         worst_pairs(shown.judgement),
-        f"wrote {out}: open it in a browser",
+        f"wrote {visible(out)}: open it in a browser",
     )
     output.result({**as_json(shown.judgement), "files": {"report": out}})

@@ -7,6 +7,7 @@ import typer
 
 from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
+from mauc._text import visible
 from mauc.cli.files import check_writable
 from mauc.cli.options import MaxSize
 from mauc.cli.output import current
@@ -17,7 +18,7 @@ __all__ = ["evaluate"]
 
 def evaluate(
     scores: Annotated[
-        Path, typer.Argument(readable=False, help="Table of scores, one column a class.", show_default=False)
+        Path, typer.Argument(readable=False, help="Table of scores, one column per class.", show_default=False)
     ],
     target: Annotated[str, typer.Option(help="Column that holds the true class of each row.", show_default=False)],
     compare: Annotated[
@@ -44,7 +45,7 @@ def evaluate(
 
     output = current()
     if not 0 < level < 1:
-        raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}: pass such a number")
+        raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}")
     if not no_report:
         check_writable(report, "--report", (scores, *(compare or []), *([truth] if truth else [])))
     with output.working(f"judging {scores}"):
@@ -56,10 +57,15 @@ def evaluate(
         write_whole(report, render(found, title=f"{target} by {scores.name}", details=details))
         files["report"] = report
     if found.absent:
-        output.note(f"classes without a row are left out: {', '.join(found.absent[:8])}")
+        output.note(f"classes without a row are left out: {', '.join(map(visible, found.absent[:8]))}")
     several = [comparison(found)] if len(models) > 1 else []
     output.say(
-        *headline(found), "", *several, sizes(found), worst_pairs(found), *(f"wrote {f}" for f in files.values())
+        *headline(found),
+        "",
+        *several,
+        sizes(found),
+        worst_pairs(found),
+        *(f"wrote {visible(f)}" for f in files.values()),
     )
     output.result({**as_json(found), "files": files})
 
@@ -70,28 +76,29 @@ def _read(
     """True classes, the class of each column, and the scores of each model by name."""
     import numpy as np
 
-    from mauc.tables.read import classes_of, column, read_table
-    from mauc.tables.scores import scores_in
+    from mauc.tables.read import classes_of, column
+    from mauc.tables.scores import as_in_columns, scores_in
 
-    table = read_table(path, codes=[target], max_size=max_size)
-    true_path = truth or path
-    true_table = read_table(truth, codes=[target], max_size=max_size) if truth else table
+    table = _read_table(path, target, max_size)
+    true_path, true_table = (path, table) if truth is None else (truth, _read_table(truth, target, max_size))
     otherwise = "" if truth else "; a table of the same rows that has it can be named with --truth"
-    labels = classes_of(column(true_table, target, "--target", true_path, otherwise), target, true_path)
-    _same_length(path, len(table), true_path, len(labels))
-    first = scores_in(table, labels, path, prefix)
+    written = classes_of(column(true_table, target, "--target", true_path, otherwise), target, true_path)
+    _same_length(path, len(table), true_path, len(written))
+    labels = as_in_columns(written, table, prefix)
+    first = scores_in(_without(table, target), labels, path, prefix)
     models = {path.name if path.name not in {p.name for p in others} else str(path): first.values}
     for other in others:
-        second = read_table(other, codes=[target], max_size=max_size)
+        second = _read_table(other, target, max_size)
         _same_length(other, len(second), path, len(table))
         if target in second.columns:
-            differ = np.flatnonzero(classes_of(second[target], target, other) != labels)
+            theirs = as_in_columns(classes_of(second[target], target, other), second, prefix)
+            differ = np.flatnonzero(theirs != labels)
             if len(differ):
                 raise Failure(
                     f"{other} has other classes in {target!r} than {true_path} (first: row {differ[0] + 1}): "
                     "paired tests need the same rows in the same order"
                 )
-        found = scores_in(second, labels, other, prefix)
+        found = scores_in(_without(second, target), labels, other, prefix)
         if set(found.classes) != set(first.classes):
             odd = sorted(set(found.classes) ^ set(first.classes))[0]
             raise Failure(
@@ -102,6 +109,24 @@ def _read(
             raise Usage(f"--compare {other} is named twice, or is the file itself: name other scores")
         models[name] = found.values[:, [found.classes.index(c) for c in first.classes]]
     return labels, np.array(first.classes), models
+
+
+def _read_table(path: Path, target: str, max_size: float) -> Any:
+    """The target under its own name, where ``mauc predict`` had to put a quote before it."""
+    from mauc._text import as_cell
+    from mauc.tables.features import check_single
+    from mauc.tables.read import read_table
+
+    table = read_table(path, codes=[target, as_cell(target)], max_size=max_size)
+    if target not in table.columns:
+        table = table.rename(columns={as_cell(target): target})
+    check_single(table[[n for n in table.columns if n == target]], path, "choose another --target")
+    return table
+
+
+def _without(table: Any, target: str) -> Any:
+    """The target may be named as scores are, and holds none."""
+    return table.drop(columns=target, errors="ignore")
 
 
 def _same_length(path: Path, n: int, other: Path, m: int) -> None:

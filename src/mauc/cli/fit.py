@@ -8,6 +8,7 @@ import typer
 
 from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
+from mauc._text import visible
 from mauc.cli.files import check_writable
 from mauc.cli.options import MaxSize
 from mauc.cli.output import current
@@ -60,7 +61,7 @@ def fit(
     output = current()
     classifier = make_classifier(Choice(model, surrogate, auto, alpha, l2, seed))
     if not 0 < holdout < 1:
-        raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}: pass such a number")
+        raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}")
     if time_column and group:
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
     check_writable(out, "--out", (table,))
@@ -110,7 +111,7 @@ def fit(
         "",
         sizes(found, training),
         worst_pairs(found),
-        *(f"wrote {file}" for file in files.values()),
+        *(f"wrote {visible(file)}" for file in files.values()),
     )
     output.result({**as_json(found), "model": about, "training_rows": training, "files": files})
 
@@ -140,12 +141,16 @@ def _read(
     from mauc.tables.read import classes_of, column, read_table
 
     table = read_table(path, codes=[name for name in (target, group) if name], max_size=max_size)
-    labels = classes_of(column(table, target, "--target", path), target, path)
+    single = column(table, target, "--target", path).to_frame()
+    check_single(single, path, "choose another --target")
+    labels = classes_of(single[target], target, path)
     others = {
         option: column(table, name, option, path)
         for option, name in (("--time-column", time_column), ("--group", group))
         if name
     }
+    for option, values in others.items():
+        check_single(values.to_frame(), path, f"choose another {option}")
     for name in drop:
         column(table, name, "--drop", path)
     names, counts = np.unique(labels, return_counts=True)
@@ -155,7 +160,7 @@ def _read(
     features = table.drop(columns=list({target, *drop, *(n for n in (time_column, group) if n)}))[kept]
     if features.shape[1] == 0:
         raise Failure(f"{path} has no column besides {target!r}: a model needs at least one to learn from")
-    check_single(features, path)
+    check_single(features, path, "spread them over columns, or leave the column out with --drop")
     check_finite(features, path)
     return _Data(
         path,

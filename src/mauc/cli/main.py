@@ -1,14 +1,20 @@
 """The command ``mauc``."""
 
 import io
+import os
 import sys
+import traceback
 
+import typer
+
+from mauc._text import visible
 from mauc.cli.app import App
 from mauc.cli.bench import bench
 from mauc.cli.demo import demo
 from mauc.cli.evaluate import evaluate
 from mauc.cli.fit import fit
 from mauc.cli.predict import predict
+from mauc.tables.errors import NO_SPACE, explain
 
 __all__ = ["app", "main"]
 
@@ -38,4 +44,32 @@ def main() -> None:
         # Class names may hold characters that the terminal cannot show.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    app()
+    try:
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except Exception as error:
+        code = getattr(error, "exit_code", 1)
+        sys.stderr.write(visible(_shown(error), lines=True))
+        _forget_output()
+    sys.exit(code)
+
+
+def _shown(error: Exception) -> str:
+    """Typer's own errors as it shows them; where all others come from, which ``--debug`` asks for."""
+    if isinstance(error, typer.Abort):
+        return "Aborted.\n"
+    if isinstance(error, OSError) and error.errno in NO_SPACE:
+        return f"mauc: {explain(error)}\n"
+    if not hasattr(error, "show"):
+        return "".join(traceback.format_exception(error))
+    shown = io.StringIO()
+    error.show(shown)
+    return shown.getvalue()
+
+
+def _forget_output() -> None:
+    """What a full disk did not take, Python would try to write once more at exit, and complain."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

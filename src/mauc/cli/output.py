@@ -1,4 +1,7 @@
-"""Where commands speak: results on standard output, notes and progress on standard error."""
+"""Where commands speak: results on standard output, notes and progress on standard error.
+
+Names of files, columns and classes are other people's text: every way out of here escapes what would steer a terminal.
+"""
 
 import json
 import math
@@ -9,8 +12,31 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
-__all__ = ["Output", "current", "speaking"]
+from mauc._text import visible
+
+__all__ = ["Output", "TextTable", "current", "speaking"]
+
+
+class TextTable(Table):
+    """A table of plain text: no markup, no control characters, in titles, headings or cells."""
+
+    def __init__(self, title: str, **kwargs: Any) -> None:
+        super().__init__(title=Text(visible(title), style="table.title"), title_justify="left", **kwargs)
+
+    def add_column(self, header: Any = "", *args: Any, **kwargs: Any) -> None:
+        """As in rich."""
+        super().add_column(_text(header), *args, **kwargs)
+
+    def add_row(self, *cells: Any, **kwargs: Any) -> None:
+        """As in rich."""
+        super().add_row(*map(_text, cells), **kwargs)
+
+
+def _text(cell: Any) -> Text:
+    return Text(visible(cell))
 
 
 class Output:
@@ -19,25 +45,33 @@ class Output:
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json = as_json
         self.quiet = quiet
-        self.console = Console(highlight=False)
-        self.errors = Console(stderr=True, highlight=False)
+        self.console = Console(highlight=False, markup=False, emoji=False)
+        self.errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
-    def say(self, *things: Any) -> None:
+    def say(self, *things: str | TextTable) -> None:
         """For people: lines and tables."""
         if not self.as_json and not self.quiet:
             for thing in things:
-                # Long lines are for the terminal to wrap: a path must survive copying.
-                self.console.print(thing, soft_wrap=isinstance(thing, str), markup=False)
+                if isinstance(thing, TextTable):
+                    self.console.print(thing)
+                else:
+                    # Long lines are for the terminal to wrap: a path must survive copying.
+                    self.console.print(visible(thing, lines=True), soft_wrap=True)
 
     def note(self, text: str) -> None:
         """Worth knowing, and no result."""
         if not self.quiet:
-            self.errors.print(f"note: {text}", soft_wrap=True, markup=False)
+            self.errors.print(f"note: {visible(text)}", soft_wrap=True)
+
+    def fail(self, text: str) -> None:
+        """Why there is no result, in one or two lines."""
+        self.errors.print(f"mauc: {visible(text, lines=True)}", soft_wrap=True)
 
     def result(self, found: Mapping[str, Any]) -> None:
         """For machines: one JSON object."""
         if self.as_json:
-            print(json.dumps(_plain(found), allow_nan=False))
+            # JSON escapes all control characters but one.
+            print(json.dumps(_plain(found), allow_nan=False).replace("\x7f", "\\u007f"), flush=True)
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
@@ -45,7 +79,7 @@ class Output:
         if self.quiet or self.as_json or not self.errors.is_terminal:
             yield
             return
-        with self.errors.status(text):
+        with self.errors.status(_text(text)):
             yield
 
     def progress_console(self) -> Console:

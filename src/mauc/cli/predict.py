@@ -1,12 +1,15 @@
 """``mauc predict``: a model file and a table → the scores of every row."""
 
+import csv
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
+from mauc._text import as_cell, visible
 from mauc.cli.files import check_writable
 from mauc.cli.options import MaxSize
 from mauc.cli.output import current
@@ -22,13 +25,16 @@ def predict(
     ],
     out: Annotated[Path, typer.Option(readable=False, help="CSV file to write.")] = Path("scores.csv"),
     keep: Annotated[list[str] | None, typer.Option(help="Copy this column too, such as a row number.")] = None,
+    raw_cells: Annotated[
+        bool, typer.Option("--raw-cells", help="Leave cells that a spreadsheet would run as formulas unquoted.")
+    ] = False,
     trust: Annotated[bool, typer.Option("--trust", help="Load types that mauc does not know.")] = False,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Score the rows of a table by a model of mauc fit.
 
-    Writes the predicted class and one column of scores a class, and the target where the table has it, so that mauc
-    evaluate can read it.
+    Writes the predicted class and one column of scores per class, and the target where the table has it, so that mauc
+    evaluate can read it. Text that a spreadsheet would run as a formula (=, +, -, @ first) gets a quote before it.
     """
     import numpy as np
     import pandas as pd
@@ -44,13 +50,14 @@ def predict(
         loaded = read_model(model, trust=trust, max_size=max_size)
         rows = read_table(table, text_columns(loaded.kinds), [loaded.target, *(keep or [])], max_size)
         kept = {name: column(rows, name, "--keep", table) for name in keep or []}
+        check_single(pd.DataFrame(kept), table, "do not keep it")
         known, unknown = same_columns(rows, loaded.kinds, table)
         check_single(known, table)
         check_finite(known, table)
         check_dates(known, loaded.features, table)
         extra = [name for name in unknown if name != loaded.target and name not in kept]
         if extra:
-            shown = ", ".join(extra[:5]) + (", …" if len(extra) > 5 else "")
+            shown = ", ".join(map(visible, extra[:5])) + (", …" if len(extra) > 5 else "")
             output.note(f"columns that the model does not know are not used: {shown}")
         scores = np.asarray(loaded.scores(known), dtype=np.float64)
         if not np.isfinite(scores).all():
@@ -62,8 +69,40 @@ def predict(
     if loaded.target in rows.columns:
         columns[loaded.target] = rows[loaded.target]
     name = "predicted" if "predicted" not in columns else "mauc:predicted"
-    columns[name] = np.asarray(classes, dtype=object)[scores.argmax(axis=1)]
-    columns |= {f"{PREFIX}{name}": scores[:, k] for k, name in enumerate(classes)}
-    write_whole(out, pd.DataFrame(columns).to_csv(index=False))
-    output.say(f"{loaded.about}: {len(rows)} rows scored for {len(classes)} classes", f"wrote {out}")
+    written = {name: np.asarray(classes, dtype=object)[scores.argmax(axis=1)]}
+    written |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(classes)}
+    _check_distinct(columns, written, loaded.target, table)
+    frame = pd.DataFrame({**columns, **written})
+    if not raw_cells:
+        frame, n_quoted = _without_formulas(frame)
+        if n_quoted:
+            output.note(
+                f"a spreadsheet would run {n_quoted} of the cells as formulas: they get a quote before them, "
+                "which mauc evaluate reads past; --raw-cells leaves them as they are"
+            )
+    text = frame.to_csv(index=False)
+    # The csv module does not quote a lone carriage return, which readers take for the end of a row.
+    write_whole(out, frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text)
+    output.say(f"{loaded.about}: {len(rows)} rows scored for {len(classes)} classes", f"wrote {visible(out)}")
     output.result({"model": loaded.about, "rows": len(rows), "classes": classes, "files": {"scores": out}})
+
+
+def _check_distinct(columns: Iterable[str], written: Iterable[str], target: str, path: Path) -> None:
+    """Columns that are copied and columns of results have different names."""
+    for name in set(columns) & set(written):
+        what = "the target" if name == target else "--keep"
+        raise Failure(
+            f"{what} {name!r} of {path} has the name of the column {name!r} that mauc predict writes: "
+            "rename it in the table" + ("" if name == target else ", or do not keep it")
+        )
+
+
+def _without_formulas(frame: Any) -> tuple[Any, int]:
+    """The table with the cells and names quoted that a spreadsheet would run, and how many these are."""
+    text = frame.select_dtypes(exclude=["number", "bool"])
+    safe = text.map(as_cell)
+    n_quoted = int((safe.ne(text) & text.notna()).to_numpy().sum())
+    names = {name: as_cell(name) for name in frame.columns}
+    n_quoted += sum(name != safe_name for name, safe_name in names.items())
+    frame[text.columns] = safe
+    return frame.rename(columns=names), n_quoted

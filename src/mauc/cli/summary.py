@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
+from mauc.cli.output import TextTable
 from mauc.metrics import Interval
 from mauc.report import Judgement, ModelScore
 
@@ -30,15 +30,15 @@ def headline(judgement: Judgement) -> list[str]:
 def _reach(interval: Interval, judgement: Judgement) -> str:
     if math.isnan(interval.low) or interval.stderr == 0.0:
         return "   no interval"
-    return f"   {judgement.level:.0%}".replace("%", " %") + f" interval {interval.low:.4f} to {interval.high:.4f}"
+    return f"   {judgement.level_text} interval {interval.low:.4f} to {interval.high:.4f}"
 
 
-def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> Table:
+def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> TextTable:
     """Rows of each class, the rarest ones if there are many."""
     labels = judgement.labels
     shown = range(len(labels)) if len(labels) <= MOST_SIZES else range(len(labels) - MOST_SIZES, len(labels))
     title = "Rows of each class" if len(shown) == len(labels) else f"Rows of the {MOST_SIZES} rarest of {len(labels)}"
-    table = Table(title=title, title_justify="left")
+    table = TextTable(title)
     table.add_column("class")
     for heading in (*(["training"] if training is not None else []), "judged", "mean AUC"):
         table.add_column(heading, justify="right")
@@ -49,12 +49,12 @@ def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> Ta
     return table
 
 
-def worst_pairs(judgement: Judgement) -> Table:
+def worst_pairs(judgement: Judgement) -> TextTable:
     """The ordered pairs that the model ranks worst."""
     matrix = judgement.headline.matrix
     n = len(matrix)
     pairs = sorted((matrix[i, j], i, j) for i in range(n) for j in range(n) if i != j)[:WORST]
-    table = Table(title=f"The {len(pairs)} worst pairs of classes", title_justify="left")
+    table = TextTable(f"The {len(pairs)} worst pairs of classes")
     for heading in ("class", "rows", "ranked against", "rows", "AUC"):
         table.add_column(heading, justify="right")
     for auc, i, j in pairs:
@@ -63,12 +63,12 @@ def worst_pairs(judgement: Judgement) -> Table:
     return table
 
 
-def comparison(judgement: Judgement) -> Table:
+def comparison(judgement: Judgement) -> TextTable:
     """All models; differences and paired tests against the first."""
     title = f"Models compared; p: paired test against {judgement.headline.name}"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = TextTable(title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("model", overflow="fold")
-    for heading in ("MAUC", f"{judgement.level:.0%} interval", "ova", "accuracy", "difference", "p"):
+    for heading in ("MAUC", f"{judgement.level_text} interval", "ova", "accuracy", "difference", "p"):
         table.add_column(heading, justify="right")
     tests = {test.name: test for test in judgement.tests}
     for model in judgement.models:

@@ -11,8 +11,7 @@ from scipy import sparse, special
 from sklearn.utils import check_array
 
 from mauc._typing import Floats, Ints
-from mauc._validation import invalid
-from mauc.datasets.checks import check_whole
+from mauc._validation import check_whole, invalid
 from mauc.metrics.inference import mauc_interval
 
 __all__ = ["BayesMAUC", "KnownClasses", "chunks", "generator"]
@@ -114,7 +113,7 @@ class KnownClasses(ABC):
             counts = np.asarray(size)
             if counts.shape != (self.n_classes,) or counts.dtype.kind not in "iu" or counts.min() < 0:
                 requirement = f"must be a whole number, or {self.n_classes} of them, one for each class"
-                raise invalid("size", requirement, repr(size), "pass such numbers")
+                raise invalid("size", requirement, repr(size))
             y = rng.permutation(np.repeat(np.arange(self.n_classes), counts))
         return self.draw(y, rng, self.dtype), y
 

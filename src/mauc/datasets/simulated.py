@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from sklearn.utils import Bunch
 
 from mauc._typing import Ints
-from mauc._validation import check_choice, check_real, invalid
-from mauc.datasets.checks import check_float_dtype, check_whole
+from mauc._validation import check_choice, check_real, check_whole, invalid
+from mauc.datasets.checks import check_float_dtype
 from mauc.datasets.counts import CIFAR100_IMB, INATURALIST, USER_IMB, imbalanced_counts, shrunk
 from mauc.datasets.gaussian import GaussianClasses, separated_means
 from mauc.datasets.known import DATA, MODEL, KnownClasses, generator
@@ -168,7 +168,7 @@ def _counts(given: Any, n_samples: Any, n_classes: Any, imbalance: Any) -> Ints:
             raise invalid("class_counts", requirement, repr(given), "pass the size of each class")
         return counts.astype(np.int64)
     n_classes = check_whole("n_classes", _first(n_classes, 3), least=2)
-    advice = "pass one sample a class or more"
+    advice = "pass one sample per class or more"
     n_samples = check_whole("n_samples", _first(n_samples, max(1000, n_classes)), least=n_classes, advice=advice)
     ratio = 1.0 if imbalance == 1 else check_real("imbalance", _first(imbalance, 10.0), low=1)
     return imbalanced_counts(n_samples, n_classes, ratio)

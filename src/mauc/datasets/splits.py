@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_real, invalid
-from mauc.datasets.checks import check_whole
+from mauc._validation import check_real, check_whole, invalid
 from mauc.datasets.folder import Splits
 
 __all__ = ["stratified_splits"]
@@ -54,7 +53,9 @@ def stratified_splits(
     """
     labels = np.asarray(y)
     if labels.ndim != 1 or len(labels) == 0:
-        raise invalid("y", "must be one class a sample, of shape (n_samples,)", f"shape {labels.shape}", "pass labels")
+        raise invalid(
+            "y", "must be one class per sample, of shape (n_samples,)", f"shape {labels.shape}", "pass labels"
+        )
     n_splits = check_whole("n_splits", n_splits, least=1)
     if groups is not None:
         first, of_row = _groups(labels, groups)

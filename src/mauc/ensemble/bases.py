@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
-from mauc._estimators import scores_of
+from mauc._estimators import scores_by_code
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 from mauc.activations import activate
@@ -35,7 +35,7 @@ class KernelColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     gamma : float, default=0.3
     n_components : int, default=200
-        Columns, at most one a sample.
+        Columns, at most one per sample.
     random_state : int, default=0
 
     Examples
@@ -152,14 +152,11 @@ def class_scores(model: Any, X: Any, n_classes: int) -> Floats:
 
     Where a model has none, the softmax of its decision function.
     """
-    scores = np.asarray(scores_of(model, X), dtype=np.float64)
+    scores = scores_by_code(model, X, n_classes)
     if not np.isfinite(scores).all():
         advice = "leave that model out, or give it what it needs, such as scaled or imputed features"
         raise invalid("estimators", "must give finite scores", f"NaN or infinity from {type(model).__name__}", advice)
     if not hasattr(model, "predict_proba"):
-        # One column is the log-odds of the second class.
-        logits = np.column_stack([np.zeros(len(scores)), scores]) if scores.ndim == 1 else scores
-        scores = activate(logits, "softmax")
-    out = np.zeros((len(scores), n_classes))
-    out[:, np.asarray(model.classes_, dtype=np.int64)] = scores
-    return out
+        known = np.asarray(model.classes_, dtype=np.int64)
+        scores[:, known] = activate(scores[:, known], "softmax")
+    return scores

@@ -9,26 +9,27 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin, clone, is_regressor
+from sklearn.base import clone, is_regressor
 from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mauc._estimators import encode_classes
+from mauc._estimators import RankingClassifier, encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import check_numbers, check_pairs, check_real, check_sample_weight, invalid
+from mauc._validation import check_numbers, check_pairs, check_real, check_sample_weight, check_whole, invalid
 from mauc.ensemble.bases import class_scores, default_estimators, fit_base, weight_argument
 from mauc.ensemble.combination import PENALTIES, OutOfFold, choose_penalty, fit_combination
-from mauc.metrics import mauc_score
 from mauc.model_selection import folds_of
 from mauc.risk import SurrogateRisk
+from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCStackingClassifier"]
 
+DEFAULT_ALPHA = 6.0
 WHOLE = "combination"
 
 
-class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore[misc]
+class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: ignore[misc]
     r"""Combines classifiers so that the combination has the highest multiclass AUC.
 
     .. math:: F = \operatorname{softmax}\Bigl(\sum_k w_k \log p_k + (\bar l - \mu) A^\top\Bigr), \qquad w_k \ge 0
@@ -52,8 +53,8 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         folds a class may be missing: there it has the floor score. Rows that belong together, such as those of one
         patient, must be held out together: ``cv=list(GroupKFold().split(X, y, groups))``.
     surrogate : str or object, default="exponential"
-    alpha : float, default=6.0
-        As in :class:`mauc.SurrogateRisk`.
+    alpha : float, optional
+        As in :class:`mauc.SurrogateRisk`; 6 unless told, where the surrogate has one.
     interactions : "auto", float or None, default="auto"
         Penalty of A: chosen, given, or None for weights alone. A class with fewer than seven samples that could be held
         out means no A.
@@ -115,7 +116,7 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         *,
         cv: Any = 5,
         surrogate: str | Any = "exponential",
-        alpha: float = 6.0,
+        alpha: float | None = None,
         interactions: str | float | None = "auto",
         floor: float = 0.03,
         pairs: str | ArrayLike = "ovo",
@@ -176,6 +177,10 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
                 raise invalid("estimators", f"must have a classifier under {name!r}", repr(model), "pass an estimator")
         return kept
 
+    def _surrogate(self) -> Surrogate:
+        options = self.surrogate_options or {}
+        return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
+
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit every model on every fold and on all data, and learn the combination.
 
@@ -185,13 +190,12 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         y : (N,) classes
         sample_weight : (N,) weights >= 0, optional
         """
-        if not isinstance(self.random_state, int | np.integer) or self.random_state < 0:
-            came, advice = repr(self.random_state), "pass a seed: the models of each fold must agree on it"
-            raise invalid("random_state", "must be a whole number of at least 0", came, advice)
+        advice = "pass a seed: the models of each fold must agree on it"
+        check_whole("random_state", self.random_state, least=0, advice=advice)
         named = self._named()
         floor = check_real("floor", self.floor, low=0, high=1)
         penalties = self._penalties()
-        risk = SurrogateRisk(self.surrogate, alpha=self.alpha, **(self.surrogate_options or {}))
+        risk = SurrogateRisk(self._surrogate())
         X = self._checked(X, reset=True)
         classes, codes = encode_classes(y)
         check_consistent_length(X, codes)
@@ -233,9 +237,7 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
             return (np.inf,)
         if isinstance(self.interactions, str):
             if self.interactions != "auto":
-                advice = "choose one of these"
-                requirement = "must be 'auto', None or a number above 0"
-                raise invalid("interactions", requirement, repr(self.interactions), advice)
+                raise invalid("interactions", "must be 'auto', None or a number above 0", repr(self.interactions))
             return PENALTIES
         return (check_real("interactions", self.interactions, low=0),)
 
@@ -304,22 +306,6 @@ class MAUCStackingClassifier(ClassifierMixin, _BaseComposition):  # type: ignore
         scores = [class_scores(model, X, len(self.classes_)) for model in self.estimators_]
         return np.log(np.maximum(scores, self._floors))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest score."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[best]
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Multiclass AUC over the classes present in ``y``."""
-        return mauc_score(
-            y,
-            self.predict_proba(X),
-            pairs=self.pairs,
-            labels=self.classes_,
-            sample_weight=sample_weight,
-            absent="ignore",
-        )
-
 
 def _fit_one(
     model: Any, X: Any, codes: Ints, n_classes: int, weight: Floats | None, train: Ints, test: Ints | None
@@ -329,7 +315,7 @@ def _fit_one(
     own = None if weight is None else weight[train]
     if test is None:
         return fit_base(model, part, codes[train], own), None
-    # One warning a model, from the fit on all data, not one a fold. Filters belong to the whole process, so that
+    # One warning per model, from the fit on all data, not one per fold. Filters belong to the whole process, so that
     # threads, which would leave them changed, leave them alone.
     alone = threading.current_thread() is threading.main_thread()
     with warnings.catch_warnings() if alone else nullcontext():
@@ -340,6 +326,6 @@ def _fit_one(
 
 
 def _are_texts(X: Any) -> bool:
-    """A list, series or array of one text a sample."""
+    """A list, series or array of one text per sample."""
     one_each = isinstance(X, list) or getattr(X, "ndim", 2) == 1
     return one_each and len(X) > 0 and isinstance(next(iter(X)), str)

@@ -38,7 +38,7 @@ from scipy import optimize
 
 from mauc._typing import Floats, Ints
 from mauc.activations import activate, pull_back
-from mauc.kernels.tiles import Problem
+from mauc.kernels.tiles import Classes
 from mauc.metrics import compare_mauc, mauc_score
 from mauc.model_selection import RareClassKFold
 from mauc.partition import ClassPartition
@@ -75,10 +75,10 @@ class OutOfFold:
         """Some of the samples."""
         return OutOfFold(self.logs[:, chosen], self.codes[chosen], None if self.weight is None else self.weight[chosen])
 
-    def problem(self, pairs: str | Floats) -> Problem:
+    def classes(self, pairs: str | Floats) -> Classes:
         """What the risk takes; classes without samples drop out."""
         partition = ClassPartition(self.codes, self.logs.shape[2], self.weight)
-        return partition.problem(np.empty((len(self.codes), 0)), partition.pair_weights(pairs))
+        return partition.classes(partition.pair_weights(pairs))
 
     @property
     def smallest_class(self) -> int:
@@ -130,8 +130,8 @@ def fit_combination(
     >>> bool(found.weights[0] > found.weights[1])
     True
     """
-    problem = data.problem(pairs)
-    weights = _fit_weights(data.logs, problem, risk)
+    classes = data.classes(pairs)
+    weights = _fit_weights(data.logs, classes, risk)
     if min(penalties) == np.inf:
         return [Combination(weights) for _ in penalties]
     fixed = np.tensordot(weights, data.logs, axes=1)
@@ -144,16 +144,16 @@ def fit_combination(
         if penalty == np.inf:
             out.append(Combination(weights))
         else:
-            matrix = _fit_matrix(fixed, centred, problem, risk, penalty, matrix)
+            matrix = _fit_matrix(fixed, centred, classes, risk, penalty, matrix)
             out.append(Combination(weights, matrix, centre))
     return out
 
 
-def _fit_weights(logs: Floats, problem: Problem, risk: SurrogateRisk) -> Floats:
+def _fit_weights(logs: Floats, classes: Classes, risk: SurrogateRisk) -> Floats:
     start = np.full(len(logs), 1.0 / len(logs))
 
     def objective(weights: Floats) -> tuple[float, Floats]:
-        value, slope = _risk_of_logits(np.tensordot(weights, logs, axes=1), problem, risk)
+        value, slope = _risk_of_logits(np.tensordot(weights, logs, axes=1), classes, risk)
         away = weights - start
         return value + 0.5 * RIDGE * float(away @ away), np.einsum("nc,knc->k", slope, logs) + RIDGE * away
 
@@ -164,11 +164,11 @@ def _fit_weights(logs: Floats, problem: Problem, risk: SurrogateRisk) -> Floats:
 
 
 def _fit_matrix(
-    fixed: Floats, centred: Floats, problem: Problem, risk: SurrogateRisk, penalty: float, start: Floats
+    fixed: Floats, centred: Floats, classes: Classes, risk: SurrogateRisk, penalty: float, start: Floats
 ) -> Floats:
     def objective(flat: Floats) -> tuple[float, Floats]:
         matrix = flat.reshape(start.shape)
-        value, slope = _risk_of_logits(fixed + centred @ matrix.T, problem, risk)
+        value, slope = _risk_of_logits(fixed + centred @ matrix.T, classes, risk)
         return value + 0.5 * penalty * float(flat @ flat), (slope.T @ centred + penalty * matrix).ravel()
 
     return _minimum(objective, start.ravel(), len(fixed)).reshape(start.shape)
@@ -182,9 +182,9 @@ def _minimum(
     return np.asarray(found.x, dtype=np.float64)
 
 
-def _risk_of_logits(logits: Floats, problem: Problem, risk: SurrogateRisk) -> tuple[float, Floats]:
+def _risk_of_logits(logits: Floats, classes: Classes, risk: SurrogateRisk) -> tuple[float, Floats]:
     scores = activate(logits, "softmax")
-    value, gradient = risk.compute(problem.with_scores(scores), gradient=True)
+    value, gradient = risk.compute(classes.with_scores(scores), gradient=True)
     assert gradient is not None
     return value, pull_back(scores, gradient, "softmax")
 

@@ -1,5 +1,7 @@
 """More and more samples of a problem whose Bayes MAUC is known: which losses come to it."""
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,15 +9,20 @@ import torch
 from torch import nn
 
 from mauc import datasets
+from mauc._typing import Floats
 from mauc.experiments.deep.fit import Batches, Features, InOrder, Schedule, Shuffled, fit, scores_of
 from mauc.experiments.deep.networks import network
-from mauc.experiments.deep.run import check_device
-from mauc.experiments.store import Cell
+from mauc.experiments.device import check_device
+from mauc.experiments.plots import series
+from mauc.experiments.registry import Experiment
+from mauc.experiments.report_parts import machine, markdown_table, save_figure, spread
+from mauc.experiments.score_tables import done
+from mauc.experiments.store import Cell, Store, write_whole
 from mauc.metrics import mauc_score
 from mauc.nn.modules import MAUCLoss
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
-__all__ = ["METHODS", "SIZES", "cells", "measure"]
+__all__ = ["METHODS", "SIZES", "cells", "experiment", "measure", "write_report"]
 
 SIZES = (300, 1_000, 3_000, 10_000, 30_000)
 QUICK_SIZES = (300, 1_000, 3_000)
@@ -41,6 +48,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Of the surrogates, such that they fall on all of [−1, 1], where the differences of softmax scores are."""
 METHODS = (*(f"MAUC {name}" for name in OPTIONS), "cross-entropy", "plug-in on cross-entropy")
 BAYES = "Bayes scores"
+
+
+def experiment(*, seeds: int = 3, device: str = "cpu", quick: bool = False) -> Experiment:
+    """Cells and report; a quick run has one seed."""
+    place = check_device(device).type
+    work = cells(seeds=1 if quick else seeds, device=place, quick=quick)
+    return Experiment(work, partial(write_report, device=place, quick=quick))
 
 
 def cells(*, seeds: int = 3, device: str = "cpu", quick: bool = False) -> list[Cell]:
@@ -90,3 +104,64 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
         return {**out, "test": None}
     test = InOrder(Features(X_test.astype(np.float32), where), np.arange(len(y_test)))
     return {**out, "test": mauc_score(y_test, scores_of(model, test, prior))}
+
+
+def write_report(store: Store, folder: Path, device: str = "cpu", *, quick: bool = False) -> list[Path]:
+    """Write ``consistency.md`` and ``consistency.png`` of what is on disk; returns the files."""
+    depth, sizes = ("quick", QUICK_SIZES) if quick else ("full", SIZES)
+    runs: dict[str, dict[int, list[dict[str, Any]]]] = {}
+    for method in (BAYES, *METHODS):
+        for n in sizes:
+            prefix = (depth, device, method, f"{n:06d}")
+            found = [store.read((*prefix, seed)) for seed in done(store, prefix)]
+            if found:
+                runs.setdefault(method, {})[n] = found
+    if BAYES not in runs or len(runs) < 2:
+        return []
+    ceiling = next(iter(runs.pop(BAYES).values()))[0]["test"]
+    gaps = {m: {n: _gaps(found, ceiling) for n, found in by_size.items()} for m, by_size in runs.items()}
+    lost = {
+        m: sum(r["diverged"] is not None for found in by_size.values() for r in found) for m, by_size in runs.items()
+    }
+    page = folder / "consistency.md"
+    write_whole(page, _markdown(gaps, lost, ceiling, sizes))
+    return [page, save_figure(_figure(gaps), folder / "consistency.png")]
+
+
+def _gaps(found: list[dict[str, Any]], ceiling: float) -> Floats:
+    return 100 * np.array([ceiling - r["test"] for r in found if r["test"] is not None], dtype=np.float64)
+
+
+def _markdown(gaps: dict[str, dict[int, Floats]], lost: dict[str, int], ceiling: float, sizes: tuple[int, ...]) -> str:
+    shown = [n for n in sizes if any(n in by_size for by_size in gaps.values())]
+    rows = []
+    for method, by_size in gaps.items():
+        row = [method, *(spread(by_size.get(n, np.empty(0))) for n in shown)]
+        rows.append([*row, str(lost[method]) if lost[method] else ""])
+    note = (
+        f"Bayes MAUC × 100 less test MAUC × 100 after training on N samples: mean ± standard deviation over the "
+        f"seeds, {PROBLEM['n_classes']} Gaussian classes, the largest {PROBLEM['imbalance']:g} times the smallest, "
+        f"{PROBLEM['n_features']} features. The exact posteriors reach {100 * ceiling:.2f} on the same test samples. "
+        "One network and one number of steps for all; the surrogates have four samples of every class in each batch. "
+        + machine()
+    )
+    head = ["method", *(f"N = {n:,}" for n in shown), "diverged"]
+    return f"{note}\n\n{markdown_table(head, rows)}\n"
+
+
+def _figure(gaps: dict[str, dict[int, Floats]]) -> Any:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.subplots()
+    for k, (method, by_size) in enumerate(gaps.items()):
+        points = {n: values.mean() for n, values in by_size.items() if len(values)}
+        line = "-" if method.startswith("MAUC") else "--"
+        axes.plot(list(points), list(points.values()), line, label=method, **series(k))
+    axes.set(xscale="log", yscale="log", xlabel="training samples", ylabel="Bayes MAUC − MAUC, × 100")
+    sizes = sorted({n for by_size in gaps.values() for n in by_size})
+    axes.set_xticks(sizes, [f"{n:,}" for n in sizes])
+    axes.set_xticks([], minor=True)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, fontsize=7)
+    return figure

@@ -1,70 +1,92 @@
-"""Figures of the experiments; matplotlib is imported when one is drawn."""
+"""Figures of the experiments: one palette, one way to draw rows; matplotlib is imported when one is drawn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mauc._typing import Floats
 from mauc.experiments.statistics import RankTest
+from mauc.metrics.display.minority import COLORS, MARKERS
 
-__all__ = ["bars_with_points", "critical_difference", "rare_pairs"]
+__all__ = ["COLORS", "bars_with_points", "critical_difference", "draw_bars", "rare_pairs", "series"]
 
-COLORS = {"ours": "#0072B2", "other": "#BBBBBB"}
-SERIES = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
-MARKERS = "oDs^vPX"
+OURS, OTHERS = COLORS[0], "#BBBBBB"
+CEILING = COLORS[1]
+"""What cannot be exceeded."""
+GUIDE = "#666666"
+"""Lines that are no measurement."""
 
 
-def _is_ours(name: str) -> bool:
-    return name.startswith(("MAUC", "plug-in"))
+def series(k: int, **style: Any) -> dict[str, Any]:
+    """Style of the k-th line or set of points."""
+    return {"color": COLORS[k % len(COLORS)], "marker": MARKERS[k % len(MARKERS)], "markersize": 4, **style}
+
+
+def _color(name: str) -> str:
+    return OURS if name.startswith(("MAUC", "plug-in")) else OTHERS
+
+
+def _label_rows(axes: Any, names: Sequence[str], fontsize: float) -> None:
+    """One row per name, the first at the bottom."""
+    axes.set_ylim(-0.6, len(names) - 0.4)
+    axes.set_yticks(range(len(names)), names, fontsize=fontsize)
+
+
+def draw_bars(axes: Any, scores: Mapping[str, Floats], *, fontsize: float, color: Callable[[str], str]) -> list[str]:
+    """One row per method: the mean as a bar, the runs as points, the best on top; returns the names, the best last.
+
+    A method without a run has all of them diverged.
+    """
+    names = sorted(scores, key=lambda name: float(scores[name].mean()) if len(scores[name]) else -1.0)
+    for place, name in enumerate(names):
+        points = scores[name]
+        if not len(points):
+            axes.text(0.02, place, "diverged", va="center", fontsize=fontsize, transform=axes.get_yaxis_transform())
+            continue
+        axes.barh(place, points.mean(), color=color(name), height=0.7)
+        axes.plot(points, np.full(len(points), place), ".", color="black", markersize=2, alpha=0.6)
+    _label_rows(axes, names, fontsize)
+    return names
+
+
+def _panels(titles: Sequence[str], width: float, height: float, above: float = 0.0) -> tuple[Any, dict[str, Any]]:
+    """A figure and its axes by title, three in a row; inches are those of one panel."""
+    from matplotlib.figure import Figure
+
+    columns = min(3, len(titles))
+    rows = -(-len(titles) // columns)
+    figure = Figure(figsize=(width * columns, height * rows + above), layout="constrained")
+    panels = {title: figure.add_subplot(rows, columns, k + 1) for k, title in enumerate(titles)}
+    for title, axes in panels.items():
+        axes.set_title(title, fontsize=9)
+    return figure, panels
 
 
 def bars_with_points(scores: Mapping[str, Mapping[str, Floats]], tables: Sequence[str]) -> Any:
-    """A panel for each table: the mean of each method as a bar, its splits as points, the best on top."""
-    from matplotlib.figure import Figure
-
-    columns = min(3, len(tables))
-    rows = -(-len(tables) // columns)
-    figure = Figure(figsize=(5.2 * columns, (0.19 * len(scores) + 0.9) * rows), layout="constrained")
-    for k, table in enumerate(tables):
-        axes = figure.add_subplot(rows, columns, k + 1)
-        names = sorted(scores, key=lambda name: float(scores[name][table].mean()))
-        for place, name in enumerate(names):
-            points = scores[name][table]
-            color = COLORS["ours" if _is_ours(name) else "other"]
-            axes.barh(place, points.mean(), color=color, height=0.7)
-            axes.plot(points, np.full(len(points), place), ".", color="black", markersize=2, alpha=0.6)
-        lowest = min(float(np.percentile(scores[name][table], 10)) for name in names)
-        axes.set(yticks=range(len(names)), ylim=(-0.6, len(names) - 0.4), xlim=(max(40.0, lowest - 2), 100.4))
-        axes.set_yticklabels(names, fontsize=6)
-        axes.set_title(table, fontsize=9)
+    """One panel per table: the mean of each method as a bar, its splits as points, the best on top."""
+    figure, panels = _panels(tables, 5.2, 0.19 * len(scores) + 0.9)
+    for table, axes in panels.items():
+        points = {name: by_table[table] for name, by_table in scores.items()}
+        draw_bars(axes, points, fontsize=6, color=_color)
+        lowest = min(float(np.percentile(values, 10)) for values in points.values())
+        axes.set_xlim(max(40.0, lowest - 2), 100.4)
         axes.tick_params(axis="x", labelsize=7)
     figure.supxlabel("test MAUC × 100 (bars: mean, points: splits; blue: this library)", fontsize=9)
     return figure
 
 
 def rare_pairs(scores: Mapping[str, Mapping[str, Floats]], tables: Sequence[str]) -> Any:
-    """A panel for each table: mean AUC of its rarest pairs of classes, the rarest first, method beside method."""
-    from matplotlib.figure import Figure
-
-    columns = min(3, len(tables))
-    rows = -(-len(tables) // columns)
-    figure = Figure(figsize=(3.6 * columns, 2.2 * rows + 0.6), layout="constrained")
+    """One panel per table: mean AUC of its rarest pairs of classes, the rarest first, method beside method."""
+    figure, panels = _panels(tables, 3.6, 2.2, above=0.6)
     handles: list[Any] = []
-    for k, table in enumerate(tables):
-        axes = figure.add_subplot(rows, columns, k + 1)
+    for table, axes in panels.items():
         handles = []
         for m, (name, by_table) in enumerate(scores.items()):
             values = by_table[table]
             x = np.arange(1, len(values) + 1) + 0.08 * (m - len(scores) / 2)
-            style: dict[str, Any] = {
-                "color": SERIES[m % len(SERIES)],
-                "marker": MARKERS[m % len(MARKERS)],
-                "markersize": 5,
-            }
-            handles += axes.plot(x, values, linestyle="none", label=name, **style)
+            handles += axes.plot(x, values, linestyle="none", label=name, **series(m, markersize=5))
         axes.set_xticks(range(1, len(values) + 1))
-        axes.set_title(table, fontsize=9)
         axes.tick_params(labelsize=7)
         axes.grid(axis="y", alpha=0.3)
     figure.supxlabel("rarest pairs of classes, rarest first", fontsize=9)
@@ -81,13 +103,13 @@ def critical_difference(names: Sequence[str], test: RankTest) -> Any:
     figure = Figure(figsize=(7.0, 0.2 * len(names) + 1.0), layout="constrained")
     axes = figure.subplots()
     for place, k in enumerate(order):
-        color = COLORS["ours" if _is_ours(names[k]) else "other"]
         axes.plot([0, test.mean_ranks[k]], [place, place], color="#EEEEEE", zorder=1)
-        axes.plot(test.mean_ranks[k], place, "o", color="black" if color == COLORS["other"] else color, zorder=2)
+        color = OURS if _color(names[k]) == OURS else "black"
+        axes.plot(test.mean_ranks[k], place, "o", color=color, zorder=2)
+    _label_rows(axes, [names[k] for k in order], 7)
     best = float(test.mean_ranks.min())
-    axes.axvspan(best, best + test.critical_difference, color="#56B4E9", alpha=0.2)
-    axes.set(yticks=range(len(names)), xlim=(0.5, float(test.mean_ranks.max()) + 1), xlabel="mean rank over the tables")
-    axes.set_yticklabels([names[k] for k in order], fontsize=7)
+    axes.axvspan(best, best + test.critical_difference, color=COLORS[5], alpha=0.2)
+    axes.set(xlim=(0.5, float(test.mean_ranks.max()) + 1), xlabel="mean rank over the tables")
     title = f"Friedman p = {test.pvalue:.1e}; shaded: not different from the best at 5 % (Nemenyi)"
     axes.set_title(title, fontsize=9)
     return figure

@@ -10,14 +10,22 @@ from typing import Any
 import numpy as np
 
 from mauc._io import write_whole
+from mauc._typing import Floats
 
-__all__ = ["machine", "markdown_table", "save_figure"]
+__all__ = ["machine", "markdown_table", "save_figure", "spread"]
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table; the first column to the left, the others to the right."""
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def spread(values: Floats) -> str:
+    """Mean ± standard deviation of some runs; a dash where there is none."""
+    if not len(values):
+        return "–"
+    return f"{values.mean():.2f} ± {values.std():.2f}" if len(values) > 1 else f"{values.mean():.2f}"
 
 
 def machine(accelerator: str | None = None) -> str:

@@ -1,46 +1,38 @@
-"""What the experiments with many methods on many sets share: reading results, means, ranks, the table of scores."""
+"""Many methods on many sets: reading results, means, ranks, the table of scores, the rarest pairs of classes."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from mauc._typing import Floats
+from mauc._typing import Floats, Ints
 from mauc.experiments.report_parts import markdown_table
 from mauc.experiments.statistics import RankTest, friedman
 from mauc.experiments.store import Store
 
-__all__ = [
-    "Results",
-    "fit_seconds",
-    "means",
-    "pair_scores",
-    "points",
-    "rank_test",
-    "read_common",
-    "score_table",
-    "splits",
-    "with_std",
-]
+__all__ = ["Results", "done", "pairs_by_rarity", "points", "rank_test", "rare_pairs_of", "read_common", "score_table"]
 
 Results = dict[str, dict[str, list[dict[str, Any]]]]
-"""Runs by method and set, one a split."""
+"""Runs by method and set, one per split."""
+
+
+def done(store: Store, prefix: Sequence[str]) -> list[str]:
+    """Last parts of the keys under ``prefix`` that have a result, sorted."""
+    stems = (path.stem for path in store.folder.joinpath(*prefix).glob("*.json"))
+    return sorted(stem for stem in stems if (*prefix, stem) in store)
 
 
 def read_common(store: Store, prefix: Sequence[str], sets: Sequence[str], names: Sequence[str]) -> Results:
     """Results under ``prefix/set/method/split``, for the splits that all methods have; methods that lack a set, and
     all of them where a set has no split in common, are left out.
     """
-    stems: dict[str, dict[str, set[str]]] = {}
-    for name in names:
-        folders = {s: store.folder.joinpath(*prefix, s, name) for s in sets}
-        done = {s: {path.stem for path in folder.glob("*.json")} for s, folder in folders.items()}
-        if all(done.values()):
-            stems[name] = done
-    common = {s: sorted(set.intersection(*(done[s] for done in stems.values()))) for s in sets} if stems else {}
+    found = {name: {s: set(done(store, (*prefix, s, name))) for s in sets} for name in names}
+    whole = {name: by_set for name, by_set in found.items() if all(by_set.values())}
+    common = {s: sorted(set.intersection(*(by_set[s] for by_set in whole.values()))) for s in sets} if whole else {}
     if not all(common.values()):
         return {}
-    return {name: {s: [store.read((*prefix, s, name, k)) for k in common[s]] for s in sets} for name in stems}
+    return {name: {s: [store.read((*prefix, s, name, k)) for k in common[s]] for s in sets} for name in whole}
 
 
 def splits(results: Results) -> str:
@@ -70,6 +62,14 @@ def rank_test(results: Results, sets: Sequence[str]) -> RankTest | None:
     return friedman(means(results, sets)) if len(results) > 2 and len(sets) > 2 else None
 
 
+def friedman_sentence(test: RankTest) -> str:
+    """The test in words."""
+    return (
+        f"Friedman: χ² = {test.statistic:.1f}, p = {test.pvalue:.1e}; mean ranks further apart than "
+        f"{test.critical_difference:.1f} differ at 5 % (Nemenyi)."
+    )
+
+
 def fit_seconds(results: Results, name: str, sets: Sequence[str]) -> float:
     """Median over the sets and their splits."""
     return float(np.median([run["fit_seconds"] for s in sets for run in results[name][s]]))
@@ -97,9 +97,21 @@ def score_table(results: Results, sets: Sequence[str], unit: str, seconds_of_uni
     return markdown_table(["method", *sets, "mean", "rank", f"fit {unit}"], rows)
 
 
-def pair_scores(run: dict[str, Any], counts: str) -> tuple[Floats, Floats]:
-    """AUC of each unordered pair of classes, NaN where there is none, and the product of the pair's class sizes."""
+def pairs_by_rarity(matrix: Floats, sizes: ArrayLike) -> tuple[Ints, Ints, Floats]:
+    """All pairs of classes, the smallest product of sizes first, those without a sample last: the two classes of each,
+    and the mean AUC of its two columns, NaN where there is none.
+
+    ``matrix`` is that of :func:`mauc.pairwise_auc`.
+    """
+    counts = np.asarray(sizes, dtype=np.float64)
+    i, j = np.triu_indices(len(counts), 1)
+    product = counts[i] * counts[j]
+    order = np.argsort(np.where(product > 0, product, np.inf), kind="stable")
+    i, j = i[order], j[order]
+    return i, j, 0.5 * (matrix[i, j] + matrix[j, i])
+
+
+def rare_pairs_of(run: dict[str, Any], counts: str) -> Floats:
+    """AUC of each pair of classes of a run, the rarest by its ``counts`` first, NaN where there is none."""
     matrix = np.array([[np.nan if v is None else v for v in row] for row in run["matrix"]])
-    sizes = np.array(run[counts], dtype=float)
-    i, j = np.triu_indices(len(sizes), 1)
-    return 0.5 * (matrix[i, j] + matrix[j, i]), sizes[i] * sizes[j]
+    return pairs_by_rarity(matrix, run[counts])[2]

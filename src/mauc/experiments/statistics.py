@@ -6,6 +6,7 @@ import numpy as np
 from scipy import stats
 
 from mauc._typing import Floats
+from mauc.report.judgement import holm
 
 __all__ = ["RankTest", "friedman", "wilcoxon_holm"]
 
@@ -43,10 +44,6 @@ def wilcoxon_holm(scores: Floats, reference: int) -> Floats:
     for k in others:
         difference = scores[:, reference] - scores[:, k]
         raw.append(float(stats.wilcoxon(difference).pvalue) if np.any(difference) else 1.0)
-    order = np.argsort(raw)
     corrected = np.ones(scores.shape[1])
-    running = 0.0
-    for place, index in enumerate(order):
-        running = max(running, min(1.0, (len(others) - place) * raw[index]))
-        corrected[others[index]] = running
+    corrected[others] = holm(np.array(raw))
     return corrected

@@ -1,8 +1,9 @@
-"""Results on disk: one small file a cell, written whole or not at all, so that a killed run resumes where it
+"""Results on disk: one small file per cell, written whole or not at all, so that a killed run resumes where it
 stopped.
 """
 
 import json
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from mauc._io import write_whole
+from mauc._text import visible
+from mauc.tables.errors import NO_SPACE
 
 __all__ = ["Cell", "Store", "run_cells", "write_whole"]
 
@@ -29,7 +32,7 @@ class Cell:
 
 
 class Store:
-    """A folder of JSON results, one file a key."""
+    """A folder of JSON results, one file per key."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -40,11 +43,20 @@ class Store:
         return self.folder.joinpath(*folders, f"{name}.json")
 
     def __contains__(self, key: Sequence[str]) -> bool:
-        return self.path(key).exists()
+        """Whether the key has a result that can be read."""
+        try:
+            self.read(key)
+        except (FileNotFoundError, ValueError):
+            return False
+        return True
 
     def read(self, key: Sequence[str]) -> dict[str, Any]:
-        """The result of a key."""
-        result: dict[str, Any] = json.loads(self.path(key).read_text(encoding="utf-8"))
+        """The result of a key; an empty or cut-off file, as a copy or a failing disk leaves it, is a ValueError."""
+        path = self.path(key)
+        try:
+            result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            raise ValueError(f"{path} is empty or cut off: run the experiment that wrote it again") from None
         return result
 
     def write(self, key: Sequence[str], result: dict[str, Any]) -> None:
@@ -55,13 +67,16 @@ class Store:
 def run_cells(cells: Iterable[Cell], store: Store, *, jobs: int = 1, console: Console | None = None) -> int:
     """Compute the cells that have no result yet, each writing its own; returns how many that were.
 
-    A kill at any moment loses the cells in flight, no more. A cell that fails stops the run with its key in the error;
-    what is done stays done.
+    A result that cannot be read is computed again, with a warning that names its file. A kill at any moment loses the
+    cells in flight, no more. A cell that fails stops the run with its key in the error; what is done stays done.
     """
     missing = [cell for cell in cells if cell.key not in store]
+    for path in (store.path(cell.key) for cell in missing):
+        if path.exists():
+            warnings.warn(f"{path} is empty or cut off, and is computed again", UserWarning, stacklevel=2)
     console = console or Console(stderr=True)
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -71,7 +86,7 @@ def run_cells(cells: Iterable[Cell], store: Store, *, jobs: int = 1, console: Co
         task = progress.add_task("fits", total=len(missing))
         work = (delayed(_compute)(group, str(store.folder)) for group in _groups(missing))
         for keys in Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work):
-            progress.update(task, advance=len(keys), description=" / ".join(keys[-1]))
+            progress.update(task, advance=len(keys), description=visible(" / ".join(keys[-1])))
     return len(missing)
 
 
@@ -88,5 +103,7 @@ def _compute(cells: Sequence[Cell], folder: str) -> list[tuple[str, ...]]:
         try:
             Store(folder).write(cell.key, cell.function(*cell.arguments))
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in NO_SPACE:
+                raise  # no fault of the cell
             raise RuntimeError(f"{' / '.join(cell.key)}: {type(error).__name__}: {error}") from error
     return [cell.key for cell in cells]

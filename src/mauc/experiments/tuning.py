@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler, normalize
 
-from mauc._estimators import scores_of
+from mauc._estimators import scores_by_code
 from mauc.metrics import mauc_score, pairwise_auc
 
-__all__ = ["PREPROCESSINGS", "Method", "Parts", "combinations", "full_scores", "preprocess", "run_method"]
+__all__ = ["PREPROCESSINGS", "Method", "Parts", "combinations", "judge", "preprocess", "run_method"]
 
 PREPROCESSINGS = ("rows", "standard")
 
@@ -50,8 +50,6 @@ class Method:
     """From one combination of parameters to an unfitted classifier."""
     grid: tuple[Params, ...]
     """What the validation part chooses from."""
-    family: str
-    """``ours``, ``paper`` for the paper's competitors, ``others``."""
 
 
 def combinations(**values: Iterable[Any]) -> tuple[dict[str, Any], ...]:
@@ -72,29 +70,26 @@ def run_method(method: Method, parts: Parts) -> dict[str, Any]:
             start = time.perf_counter()
             model.fit(parts.X_train, parts.y_train)
             seconds = time.perf_counter() - start
-            held_out = full_scores(model, parts.X_validation, len(classes))
+            held_out = scores_by_code(model, parts.X_validation, len(classes))
             validation = mauc_score(parts.y_validation, held_out, labels=classes, absent="ignore")
             if validation > best_score:
                 best_score, best_params, best_seconds = validation, dict(params), seconds
-                best_scores = full_scores(model, parts.X_test, len(classes))
-    matrix = pairwise_auc(parts.y_test, best_scores, labels=classes)
-    test = mauc_score(parts.y_test, best_scores, labels=classes, absent="ignore")
+                best_scores = scores_by_code(model, parts.X_test, len(classes))
     return {
-        "test": test,
+        **judge(parts.y_test, best_scores),
         "validation": float(best_score),
         "params": best_params,
         "fit_seconds": best_seconds,
         "search_seconds": time.perf_counter() - began,
-        "matrix": [[None if np.isnan(v) else float(v) for v in row] for row in matrix],
-        "test_counts": np.bincount(parts.y_test, minlength=len(matrix)).tolist(),
     }
 
 
-def full_scores(model: Any, X: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
-    """Scores with a column for every class of the set; a class the model never saw ranks nothing above anything."""
-    scores = scores_of(model, X)
-    out = np.zeros((len(X), n_classes))
-    if scores.ndim == 1:
-        scores = np.column_stack([-scores, scores])
-    out[:, np.asarray(model.classes_, dtype=np.int64)] = scores
-    return out
+def judge(y_test: NDArray[np.int64], scores: NDArray[np.float64]) -> dict[str, Any]:
+    """Test score, AUC of each pair of classes and class sizes, as JSON has them; classes may be absent."""
+    labels = np.arange(scores.shape[1])
+    matrix = pairwise_auc(y_test, scores, labels=labels)
+    return {
+        "test": mauc_score(y_test, scores, labels=labels, absent="ignore"),
+        "matrix": [[None if np.isnan(v) else float(v) for v in row] for row in matrix],
+        "test_counts": np.bincount(y_test, minlength=len(labels)).tolist(),
+    }

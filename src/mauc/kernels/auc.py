@@ -16,19 +16,21 @@ __all__ = ["auc_influence", "auc_matrix"]
 # Positives whose bins stay in the caches while all rows pass by; columns are taken in blocks of about as many.
 BLOCK_POSITIVES = 1 << 16
 
+SMALLEST_SHARE = 1e-250
+
 
 def auc_matrix(problem: Problem) -> Floats:
     """``(C, C)`` matrix of ``AUC_{i|j}``; NaN on the diagonal and where a class has no sample.
 
     ``unit`` may be any sample weights: with ones, the sums are whole and half numbers and the result is exact.
     """
-    n_classes = problem.pair.shape[0]
+    n_classes = problem.classes.n_classes
     lost = np.zeros((n_classes, n_classes))
-    for first, last in _column_blocks(problem.offsets):
+    for first, last in _column_blocks(problem.classes.offsets):
         lost[:, first:last] = _lost(problem, first, last)
-    total = np.bincount(problem.y, problem.unit, n_classes)
+    total = np.bincount(problem.classes.y, problem.classes.unit, n_classes)
     pairs = total[:, None] * total
-    present = np.diff(problem.offsets) > 0
+    present = np.diff(problem.classes.offsets) > 0
     auc = np.full((n_classes, n_classes), np.nan)
     np.divide(pairs - lost.T, pairs, out=auc, where=present[:, None] & present)
     np.clip(auc, 0.0, 1.0, out=auc)  # weights round
@@ -47,14 +49,14 @@ def _column_blocks(offsets: Ints) -> list[tuple[int, int]]:
 
 def _lost(problem: Problem, first: int, last: int) -> Floats:
     """``(C, last − first)`` weight of the pairs that class j wins against column i, ties at ½."""
-    order, offsets = problem.order, problem.offsets
+    order, offsets = problem.classes.order, problem.classes.offsets
     n_columns = problem.scores.shape[1]
     begin, end = int(offsets[first]), int(offsets[last])
     mine = order[begin:end]
     # Indices into the flat scores: NumPy takes from one axis several times faster than from two.
     flat = problem.scores.ravel()
-    own = flat.take(mine * n_columns + problem.y[mine]).astype(np.float64, copy=False)
-    table = sort_columns(own, offsets[first : last + 1] - begin, problem.unit[mine])
+    own = flat.take(mine * n_columns + problem.classes.y[mine]).astype(np.float64, copy=False)
+    table = sort_columns(own, offsets[first : last + 1] - begin, problem.classes.unit[mine])
     below = _weight_below(table)
     columns = np.arange(first, last)
     columns_first = len(columns) < COLUMNS_FIRST_BELOW
@@ -74,14 +76,14 @@ def _lost(problem: Problem, first: int, last: int) -> Floats:
                 x = flat.take(columns + (some * n_columns)[:, None])
             position, tied = locate(table, x.astype(np.float64, copy=False), columns_first=columns_first)
             beaten = _beaten(table, below, position, np.flatnonzero(tied))
-            unit, by_row = problem.unit[some], beaten.T if columns_first else beaten
-            low, high = problem.y[some[0]], problem.y[some[-1]]
+            unit, by_row = problem.classes.unit[some], beaten.T if columns_first else beaten
+            low, high = problem.classes.y[some[0]], problem.classes.y[some[-1]]
             if low == high:
                 lost[low] += np.einsum("n,nc->c", unit, by_row)
             else:
                 # Rows are grouped by class, so a small indicator matrix sums them; np.add.reduceat took twice as long.
                 classes = np.arange(low, high + 1)
-                lost[classes] += np.where(classes[:, None] == problem.y[some], unit, 0.0) @ by_row
+                lost[classes] += np.where(classes[:, None] == problem.classes.y[some], unit, 0.0) @ by_row
         return lost
 
     return np.asarray(sum(over_rows((len(rows), last - first), visit)))
@@ -93,9 +95,9 @@ def auc_influence(problem: Problem) -> Floats:
 
     ``h_n = Σ_j v_ij mean_j ψ(F_ni, ·) + Σ_k v_ki mean_k ψ(·, F_nk)`` for ``n`` in class ``i``, ψ counting a tie as ½.
     """
-    y, unit = problem.y, problem.unit
-    order = problem.order
-    table = sort_columns(problem.own[order], problem.offsets, unit[order])
+    y, unit = problem.classes.y, problem.classes.unit
+    order = problem.classes.order
+    table = sort_columns(problem.own[order], problem.classes.offsets, unit[order])
     below = _weight_below(table)
     size = len(table.values)
     influence = np.empty(len(y))
@@ -113,7 +115,8 @@ def auc_influence(problem: Problem) -> Floats:
         return landed, tied_at
 
     landed, tied_at = np.sum(walk(problem, visit), axis=0)
-    np.divide(influence, unit, out=influence, where=unit > 0)
+    # A share this small counts for nothing, and its products have left the floats.
+    np.divide(influence, unit, out=influence, where=unit > SMALLEST_SHARE)
     won = -0.5 * tied_at
     for begin, end in zip(table.start[:-1], table.start[1:], strict=True):
         won[begin:end] += np.cumsum(landed[begin:end])

@@ -20,19 +20,25 @@ def blocked_risk(
     problem: Problem, loss: Function, derivative: Function, *, gradient: bool
 ) -> tuple[float, Floats | None]:
     """Value, and gradient if asked for, column by column and tile by tile; few samples in one go."""
-    if len(problem.y) <= FEW:
-        return _all_at_once(problem, loss, derivative, gradient=gradient)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if len(problem.classes.y) <= FEW:
+            return _all_at_once(problem, loss, derivative, gradient=gradient)
+        return _by_tiles(problem, loss, derivative, gradient=gradient)
+
+
+def _by_tiles(problem: Problem, loss: Function, derivative: Function, *, gradient: bool) -> tuple[float, Floats | None]:
+    classes = problem.classes
     value = 0.0
     slope = np.zeros(problem.scores.shape) if gradient else None
-    for i in range(problem.pair.shape[0]):
-        group = problem.order[problem.offsets[i] : problem.offsets[i + 1]]
-        negative_weight = problem.unit * problem.pair[problem.y, i]
+    for i in range(classes.n_classes):
+        group = classes.order[classes.offsets[i] : classes.offsets[i + 1]]
+        negative_weight = classes.unit * classes.v[i, classes.y]
         others = np.flatnonzero(negative_weight)
         column = problem.scores[:, i].astype(np.float64)
         for some in _chunks(group):
             for rest in _chunks(others):
                 t = column[some][:, None] - column[rest]
-                a, w = problem.unit[some], negative_weight[rest]
+                a, w = classes.unit[some], negative_weight[rest]
                 value += float(a @ loss(t) @ w)
                 if slope is not None:
                     d = derivative(t)
@@ -45,15 +51,20 @@ def _all_at_once(
     problem: Problem, loss: Function, derivative: Function, *, gradient: bool
 ) -> tuple[float, Floats | None]:
     """One ``(N, N)`` array of differences: the least overhead there is, which is what counts with few samples."""
-    scores = problem.scores.astype(np.float64, copy=False)
-    t = problem.own[:, None] - scores[:, problem.y].T
-    t[problem.grid == 0.0] = 0.0  # pairs of one class, which do not count, may overflow
-    value = float(np.vdot(problem.grid, loss(t)))
+    scores, y, grid = problem.scores.astype(np.float64, copy=False), problem.classes.y, problem.classes.grid
+    t = problem.own[:, None] - scores[:, y].T
+    t[grid == 0.0] = 0.0  # pairs of one class, which do not count, may overflow
+    value = float(np.vdot(grid, loss(t)))
     if not gradient:
         return value, None
-    d = problem.grid * derivative(t)
-    slope = -(d.T @ problem.membership)
-    slope[np.arange(len(problem.y)), problem.y] += d.sum(axis=1)
+    d = grid * derivative(t)
+    if np.isfinite(d).all():
+        slope = -(d.T @ problem.classes.membership)
+    else:  # where a product with the zeros of the indicator would be NaN
+        slope = np.zeros(scores.shape)
+        for i in np.unique(y):
+            slope[:, i] = -d[y == i].sum(axis=0)
+    slope[np.arange(len(y)), y] += d.sum(axis=1)
     return value, slope
 
 

@@ -17,14 +17,29 @@ from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, wa
 __all__ = ["exponential_risk", "polynomial_risk", "squared_risk"]
 
 
+# Scores at the end of the floats come down to 1e7.
+SMALLER = 2.0**-1000
+
+
 def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[float, Floats | None]:
     """``ℓ(t) = (α − t)²`` as ``V (Var P + Var Q + (α − mean P + mean Q)²)``, column by column.
 
     The centred form: expanding the square cancels, scores of 1e8 ± 1 would lose every digit.
     """
-    y, unit = problem.y, problem.unit
-    n_classes = problem.pair.shape[0]
-    total = np.bincount(y, unit, n_classes) @ problem.pair
+    with np.errstate(over="ignore", invalid="ignore"):
+        value, slope = _squared_risk(problem, alpha, gradient=gradient)
+        if np.isfinite(value):
+            return value, slope
+        # Squares overflow long before the gradient does.
+        smaller = problem.classes.with_scores(problem.scores * SMALLER)
+        value, slope = _squared_risk(smaller, alpha * SMALLER, gradient=gradient)
+        return value / SMALLER / SMALLER, None if slope is None else slope / SMALLER
+
+
+def _squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[float, Floats | None]:
+    classes = problem.classes
+    y, unit, n_classes = classes.y, classes.unit, classes.n_classes
+    total = classes.v @ np.bincount(y, unit, n_classes)
 
     # Relative to the mean positive of each column: far from 0 the means themselves would round the differences away.
     centre = np.bincount(y, unit * problem.own, n_classes)
@@ -67,14 +82,13 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
 
     Nothing overflows or underflows before the result itself does, whatever the size of the scores.
     """
-    y = problem.y
-    n_classes = problem.pair.shape[0]
+    y, unit, n_classes = problem.classes.y, problem.classes.unit, problem.classes.n_classes
     # Relative to the lowest positive of each column, which has the largest term: far from 0 the products would round.
     centre = np.full(n_classes, np.inf)
     np.minimum.at(centre, y, problem.own)
     centre[np.isinf(centre)] = 0.0
     with np.errstate(divide="ignore"):
-        term_p = np.log(problem.unit) - alpha * (problem.own - centre[y])
+        term_p = np.log(unit) - alpha * (problem.own - centre[y])
     peak_p = np.full(n_classes, -np.inf)
     np.maximum.at(peak_p, y, term_p)
     peak_p = _finite_peak(peak_p)
@@ -144,12 +158,11 @@ def polynomial_risk(
     """``ℓ(p − q) = Σ_kl matrix[k, l] T_k(x_p) T_l(x_q)`` with Chebyshev polynomials of ``x = (score −
     centre)/half_width``.
 
-    The Chebyshev moments of each side, ``K + 1`` numbers a column, give the value; the gradient of a score is the
+    The Chebyshev moments of each side, ``K + 1`` numbers per column, give the value; the gradient of a score is the
     derivative of a polynomial of it. Moments of plain powers cancel from degree 16 on, these do not.
     ``O(K·N·C)`` time, ``O(K·C)`` memory.
     """
-    y, unit = problem.y, problem.unit
-    n_classes = problem.pair.shape[0]
+    y, unit, n_classes = problem.classes.y, problem.classes.unit, problem.classes.n_classes
     degree = len(matrix) - 1
     centre = column_centre(problem)
     own = (problem.own - centre[y]) / half_width

@@ -14,32 +14,33 @@ Function = Callable[[Floats], Floats]
 
 def pairwise_auc(problem: Problem) -> Floats:
     """``AUC_{i|j} = Σ_{m∈N_i, n∈N_j} a_m a_n ([F_mi > F_ni] + ½ [F_mi = F_ni])``, a ``(C, C)`` matrix."""
-    n_classes = problem.pair.shape[0]
+    classes, n_classes = problem.classes, problem.classes.n_classes
     auc = np.full((n_classes, n_classes), np.nan)
     for i in range(n_classes):
         for j in range(n_classes):
-            positive, negative = problem.y == i, problem.y == j
+            positive, negative = classes.y == i, classes.y == j
             if i != j and positive.any() and negative.any():
                 p, q = problem.scores[positive, i], problem.scores[negative, i]
                 credit = 0.5 * (p[:, None] > q) + 0.5 * (p[:, None] >= q)
-                auc[i, j] = problem.unit[positive] @ credit @ problem.unit[negative]
+                auc[i, j] = classes.unit[positive] @ credit @ classes.unit[negative]
     return auc
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def pairwise_risk(problem: Problem, loss: Function, derivative: Function) -> tuple[float, Floats]:
     """``R = Σ_i Σ_{j≠i} v_ij Σ_{m∈N_i, n∈N_j} a_m a_n ℓ(F_mi − F_ni)`` and ``∂R/∂F``.
 
     ``O(N²)`` time, and memory for one class pair at a time.
     """
     value, gradient = 0.0, np.zeros(problem.scores.shape)
-    scores = problem.scores.astype(np.float64)
-    for i in range(problem.pair.shape[0]):
-        for j in range(problem.pair.shape[0]):
-            positive, negative = np.flatnonzero(problem.y == i), np.flatnonzero(problem.y == j)
+    classes, scores = problem.classes, problem.scores.astype(np.float64)
+    for i in range(classes.n_classes):
+        for j in range(classes.n_classes):
+            positive, negative = np.flatnonzero(classes.y == i), np.flatnonzero(classes.y == j)
             if i == j or not len(positive) or not len(negative):
                 continue
             t = scores[positive, i][:, None] - scores[negative, i]
-            weight = problem.pair[j, i] * problem.unit[positive][:, None] * problem.unit[negative]
+            weight = classes.v[i, j] * classes.unit[positive][:, None] * classes.unit[negative]
             slope = weight * derivative(t)
             value += float((weight * loss(t)).sum())
             gradient[positive, i] += slope.sum(axis=1)

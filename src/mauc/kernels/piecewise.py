@@ -1,10 +1,12 @@
 """Piecewise polynomial surrogates: ``O(N·C)`` after sorting the positives of each class.
 
 For one negative ``q`` the positives whose difference ``p − q`` falls into one piece of ℓ are a contiguous run of the
-sorted positives. With ``ℓ(p − q) = Σ_kl A_kl φ_k(p) φ_l(q)`` on that piece, differences of prefix sums of ``Σ_k A_kl
-φ_k(p)`` over the run are the coefficients of a polynomial in ``q``, and the same holds for its derivative. The
-gradients of the positives come the other way round: each negative adds its ``φ_l(q)`` to a run of positives, which a
-difference array collects.
+sorted positives, and sums over the positives, made beforehand, give the piece's part. Exact pieces: :mod:`.ends`.
+
+Approximated pieces are ``ℓ(p − q) = Σ_kl A_kl φ_k(p) φ_l(q)``: differences of prefix sums of ``Σ_k A_kl φ_k(p)`` over
+the run are the coefficients of a polynomial in ``q``, and the same holds for its derivative. The gradients of the
+positives come the other way round: each negative adds its ``φ_l(q)`` to a run of positives, which a difference array
+collects. These differences cancel, to the rounding that the choice of the polynomial allowed for.
 """
 
 from collections.abc import Iterable
@@ -14,17 +16,19 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from mauc._typing import Floats, Ints
+from mauc.kernels.ends import Run, exact_run, running_sum
 from mauc.kernels.search import SortedColumns, locate, sort_columns
-from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, power_terms, walk
+from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walk
 
 __all__ = ["Piece", "ranked_risk"]
 
 
 class Piece(NamedTuple):
-    """ℓ on ``low <= p − q < high`` as ``Σ_kl matrix[k, l] φ_k(p) φ_l(q)``.
+    """ℓ on ``low <= p − q < high``.
 
-    ``half_width`` is ``None`` for powers of the scores about the median positive (exact pieces: a far outlier must
-    not cost the others their digits), else φ are Chebyshev polynomials of ``(score − centre) / half_width``.
+    Exact where ``half_width`` is ``None``: ``Σ_k matrix[k, 0] s^k`` with ``s`` the distance of ``p − q`` from ``high``,
+    from ``low`` where ``high`` is infinite. Else ``Σ_kl matrix[k, l] T_k(x_p) T_l(x_q)`` with Chebyshev polynomials of
+    ``x = (score − centre) / half_width``.
     """
 
     low: float
@@ -35,41 +39,54 @@ class Piece(NamedTuple):
 
 def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tuple[float, Floats | None]:
     """Value and gradient of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
-    order = problem.order
-    table = sort_columns(problem.own[order], problem.offsets, problem.unit[order])
-    runs = [_prepare(problem, table, piece) for piece in pieces]
+    classes, order = problem.classes, problem.classes.order
+    table = sort_columns(problem.own[order], classes.offsets, classes.unit[order])
     breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
     slope = np.empty(problem.scores.shape) if gradient else None
 
+    # Distances and their powers may be beyond the floats: then so is the risk.
+    with np.errstate(over="ignore", invalid="ignore"):
+        runs = [_run(problem, table, piece) for piece in pieces]
+
+    @np.errstate(over="ignore", invalid="ignore")
     def visit(part: Iterable[Tile]) -> tuple[float, list[Floats]]:
-        value, landed = 0.0, [np.zeros_like(run.slope_of_p) for run in runs]
+        value, landed = 0.0, [run.landing() for run in runs]
         for tile in part:
             position = {b: _first_from(table, tile, b) for b in breaks}
+            last = tile.along(table.start[1:] - 1)
             steepness = np.zeros(1)
-            for run, into in zip(runs, landed, strict=True):
-                begin = position.get(run.piece.low)
-                end = position.get(run.piece.high, tile.along(run.last))
-                terms = _terms(run.piece, tile.x - tile.along(run.centre), len(run.of_q))
-                value += float(np.sum(tile.total(tile.weight, _polynomial(run.of_q, begin, end, terms))))
-                if slope is not None:
-                    steepness = steepness + _polynomial(run.slope_of_q, begin, end, terms)
-                    _land(into, run.last, tile, begin, end, terms)
+            for k, (piece, run) in enumerate(zip(pieces, runs, strict=True)):
+                begin, end = position.get(piece.low), position.get(piece.high, last)
+                of_tile, steeper = run.visit(tile, begin, end, None if slope is None else landed[k])
+                total = float(np.vdot(tile.weight, of_tile))
+                if not np.isfinite(total):
+                    of_tile, steeper = _defined(of_tile, tile.weight), _defined(steeper, tile.weight)
+                    total = float(np.vdot(tile.weight, of_tile))
+                value += total
+                steepness = steepness + steeper if k else steeper
             if slope is not None:
                 np.multiply(tile.weight, steepness, out=tile.of(slope))
         return value, landed
 
     values, landed = zip(*walk(problem, visit), strict=True)
     if slope is not None:
-        on_values = sum(
-            _collect(run, table, np.sum(of_parts, axis=0) if len(of_parts) > 1 else of_parts[0])
-            for run, of_parts in zip(runs, zip(*landed, strict=True), strict=True)
-        )
-        slope[order, problem.y[order]] = problem.unit[order] * np.asarray(on_values)[table.slot]
+        with np.errstate(over="ignore", invalid="ignore"):
+            on_values = sum(
+                run.collect(np.sum(of_parts, axis=0) if len(of_parts) > 1 else of_parts[0])
+                for run, of_parts in zip(runs, zip(*landed, strict=True), strict=True)
+            )
+            own = classes.unit[order] * np.asarray(on_values)[table.slot]
+        slope[order, classes.y[order]] = np.where(np.isnan(own), 0.0, own)
     return sum(values), slope
 
 
-# Scores so many times the break point may swallow it when it is added to them.
-LARGE = 2.0**20
+def _defined(x: Floats, weight: Floats) -> Floats:
+    """0 where no weight, or no positive, meets a number beyond the floats."""
+    return np.where((weight == 0.0) | np.isnan(x), 0.0, x)
+
+
+# Scores so many times the break point may swallow digits of it when it is added to them.
+LARGE = 64.0
 
 
 def _first_from(table: SortedColumns, tile: Tile, b: float) -> Ints:
@@ -84,48 +101,62 @@ def _first_from(table: SortedColumns, tile: Tile, b: float) -> Ints:
     return position
 
 
-class _Run(NamedTuple):
-    piece: Piece
-    centre: Floats
-    """``(C,)``"""
-    last: Ints
-    """``(C,)`` closing position of each column, where prefix sums hold the column's total."""
-    of_q: Floats
-    """``(K + 1, M + C)`` prefix sums of ``Σ_k A_kl φ_k(p)`` over the positives, exclusive, from 0 in each column."""
-    slope_of_q: Floats
-    """``(K, M + C)`` likewise for ``∂ℓ/∂q``."""
-    slope_of_p: Floats
-    """``(K, M + C)`` ``Σ_k`` of the same coefficients at each positive, not summed."""
-
-
-def _prepare(problem: Problem, table: SortedColumns, piece: Piece) -> _Run:
-    size = len(piece.matrix)
-    start, last = table.start[:-1], table.start[1:] - 1
+def _run(problem: Problem, table: SortedColumns, piece: Piece) -> Run:
     if piece.half_width is None:
-        median = table.values[start + (last - start) // 2]
-        centre = np.where(np.isfinite(median), median, 0.0)
-        derivative = piece.matrix[:, 1:] * np.arange(1, size)
-    else:
-        centre = column_centre(problem)
-        derivative = np.asarray(chebyshev.chebder(piece.matrix, axis=1) / piece.half_width, dtype=np.float64)
-    values = table.values.copy()
-    values[last] = centre
-    of_p = np.stack(_terms(piece, values - centre.repeat(np.diff(table.start)), size))
-    slope_of_p = derivative.T @ of_p
-    weighted = np.vstack([piece.matrix.T @ of_p, slope_of_p])
-    weighted *= table.mass
-    prefix = np.zeros_like(weighted)
-    # Column by column: one running sum over all would carry the rounding of large columns into small ones.
-    for begin, end in zip(start.tolist(), last.tolist(), strict=True):
-        np.cumsum(weighted[:, begin:end], axis=1, out=prefix[:, begin + 1 : end + 1])
-    return _Run(piece, centre, last, prefix[:size], prefix[size:], slope_of_p)
+        return exact_run(table, piece.low, piece.high, piece.matrix[:, 0])
+    return _Approximated(problem, table, piece.matrix, piece.half_width)
 
 
-def _terms(piece: Piece, centred: Floats, size: int) -> list[Floats]:
-    """Basis functions ``φ_0 … φ_(size−1)``; the first is 1."""
-    if piece.half_width is None:
-        return power_terms(centred, size - 1)
-    return chebyshev_terms(centred / piece.half_width, size - 1)
+class _Approximated:
+    def __init__(self, problem: Problem, table: SortedColumns, matrix: Floats, half_width: float) -> None:
+        size = len(matrix)
+        self.half_width, self.start, self.last = half_width, table.start, table.start[1:] - 1
+        self.centre = column_centre(problem)
+        derivative = np.asarray(chebyshev.chebder(matrix, axis=1) / half_width, dtype=np.float64)
+        values = table.values.copy()
+        values[self.last] = self.centre
+        of_p = np.stack(self._terms(values - self.centre.repeat(np.diff(table.start)), size))
+        self.slope_of_p = derivative.T @ of_p
+        """``(K, M + C)`` coefficients of ``∂ℓ/∂q`` at each positive."""
+        weighted = np.vstack([matrix.T @ of_p, self.slope_of_p])
+        weighted *= table.mass
+        prefix = np.zeros_like(weighted)
+        prefix[:, 1:] = running_sum(weighted, table.start)[:, :-1]
+        prefix[:, table.start[:-1]] = 0.0
+        self.of_q, self.slope_of_q = prefix[:size], prefix[size:]
+        """``(K + 1, M + C)`` and ``(K, M + C)`` sums of the coefficients over the positives before."""
+
+    def _terms(self, centred: Floats, size: int) -> list[Floats]:
+        return chebyshev_terms(centred / self.half_width, size - 1)
+
+    def landing(self) -> Floats:
+        return np.zeros_like(self.slope_of_p)
+
+    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+        terms = self._terms(tile.x - tile.along(self.centre), len(self.of_q))
+        value = _polynomial(self.of_q, begin, end, terms)
+        if landed is None:
+            return value, np.zeros(1)
+        # Each negative's ω φ_l(q) is added at the end of its run and taken away at its start.
+        for row, term in zip(landed, terms, strict=False):
+            weighted = tile.weight * term
+            if end.shape == weighted.shape:
+                row += np.bincount(end.ravel(), weighted.ravel(), len(row))
+            else:
+                row[self.last] += tile.sum(weighted)
+            if begin is not None:
+                row -= np.bincount(begin.ravel(), weighted.ravel(), len(row))
+        return value, _polynomial(self.slope_of_q, begin, end, terms)
+
+    def collect(self, landed: Floats) -> Floats:
+        """``∂ℓ/∂p = −∂ℓ/∂q``, over the negatives whose run ends above the value and starts at or below it: what has
+        landed at later positions of the column.
+        """
+        through = running_sum(landed[:, ::-1], len(self.slope_of_p[0]) - self.start[::-1])[:, ::-1]
+        later = np.zeros_like(landed)
+        later[:, :-1] = through[:, 1:]
+        later[:, self.last] = 0.0
+        return np.asarray(-np.einsum("lm,lm->m", self.slope_of_p, later))
 
 
 def _polynomial(prefix: Floats, begin: Ints | None, end: Ints, terms: list[Floats]) -> Floats:
@@ -137,28 +168,3 @@ def _polynomial(prefix: Floats, begin: Ints | None, end: Ints, terms: list[Float
             inner = inner - sums.take(begin)
         total = total + inner * terms[power] if power else inner
     return np.broadcast_to(total, terms[0].shape)
-
-
-def _land(landed: Floats, last: Ints, tile: Tile, begin: Ints | None, end: Ints, terms: list[Floats]) -> None:
-    """Add each negative's ``ω_n φ_l(q_n)`` at the end of its run, and take it away at its start."""
-    size = landed.shape[1]
-    for power, row in enumerate(landed):
-        term = tile.weight * terms[power] if power else tile.weight
-        if end.shape == term.shape:
-            row += np.bincount(end.ravel(), term.ravel(), size)
-        else:
-            row[last] += tile.sum(term)
-        if begin is not None:
-            row -= np.bincount(begin.ravel(), term.ravel(), size)
-
-
-def _collect(run: _Run, table: SortedColumns, landed: Floats) -> Floats:
-    """``(M + C,)`` derivative with respect to a positive of each value, per unit of its weight.
-
-    ``∂ℓ/∂p = −∂ℓ/∂q``, summed over the negatives whose run ends above the value and starts at or below it: what
-    has landed at later positions of the column.
-    """
-    later = np.zeros_like(landed)
-    for begin, end in zip(table.start[:-1].tolist(), run.last.tolist(), strict=True):
-        later[:, begin:end] = np.cumsum(landed[:, end:begin:-1], axis=1)[:, ::-1]
-    return np.asarray(-np.einsum("lm,lm->m", run.slope_of_p, later))

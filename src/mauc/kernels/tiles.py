@@ -1,7 +1,7 @@
 """What every kernel takes: scores with class codes and weights, and the tiles in which they are walked."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
@@ -12,6 +12,7 @@ from mauc._typing import Floats, Ints
 from mauc.kernels.threads import over_rows
 
 __all__ = [
+    "Classes",
     "Problem",
     "Tile",
     "chebyshev_terms",
@@ -31,59 +32,73 @@ TILE_ELEMENTS = 1 << 15
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A weighted class partition with its scores.
+class Classes:
+    """A weighted class partition: all that is known of a problem before its scores.
 
     The weight of the pair (positive ``m``, negative ``n``) in column ``i = y[m]`` is
-    ``unit[m] · unit[n] · pair[y[n], i]``, so that each class pair has the weight ``v_ij = pair[j, i]`` in all.
+    ``unit[m] · unit[n] · v[i, y[n]]``, so that each class pair has the weight ``v_ij`` in all.
     """
 
-    scores: NDArray[np.floating]
-    """``(N, C)`` finite scores; float32 is widened tile by tile."""
     y: Ints
     """``(N,)`` class codes ``0..C-1``."""
     unit: Floats
     """``(N,)`` sample weight over the weight of its class: sums to 1 within each class."""
-    pair: Floats
-    """``(C, C)`` class pair weights ``v_ij`` at ``[j, i]``, 0 on the diagonal and where a class is absent."""
+    n_classes: int
+    pair_weights: Floats | None = None
+    """``(C, C)`` ``v_ij``, 0 on the diagonal and where a class is absent; None where each pair is told by itself."""
+
+    @property
+    def v(self) -> Floats:
+        """The weights of the class pairs."""
+        assert self.pair_weights is not None
+        return self.pair_weights
 
     @cached_property
     def order(self) -> Ints:
         """``(N,)`` samples grouped by class."""
         # NumPy's stable sort of 16-bit numbers is a radix sort, an order of magnitude faster than that of wider ones.
-        narrow = self.y.astype(np.int16) if len(self.pair) < 2**15 else self.y
+        narrow = self.y.astype(np.int16) if self.n_classes < 2**15 else self.y
         return np.argsort(narrow, kind="stable")
 
     @cached_property
     def offsets(self) -> Ints:
         """``(C + 1,)`` class ``i`` is ``order[offsets[i]:offsets[i + 1]]``."""
-        offsets = np.zeros(len(self.pair) + 1, dtype=np.int64)
-        np.cumsum(np.bincount(self.y, minlength=len(self.pair)), out=offsets[1:])
+        offsets = np.zeros(self.n_classes + 1, dtype=np.int64)
+        np.cumsum(np.bincount(self.y, minlength=self.n_classes), out=offsets[1:])
         return offsets
 
-    def with_scores(self, scores: NDArray[np.floating]) -> "Problem":
-        """The same classes and weights with other scores; what was worked out of the classes is kept."""
-        other = replace(self, scores=scores)
-        other.__dict__.update({name: self.__dict__[name] for name in _OF_CLASSES if name in self.__dict__})
-        return other
+    @cached_property
+    def of_negative(self) -> Floats:
+        """``(C, C)`` ``v_ij`` at ``[j, i]``: the row of a negative's class is what it weighs in each column."""
+        return np.ascontiguousarray(self.v.T)
 
     @cached_property
     def grid(self) -> Floats:
         """``(N, N)`` weight of the pair (positive m, negative n): for problems of few samples."""
-        return self.unit[:, None] * self.pair[:, self.y].T[:, self.y] * self.unit
+        return self.unit[:, None] * self.v[self.y][:, self.y] * self.unit
 
     @cached_property
     def membership(self) -> Floats:
         """``(N, C)`` 1 in the column of each sample's class."""
-        return np.asarray(self.y[:, None] == np.arange(len(self.pair)), dtype=np.float64)
+        return np.asarray(self.y[:, None] == np.arange(self.n_classes), dtype=np.float64)
+
+    def with_scores(self, scores: NDArray[np.floating]) -> "Problem":
+        """These classes scored; what was worked out of them serves every problem made of them."""
+        return Problem(self, scores)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Classes with their scores: what every kernel takes."""
+
+    classes: Classes
+    scores: NDArray[np.floating]
+    """``(N, C)`` finite scores; float32 is widened tile by tile."""
 
     @cached_property
     def own(self) -> Floats:
         """``(N,)`` score of each sample in the column of its own class."""
-        return self.scores[np.arange(len(self.y)), self.y].astype(np.float64)
-
-
-_OF_CLASSES = ("order", "offsets", "grid", "membership")
+        return self.scores[np.arange(len(self.classes.y)), self.classes.y].astype(np.float64)
 
 
 class Tile(NamedTuple):
@@ -129,16 +144,17 @@ def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator
     n_rows, n_columns = problem.scores.shape
     last = n_rows if last is None else last
     columns_first = n_columns < COLUMNS_FIRST_BELOW
-    pair = np.ascontiguousarray(problem.pair.T) if columns_first else problem.pair
+    classes = problem.classes
+    of_class = classes.v if columns_first else classes.of_negative
     step = max(1, TILE_ELEMENTS // max(1, n_columns))
     for begin in range(first, last, step):
         rows = slice(begin, min(begin + step, last))
-        scores, y, unit = problem.scores[rows], problem.y[rows], problem.unit[rows]
+        scores, y, unit = problem.scores[rows], classes.y[rows], classes.unit[rows]
         if columns_first:
-            x, weight = np.array(scores.T, dtype=np.float64, order="C"), pair.take(y, axis=1)
+            x, weight = np.array(scores.T, dtype=np.float64, order="C"), of_class.take(y, axis=1)
             weight *= unit
         else:
-            x, weight = np.asarray(scores, dtype=np.float64, order="C"), pair.take(y, axis=0)
+            x, weight = np.asarray(scores, dtype=np.float64, order="C"), of_class.take(y, axis=0)
             weight *= unit[:, None]
         yield Tile(rows, x, weight, columns_first)
 

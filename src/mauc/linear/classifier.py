@@ -5,25 +5,31 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from mauc._estimators import encode_classes
+from mauc._estimators import LogitClassifier, encode_classes
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_pairs, check_real, check_sample_weight, invalid
-from mauc.activations import ACTIVATIONS, activate
+from mauc._validation import (
+    check_choice,
+    check_not_negative,
+    check_pairs,
+    check_real,
+    check_sample_weight,
+    check_whole,
+)
+from mauc.activations import ACTIVATIONS
 from mauc.linear.objective import LinearObjective
 from mauc.linear.solvers import SOLVERS, minimize
-from mauc.metrics import mauc_score
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
+from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCClassifier"]
 
 
-class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     r"""Linear scores that minimise a surrogate of the multiclass AUC.
 
     .. math:: \min_{W, b} \; R\bigl(\operatorname{softmax}(X W^\top + b)\bigr) + \tfrac{\lambda}{2} \lVert W \rVert^2
@@ -35,9 +41,9 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     surrogate : str or object, default="exponential"
         As in :class:`mauc.SurrogateRisk`.
-    alpha : float, default=1.0
-        Margin or rate of the surrogate. Softmax scores differ by at most 1, so an exponential with α of 4 to 10 is
-        steep where it matters.
+    alpha : float, optional
+        Margin or rate of the surrogate, 1 unless told. Softmax scores differ by at most 1, so an exponential with α of
+        4 to 10 is steep where it matters.
     l2 : float, default=1e-4
         Weight λ of the penalty; the intercept is not penalised.
     activation : {"softmax", "sigmoid", "identity"}, default="softmax"
@@ -96,7 +102,7 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         surrogate: str | Any = "exponential",
         *,
-        alpha: float = 1.0,
+        alpha: float | None = None,
         l2: float = 1e-4,
         activation: str = "softmax",
         pairs: str | ArrayLike = "ovo",
@@ -142,11 +148,10 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         partition = ClassPartition(codes, len(classes), weight)
         pair_weights = partition.pair_weights(check_pairs(self.pairs, len(classes)))
-        options = self.surrogate_options or {}
         objective = LinearObjective(
             X,
-            partition.problem(np.empty((len(codes), 0)), pair_weights),
-            SurrogateRisk(self.surrogate, alpha=self.alpha, **options),
+            partition.classes(pair_weights),
+            SurrogateRisk(self._surrogate()),
             activation=self.activation,
             l2=self.l2,
             fit_intercept=bool(self.fit_intercept),
@@ -163,16 +168,15 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self
 
+    def _surrogate(self) -> Surrogate:
+        return get_surrogate(self.surrogate, alpha=self.alpha, **(self.surrogate_options or {}))
+
     def _check_parameters(self) -> None:
         check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("solver", self.solver, SOLVERS)
         check_real("tol", self.tol, low=0)
-        is_number = isinstance(self.l2, int | float | np.number) and not isinstance(self.l2, bool)
-        if not is_number or not 0 <= self.l2 < np.inf:
-            raise invalid("l2", "must be a finite number >= 0", repr(self.l2), "pass the weight of the penalty")
-        is_whole = isinstance(self.max_iter, int | np.integer) and not isinstance(self.max_iter, bool)
-        if not is_whole or self.max_iter < 1:
-            raise invalid("max_iter", "must be a whole number above 0", repr(self.max_iter), "pass such a number")
+        check_not_negative("l2", self.l2)
+        check_whole("max_iter", self.max_iter, least=1)
 
     def _start(self, objective: LinearObjective, classes: NDArray[Any]) -> Floats:
         if self.warm_start and hasattr(self, "coef_"):
@@ -200,34 +204,3 @@ class MAUCClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return np.asarray(X @ self.coef_.T + self.intercept_)
-
-    def decision_function(self, X: Any) -> Floats:
-        """``X Wᵀ + b`` of shape ``(N, C)``; for two classes the difference of the two columns, of shape ``(N,)``.
-
-        Not what the model was trained to rank by, unless ``activation="identity"``: softmax changes the order within
-        a column.
-        """
-        logits = self._logits(X)
-        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
-
-    def _has_probabilities(self) -> bool:
-        return bool(self.activation == "softmax")
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Floats:
-        """Softmax scores of shape ``(N, C)``; they rank, they are not calibrated. Only with
-        ``activation="softmax"``.
-        """
-        return activate(self._logits(X), "softmax")
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest score."""
-        best = self._logits(X).argmax(axis=1)
-        return self.classes_[best]
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Multiclass AUC of the scores that the model was trained to rank by, over the classes present in ``y``."""
-        scores = activate(self._logits(X), self.activation)
-        return mauc_score(
-            y, scores, pairs=self.pairs, labels=self.classes_, sample_weight=sample_weight, absent="ignore"
-        )

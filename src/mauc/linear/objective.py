@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mauc._typing import Floats
 from mauc.activations import activate, pull_back
 from mauc.kernels.threads import over_rows
-from mauc.kernels.tiles import TILE_ELEMENTS, Problem
+from mauc.kernels.tiles import TILE_ELEMENTS, Classes
 from mauc.risk import SurrogateRisk, schemes_of
 
 __all__ = ["LinearObjective"]
@@ -32,14 +32,14 @@ class LinearObjective:
     """
 
     def __init__(
-        self, X: Any, problem: Problem, risk: SurrogateRisk, *, activation: str, l2: float, fit_intercept: bool
+        self, X: Any, classes: Classes, risk: SurrogateRisk, *, activation: str, l2: float, fit_intercept: bool
     ) -> None:
-        if risk.scheme == "auto" and len(problem.y) <= FEW and schemes_of(risk.surrogate)[0] == "ranked":
+        if risk.scheme == "auto" and len(classes.y) <= FEW and schemes_of(risk.surrogate)[0] == "ranked":
             risk = copy(risk)
             risk.scheme = "blocked"
-        self.X, self.problem, self.risk = X, problem, risk
+        self.X, self.classes, self.risk = X, classes, risk
         self.activation, self.l2, self.fit_intercept = activation, l2, fit_intercept
-        self.shape = (problem.pair.shape[0], X.shape[1] + fit_intercept)
+        self.shape = (classes.n_classes, X.shape[1] + fit_intercept)
         self.evaluations = 0
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
@@ -59,7 +59,7 @@ class LinearObjective:
                 pull_back(logits[rows], slope[rows], self.activation)
 
         over_rows(logits.shape, forward)
-        value, gradient = self.risk.compute(self.problem.with_scores(logits), gradient=True)
+        value, gradient = self.risk.compute(self.classes.with_scores(logits), gradient=True)
         assert gradient is not None
         slope = gradient
         over_rows(slope.shape, backward)

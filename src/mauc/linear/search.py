@@ -16,9 +16,11 @@ from mauc._estimators import encode_classes
 from mauc._validation import check_sample_weight, invalid
 from mauc.linear.classifier import MAUCClassifier
 from mauc.model_selection import folds_of
+from mauc.surrogates import has_alpha
 
 __all__ = ["MAUCClassifierCV"]
 
+DEFAULT_ALPHAS = (1.0, 4.0, 10.0)
 DEFAULT_L2 = tuple(10.0 ** np.arange(-1, -7, -1.0))
 
 
@@ -31,7 +33,8 @@ class MAUCClassifierCV(MAUCClassifier):
     Parameters
     ----------
     surrogates : sequence of str or objects, default=("exponential",)
-    alphas : sequence of float, default=(1.0, 4.0, 10.0)
+    alphas : sequence of float, optional
+        Unless told (1, 4, 10) for a surrogate that has an α. None as an entry is the surrogate's own.
     l2s : sequence of float, default=(1e-1, 1e-2, ..., 1e-6)
     cv : int or splitter, default=5
         Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
@@ -70,7 +73,7 @@ class MAUCClassifierCV(MAUCClassifier):
         self,
         surrogates: Sequence[Any] = ("exponential",),
         *,
-        alphas: Sequence[float] = (1.0, 4.0, 10.0),
+        alphas: Sequence[float | None] | None = None,
         l2s: Sequence[float] = DEFAULT_L2,
         cv: Any = 5,
         n_jobs: int | None = None,
@@ -101,6 +104,8 @@ class MAUCClassifierCV(MAUCClassifier):
         """Choose by cross-validation, then train on all data; parameters as in :meth:`MAUCClassifier.fit`."""
         for name in ("surrogates", "alphas", "l2s"):
             grid = getattr(self, name)
+            if grid is None and name == "alphas":
+                continue
             if isinstance(grid, str) or not hasattr(grid, "__len__") or len(grid) == 0:
                 raise invalid(
                     name, "must be a sequence with at least one entry", repr(grid), "pass a list of candidates"
@@ -112,13 +117,13 @@ class MAUCClassifierCV(MAUCClassifier):
         # Not from the strongest down: where the penalty leaves W at 0 the risk does not depend on the intercept, which
         # drifts off, and softmax saturates for all fits to come (71 on a split of ecoli).
         l2s = sorted(self.l2s)
-        paths = list(product(self.surrogates, self.alphas, range(len(folds))))
+        losses = self._losses()
         parts = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
             delayed(_score_path)(self._candidate(surrogate, alpha), l2s, X, y, weight, *folds[k])
-            for surrogate, alpha, k in paths
+            for (surrogate, alpha), k in product(losses, range(len(folds)))
         )
         scores = np.array(parts).reshape(-1, len(folds), len(l2s)).transpose(0, 2, 1).reshape(-1, len(folds))
-        self._keep_results(scores, l2s)
+        self._keep_results(scores, losses, l2s)
         best = self.cv_results_["params"][int(np.argmin(self.cv_results_["rank_test_score"]))]
         self.surrogate_, self.alpha_, self.l2_ = best["surrogate"], best["alpha"], best["l2"]
         final = self._candidate(self.surrogate_, self.alpha_).set_params(l2=self.l2_).fit(X, y, sample_weight)
@@ -135,7 +140,13 @@ class MAUCClassifierCV(MAUCClassifier):
             raise invalid("cv", "must give a fold that holds out two classes or more", repr(self.cv), advice)
         return folds
 
-    def _candidate(self, surrogate: Any, alpha: float) -> MAUCClassifier:
+    def _losses(self) -> list[tuple[Any, float | None]]:
+        """Every surrogate with every α."""
+        if self.alphas is not None:
+            return list(product(self.surrogates, self.alphas))
+        return [(each, alpha) for each in self.surrogates for alpha in (DEFAULT_ALPHAS if has_alpha(each) else (None,))]
+
+    def _candidate(self, surrogate: Any, alpha: float | None) -> MAUCClassifier:
         return MAUCClassifier(
             surrogate,
             alpha=alpha,
@@ -149,11 +160,10 @@ class MAUCClassifierCV(MAUCClassifier):
             warm_start=True,
         )
 
-    def _keep_results(self, scores: NDArray[np.float64], l2s: Sequence[float]) -> None:
-        params = [
-            {"surrogate": surrogate, "alpha": alpha, "l2": l2}
-            for surrogate, alpha, l2 in product(self.surrogates, self.alphas, l2s)
-        ]
+    def _keep_results(
+        self, scores: NDArray[np.float64], losses: list[tuple[Any, float | None]], l2s: Sequence[float]
+    ) -> None:
+        params = [{"surrogate": surrogate, "alpha": alpha, "l2": l2} for (surrogate, alpha), l2 in product(losses, l2s)]
         mean = np.nanmean(scores, axis=1)
         self.cv_results_: dict[str, Any] = {"params": params}
         for k in range(scores.shape[1]):

@@ -34,6 +34,8 @@ def pairwise_auc(
     y_true : (N,) array of classes, integers or strings
     y_score : (N, C) array of real scores
         Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second.
+        A data frame whose columns are named as the classes, numbers as they are written, is taken by name; where none
+        is, or they are pandas' own 0, 1, …, by position; where only some are, it is refused.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
@@ -150,5 +152,4 @@ def _partition(scored: ScoredClasses) -> ClassPartition:
 
 
 def _matrix(scored: ScoredClasses, partition: ClassPartition) -> Floats:
-    no_pairs = np.zeros((partition.n_classes, partition.n_classes))
-    return auc_matrix(partition.problem(scored.scores, no_pairs, normalised=False))
+    return auc_matrix(partition.problem(scored.scores, normalised=False))

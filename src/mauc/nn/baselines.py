@@ -6,11 +6,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mauc._validation import check_choice, check_real, invalid
+from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
 from mauc.nn._engine.batch import is_free
 from mauc.nn._engine.buffers import ExactBuffers
 from mauc.nn._engine.checks import check_input, count_vector
-from mauc.nn._engine.numbers import check_whole
 
 __all__ = ["ClassBalancedLoss", "FocalLoss", "LDAMLoss", "LogitAdjustedLoss", "effective_number_weights"]
 
@@ -32,8 +31,7 @@ def effective_number_weights(class_counts: Any, beta: float = 0.9999) -> Tensor:
     array([0.23 , 0.363, 2.407])
     """
     counts = count_vector(class_counts, None).to(torch.float64)
-    if not isinstance(beta, int | float) or isinstance(beta, bool) or not 0 <= beta < 1:
-        raise invalid("beta", "must be a number of at least 0 and below 1", repr(beta), "pass e.g. 0.9999")
+    check_real("beta", beta, low=0, high=1, closed="left", advice="pass e.g. 0.9999")
     # 1 − βⁿ cancels for β near 1.
     weight = torch.ones_like(counts) if beta == 0 else -1.0 / torch.expm1(counts * math.log(beta))
     return weight / weight.mean()
@@ -84,13 +82,7 @@ def _focal(log_p: Tensor, gamma: float) -> Tensor:
 
 
 def _gamma(gamma: Any) -> float:
-    return _at_least_zero("gamma", gamma, "0 is cross-entropy, 2 the authors' choice")
-
-
-def _at_least_zero(parameter: str, value: Any, advice: str) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < math.inf:
-        raise invalid(parameter, "must be a finite number >= 0", repr(value), advice)
-    return float(value)
+    return check_not_negative("gamma", gamma, "0 is cross-entropy, 2 the authors' choice")
 
 
 class FocalLoss(_ClassLoss):
@@ -316,7 +308,7 @@ class LogitAdjustedLoss(_ClassLoss):
         self, class_counts: Any, *, tau: float = 1.0, ignore_index: int = -100, reduction: str = "mean"
     ) -> None:
         super().__init__(None, ignore_index, reduction)
-        self.tau = _at_least_zero("tau", tau, "0 is cross-entropy, 1 the authors' choice")
+        self.tau = check_not_negative("tau", tau, "0 is cross-entropy, 1 the authors' choice")
         counts = count_vector(class_counts, None).to(torch.float64)
         self.register_buffer("shift", self.tau * (counts / counts.sum()).log(), persistent=False)
 
@@ -336,7 +328,7 @@ def _log_p(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def _class_weights(weight: Any) -> Tensor:
-    requirement, advice = "must be one positive number a class", "pass e.g. 1 / torch.bincount(labels)"
+    requirement, advice = "must be one positive number per class", "pass e.g. 1 / torch.bincount(labels)"
     try:
         kept = torch.as_tensor(weight, dtype=torch.float64).detach()
     except (TypeError, ValueError, RuntimeError):

@@ -7,26 +7,34 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
-from mauc._estimators import encode_classes
+from mauc._estimators import LogitClassifier, encode_classes
 from mauc._typing import Ints
-from mauc._validation import check_choice, check_pairs, check_real, check_sample_weight, invalid
-from mauc.metrics import mauc_score
-from mauc.nn._engine.numbers import check_whole
+from mauc._validation import (
+    check_choice,
+    check_not_negative,
+    check_pairs,
+    check_real,
+    check_sample_weight,
+    check_whole,
+    invalid,
+)
 from mauc.nn._engine.rows import Rows, dense, hold_out, rows_at_a_time
+from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCMLPClassifier"]
 
+DEFAULT_ALPHA = 4.0
 LOSSES = ("mauc", "cross_entropy")
 OPTIMIZERS = ("adam", "sgd")
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 
 
-class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     r"""A multilayer perceptron that minimises a surrogate of the multiclass AUC.
 
     Hidden layers are linear, batch-normalised and rectified, as in the paper. Minibatches hold every class
@@ -40,8 +48,8 @@ class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         A module is called as ``loss(logits, classes)``.
     surrogate : str or object, default="exponential"
         As in :class:`mauc.nn.MAUCLoss`, for ``loss="mauc"``; so are ``alpha`` and ``surrogate_options``.
-    alpha : float, default=4.0
-        Margin or rate of the surrogate; the paper's choice for deep networks.
+    alpha : float, optional
+        Margin or rate of the surrogate; 4 unless told, where it has one: the paper's choice for deep networks.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs in the loss, the validation score and :meth:`score`.
     surrogate_options : dict, optional
@@ -121,7 +129,7 @@ class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         loss: Any = "mauc",
         surrogate: Any = "exponential",
-        alpha: float = 4.0,
+        alpha: float | None = None,
         pairs: Any = "ovo",
         surrogate_options: dict[str, Any] | None = None,
         batch_norm: bool = True,
@@ -233,20 +241,16 @@ class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for name, (low, high) in REAL.items():
             check_real(name, getattr(self, name), low=low, high=high)
         for name in ("weight_decay", "momentum", "tol"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float | np.number) and 0 <= value < np.inf) or isinstance(value, bool):
-                raise invalid(name, "must be a finite number >= 0", repr(value), "pass such a number")
-        if not isinstance(self.lr_decay, int | float | np.number) or not 0 < self.lr_decay <= 1:
-            raise invalid("lr_decay", "must be a number above 0 and at most 1", repr(self.lr_decay), "1 keeps the rate")
+            check_not_negative(name, getattr(self, name))
+        check_real("lr_decay", self.lr_decay, low=0, high=1, closed="right", advice="1 keeps the rate")
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
         check_choice("accelerator", self.accelerator, ACCELERATORS)
         sizes = self.hidden_layer_sizes
-        whole = isinstance(sizes, Sequence | np.ndarray) and all(
-            isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0 for n in sizes
-        )
-        if not whole:
-            requirement = "must be a sequence of whole numbers above 0"
+        if not isinstance(sizes, Sequence | np.ndarray):
+            requirement = "must be a sequence of whole numbers"
             raise invalid("hidden_layer_sizes", requirement, repr(sizes), "pass e.g. (128, 64)")
+        for size in sizes:
+            check_whole("each of hidden_layer_sizes", size, least=1, advice="pass e.g. (128, 64)")
         if self.resume and self.checkpoint_dir is None:
             advice = "pass the checkpoint_dir of the run to resume"
             raise invalid("checkpoint_dir", "must be a folder where resume=True", None, advice)
@@ -258,11 +262,14 @@ class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return copy.deepcopy(self.loss)
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
             requirement = "must be 'mauc', 'cross_entropy' or a torch.nn.Module"
-            raise invalid("loss", requirement, repr(self.loss), "choose one of these")
+            raise invalid("loss", requirement, repr(self.loss))
         if self.loss == "cross_entropy":
             return nn.CrossEntropyLoss()
+        return MAUCLoss(self._surrogate(), pairs=self.pairs)
+
+    def _surrogate(self) -> Surrogate:
         options = self.surrogate_options or {}
-        return MAUCLoss(self.surrogate, alpha=self.alpha, pairs=self.pairs, **options)
+        return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
 
     def _network(self, n_features: int, classes: NDArray[Any], seed: int) -> nn.Module:
         with torch.random.fork_rng(devices=[]):
@@ -286,7 +293,7 @@ class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise invalid("y_val", "must hold classes of y only", came, "drop the samples of that class")
         return X, np.searchsorted(classes, names)[codes], None, np.arange(len(codes))
 
-    def _logits(self, X: Any) -> torch.Tensor:
+    def _logits(self, X: Any) -> NDArray[np.float32]:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float32)
         step = rows_at_a_time(X.shape[1])
@@ -295,31 +302,7 @@ class MAUCMLPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         with torch.inference_mode():
             model = copy.deepcopy(self.model_).to(device) if on_gpu else self.model_
             parts = [model(dense(X[k : k + step]).to(device)).cpu() for k in range(0, X.shape[0], step)]
-            return torch.cat(parts)
-
-    def decision_function(self, X: Any) -> NDArray[np.float32]:
-        """Logits of shape ``(N, C)``; for two classes the difference of the two columns, of shape ``(N,)``.
-
-        Not what the model was trained to rank by: softmax changes the order within a column.
-        """
-        logits = self._logits(X).numpy()
-        return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
-
-    def predict_proba(self, X: Any) -> NDArray[np.float32]:
-        """Softmax scores of shape ``(N, C)``; they rank, they are not calibrated."""
-        return self._logits(X).softmax(1).numpy()
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest score."""
-        best = self._logits(X).argmax(1).numpy()
-        return self.classes_[best]
-
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Multiclass AUC of :meth:`predict_proba`, over the classes present in ``y``."""
-        scores = self.predict_proba(X)
-        return mauc_score(
-            y, scores, pairs=self.pairs, labels=self.classes_, sample_weight=sample_weight, absent="ignore"
-        )
+            return torch.cat(parts).numpy()
 
 
 WHOLE = {"lr_decay_every": 1, "batch_size": 2, "min_per_class": 1, "max_epochs": 1, "patience": 1}

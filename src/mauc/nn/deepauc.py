@@ -6,12 +6,11 @@ from typing import Any, overload
 import torch
 from torch import Tensor, nn
 
-from mauc._validation import PAIRS, check_choice, check_real, invalid
+from mauc._validation import PAIRS, check_choice, check_not_negative, check_real, check_whole, invalid
 from mauc.activations import ACTIVATIONS
 from mauc.nn._engine.batch import Batch, exact_dtype, prepare
 from mauc.nn._engine.buffers import ExactBuffers
 from mauc.nn._engine.checks import check_input, count_vector
-from mauc.nn._engine.numbers import check_whole
 from mauc.nn._engine.processes import communicator
 
 __all__ = ["DeepAUCLoss", "PPDOptimizer"]
@@ -136,7 +135,7 @@ class DeepAUCLoss(ExactBuffers):
         complete = check_input(logits, target, None, self.ignore_index)
         if logits.shape[1] != self.num_classes:
             came = f"{logits.shape[1]} columns"
-            raise invalid("logits", f"must have num_classes={self.num_classes} columns", came, "pass one a class")
+            raise invalid("logits", f"must have num_classes={self.num_classes} columns", came, "pass one per class")
         valid = None if complete else target != self.ignore_index
         batch = self._of_batch(target.long(), valid) if self.class_counts is None else self._of_set(target, valid)
         wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
@@ -170,7 +169,7 @@ class DeepAUCLoss(ExactBuffers):
             row = unit
         else:
             column, row = 1.0 / (classes * (1.0 - share)), unit * share[y]
-        return Batch(y, unit, row, column, None, torch.full_like(share, 1.0 / classes))
+        return Batch(y, unit, row, column, None, torch.full_like(share, 1.0 / classes), here, share)
 
     def _weights(self, batch: Batch, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """``(N,)`` of the scores as positives of their own column, ``(N, C)`` as negatives of the others."""
@@ -268,15 +267,12 @@ class PPDOptimizer(torch.optim.Optimizer):
             advice = "pass the loss that the network is trained with"
             raise invalid("loss", "must be a DeepAUCLoss, whose a, b and dual are trained too", type(loss), advice)
         for name, factor in (("decay", decay), ("growth", growth)):
-            if not isinstance(factor, int | float) or isinstance(factor, bool) or not 1 <= factor < float("inf"):
-                raise invalid(name, "must be a finite number of at least 1", repr(factor), "1 keeps every stage alike")
-        if not isinstance(weight_decay, int | float) or not 0 <= weight_decay < float("inf"):
-            raise invalid("weight_decay", "must be a finite number >= 0", repr(weight_decay), "pass such a number")
+            check_real(name, factor, low=1, closed="left", advice="1 keeps every stage alike")
         defaults = {
             "lr": check_real("lr", lr, low=0),
             "proximal": check_real("proximal", proximal, low=0),
             "delta": check_real("delta", delta, low=0),
-            "weight_decay": float(weight_decay),
+            "weight_decay": check_not_negative("weight_decay", weight_decay),
             "ascent": False,
             "stage": 0,
             "steps": 0,

@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mauc._validation import invalid
-from mauc.nn._engine.numbers import check_whole
+from mauc._validation import check_whole, invalid
 
 __all__ = ["full_batch_backward"]
 
@@ -69,7 +68,7 @@ def full_batch_backward(
     check_whole("chunk_size", chunk_size, least=1)
     if len(X) != len(target) or len(X) == 0:
         came = f"{len(X)} rows for {len(target)} targets"
-        raise invalid("X", "must have one row a target, and one at least", came, "pass the data of the same samples")
+        raise invalid("X", "must have one row per target, and one at least", came, "pass the data of the same samples")
     place = next((p.device for p in model.parameters()), X.device)
     chunks = torch.split(X, chunk_size)
     with torch.no_grad(), torch.random.fork_rng(_devices(place)):

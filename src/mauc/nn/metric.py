@@ -13,13 +13,15 @@ from torchmetrics.utilities.data import dim_zero_cat
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_pairs, invalid
+from mauc._validation import check_pairs, check_whole, invalid
 from mauc.kernels.auc import auc_matrix
 from mauc.metrics.scores import weighted_mean
-from mauc.nn._engine.numbers import check_whole
 from mauc.partition import ClassPartition
 
 __all__ = ["MAUC"]
+
+EDGES = (Tensor, list, tuple, np.ndarray)
+"""What thresholds may be given in, one by one."""
 
 
 class MAUC(Metric):
@@ -38,7 +40,8 @@ class MAUC(Metric):
         Weights of the class pairs, as in :func:`mauc.mauc_score`.
     thresholds : int or (T,) increasing tensor, optional
         None: every score is kept, and the result is exact. A number T: scores are counted in the bins between T
-        thresholds from 0 to 1, for probabilities. A tensor: between these thresholds, for scores of any kind.
+        thresholds from 0 to 1, for probabilities; others give one warning. A tensor: between these thresholds, for
+        scores of any kind.
     ignore_index : int, optional
         Samples with this target are left out.
     validate_args : bool, default=True
@@ -104,10 +107,12 @@ class MAUC(Metric):
     ) -> None:
         super().__init__(**kwargs)
         self.num_classes = check_whole("num_classes", num_classes, least=2)
-        self.pairs = check_pairs(pairs, self.num_classes)
+        self.pairs = check_pairs(_numpy(pairs) if isinstance(pairs, Tensor) else pairs, self.num_classes)
         self.ignore_index = ignore_index
         self.validate_args = bool(validate_args)
         self.binned = thresholds is not None
+        # Thresholds of the user's own choice may leave scores outside; those from 0 to 1 are for probabilities.
+        self._doubts_range = self.binned and not isinstance(thresholds, EDGES)
         if thresholds is None:
             for name in ("preds", "target", "weight"):
                 self.add_state(name, default=[], dist_reduce_fx="cat")
@@ -126,6 +131,7 @@ class MAUC(Metric):
         target : (N,) class numbers
         weight : (N,) weights >= 0, optional
         """
+        _check_kinds(preds, target, weight)
         preds, target = preds.detach(), target.detach()
         _check_shapes(preds, target, weight, self.num_classes)
         if preds.dtype in (torch.float16, torch.bfloat16):
@@ -136,6 +142,8 @@ class MAUC(Metric):
             preds, target, weight = preds[kept], target[kept], weight[kept]
         if self.validate_args:
             _check_values(preds, target, weight, self.num_classes)
+            if self._doubts_range and len(preds):
+                self._doubts_range = not _warned_of_range(preds)
         target = target.long()
         if self.binned:
             # [j, i, t]: the weight of class j in bin t of column i.
@@ -179,7 +187,7 @@ class MAUC(Metric):
         v = partition.pair_weights(self.pairs)
         if v.sum() == 0:
             return _undefined()
-        return weighted_mean(auc_matrix(partition.problem(scores, v, normalised=False)), v)
+        return weighted_mean(auc_matrix(partition.problem(scores, normalised=False)), v)
 
     def _binned(self) -> tuple[float, float]:
         """Value and error bound."""
@@ -223,7 +231,7 @@ def _numpy(tensor: Tensor) -> Floats:
 
 def _edges(thresholds: Any) -> Tensor:
     advice = "pass None for the exact metric, a number of thresholds from 0 to 1, or the thresholds"
-    if not isinstance(thresholds, Tensor | list | tuple | np.ndarray):
+    if not isinstance(thresholds, EDGES):
         return torch.linspace(0.0, 1.0, check_whole("thresholds", thresholds, least=2, advice=advice))
     edges = torch.as_tensor(thresholds)
     edges = edges if edges.is_floating_point() else edges.float()
@@ -234,20 +242,45 @@ def _edges(thresholds: Any) -> Tensor:
     return edges.detach().clone()
 
 
+def _warned_of_range(preds: Tensor) -> bool:
+    """Whether scores lie outside of [0, 1], by more than rounding, and the user knows."""
+    low, high = (float(x) for x in preds.aminmax())
+    if low >= -1e-6 and high <= 1.0 + 1e-6:
+        return False
+    warnings.warn(
+        f"preds from {low:g} to {high:g} for thresholds from 0 to 1: all scores outside share two bins and count as "
+        "ties there. Pass probabilities, such as logits.softmax(1), or thresholds in the range of the scores; "
+        "error_bound() says how much may be lost",
+        stacklevel=4,
+    )
+    return True
+
+
+def _check_kinds(preds: Any, target: Any, weight: Any) -> None:
+    for name, value in (("preds", preds), ("target", target), ("weight", weight)):
+        if not isinstance(value, Tensor) and not (name == "weight" and value is None):
+            raise invalid(name, "must be a tensor", type(value).__name__, f"pass torch.as_tensor({name})")
+        if value is not None and value.device != preds.device:
+            advice = f"move it, as {name}.to(preds.device)"
+            raise invalid(name, f"must be on the device of preds, {preds.device}", value.device, advice)
+
+
 def _check_shapes(preds: Tensor, target: Tensor, weight: Tensor | None, num_classes: int) -> None:
     if preds.ndim != 2 or preds.shape[1] != num_classes:
-        advice = "pass one row a sample and one column a class"
+        advice = "pass one row per sample and one column per class"
         raise invalid("preds", f"must have the shape (N, {num_classes})", f"shape {tuple(preds.shape)}", advice)
     if not preds.is_floating_point():
         raise invalid("preds", "must be floating-point scores", preds.dtype, "pass probabilities or other scores")
     if target.shape != preds.shape[:1]:
-        advice = "pass one class number a sample"
+        advice = "pass one class number per sample"
         raise invalid("target", f"must have the shape ({len(preds)},)", f"shape {tuple(target.shape)}", advice)
     if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
         raise invalid("target", "must be class numbers", target.dtype, "pass integers, such as target.long()")
     if weight is not None and weight.shape != target.shape:
-        advice = "pass one weight a sample"
+        advice = "pass one weight per sample"
         raise invalid("weight", f"must have the shape ({len(preds)},)", f"shape {tuple(weight.shape)}", advice)
+    if weight is not None and weight.is_complex():
+        raise invalid("weight", "must be real numbers", weight.dtype, "pass weights >= 0")
 
 
 def _check_values(preds: Tensor, target: Tensor, weight: Tensor, num_classes: int) -> None:

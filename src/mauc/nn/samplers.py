@@ -8,8 +8,7 @@ from torch import Tensor, distributed
 from torch.utils.data import Sampler
 
 from mauc._typing import Ints
-from mauc._validation import invalid
-from mauc.nn._engine.numbers import check_whole
+from mauc._validation import check_real, check_whole, invalid
 
 __all__ = ["ClassCoverageBatchSampler"]
 
@@ -49,9 +48,10 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
         The share of a batch, above 0 and at most 1, that may go to covering classes. Lower it where an epoch would be
         too long; see the notes.
     seed : int, default=0
-        With the epoch, it fixes the order: the same on every machine.
+        With the number of the epoch, it fixes the order: the same on every machine.
     shuffle : bool, default=True
-        New order in each epoch. If False, samples of a class keep their order.
+        New order in each epoch: each time that iteration begins, as in a ``DataLoader`` with ``shuffle=True``. If
+        False, samples of a class keep their order.
     drop_last : bool, default=False
         Leave out the samples that would make the batches of an epoch smaller than ``batch_size``: no more than a batch
         on each rank, others in each epoch.
@@ -78,8 +78,12 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
     whatever the classes.
 
     *Ranks.* The epoch is planned once for all ranks, and its batches are dealt out in turn, so every rank has as many
-    batches as the others and every batch on every rank covers the classes. Call :meth:`set_epoch` on each rank before
-    each epoch; Lightning does it (pass it ``use_distributed_sampler=False``).
+    batches as the others and every batch on every rank covers the classes. The ranks stay in step as long as each
+    begins as many epochs; where that is in doubt, call :meth:`set_epoch` on each rank before each epoch. Lightning does
+    it (pass it ``use_distributed_sampler=False``).
+
+    *Resuming.* ``epoch`` is the number of the epoch to come, 0 at first. To go on where a run stopped, or to see an
+    epoch again, pass its number to :meth:`set_epoch`.
 
     Repeating rare classes changes the class shares that a loss sees. Multiclass AUC with ``pairs="ovo"`` does not
     depend on them.
@@ -126,7 +130,8 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
             came = f"{counts[few[0]]} of class {names[few[0]]}"
             advice = "lower min_per_class, or drop or merge that class"
             raise invalid("labels", f"must hold at least min_per_class={min_per_class} of every class", came, advice)
-        n_covered = min(len(counts), int(_share(cover_share) * self.batch_size) // self.min_per_class)
+        share = check_real("cover_share", cover_share, low=0, high=1, closed="right")
+        n_covered = min(len(counts), int(share * self.batch_size) // self.min_per_class)
         if n_covered < 2:
             requirement = f"must have room for two classes of min_per_class={min_per_class} samples"
             advice = "raise it or lower min_per_class: classes must meet in a batch"
@@ -143,7 +148,7 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
         return self
 
     def set_epoch(self, epoch: int) -> None:
-        """The number of the epoch to come; with the seed it fixes the order."""
+        """The number of the epoch to come; those after it count on from there. With the seed it fixes the order."""
         self.epoch = check_whole("epoch", epoch, least=0)
 
     def __len__(self) -> int:
@@ -151,34 +156,49 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
         return self._plan.n_batches // self.num_replicas
 
     def __iter__(self) -> Iterator[list[int]]:
-        plan, k = self._plan, self.min_per_class
-        members, left, rotation = self._deal()
-        first = np.cumsum(self._counts) - self._counts
-        # Turns lie on a line, those of a class side by side. Batch b takes the m points b', b' + B, b' + 2B, …: no
-        # class has more than B turns, so they are of different classes, and each turn is taken once.
-        ends = np.cumsum(plan.turns[rotation])
-        begin_at = even_order(plan.n_batches, self.num_replicas)
-        points = plan.n_batches * np.arange(plan.n_covered)
-        step = max(1, BLOCK_INDICES // self.batch_size)
-        mine = np.arange(self.rank, plan.n_batches, self.num_replicas)
-        for begin in range(0, len(mine), step):
-            batches = mine[begin : begin + step]
-            taken = begin_at[batches][:, None] + points
-            place = np.searchsorted(ends, taken, side="right")
-            c = rotation[place]
-            turn = taken - (ends - plan.turns[rotation])[place]
-            at = (turn * k)[:, :, None] + np.arange(k)
-            covered = members[first[c][:, :, None] + at % self._counts[c][:, :, None]].reshape(len(batches), -1)
-            for b, row in zip(batches, covered, strict=True):
-                yield row.tolist() + left[b :: plan.n_batches].tolist()
+        """The batches of the epoch to come; the epoch after it is another.
 
-    def _deal(self) -> tuple[Ints, Ints, Ints]:
+        The epoch counts as begun when its first batch is drawn, not before: a ``DataLoader`` with workers makes two
+        iterators per epoch and draws from one.
+        """
+        epoch, self.epoch = self.epoch, self.epoch + 1
+        yield from self._batches(epoch)
+
+    def _batches(self, epoch: int) -> Iterator[list[int]]:
+        """Lay the turns of all classes on a line, those of a class side by side: ``m·B`` of them.
+
+        The batch that starts at ``s`` takes the turns ``s, s + B, s + 2B, …``, and every ``s < B`` starts one batch:
+        each turn is taken once. No class has more than B turns, so those of one batch are of m different classes.
+        """
+        members, left, rotation = self._deal(epoch)
+        n_batches, k, counts = self._plan.n_batches, self.min_per_class, self._counts
+        turns = self._plan.turns[rotation]
+        line_end = np.cumsum(turns)
+        line_start = line_end - turns
+        member_start = np.cumsum(counts) - counts
+        start_of_batch = even_order(n_batches, self.num_replicas)
+        steps = n_batches * np.arange(self._plan.n_covered)
+        mine = np.arange(self.rank, n_batches, self.num_replicas)
+        block = max(1, BLOCK_INDICES // self.batch_size)
+        for begin in range(0, len(mine), block):
+            batches = mine[begin : begin + block]
+            taken = start_of_batch[batches][:, None] + steps  # (batches, m) points of the line
+            place = np.searchsorted(line_end, taken, side="right")  # whose turn: a place in the rotation
+            turn = taken - line_start[place]
+            c = rotation[place][:, :, None]
+            # The t-th turn of a class shows its members t·k … t·k + k − 1, and begins again after the last.
+            member = (turn[:, :, None] * k + np.arange(k)) % counts[c]
+            covered = members[member_start[c] + member].reshape(len(batches), -1)
+            for b, row in zip(batches, covered, strict=True):
+                yield row.tolist() + left[b::n_batches].tolist()
+
+    def _deal(self, epoch: int) -> tuple[Ints, Ints, Ints]:
         """Samples grouped by class, those that no turn reaches, and the order in which the classes take turns."""
         codes, plan = self._codes, self._plan
         narrow = codes.astype(np.int16) if len(self._counts) < 2**15 else codes  # NumPy sorts these by radix
         rotation = np.arange(len(self._counts))
         if self.shuffle:
-            rng = np.random.default_rng([self.seed, self.epoch])
+            rng = np.random.default_rng([self.seed, epoch])
             shuffled = rng.permutation(len(codes))
             members = shuffled[np.argsort(narrow[shuffled], kind="stable")]
             rng.shuffle(rotation)
@@ -258,7 +278,7 @@ def _encode(labels: Any) -> tuple[Any, Ints]:
     array = labels.detach().cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
     if array.ndim != 1 or len(array) == 0:
         advice = "pass the class of each sample of the data set"
-        raise invalid("labels", "must be one class a sample, of shape (n_samples,)", f"shape {array.shape}", advice)
+        raise invalid("labels", "must be one class per sample, of shape (n_samples,)", f"shape {array.shape}", advice)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise invalid("labels", "must name the class of every sample", "NaN or infinity", "drop those samples")
     names, codes = np.unique(array, return_inverse=True)
@@ -266,13 +286,6 @@ def _encode(labels: Any) -> tuple[Any, Ints]:
         advice = "multiclass AUC compares classes; check the split"
         raise invalid("labels", "must hold two classes or more", f"only the class {names[0]}", advice)
     return names, codes.astype(np.int64, copy=False)
-
-
-def _share(cover_share: Any) -> float:
-    is_number = isinstance(cover_share, int | float | np.number) and not isinstance(cover_share, bool)
-    if not is_number or not 0 < cover_share <= 1:
-        raise invalid("cover_share", "must be a number above 0 and at most 1", repr(cover_share), "pass such a number")
-    return float(cover_share)
 
 
 def _process(rank: int | None, num_replicas: int | None) -> tuple[int, int]:

@@ -1,17 +1,19 @@
 """True classes and the scores of models → the numbers of a report."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_scored_classes, invalid
-from mauc.metrics import Comparison, Interval, compare_mauc, mauc_interval, pairwise_auc
+from mauc._validation import check_real, check_scored_classes, invalid
+from mauc.kernels.auc import auc_influence, auc_matrix
+from mauc.metrics.scores import weighted_mean
+from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
+from mauc.partition import ClassPartition
 from mauc.theory import Imbalance, imbalance
 
 __all__ = ["Judgement", "ModelScore", "PairScore", "PairedTest", "judge"]
@@ -32,6 +34,8 @@ class ModelScore:
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
     scores: NDArray[Any]
     """``(N, C)``, columns in the same order."""
+    influence: Floats
+    """``(N,)`` share of each row in the multiclass AUC."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class PairScore:
     auc_ij: float
     auc_ji: float
     interval: Interval
-    """Of the mean of both; NaN bounds where a class has a single row, or nothing varies."""
+    """Of the mean of both."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,11 @@ class Judgement:
     @property
     def headline(self) -> ModelScore:
         return self.models[0]
+
+    @property
+    def level_text(self) -> str:
+        """The level in percent, with all its digits and never rounded up to 100."""
+        return f"{(100 * Decimal(str(float(self.level)))).normalize():f} %"
 
     @property
     def class_auc(self) -> Floats:
@@ -128,7 +137,14 @@ def judge(
     given = y_score if isinstance(y_score, Mapping) else {"model": y_score}
     if not given:
         raise invalid("y_score", "must hold at least one model", "an empty dict", "pass name -> scores")
-    first = check_scored_classes(y_true, next(iter(given.values())), labels, None)
+    level = check_real("level", level, low=0, high=1)
+    clean = []
+    for name, scores in given.items():
+        try:
+            clean.append(check_scored_classes(y_true, scores, labels, None))
+        except ValueError as error:
+            raise ValueError(f"model {name!r}: {error}" if len(given) > 1 else str(error)) from None
+    first = clean[0]
     counts = np.bincount(first.codes, minlength=len(first.labels))
     order = np.argsort(-counts, kind="stable")
     order = order[counts[order] > 0]
@@ -137,62 +153,66 @@ def judge(
         raise invalid(
             "y_true", "must hold two classes or more", came, "multiclass AUC compares classes; check the rows"
         )
-    codes = np.argsort(np.argsort(-counts, kind="stable"))[first.codes]
+    place = np.full(len(counts), -1)
+    place[order] = np.arange(len(order))
+    codes = place[first.codes]
     names = tuple(str(first.labels[k]) for k in order)
-    models = []
-    for name, scores in given.items():
-        try:
-            clean = check_scored_classes(y_true, scores, labels, None)
-        except ValueError as error:
-            raise ValueError(f"model {name!r}: {error}" if len(given) > 1 else str(error)) from None
-        models.append(_model(str(name), codes, clean.scores, order, level))
-    pairs = _pairs(counts[order], models[0].matrix)
+    partition = ClassPartition(codes, len(order))
+    models = [
+        _model(str(name), partition, np.ascontiguousarray(checked.scores[:, order]), level)
+        for name, checked in zip(given, clean, strict=True)
+    ]
+    pairs = _pairs(partition.counts, models[0].matrix)
+    rarest, worst = pairs.rarest[:listed], pairs.worst[:listed]
+    found = {pair: _pair(partition, models[0], *pair, level) for pair in dict.fromkeys((*rarest, *worst))}
     train = None if y_train is None else np.asarray(y_train)
     return Judgement(
         labels=names,
-        counts=counts[order],
+        counts=partition.counts,
         codes=codes,
         models=tuple(models),
-        tests=_tests(codes, models, level),
-        rarest=tuple(_pair(codes, models[0], i, j, level) for i, j in pairs.rarest[:listed]),
-        worst=tuple(_pair(codes, models[0], i, j, level) for i, j in pairs.worst[:listed]),
+        tests=_tests(partition, models, level),
+        rarest=tuple(found[pair] for pair in rarest),
+        worst=tuple(found[pair] for pair in worst),
         imbalance=imbalance(first.labels[first.codes] if train is None else train),
         of_training=train is not None,
         absent=tuple(str(label) for label in first.labels[counts == 0]),
         level=level,
-        notes=_notes(names, counts[order], models[0]),
+        notes=_notes(names, partition.counts, models[0]),
     )
 
 
-def _model(name: str, codes: Ints, scores: NDArray[Any], order: NDArray[np.intp], level: float) -> ModelScore:
-    ordered = np.ascontiguousarray(scores[:, order])
-    right = ordered.argmax(axis=1) == codes
-    recalls = np.bincount(codes, right) / np.bincount(codes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)  # said in the notes instead
-        return ModelScore(
-            name=name,
-            mauc=mauc_interval(codes, ordered, level=level),
-            ova=mauc_interval(codes, ordered, level=level, pairs="ova"),
-            accuracy=float(right.mean()),
-            balanced_accuracy=float(recalls.mean()),
-            matrix=pairwise_auc(codes, ordered),
-            scores=ordered,
-        )
+def _model(name: str, partition: ClassPartition, scores: NDArray[Any], level: float) -> ModelScore:
+    right = scores.argmax(axis=1) == partition.codes
+    recalls = np.bincount(partition.codes, right) / partition.counts
+    ovo, ova = partition.pair_weights("ovo"), partition.pair_weights("ova")
+    matrix = auc_matrix(partition.problem(scores, ovo, normalised=False))
+    influence = auc_influence(partition.problem(scores, ovo))
+    of_ova = auc_influence(partition.problem(scores, ova))
+    return ModelScore(
+        name=name,
+        mauc=interval(Sample.of(partition, ovo), weighted_mean(matrix, ovo), influence, level),
+        ova=interval(Sample.of(partition, ova), weighted_mean(matrix, ova), of_ova, level),
+        accuracy=float(right.mean()),
+        balanced_accuracy=float(recalls.mean()),
+        matrix=matrix,
+        scores=scores,
+        influence=influence,
+    )
 
 
-def _tests(codes: Ints, models: list[ModelScore], level: float) -> tuple[PairedTest, ...]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        found = [compare_mauc(codes, model.scores, models[0].scores, level=level) for model in models[1:]]
-    corrected = _holm(np.array([c.pvalue for c in found]))
+def _tests(partition: ClassPartition, models: list[ModelScore], level: float) -> tuple[PairedTest, ...]:
+    sample = Sample.of(partition, partition.pair_weights("ovo"))
+    judged = [(model.mauc.score, model.influence) for model in models]
+    found = [comparison(sample, other, judged[0], level) for other in judged[1:]]
+    corrected = holm(np.array([c.pvalue for c in found]))
     return tuple(
         PairedTest(model.name, comparison, float(p))
         for model, comparison, p in zip(models[1:], found, corrected, strict=True)
     )
 
 
-def _holm(pvalues: Floats) -> Floats:
+def holm(pvalues: Floats) -> Floats:
     """Holm's correction: the k-th smallest of K times K − k + 1, made monotone; NaN stays NaN."""
     order = np.argsort(pvalues)
     factor = np.count_nonzero(~np.isnan(pvalues)) - np.arange(len(pvalues))
@@ -219,14 +239,14 @@ def _pairs(counts: Ints, matrix: Floats) -> _Pairs:
     return _Pairs(rarest=listing(product), worst=listing(mean))
 
 
-def _pair(codes: Ints, model: ModelScore, i: int, j: int, level: float) -> PairScore:
-    rows = (codes == i) | (codes == j)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        interval = mauc_interval(codes[rows], model.scores[rows][:, sorted((i, j))], level=level)
-    if interval.stderr == 0.0:
-        interval = Interval(interval.score, np.nan, np.nan, np.nan)
-    return PairScore(i, j, float(model.matrix[i, j]), float(model.matrix[j, i]), interval)
+def _pair(partition: ClassPartition, model: ModelScore, i: int, j: int, level: float) -> PairScore:
+    rows = np.flatnonzero((partition.codes == i) | (partition.codes == j))
+    two = ClassPartition((partition.codes[rows] == i).astype(np.int64), 2)
+    scores = np.take(model.scores, rows, axis=0)[:, [j, i]]
+    v = two.pair_weights("ovo")
+    auc_ij, auc_ji = float(model.matrix[i, j]), float(model.matrix[j, i])
+    influence = auc_influence(two.problem(scores, v))
+    return PairScore(i, j, auc_ij, auc_ji, interval(Sample.of(two, v), 0.5 * (auc_ij + auc_ji), influence, level))
 
 
 def _notes(labels: tuple[str, ...], counts: Ints, model: ModelScore) -> tuple[str, ...]:
@@ -245,11 +265,12 @@ def _of_interval(labels: tuple[str, ...], counts: Ints, mauc: Interval) -> tuple
     if single:
         shown = ", ".join(single[:5]) + (", …" if len(single) > 5 else "")
         words = "Class {} has" if len(single) == 1 else "Classes {} have"
-        return (f"{words.format(shown)} a single row: its spread is unknown, so there is no interval and no test.",)
-    if mauc.stderr == 0.0 and mauc.score < 1.0:
-        return ("The ranks of the scores do not vary within a class, so there is no interval.",)
-    if mauc.stderr == 0.0:
-        return ("Every pair is ranked perfectly: these rows are too few or too easy to tell how sure that is.",)
+        return (
+            f"{words.format(shown)} a single row, whose spread is unknown: intervals and tests take it from the other "
+            "classes.",
+        )
+    if mauc.score == 1.0:
+        return ("Every pair is ranked perfectly: the interval says how far from perfect these rows still allow.",)
     if counts.min() < 5:
         return (f"The rarest class has {counts.min()} rows: take its pairs as hints, and the interval as a rough one.",)
     return ()

@@ -2,7 +2,10 @@
 
 import errno
 
-__all__ = ["Failure", "Usage", "explain"]
+__all__ = ["NO_SPACE", "Failure", "Usage", "explain"]
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+"""The disk is full, or the user's part of it."""
 
 
 class Failure(Exception):
@@ -37,8 +40,10 @@ def explain(error: Exception) -> str:
 
 def _of_system(error: OSError) -> str:
     what = error.filename if error.filename is not None else "a file"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"no space left to write {what}: free some, or choose another place"
+    if error.errno in NO_SPACE and error.filename is None:
+        return "no space left for the output: free some, or send it to another place"
+    if error.errno in NO_SPACE:
+        return f"no space left to write {what}, which is left as it was: free some, or choose another place"
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
         return f"no permission for {what}: choose another place, or change its permissions"
     if isinstance(error, FileNotFoundError) and error.filename is not None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mauc.tables.errors import Failure
-from mauc.tables.read import Table, nearest
+from mauc.tables.read import Table, nearest, rows_with_lists
 
 __all__ = ["check_dates", "check_finite", "check_single", "kinds_of", "make_features", "same_columns", "text_columns"]
 
@@ -41,16 +41,13 @@ def text_columns(kinds: Mapping[str, str]) -> list[str]:
     return [name for name, kind in kinds.items() if kind == "other"]
 
 
-def check_single(table: Table, path: Path) -> None:
-    """One value a cell: lists, as Parquet may hold them, are refused."""
+def check_single(table: Table, path: Path, advice: str = "spread them over columns") -> None:
+    """One value per cell: lists, as Parquet may hold them, are refused."""
     for name in table.columns:
-        if table[name].dtype != object:
-            continue
-        bad = [k for k, v in enumerate(table[name]) if isinstance(v, list | tuple | set | dict | np.ndarray)]
+        bad = rows_with_lists(table[name])
         if bad:
             raise Failure(
-                f"column {name!r} of {path} holds lists (first: row {bad[0] + 1}), not single values: "
-                f"spread them over columns, or train without it by --drop {name}"
+                f"column {name!r} of {path} holds lists (first: row {bad[0] + 1}), not single values: {advice}"
             )
 
 

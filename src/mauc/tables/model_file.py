@@ -41,7 +41,7 @@ class TableModel:
 
 
 def write_model(path: Path, model: TableModel) -> None:
-    """Whole or not at all."""
+    """Write the file in one step: a run that is cut off leaves the old one, or none."""
     import skops.io
 
     parts = {name: getattr(model, name) for name in TableModel.__dataclass_fields__}

@@ -10,8 +10,7 @@ __all__ = ["MODELS", "Choice", "describe", "make_classifier"]
 
 MODELS = ("linear", "mlp")
 # Margins that suit softmax scores, which differ by one at most.
-ALPHAS = {"squared": (0.5, 1.0, 2.0), "hinge": (0.2, 0.5, 1.0), "distance_weighted": (1.0,)}
-OTHERWISE = (1.0, 4.0, 10.0)
+ALPHAS = {"squared": (0.5, 1.0, 2.0), "hinge": (0.2, 0.5, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ def check(choice: Choice) -> None:
             )
     for option, value in (("--alpha", choice.alpha), ("--l2", choice.l2)):
         if value is not None and not 0 < value < float("inf"):
-            raise Usage(f"{option} must be a finite number above 0, got {value}: pass such a number")
+            raise Usage(f"{option} must be a finite number above 0, got {value}")
     if choice.alpha is not None:
         try:
             get_surrogate(choice.surrogate or "exponential", alpha=choice.alpha)
@@ -57,7 +56,7 @@ def check(choice: Choice) -> None:
 
 
 def make_classifier(choice: Choice) -> Any:
-    """Unfitted."""
+    """The classifier that was asked for, not fitted yet; it searches over what was left open."""
     check(choice)
     if choice.auto:
         return _auto(choice.seed)
@@ -68,7 +67,7 @@ def make_classifier(choice: Choice) -> Any:
 
     if choice.alpha is not None and choice.l2 is not None:
         return MAUCClassifier(surrogate, alpha=choice.alpha, l2=choice.l2)
-    search: dict[str, Any] = {"alphas": ALPHAS.get(surrogate, OTHERWISE) if choice.alpha is None else (choice.alpha,)}
+    search: dict[str, Any] = {"alphas": ALPHAS.get(surrogate) if choice.alpha is None else (choice.alpha,)}
     if choice.l2 is not None:
         search["l2s"] = (choice.l2,)
     return MAUCClassifierCV((surrogate,), cv=3, **search)
@@ -78,10 +77,17 @@ def describe(classifier: Any) -> str:
     """A fitted classifier in a few words."""
     name = type(classifier).__name__
     if hasattr(classifier, "surrogate_"):
-        return f"{name}: {classifier.surrogate_}, alpha {classifier.alpha_:g}, l2 {classifier.l2_:g}"
+        return f"{name}: {classifier.surrogate_}{_alpha(classifier.alpha_)}, l2 {classifier.l2_:g}"
     if hasattr(classifier, "surrogate") and hasattr(classifier, "alpha"):
-        return f"{name}: {classifier.surrogate}, alpha {classifier.alpha:g}"
+        given = classifier.alpha
+        # None where the classifier took its own; then what it resolves to.
+        chosen = getattr(classifier._surrogate(), "alpha", None) if given is None else given
+        return f"{name}: {classifier.surrogate}{_alpha(chosen)}"
     return name
+
+
+def _alpha(alpha: float | None) -> str:
+    return "" if alpha is None else f", alpha {alpha:g}"
 
 
 def _mlp(choice: Choice, surrogate: str) -> Any:
@@ -89,9 +95,8 @@ def _mlp(choice: Choice, surrogate: str) -> Any:
         from mauc.nn import MAUCMLPClassifier
     except ImportError:
         raise Failure("--model mlp needs torch: pip install 'mauc[torch]', or use --model linear") from None
-    alpha = choice.alpha or (1.0 if surrogate == "distance_weighted" else 4.0)  # that one has no margin
     decay = 1e-6 if choice.l2 is None else choice.l2
-    return MAUCMLPClassifier(surrogate=surrogate, alpha=alpha, weight_decay=decay, random_state=choice.seed)
+    return MAUCMLPClassifier(surrogate=surrogate, alpha=choice.alpha, weight_decay=decay, random_state=choice.seed)
 
 
 def _auto(seed: int) -> Any:

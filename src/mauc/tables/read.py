@@ -11,7 +11,7 @@ import numpy as np
 from mauc._archive import MAX_SIZE, Refused, TooLarge, read_arrays
 from mauc.tables.errors import Failure, Usage
 
-__all__ = ["classes_of", "column", "nearest", "read_table"]
+__all__ = ["classes_of", "column", "nearest", "read_table", "rows_with_lists"]
 
 Table = Any  # pandas has types; they are not needed here, and importing it takes a second
 READABLE = ".csv, .tsv, .parquet or .npz"
@@ -85,7 +85,7 @@ def _csv(path: Path, text: Collection[str], codes: Collection[str]) -> Table:
     except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Failure(
-            f"{path} cannot be read as a table ({reason}): save it as CSV in UTF-8, one header line, one line a row"
+            f"{path} cannot be read as a table ({reason}): save it as CSV in UTF-8, one header line, one line per row"
         ) from None
     names = pd.Index(header.iloc[0])
     _check_names(names[names != ""], path)
@@ -160,8 +160,24 @@ def _did_you_mean(name: str, names: Sequence[str]) -> str:
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
+def rows_with_lists(values: Any) -> list[int]:
+    """The rows of a column that hold no single value but a list, a set or a dictionary, as Parquet may have them."""
+    if values.dtype != object:
+        return []
+    return [k for k, v in enumerate(values) if isinstance(v, list | tuple | set | dict | np.ndarray)]
+
+
 def classes_of(values: Any, name: str, path: Path) -> Any:
-    """The class of every row as a string; a column without two classes, or of measurements, is refused."""
+    """The class of every row as a string without the blanks around it.
+
+    A column without two classes, of measurements, of lists, or with two classes that differ only in such blanks is
+    refused.
+    """
+    lists = rows_with_lists(values)
+    if lists:
+        raise Failure(
+            f"column {name!r} of {path} holds lists (first: row {lists[0] + 1}), not classes: choose another column"
+        )
     missing = np.flatnonzero(np.asarray(values.isna()))
     if len(missing):
         rows = "1 row" if len(missing) == 1 else f"{len(missing)} rows"
@@ -182,7 +198,15 @@ def classes_of(values: Any, name: str, path: Path) -> Any:
                 "name the classes by words or smaller numbers"
             )
         values = values.astype("int64")
-    labels = np.array([str(v).strip() for v in values], dtype=object).astype(str)
+    written = {str(v): str(v).strip() for v in values.unique()}
+    as_first: dict[str, str] = {}
+    for text, label in written.items():
+        if as_first.setdefault(label, text) != text:
+            raise Failure(
+                f"column {name!r} of {path} holds {as_first[label]!r} and {text!r}, which differ in blanks alone: "
+                "write them alike if they are one class, or else name them apart"
+            )
+    labels = np.array([written[str(v)] for v in values], dtype=object).astype(str)
     found = np.unique(labels)
     if len(found) < 2:
         raise Failure(f"column {name!r} of {path} has one class, {str(found[0])!r}: multiclass AUC needs two or more")

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from mauc._text import of_cell
 from mauc.tables.errors import Failure
 from mauc.tables.read import Table, nearest
 
-__all__ = ["PREFIX", "Scores", "scores_in"]
+__all__ = ["PREFIX", "Scores", "as_in_columns", "scores_in"]
 
 PREFIX = "score:"
 
@@ -29,9 +30,7 @@ def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) 
     """
     names = [str(c) for c in table.columns]
     classes = [str(c) for c in np.unique(labels)]
-    if prefix is None and any(name.startswith(PREFIX) for name in names):
-        prefix = PREFIX
-    prefix = prefix or ""
+    prefix = _prefix(names, prefix)
     missing = [c for c in classes if prefix + c not in names]
     if missing:
         wanted = prefix + missing[0]
@@ -43,6 +42,23 @@ def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) 
         )
     found = [name.removeprefix(prefix) for name in names if name.startswith(prefix)] if prefix else classes
     return Scores(found, _numbers(table, [prefix + c for c in found], path))
+
+
+def as_in_columns(labels: Any, table: Table, prefix: str | None = None) -> Any:
+    """Classes as the score columns name them: ``mauc predict`` puts a quote before a class that reads as a formula."""
+    names = [str(c) for c in table.columns]
+    before = _prefix(names, prefix)
+    found, code = np.unique(labels, return_inverse=True)
+    named = [
+        c if before + c in names or before + of_cell(c).strip() not in names else of_cell(c).strip() for c in found
+    ]
+    return np.array(named)[code]
+
+
+def _prefix(names: list[str], prefix: str | None) -> str:
+    if prefix is None and any(name.startswith(PREFIX) for name in names):
+        return PREFIX
+    return prefix or ""
 
 
 def _numbers(table: Table, names: list[str], path: Path) -> Any:

@@ -1,6 +1,5 @@
 """Checks of arguments that several functions of the theory take."""
 
-import numbers
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import ArrayLike
 from mauc._typing import Floats
 from mauc._validation import check_real, invalid
 
-__all__ = ["check_class_counts", "check_delta", "check_not_negative", "check_p", "check_priors"]
+__all__ = ["check_class_counts", "check_delta", "check_p", "check_priors"]
 
 # Priors and posteriors come from divisions, some of them in float32.
 ROUNDING = 1e-5
@@ -49,14 +48,6 @@ def check_class_counts(counts: ArrayLike, parameter: str = "class_counts") -> Fl
     return n
 
 
-def check_not_negative(parameter: str, value: Any) -> float:
-    """A finite number of at least 0: a norm, a distance, a risk."""
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    if not is_number or not 0 <= value < np.inf:
-        raise invalid(parameter, "must be a finite number >= 0", repr(value), "pass such a number")
-    return float(value)
-
-
 def check_delta(delta: Any) -> float:
     """The probability with which a bound may fail."""
     return check_real("delta", delta, low=0, high=1)
@@ -64,8 +55,4 @@ def check_delta(delta: Any) -> float:
 
 def check_p(p: Any) -> float:
     """Exponent of a norm, above 1 and at most 2."""
-    is_number = isinstance(p, numbers.Real) and not isinstance(p, bool | np.bool_)
-    if not is_number or not 1 < p <= 2:
-        advice = "use p=2, or p close to 1 in place of the 1-norm"
-        raise invalid("p", "must be a number above 1 and at most 2", repr(p), advice)
-    return float(p)
+    return check_real("p", p, low=1, high=2, closed="right", advice="use p=2, or p close to 1 in place of the 1-norm")

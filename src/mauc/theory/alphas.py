@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
 from mauc._validation import check_choice, invalid
-from mauc.surrogates import SURROGATES, get_surrogate
+from mauc.surrogates import SURROGATES, get_surrogate, has_alpha
 from mauc.theory.minimiser import column_minimiser, likelihoods
 
 __all__ = ["PROVED", "checked_ratio", "largest_alpha", "reference_ratios", "smallest_alpha"]
@@ -96,7 +95,7 @@ def _range(
     surrogate: Any, ratio: ArrayLike, weights: ArrayLike | None, options: dict[str, float]
 ) -> tuple[float, float]:
     kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
-    if "alpha" not in {f.name for f in fields(kind)}:  # type: ignore[arg-type]
+    if not has_alpha(surrogate):
         advice = "ask consistency_report(..., scores='unit')"
         raise invalid("surrogate", "must have an alpha", repr(surrogate), advice)
     if np.ndim(ratio) == 0:

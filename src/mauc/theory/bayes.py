@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc._validation import check_choice, check_scores, invalid
-from mauc.datasets.checks import check_whole
+from mauc._validation import check_choice, check_scores, check_whole, invalid
 from mauc.datasets.known import BayesMAUC
 from mauc.metrics.inference import mauc_interval
 from mauc.partition import ClassPartition

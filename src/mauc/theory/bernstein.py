@@ -2,7 +2,7 @@
 
 import math
 
-from mauc.datasets.checks import check_whole
+from mauc._validation import check_whole
 
 __all__ = ["bernstein_factor"]
 

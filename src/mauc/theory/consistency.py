@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, invalid
+from mauc._validation import check_choice, check_whole, invalid
 from mauc.plan import APPROXIMATIONS, DEFAULT_BERNSTEIN_DEGREE, bernstein, chebyshev_interpolant
 from mauc.surrogates import CustomSurrogate, Surrogate, get_surrogate
 from mauc.theory.alphas import checked_ratio
@@ -17,12 +17,18 @@ from mauc.theory.verdict import Verdict, judge
 
 __all__ = ["ConsistencyReport", "Point", "consistency_report"]
 
-GRID = 4097
-# A slope is compared with the largest one: exact derivatives err by rounding, those of polynomials by more of it, and
-# differences of values by far more.
-EXACT, POLYNOMIAL, DIFFERENCES = 1e-12, 1e-9, 1e-5
-# Width, relative to the interval, at which a bend that has not smoothed out is a kink.
-NARROW = 1e-7
+GRID_POINTS = 4097
+# Error of a slope, relative to the largest one: exact derivatives err by rounding, those of polynomials by more of it,
+# and differences of values, over steps of 1e-6, by far more.
+EXACT_ERROR, POLYNOMIAL_ERROR, DIFFERENCES_ERROR = 1e-12, 1e-9, 1e-5
+# A kink is looked for where the slope changes so many times as much as three cells away, then in ever smaller cells
+# down to this width, relative to the interval. There a smooth bend has flattened out by a factor of some thousands, far
+# below this share of the change on the grid, which a kink keeps.
+SUSPICIOUS, NARROWEST, KEPT_BY_A_KINK = 1.3, 1e-7, 0.25
+# Two kinks nearer than this, relative to the interval, are one that was found in two cells.
+KINKS_APART = 1e-3
+# Slopes on the two sides of a declared kink that differ by less, relative to the larger, are the same slope.
+SAME_SLOPE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -90,7 +96,7 @@ def consistency_report(
     ratio: float | None = None,
     approximation: str | None = None,
     degree: int = DEFAULT_BERNSTEIN_DEGREE,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     **options: float,
 ) -> ConsistencyReport:
     r"""Whether minimising the risk of ℓ leads to the best scores (Theorem 3, corrected).
@@ -160,10 +166,8 @@ def consistency_report(
         differentiable, convex = _differentiable(ell, facts, low, high), _convex(ell, facts, low, high, tolerance)
     else:
         fit = bernstein if check_choice("approximation", approximation, APPROXIMATIONS) == "bernstein" else None
-        if isinstance(degree, bool) or not isinstance(degree, int | np.integer) or degree < 1:
-            raise invalid("degree", "must be a whole number of at least 1", repr(degree), "pass such a number")
-        value, slope = (fit or chebyshev_interpolant)(ell.loss, low, high, int(degree))
-        name, tolerance = f"{approximation} polynomial of degree {degree} of {name}", POLYNOMIAL
+        value, slope = (fit or chebyshev_interpolant)(ell.loss, low, high, check_whole("degree", degree, least=1))
+        name, tolerance = f"{approximation} polynomial of degree {degree} of {name}", POLYNOMIAL_ERROR
         ell = CustomSurrogate(value, slope)
         differentiable = Point("differentiable", True, None, "a polynomial")
         convex = _convex(ell, None, low, high, tolerance)
@@ -189,17 +193,17 @@ def _interval(interval: ArrayLike) -> tuple[float, float]:
     return float(ends[0]), float(ends[1])
 
 
-def _subject(surrogate: Any, alpha: float, options: dict[str, float]) -> tuple[str, Surrogate, float]:
+def _subject(surrogate: Any, alpha: float | None, options: dict[str, float]) -> tuple[str, Surrogate, float]:
     """A name for the report, the surrogate, and how far its slopes can be trusted."""
     if callable(surrogate) and not hasattr(surrogate, "loss"):
-        if alpha != 1.0 or options:
+        if alpha is not None or options:
             given = next(iter(options), "alpha")
             raise invalid(given, "goes with a surrogate's name", "it with a function", "put it into the function")
         name = getattr(surrogate, "__name__", type(surrogate).__name__)
-        return name, CustomSurrogate(_vectorised(surrogate), _differences(_vectorised(surrogate))), DIFFERENCES
+        return name, CustomSurrogate(_vectorised(surrogate), _differences(_vectorised(surrogate))), DIFFERENCES_ERROR
     ell = get_surrogate(surrogate, alpha=alpha, **options)
     own_name = ell.name if ell.name != "custom" else type(surrogate).__name__
-    return own_name, ell, EXACT if not isinstance(ell, CustomSurrogate) else POLYNOMIAL
+    return own_name, ell, EXACT_ERROR if not isinstance(ell, CustomSurrogate) else POLYNOMIAL_ERROR
 
 
 def _vectorised(function: Callable[..., Any]) -> Callable[[Floats], Floats]:
@@ -219,7 +223,7 @@ def _differences(function: Callable[[Floats], Floats], step: float = 1e-6) -> Ca
 
 def _slopes(ell: Surrogate, low: float, high: float) -> tuple[Floats, Floats, float]:
     """A grid, the slopes on it, and the largest of them."""
-    t = np.linspace(low, high, GRID)
+    t = np.linspace(low, high, GRID_POINTS)
     slope = np.asarray(ell.derivative(t), dtype=np.float64)
     if not np.isfinite(slope).all():
         k = int(np.flatnonzero(~np.isfinite(slope))[0])
@@ -252,7 +256,7 @@ def _sides(ell: Surrogate, t: float) -> tuple[float, float]:
 
 def _jump(ell: Surrogate, t: float) -> bool:
     left, right = _sides(ell, t)
-    return abs(right - left) > 1e-3 * max(abs(left), abs(right), 1e-12)
+    return abs(right - left) > SAME_SLOPE * max(abs(left), abs(right), 1e-12)
 
 
 def _found_kinks(ell: Surrogate, low: float, high: float) -> list[float]:
@@ -261,16 +265,16 @@ def _found_kinks(ell: Surrogate, low: float, high: float) -> list[float]:
     Where the slope changes more than around it, the cell is halved again and again: the change of a smooth ℓ shrinks
     with the cell, that of a kink stays.
     """
-    t = np.linspace(low, high, GRID)
+    t = np.linspace(low, high, GRID_POINTS)
     slope = np.diff(np.asarray(ell.loss(t), dtype=np.float64)) / np.diff(t)
     jump = np.abs(np.diff(slope))
     around = np.maximum(np.roll(jump, 3), np.roll(jump, -3))
     around[:3], around[-3:] = jump[3:6], jump[-6:-3]
     scale = float(np.abs(slope).max()) or 1.0
     found: list[float] = []
-    for k in np.flatnonzero(jump > 1.3 * around + 1e-6 * scale):
+    for k in np.flatnonzero(jump > SUSPICIOUS * around + 1e-6 * scale):
         left, right = float(t[k]), float(t[k + 2])
-        while right - left > NARROW * (high - low):
+        while right - left > NARROWEST * (high - low):
             quarter = np.linspace(left, right, 5)
             steps = np.diff(np.asarray(ell.loss(quarter), dtype=np.float64)) / np.diff(quarter)
             m = int(np.abs(np.diff(steps)).argmax())
@@ -279,7 +283,7 @@ def _found_kinks(ell: Surrogate, low: float, high: float) -> list[float]:
         values = np.asarray(ell.loss(outer), dtype=np.float64)
         change = abs((values[3] - values[2]) - (values[1] - values[0])) / (right - left)
         middle = round(0.5 * (left + right), 5)
-        if change > 0.25 * jump[k] and (not found or middle - found[-1] > 1e-3 * (high - low)):
+        if change > KEPT_BY_A_KINK * jump[k] and (not found or middle - found[-1] > KINKS_APART * (high - low)):
             found.append(middle)
     return found
 

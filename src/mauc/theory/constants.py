@@ -24,7 +24,7 @@ class SurrogateConstants:
 
 
 def surrogate_constants(
-    surrogate: Any, *, radius: float = 1.0, alpha: float = 1.0, **options: float
+    surrogate: Any, *, radius: float = 1.0, alpha: float | None = None, **options: float
 ) -> SurrogateConstants:
     r"""Lipschitz constant φ and bound B of a surrogate on ``[−radius, radius]``.
 

@@ -82,7 +82,7 @@ def risk_minimiser(
     likelihoods: ArrayLike,
     scores: str = "unbounded",
     *,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     **options: float,
 ) -> RiskMinimiser:
     r"""The scores that minimise the ovo risk of ℓ where x takes n values of known probability in each class.

@@ -45,8 +45,6 @@ class DeepData:
     """``(N,)`` codes 0..C-1."""
     names: tuple[str, ...]
     """Of the classes."""
-    is_papers: bool
-    """Whether the paper's numbers may stand beside ours."""
     notes: tuple[str, ...]
     """What a reader of the tables must know."""
     bayes_scores: Callable[[Any], Floats] | None = None
@@ -113,18 +111,18 @@ def load(dataset: str, data_home: str | None = None, features: str | None = None
     features : str, optional
         An ``.npz`` file with ``X``, ``(N, d)`` features, and ``y``, ``(N,)`` classes; in place of a sparse ``X`` the
         arrays of :func:`scipy.sparse.save_npz` in CSR format. For ResNet-50 features of images: torchvision's
-        ``resnet50`` with its last layer replaced by ``torch.nn.Identity()``, in ``eval()`` mode, gives 2048 a row.
+        ``resnet50`` with its last layer replaced by ``torch.nn.Identity()``, in ``eval()`` mode, gives 2048 per row.
     quick : bool, default=False
         Fewer rows, of the common classes only.
     """
     name = resolve(dataset, features)
     if features is not None:
         X, y, names = read_features(Path(features))
-        return _kept(name, X, y, names, True, (f"Features from {Path(features).name}.",), quick)
+        return _kept(name, X, y, names, (f"Features from {Path(features).name}.",), quick)
     if dataset == "kddcup99":
         bunch = datasets.load("kddcup99", data_home, dtype=np.float32)
         note = "KDD Cup 99, 10 % training set; two of its rows in three repeat an earlier one, across the parts too."
-        return _kept(name, bunch.X, bunch.y, bunch.target_names, False, (note,), quick)
+        return _kept(name, bunch.X, bunch.y, bunch.target_names, (note,), quick)
     return _simulated(name, quick)
 
 
@@ -143,7 +141,7 @@ def _simulated(name: str, quick: bool) -> DeepData:
     )
     # The Bayes scores are those of all classes, so none may be dropped; a shrunk preset keeps three rows of each.
     names = tuple(str(k) for k in range(len(counts)))
-    return DeepData(name, bunch.X, bunch.y, names, False, (note,), bunch.bayes_scores, bunch.bayes_mauc)
+    return DeepData(name, bunch.X, bunch.y, names, (note,), bunch.bayes_scores, bunch.bayes_mauc)
 
 
 def read_features(path: Path) -> tuple[Any, Ints, list[str]]:
@@ -164,7 +162,7 @@ def read_features(path: Path) -> tuple[Any, Ints, list[str]]:
         X = sparse.csr_matrix(parts, shape=tuple(arrays["shape"]))
     if X.ndim != 2 or y.ndim != 1 or X.shape[0] != len(y):
         came = f"X of shape {X.shape}, y of shape {y.shape}"
-        raise invalid("features", "must have one row of X and one class in y a sample", came, "save (N, d) and (N,)")
+        raise invalid("features", "must have one row of X and one class in y per sample", came, "save (N, d) and (N,)")
     if X.dtype.kind not in "fiub":
         raise invalid("features", "must have numbers in X", X.dtype, "save float32")
     X = X.astype(np.float32, copy=False)
@@ -175,9 +173,7 @@ def read_features(path: Path) -> tuple[Any, Ints, list[str]]:
     return X, codes.astype(np.int64), [str(name) for name in names]
 
 
-def _kept(
-    name: str, X: Any, y: Ints, names: list[str], is_papers: bool, notes: tuple[str, ...], quick: bool
-) -> DeepData:
+def _kept(name: str, X: Any, y: Ints, names: list[str], notes: tuple[str, ...], quick: bool) -> DeepData:
     counts = np.bincount(y, minlength=len(names))
     large = np.flatnonzero(counts >= MIN_ROWS)
     if len(large) < 2:
@@ -198,7 +194,7 @@ def _kept(
     )
     whole = len(rows) == X.shape[0]
     known = tuple(names[k] for k in large)
-    return DeepData(name, X if whole else X[rows], codes, known, is_papers, (*notes, shape))
+    return DeepData(name, X if whole else X[rows], codes, known, (*notes, shape))
 
 
 def capped(y: Ints, most: int, seed: int) -> Ints:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from lightning.pytorch import LightningModule, Trainer
 from scipy import sparse
 from torch import Tensor, nn
 
@@ -21,7 +20,7 @@ from mauc._typing import Floats, Ints
 from mauc.experiments.deep.networks import ranking_scores
 from mauc.metrics import mauc_score
 from mauc.nn._engine.rows import dense, rows_at_a_time
-from mauc.nn._engine.training import quiet
+from mauc.nn._engine.training import Epochs, Schedule, plain_trainer, quiet
 from mauc.nn.baselines import LDAMLoss
 from mauc.nn.deepauc import DeepAUCLoss, PPDOptimizer
 from mauc.nn.samplers import ClassCoverageBatchSampler
@@ -32,21 +31,6 @@ DENSE_BYTES = 16 << 30
 """A sparse matrix is made dense on a GPU up to this size."""
 STAGE_ENDS = (0.5, 0.75)
 """When the stages of the proximal primal-dual method end, as shares of the epochs."""
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How to train."""
-
-    optimizer: str
-    """``adam``, ``sgd`` or ``ppd``, the last for :class:`mauc.nn.deepauc.DeepAUCLoss`."""
-    learning_rate: float
-    weight_decay: float
-    lr_decay: float
-    """Factor on the rate every ``lr_decay_every`` epochs."""
-    lr_decay_every: int
-    batch_size: int
-    epochs: int
 
 
 class Features:
@@ -142,45 +126,41 @@ class Fit:
         return int(np.argmax(self.scores)) + 1 if self.scores else None
 
 
-class _Training(LightningModule):
+class _Training(Epochs):
+    """Divergence is told instead of raised, and the optimiser of :class:`mauc.nn.deepauc.DeepAUCLoss` is known."""
+
     def __init__(
         self, result: Fit, loss: nn.Module, schedule: Schedule, y_validation: Ints, log_prior: Tensor | None
     ) -> None:
-        super().__init__()
-        self.network, self.loss, self.schedule, self.result = result.network, loss, schedule, result
-        self.y_validation, self.log_prior = y_validation, log_prior
-        self._sum, self._logits, self._began = torch.zeros(()), list[Tensor](), 0.0
+        super().__init__(result.network, loss, schedule)
+        self.result, self.y_validation, self.log_prior = result, y_validation, log_prior
+        self._logits, self._began = list[Tensor](), 0.0
         self._best: dict[str, Any] | None = None
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
         s = self.schedule
-        if s.optimizer == "ppd":
-            assert isinstance(self.loss, DeepAUCLoss)  # schedules and losses are ours
-            return PPDOptimizer(
-                self.network.parameters(), self.loss, s.learning_rate, weight_decay=s.weight_decay, method="adagrad"
-            )
-        kind = torch.optim.SGD if s.optimizer == "sgd" else torch.optim.Adam
-        return kind(self.parameters(), lr=s.learning_rate, weight_decay=s.weight_decay)
+        if s.optimizer != "ppd":
+            return super().configure_optimizers()
+        assert isinstance(self.loss, DeepAUCLoss)  # schedules and losses are ours
+        return PPDOptimizer(
+            self.network.parameters(), self.loss, s.learning_rate, weight_decay=s.weight_decay, method="adagrad"
+        )
+
+    def set_rate(self, optimizer: torch.optim.Optimizer) -> None:
+        if not isinstance(optimizer, PPDOptimizer):
+            super().set_rate(optimizer)
+        elif self.current_epoch in [math.ceil(share * self.schedule.max_epochs) for share in STAGE_ENDS]:
+            optimizer.end_stage()
 
     def on_train_epoch_start(self) -> None:
-        s, epoch = self.schedule, self.current_epoch
-        optimizer = self.trainer.optimizers[0]
-        if s.optimizer == "ppd":
-            if epoch in [math.ceil(share * s.epochs) for share in STAGE_ENDS]:
-                optimizer.end_stage()  # type: ignore[attr-defined]
-        else:
-            for group in optimizer.param_groups:
-                group["lr"] = s.learning_rate * s.lr_decay ** (epoch // s.lr_decay_every)
+        super().on_train_epoch_start()
         if isinstance(self.loss, LDAMLoss):
-            self.loss.set_epoch(epoch)
-        self._sum = torch.zeros((), device=self.device)
+            self.loss.set_epoch(self.current_epoch)
         self._began = time.perf_counter()
 
     def training_step(self, batch: tuple[Tensor, Tensor], _: int) -> Tensor:
         x, y = batch
-        value: Tensor = self.loss(self.network(x), y)
-        self._sum = self._sum + value.detach()
-        return value
+        return self.counted(self.loss(self.network(x), y))
 
     def on_validation_start(self) -> None:
         self._logits = []
@@ -193,7 +173,7 @@ class _Training(LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         logits = torch.cat(self._logits)
-        mean = self._sum.item() / len(self.trainer.train_dataloader or ())
+        mean = self.mean_loss()
         if not math.isfinite(mean) or not bool(logits.isfinite().all()):
             self.result.diverged = self.current_epoch + 1
             self.trainer.should_stop = True
@@ -226,6 +206,7 @@ def fit(
     ----------
     network, loss : Module
     schedule : Schedule
+        Its optimiser is ``adam``, ``sgd`` or ``ppd``, the last for :class:`mauc.nn.deepauc.DeepAUCLoss`.
     train : Batches
     validation : InOrder
     y_validation : (n,) array
@@ -237,19 +218,7 @@ def fit(
     module = _Training(result, loss, schedule, y_validation, log_prior)
     place = train.X.place
     with TemporaryDirectory(prefix="mauc-") as scratch, quiet(), _deterministic(place):
-        trainer = Trainer(
-            accelerator="gpu" if place.type == "cuda" else place.type,
-            devices=1,
-            max_epochs=schedule.epochs,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-            num_sanity_val_steps=0,
-            use_distributed_sampler=False,
-            default_root_dir=scratch,
-        )
-        trainer.fit(module, train, validation)
+        plain_trainer(place.type, schedule.max_epochs, scratch).fit(module, train, validation)
     network.eval()
     return result
 

@@ -36,8 +36,8 @@ class Recipe:
 
     def shortened(self) -> "Recipe":
         """For a quick run."""
-        cut = {name: (replace(s, epochs=self.quick_epochs), alpha) for name, (s, alpha) in self.ours.items()}
-        return replace(self, plain=replace(self.plain, epochs=self.quick_epochs), ours=cut)
+        cut = {name: (replace(s, max_epochs=self.quick_epochs), alpha) for name, (s, alpha) in self.ours.items()}
+        return replace(self, plain=replace(self.plain, max_epochs=self.quick_epochs), ours=cut)
 
 
 def _all(schedule: Schedule, *alphas: float) -> dict[str, tuple[Schedule, float]]:
@@ -47,8 +47,8 @@ def _all(schedule: Schedule, *alphas: float) -> dict[str, tuple[Schedule, float]
 _CIFAR = Schedule("adam", 1e-3, 1e-6, 0.99, 5, 1000, 50)
 _USER = Schedule("sgd", 5e-3, 1e-4, 0.97, 1, 32, 50)
 _INATURALIST = Schedule("adam", 1e-5, 1e-6, 0.99, 5, 8196, 50)
-_KDD = replace(_CIFAR, epochs=15)
-_SMALL = replace(_CIFAR, batch_size=250, epochs=10)
+_KDD = replace(_CIFAR, max_epochs=15)
+_SMALL = replace(_CIFAR, batch_size=250, max_epochs=10)
 
 RECIPES: dict[str, Recipe] = {
     "cifar100-imb": Recipe(
@@ -100,7 +100,6 @@ class Method:
     """A row of the tables."""
 
     name: str
-    title: str
     loss: Callable[..., nn.Module]
     """From the class sizes of the training part, the epochs, and what the grid gives."""
     surrogate: str | None = None
@@ -132,18 +131,6 @@ def _balanced(counts: Ints, epochs: int) -> nn.Module:
     return nn.CrossEntropyLoss(weight=torch.tensor(weight, dtype=torch.float32))
 
 
-def _focal(counts: Ints, epochs: int) -> nn.Module:
-    return FocalLoss()
-
-
-def _cb(counts: Ints, epochs: int) -> nn.Module:
-    return ClassBalancedLoss(np.maximum(counts, 1))
-
-
-def _cb_focal(counts: Ints, epochs: int) -> nn.Module:
-    return ClassBalancedLoss(np.maximum(counts, 1), loss="focal")
-
-
 def _ldam(counts: Ints, epochs: int) -> nn.Module:
     # The network multiplies by the scale, so that its softmax is the one that was trained: s (z − Δ) = s z − s Δ.
     margin = LDAM_SCALE * LDAM_MARGIN
@@ -162,31 +149,17 @@ def _mauc(counts: Ints, epochs: int, *, surrogate: str, alpha: float) -> nn.Modu
 _DEEP_AUC_GRID = tuple({"priors": p, "learning_rate": rate} for p in ("set", "batch") for rate in (0.01, 0.1))
 
 _ENTRIES = (
-    Method("CE", "cross-entropy", _cross_entropy),
-    Method("CE-balanced", "cross-entropy, classes weighed by 1/n", _balanced),
-    Method("plug-in on CE", "Theorem 2 on cross-entropy", _cross_entropy, plug_in=True),
-    *(
-        Method(name, f"{title}, then cross-entropy", _cross_entropy, sampler=name)
-        for name, title in (
-            ("BM", "Borderline-SMOTE"),
-            ("MM", "MWMOTE"),
-            ("IHT", "instance hardness threshold"),
-            ("NM", "NearMiss"),
-            ("TL", "Tomek links"),
-        )
-    ),
-    Method("FOCAL", "focal loss", _focal),
-    Method("CBCE", "class-balanced cross-entropy", _cb),
-    Method("CBFOCAL", "class-balanced focal loss", _cb_focal),
-    Method("LDAM", "label-distribution-aware margins, deferred re-weighting", _ldam, cosine_scale=LDAM_SCALE),
-    Method("DeepAUC", "squared AUC as a saddle point, PPD-AdaGrad", _deep_auc, optimizer="ppd", grid=_DEEP_AUC_GRID),
-    *(Method(name, f"{name} surrogate, plain batches", _mauc, surrogate=name) for name in LOSSES),
-    *(
-        Method(
-            f"{name}, covered", f"{name} surrogate, four of every class a batch", _mauc, surrogate=name, min_per_class=4
-        )
-        for name in LOSSES
-    ),
+    Method("CE", _cross_entropy),
+    Method("CE-balanced", _balanced),
+    Method("plug-in on CE", _cross_entropy, plug_in=True),
+    *(Method(name, _cross_entropy, sampler=name) for name in ("BM", "MM", "IHT", "NM", "TL")),
+    Method("FOCAL", lambda counts, epochs: FocalLoss()),
+    Method("CBCE", lambda counts, epochs: ClassBalancedLoss(np.maximum(counts, 1))),
+    Method("CBFOCAL", lambda counts, epochs: ClassBalancedLoss(np.maximum(counts, 1), loss="focal")),
+    Method("LDAM", _ldam, cosine_scale=LDAM_SCALE),
+    Method("DeepAUC", _deep_auc, optimizer="ppd", grid=_DEEP_AUC_GRID),
+    *(Method(name, _mauc, surrogate=name) for name in LOSSES),
+    *(Method(f"{name}, covered", _mauc, surrogate=name, min_per_class=4) for name in LOSSES),
 )
 
 METHODS: dict[str, Method] = {method.name: method for method in _ENTRIES}

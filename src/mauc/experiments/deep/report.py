@@ -10,23 +10,23 @@ from mauc._typing import Floats
 from mauc.experiments.deep.data import CLIP, PAPER_SETS
 from mauc.experiments.deep.methods import METHODS, PAPER
 from mauc.experiments.deep.run import BAYES, SHARES
-from mauc.experiments.report_parts import markdown_table, save_figure
+from mauc.experiments.plots import CEILING, COLORS, OTHERS, OURS, draw_bars, series
+from mauc.experiments.report_parts import markdown_table, save_figure, spread
+from mauc.experiments.score_tables import done
 from mauc.experiments.store import Store, write_whole
 
 __all__ = ["read_results", "write_report"]
 
 Results = dict[str, list[dict[str, Any]]]
-OURS, OTHERS, CEILING = "#0072B2", "#BBBBBB", "#D55E00"
 
 
 def read_results(store: Store, name: str, device: str, *, quick: bool = False) -> Results:
     """Results by method, in the order of the tables, for the seeds that all of them have."""
-    depth = "quick" if quick else "full"
-    folder = store.folder / depth / name / device
-    stems = {m: {path.stem for path in (folder / m).glob("*.json")} for m in (BAYES, *METHODS)}
-    stems = {m: done for m, done in stems.items() if done}
-    common = sorted(set.intersection(*stems.values())) if stems else []
-    return {m: [store.read((depth, name, device, m, seed)) for seed in common] for m in stems if common}
+    prefix = ("quick" if quick else "full", name, device)
+    seeds = {m: set(done(store, (*prefix, m))) for m in (BAYES, *METHODS)}
+    seeds = {m: some for m, some in seeds.items() if some}
+    common = sorted(set.intersection(*seeds.values())) if seeds else []
+    return {m: [store.read((*prefix, m, seed)) for seed in common] for m in seeds if common}
 
 
 def write_report(store: Store, folder: Path, name: str, device: str, *, quick: bool = False) -> list[Path]:
@@ -115,23 +115,23 @@ def _overall(results: Results, name: str) -> str:
 
 def _rare(results: Results) -> str:
     pairs: list[Any] = next((r["rare_pairs"] for runs in results.values() for r in runs if r["rare_pairs"]), [])
-    head = ["method", *(f"{i}, {j}" for i, j, _ in pairs)]
-    rows = []
-    for method, runs in results.items():
-        known = [r["rare_pairs"] for r in runs if r["rare_pairs"]]
-        rows.append([method, *(_spread([pair[k][2] for pair in known]) for k in range(len(pairs)))])
+    scores = {
+        m: [[auc for _, _, auc in r["rare_pairs"]] for r in runs if r["rare_pairs"]] for m, runs in results.items()
+    }
     note = "AUC × 100 of the pairs whose class sizes have the smallest products, the rarest first."
-    return f"{note}\n\n{markdown_table(head, rows)}"
+    return f"{note}\n\n{_by_column([f'{i}, {j}' for i, j, _ in pairs], scores)}"
 
 
 def _shares(results: Results) -> str:
-    head = ["method", *(f"{low}–{high} %" for low, high in SHARES)]
-    rows = []
-    for method, runs in results.items():
-        known = [r["shares"] for r in runs if r["shares"]]
-        rows.append([method, *(_spread([shares[k] for shares in known]) for k in range(len(SHARES)))])
+    scores = {m: [r["shares"] for r in runs if r["shares"]] for m, runs in results.items()}
     note = "Mean AUC × 100 of the pairs of classes, sorted by the product of their sizes, from the rarest."
-    return f"{note}\n\n{markdown_table(head, rows)}"
+    return f"{note}\n\n{_by_column([f'{low}–{high} %' for low, high in SHARES], scores)}"
+
+
+def _by_column(columns: Sequence[str], scores: dict[str, list[list[float | None]]]) -> str:
+    """One row per method; its runs have one score per column."""
+    rows = [[m, *(_spread([run[k] for run in runs]) for k in range(len(columns)))] for m, runs in scores.items()]
+    return markdown_table(["method", *columns], rows)
 
 
 def _tests(runs: Sequence[dict[str, Any]]) -> list[float | None]:
@@ -148,43 +148,36 @@ def _mean(values: Sequence[float | None]) -> float | None:
 
 
 def _spread(values: Sequence[float | None]) -> str:
-    known = _known(values)
-    if not len(known):
-        return "–"
-    return f"{known.mean():.2f} ± {known.std():.2f}" if len(known) > 1 else f"{known.mean():.2f}"
+    return spread(_known(values))
 
 
 def _figure(results: Results, name: str) -> Any:
     from matplotlib.figure import Figure
 
     shown = {m: _known(_tests(runs)) for m, runs in results.items()}
-    order = sorted(shown, key=lambda m: float(shown[m].mean()) if len(shown[m]) else -1.0)
-    figure = Figure(figsize=(10.0, 0.26 * len(order) + 1.1), layout="constrained")
+    figure = Figure(figsize=(10.0, 0.26 * len(shown) + 1.1), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for place, method in enumerate(order):
-        points = shown[method]
-        if not len(points):
-            left.text(0.02, place, "diverged", va="center", fontsize=7, transform=left.get_yaxis_transform())
-            continue
-        ours = method in METHODS and METHODS[method].is_ours
-        left.barh(place, points.mean(), color=CEILING if method == BAYES else OURS if ours else OTHERS, height=0.7)
-        left.plot(points, np.full(len(points), place), ".", color="black", markersize=3)
+    order = draw_bars(left, shown, fontsize=7, color=_color)
     every = np.concatenate(list(shown.values()))
     if len(every):
         left.set_xlim(max(0.0, float(every.min()) - 2.0), min(100.4, float(every.max()) + 1.0))
-    left.set(ylim=(-0.6, len(order) - 0.4), xlabel="test MAUC × 100 (bars: mean, points: seeds)")
-    left.set_yticks(range(len(order)), order, fontsize=7)
+    left.set_xlabel("test MAUC × 100 (bars: mean, points: seeds)")
     left.set_title(name, fontsize=9)
     _share_lines(right, results, [m for m in reversed(order) if len(shown[m])])
     return figure
 
 
+def _color(method: str) -> str:
+    if method == BAYES:
+        return CEILING
+    return OURS if METHODS[method].is_ours else OTHERS
+
+
 def _share_lines(axes: Any, results: Results, order: Sequence[str]) -> None:
     """The best few by rarity of the pairs: more lines would hide one another."""
-    colors = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
-    for color, marker, method in zip(colors, "oDs^vPX", order, strict=False):
+    for k, method in enumerate(order[: len(COLORS)]):
         rows = [[np.nan if v is None else 100 * v for v in r["shares"]] for r in results[method] if r["shares"]]
-        axes.plot(range(len(SHARES)), np.mean(rows, axis=0), color=color, marker=marker, markersize=4, label=method)
+        axes.plot(range(len(SHARES)), np.mean(rows, axis=0), label=method, **series(k))
     axes.set_xticks(range(len(SHARES)), [f"{low}–{high}" for low, high in SHARES])
     axes.set(xlabel="pairs of classes, % from the rarest", ylabel="AUC × 100")
     axes.grid(alpha=0.3)

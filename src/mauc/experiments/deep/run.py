@@ -5,7 +5,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,47 +12,38 @@ import torch
 from sklearn.neighbors import KNeighborsClassifier
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_choice, invalid
+from mauc._validation import check_choice
 from mauc.experiments.deep import data as deep_data
 from mauc.experiments.deep.data import Parts, capped, parts_of
 from mauc.experiments.deep.fit import Batches, Features, Fit, InOrder, Schedule, Shuffled, fit, scores_of
 from mauc.experiments.deep.methods import METHODS, Method, Recipe, method_names, recipe_of
 from mauc.experiments.deep.networks import network
-from mauc.experiments.report_parts import machine
+from mauc.experiments.device import check_device, machine_with
+from mauc.experiments.score_tables import pairs_by_rarity
 from mauc.experiments.store import Cell
 from mauc.metrics import mauc_score, pairwise_auc
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
-__all__ = ["BAYES", "DEVICES", "cells", "check_device", "judge", "run"]
+__all__ = ["BAYES", "cells", "judge", "run"]
 
 BAYES = "Bayes scores"
 """The row of the exact posteriors, on simulated sets."""
-DEVICES = ("auto", "cpu", "cuda")
 SAMPLER_ROWS = 20_000
 """Rows that the samplers get; of a larger training part, the common classes are cut to one size. Their neighbour
 searches grow with the square of the rows."""
 MANY_CLASSES = 500
-"""From so many on IHT asks the nearest neighbours: a forest keeps a number for every class and node, a gigabyte a tree
-at 5,089 classes."""
+"""From so many on IHT asks the nearest neighbours: a forest keeps a number for every class and node, a gigabyte per
+tree at 5,089 classes."""
 RARE_PAIRS = 5
 SHARES = ((0, 5), (5, 10), (10, 15), (15, 20), (20, 25))
 """Of the pairs of classes, the rarest first, in percent."""
 
 
-def check_device(device: str) -> torch.device:
-    """The device of that name."""
-    check_choice("device", device, DEVICES)
-    available = torch.cuda.is_available()
-    if device == "cuda" and not available:
-        raise invalid("device", "must be one that this machine has", "'cuda'", "pass 'cpu' or 'auto'")
-    return torch.device("cuda" if available and device != "cpu" else "cpu")
-
-
 def cells(
     dataset: str,
+    data_home: str | None = None,
+    features: str | None = None,
     *,
-    data_home: str | Path | None = None,
-    features: str | Path | None = None,
     methods: Sequence[str] | None = None,
     seeds: int = 3,
     device: str = "auto",
@@ -65,10 +55,11 @@ def cells(
     if name.startswith("simulated-"):
         chosen = [BAYES, *chosen]
     place = check_device(device).type
-    home, file = (None if path is None else str(path) for path in (data_home, features))
     depth = "quick" if quick else "full"
     return [
-        Cell((depth, name, place, method, f"{seed:02d}"), run, (dataset, home, file, method, seed, place, quick))
+        Cell(
+            (depth, name, place, method, f"{seed:02d}"), run, (dataset, data_home, features, method, seed, place, quick)
+        )
         for seed in range(seeds)
         for method in chosen
     ]
@@ -104,7 +95,7 @@ def run(
     out: dict[str, Any] = {
         "validation": max(chosen.scores, default=None),
         "epoch": chosen.best_epoch,
-        "epochs": _schedule(method, recipe, {}).epochs,
+        "epochs": _schedule(method, recipe, {}).max_epochs,
         "validation_scores": chosen.scores,
         "losses": chosen.losses,
         "diverged": chosen.diverged,
@@ -113,7 +104,7 @@ def run(
         "search_seconds": sum(f.seconds for f in fits),
         "sample_seconds": sample_seconds,
         "train_rows": len(resampled[2]),
-        "machine": machine(torch.cuda.get_device_name() if place == "cuda" else None),
+        "machine": machine_with(place),
         "notes": [*data.notes, *note],
     }
     scores = scores_of(chosen.network, InOrder(X, parts.test), prior) if chosen.scores else None
@@ -149,7 +140,7 @@ def _fit(
     options = {key: value for key, value in choice.items() if key != "learning_rate"}
     if method.surrogate:
         options |= {"surrogate": method.surrogate, "alpha": recipe.ours[method.surrogate][1]}
-    loss = method.loss(counts, schedule.epochs, **options).to(X.place)
+    loss = method.loss(counts, schedule.max_epochs, **options).to(X.place)
     model = network(X.n_features, recipe.hidden, len(counts), seed=seed, cosine_scale=method.cosine_scale)
     order: Shuffled | ClassCoverageBatchSampler = Shuffled(len(rows), schedule.batch_size, seed)
     if method.min_per_class is not None:
@@ -166,7 +157,7 @@ def _resample(
     """Features, classes and rows to train on, and what to tell of them."""
     if method.sampler is None:
         return (X, y, parts.train), []
-    from mauc.baselines import make_sampler  # needs imbalanced-learn, which the other methods do not
+    from mauc.baselines import make_sampler  # needs imbalanced-learn, which the other experiments with networks do not
 
     rows, note = parts.train, []
     if len(rows) > SAMPLER_ROWS:
@@ -205,10 +196,7 @@ def judge(y: Ints, scores: Floats, counts: Ints, names: Sequence[str]) -> dict[s
     """
     labels = np.arange(len(counts))
     matrix = pairwise_auc(y, scores, labels=labels)
-    i, j = np.triu_indices(len(counts), 1)
-    order = np.argsort(counts[i] * counts[j], kind="stable")
-    i, j = i[order], j[order]
-    auc = 0.5 * (matrix[i, j] + matrix[j, i])
+    i, j, auc = pairs_by_rarity(matrix, counts)
     ends = [(round(len(auc) * low / 100), round(len(auc) * high / 100)) for low, high in SHARES]
     return {
         "test": mauc_score(y, scores, labels=labels, absent="ignore"),

@@ -13,6 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
+from mauc._estimators import scores_by_code
 from mauc._typing import Floats, Ints
 from mauc.baselines import BASELINES
 from mauc.boosting import LightGBMMetric, MAUCBoostingClassifier
@@ -21,7 +22,7 @@ from mauc.ensemble import MAUCStackingClassifier
 from mauc.ensemble.bases import KernelColumns, default_estimators
 from mauc.ensemble.combination import OutOfFold, fit_combination
 from mauc.experiments.traditional.run import resampled_once
-from mauc.experiments.tuning import combinations, full_scores
+from mauc.experiments.tuning import combinations
 from mauc.linear import MAUCClassifier
 from mauc.metrics import mauc_score
 from mauc.model_selection import RareClassKFold
@@ -63,8 +64,6 @@ class Entry:
     """A row of the table."""
 
     name: str
-    family: str
-    """``ours``, ``paper`` for the paper's competitors, ``others``, ``combinations``."""
     run: Callable[[Task], Outcome]
     of_one_stack: bool = False
     """Whether the row reuses the fits of the stack."""
@@ -83,34 +82,33 @@ def _tuned(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Ou
     began = time.perf_counter()
     model = make(**best).fit(task.X_train, task.y_train)
     seconds = time.perf_counter() - began
-    return Outcome(full_scores(model, task.X_test, task.n_classes), dict(best), seconds)
+    return Outcome(scores_by_code(model, task.X_test, task.n_classes), dict(best), seconds)
 
 
 def _cross_validated(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Floats:
-    """Mean over the folds of each combination; folds outside, so that a sampler runs once a fold."""
+    """Mean over the folds of each combination; folds outside, so that a sampler runs once per fold."""
     labels, by_fold = np.arange(task.n_classes), [np.zeros(len(grid))]
     for train, test in RareClassKFold(FOLDS).split(task.y_train, task.y_train):
         X, y, X_test, y_test = task.X_train[train], task.y_train[train], task.X_train[test], task.y_train[test]
         if len(np.unique(y_test)) > 1:
             models = (make(**params).fit(X, y) for params in grid)
-            scores = [full_scores(model, X_test, task.n_classes) for model in models]
+            scores = [scores_by_code(model, X_test, task.n_classes) for model in models]
             by_fold.append(np.array([mauc_score(y_test, s, labels=labels, absent="ignore") for s in scores]))
     return np.mean(by_fold, axis=0)
 
 
-def _single(name: str, family: str, make: Callable[..., Any], grid: tuple[Params, ...]) -> Entry:
-    return Entry(name, family, partial(_tuned, make, grid))
+def _single(name: str, make: Callable[..., Any], grid: tuple[Params, ...]) -> Entry:
+    return Entry(name, partial(_tuned, make, grid))
 
 
 def _linear(quick: bool) -> list[Entry]:
     cs = CS[1::3] if quick else CS
     l2s = (1e-2, 1e-4) if quick else tuple(10.0**-k for k in range(1, 6))
     alphas = (4.0,) if quick else (1.0, 4.0)
-    rows = [_single("MAUC linear", "ours", _mauc_linear, combinations(alpha=alphas, l2=l2s))]
+    rows = [_single("MAUC linear", _mauc_linear, combinations(alpha=alphas, l2=l2s))]
     for name, entry in BASELINES.items():
         if set(entry.grid) == {"classifier__C"}:
-            family = "paper" if entry.in_paper else "others"
-            rows.append(_single(name, family, partial(resampled_once, name), combinations(C=cs)))
+            rows.append(_single(name, resampled_once(name), combinations(C=cs)))
     return rows
 
 
@@ -126,13 +124,13 @@ def _trees(quick: bool) -> list[Entry]:
     # Rate and leaves as the libraries have them, or as the models of the stack do.
     trees = combinations(min_samples=(10,) if quick else (5, 20), gentle=(False,) if quick else (False, True))
     return [
-        _single("ET", "others", partial(BASELINES["ET"].make, n_estimators=n_trees), leaves),
-        _single("RF-balanced", "others", partial(_forest, n_trees, "balanced"), leaves),
-        _single("BRF", "others", partial(BASELINES["BRF"].make, n_estimators=n_trees), leaves),
-        _single("HGB", "others", partial(_boosting, min(rounds, 100)), trees),
-        _single("LightGBM", "others", partial(_lightgbm, min(rounds, 100)), trees),
-        _single("LightGBM, stopped by MAUC", "others", partial(_StoppedLightGBM, rounds), children),
-        _single("MAUC boosting", "ours", partial(_mauc_boosting, rounds), children),
+        _single("ET", partial(BASELINES["ET"].make, n_estimators=n_trees), leaves),
+        _single("RF-balanced", partial(_forest, n_trees, "balanced"), leaves),
+        _single("BRF", partial(BASELINES["BRF"].make, n_estimators=n_trees), leaves),
+        _single("HGB", partial(_boosting, min(rounds, 100)), trees),
+        _single("LightGBM", partial(_lightgbm, min(rounds, 100)), trees),
+        _single("LightGBM, stopped by MAUC", partial(_StoppedLightGBM, rounds), children),
+        _single("MAUC boosting", partial(_mauc_boosting, rounds), children),
     ]
 
 
@@ -201,10 +199,10 @@ def _recipes(quick: bool) -> list[Entry]:
     kernels = combinations(gamma=(0.3,) if quick else (0.1, 0.3, 1.0), l2=(1e-4,) if quick else (1e-3, 1e-4, 1e-5))
     children = combinations(min_samples=(10,) if quick else (5, 20))
     return [
-        _single("plug-in on LR", "ours", _plugin_lr, cs),
-        _single("plug-in on forest", "ours", partial(_plugin_forest, 30 if quick else 300), leaves),
-        _single("plug-in on calibrated boosting", "ours", partial(_plugin_boosting, 30 if quick else 100), children),
-        _single("MAUC Nystroem", "ours", _nystroem, kernels),
+        _single("plug-in on LR", _plugin_lr, cs),
+        _single("plug-in on forest", partial(_plugin_forest, 30 if quick else 300), leaves),
+        _single("plug-in on calibrated boosting", partial(_plugin_boosting, 30 if quick else 100), children),
+        _single("MAUC Nystroem", _nystroem, kernels),
     ]
 
 
@@ -246,31 +244,31 @@ def _combinations() -> list[Entry]:
         "scikit-learn stacking, balanced": LogisticRegression(max_iter=10_000, class_weight="balanced"),
     }
     return [
-        Entry(OURS, "ours", _stacked, of_one_stack=True),
-        Entry(f"{OURS}, weights alone", "ours", _weights_alone, of_one_stack=True),
-        Entry("average", "combinations", _average, of_one_stack=True),
-        Entry("best by CV", "combinations", _best_by_cv, of_one_stack=True),
-        *(Entry(name, "combinations", partial(_sklearn_stack, final)) for name, final in scikit_learn.items()),
+        Entry(OURS, _stacked, of_one_stack=True),
+        Entry(f"{OURS}, weights alone", _weights_alone, of_one_stack=True),
+        Entry("average", _average, of_one_stack=True),
+        Entry("best by CV", _best_by_cv, of_one_stack=True),
+        *(Entry(name, partial(_sklearn_stack, final)) for name, final in scikit_learn.items()),
     ]
 
 
 def _stacked(task: Task) -> Outcome:
     model, seconds = _stack(task)
     params = {"weights": model.weights_, "penalty": None if model.penalty_ == np.inf else model.penalty_}
-    return Outcome(full_scores(model, task.X_test, task.n_classes), params, seconds)
+    return Outcome(scores_by_code(model, task.X_test, task.n_classes), params, seconds)
 
 
 def _weights_alone(task: Task) -> Outcome:
     model, seconds = _stack(task)
     there = ~np.isnan(model.oof_log_scores_[0, :, 0])
     data = OutOfFold(model.oof_log_scores_[:, there], task.y_train[there], None)
-    (found,) = fit_combination(data, SurrogateRisk(model.surrogate, alpha=model.alpha), "ovo")
+    (found,) = fit_combination(data, SurrogateRisk(model._surrogate()), "ovo")
     return Outcome(found.scores(model._log_scores(task.X_test)), {"weights": found.weights.tolist()}, seconds)
 
 
 def _average(task: Task) -> Outcome:
     model, seconds = _stack(task)
-    parts = [full_scores(part, task.X_test, task.n_classes) for part in model.estimators_]
+    parts = [scores_by_code(part, task.X_test, task.n_classes) for part in model.estimators_]
     # The fits on all data alone, a sixth of them all: five folds and the whole.
     return Outcome(np.mean(parts, axis=0), {}, seconds / 6)
 
@@ -279,11 +277,11 @@ def _best_by_cv(task: Task) -> Outcome:
     model, seconds = _stack(task)
     best = max(model.named_estimators_, key=lambda name: np.nan_to_num(model.oof_scores_[name]))
     part = model.named_estimators_[best]
-    return Outcome(full_scores(part, task.X_test, task.n_classes), {"model": best}, seconds)
+    return Outcome(scores_by_code(part, task.X_test, task.n_classes), {"model": best}, seconds)
 
 
 def _sklearn_stack(final: Any, task: Task) -> Outcome:
     began = time.perf_counter()
     # A number of folds, as a user would: scikit-learn refuses folds that never hold out the only sample of a class.
     model = StackingClassifier(_bases(task.quick), clone(final), cv=5).fit(task.X_train, task.y_train)
-    return Outcome(full_scores(model, task.X_test, task.n_classes), {}, time.perf_counter() - began)
+    return Outcome(scores_by_code(model, task.X_test, task.n_classes), {}, time.perf_counter() - began)

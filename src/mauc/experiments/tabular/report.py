@@ -8,15 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from mauc._text import as_cell
 from mauc.experiments.plots import bars_with_points, critical_difference
 from mauc.experiments.report_parts import machine, markdown_table, save_figure
 from mauc.experiments.score_tables import (
     Results,
     fit_seconds,
+    friedman_sentence,
     means,
-    pair_scores,
     points,
     rank_test,
+    rare_pairs_of,
     read_common,
     score_table,
     splits,
@@ -83,7 +85,7 @@ def _intro(results: Results) -> str:
 
 
 def _group(results: Results, title: str, sets: Sequence[str]) -> str:
-    """One line a method: mean, mean rank, rarest pairs, and how the reference does against it; best rank first."""
+    """One line per method: mean, mean rank, rarest pairs, and how the reference does against it; best rank first."""
     names, mean, test = list(results), means(results, sets), rank_test(results, sets)
     ranks = np.full(len(names), np.nan) if test is None else test.mean_ranks
     order = np.argsort(-mean.mean(axis=0) if test is None else ranks, kind="stable")
@@ -109,10 +111,8 @@ def _group(results: Results, title: str, sets: Sequence[str]) -> str:
             theirs = [f"{difference[:, k].mean():+.2f}", f"{won[k]}–{lost[k]}", f"{corrected[k]:.4f}"]
             rows[name] += ["", "", ""] if k == reference else theirs
         lines.append(
-            f"Friedman: χ² = {test.statistic:.1f}, p = {test.pvalue:.1e}; mean ranks further apart than "
-            f"{test.critical_difference:.1f} differ at 5 % (Nemenyi). Wilcoxon's test over the sets, two-sided, is "
-            f"corrected by Holm for {len(names) - 1} methods; its least p there is, before that, "
-            f"{2.0 ** (1 - len(sets)):.1e}."
+            f"{friedman_sentence(test)} Wilcoxon's test over the sets, two-sided, is corrected by Holm "
+            f"for {len(names) - 1} methods; its least p there is, before that, {2.0 ** (1 - len(sets)):.1e}."
         )
     return "\n\n".join([*lines, markdown_table(head, list(rows.values()))])
 
@@ -137,7 +137,7 @@ def _every_set(results: Results, sets: Sequence[str]) -> str:
 
 
 def _csv(results: Results, sets: Sequence[str]) -> str:
-    """One line a set and method."""
+    """One line per set and method; sets may be named by files of others."""
     by_method, text = points(results), StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(["set", "method", "splits", "mean", "std", "rarest_pairs", "fit_seconds"])
@@ -145,12 +145,12 @@ def _csv(results: Results, sets: Sequence[str]) -> str:
         for name in results:
             scores, rarest = by_method[name][s], 100 * np.nanmean([_rare_auc(r) for r in results[name][s]])
             numbers = (scores.mean(), scores.std(), rarest, fit_seconds(results, name, [s]))
-            out.writerow([s, name, len(scores), *(f"{number:.4f}" for number in numbers)])
+            out.writerow([as_cell(s), name, len(scores), *(f"{number:.4f}" for number in numbers)])
     return text.getvalue()
 
 
 def _rare_auc(run: dict[str, Any]) -> float:
-    pairs, sizes = pair_scores(run, "train_counts")
-    there = ~np.isnan(pairs)
-    rarest = np.argsort(sizes[there], kind="stable")[: max(1, int(RAREST_SHARE * there.sum()))]
-    return float(pairs[there][rarest].mean())
+    """Mean AUC of the rarest quarter of the pairs that the test part has."""
+    pairs = rare_pairs_of(run, "train_counts")
+    known = pairs[~np.isnan(pairs)]
+    return float(known[: max(1, int(RAREST_SHARE * len(known)))].mean())

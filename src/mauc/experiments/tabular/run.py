@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from mauc._typing import Ints
 from mauc.experiments.store import Cell
 from mauc.experiments.tabular.data import SETS, load_set
 from mauc.experiments.tabular.methods import Task, entries
-from mauc.experiments.tuning import preprocess
-from mauc.metrics import mauc_score, pairwise_auc
+from mauc.experiments.tuning import judge, preprocess
 
 __all__ = ["N_SPLITS", "cells", "task_of"]
 
@@ -38,40 +36,34 @@ def _compute(
     name: str, data_home: str | None, tables: str | None, split: int, method: str, quick: bool
 ) -> dict[str, Any]:
     task, y_test = task_of(name, data_home, split, quick, tables)
-    entry = next(e for e in entries(quick=quick) if e.name == method)
     with warnings.catch_warnings():
         # Fits that have not converged and folds without a class are judged as they are.
         warnings.simplefilter("ignore")
-        outcome = entry.run(task)
-    labels = np.arange(task.n_classes)
-    matrix = pairwise_auc(y_test, outcome.scores, labels=labels)
+        outcome = next(e for e in entries(quick=quick) if e.name == method).run(task)
     return {
-        "test": mauc_score(y_test, outcome.scores, labels=labels, absent="ignore"),
+        **judge(y_test, outcome.scores),
         "params": outcome.params,
         "fit_seconds": outcome.fit_seconds,
-        "matrix": [[None if np.isnan(v) else float(v) for v in row] for row in matrix],
-        "test_counts": np.bincount(y_test, minlength=task.n_classes).tolist(),
         "train_counts": np.bincount(task.y_train, minlength=task.n_classes).tolist(),
     }
 
 
 def cells(
-    data_home: str | Path | None,
+    data_home: str | None,
     *,
-    tables: str | Path | None = None,
+    tables: str | None = None,
     sets: Sequence[str] = SETS,
     n_splits: int = N_SPLITS,
     quick: bool = False,
     only: Sequence[str] | None = None,
 ) -> list[Cell]:
-    """One cell a set, method and split; split by split, so that every set has numbers early."""
-    home, folder = (None if path is None else str(path) for path in (data_home, tables))
+    """One cell per set, method and split; split by split, so that every set has numbers early."""
     depth = "quick" if quick else "full"
     return [
         Cell(
             (depth, name, entry.name, f"{split:02d}"),
             _compute,
-            (name, home, folder, split, entry.name, quick),
+            (name, data_home, tables, split, entry.name, quick),
             (name, split) if entry.of_one_stack else None,
         )
         for split in range(n_splits)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,16 @@ from mauc._typing import Floats
 from mauc.baselines import BASELINES
 from mauc.experiments.plots import bars_with_points, critical_difference, rare_pairs
 from mauc.experiments.report_parts import machine, save_figure
-from mauc.experiments.score_tables import Results, pair_scores, points, rank_test, read_common, score_table, splits
+from mauc.experiments.score_tables import (
+    Results,
+    friedman_sentence,
+    points,
+    rank_test,
+    rare_pairs_of,
+    read_common,
+    score_table,
+    splits,
+)
 from mauc.experiments.store import Store, write_whole
 from mauc.experiments.traditional.margins import margins
 from mauc.experiments.traditional.run import LOSSES, TABLES, methods
@@ -77,16 +87,11 @@ def write_report(
 
 def _rare(results: Results, tables: Sequence[str], shown: Sequence[str]) -> dict[str, dict[str, Floats]]:
     """Mean AUC of each of the rarest pairs over the splits, by method and table."""
-    out: dict[str, dict[str, Floats]] = {name: {} for name in shown}
-    for name in shown:
-        for table in tables:
-            per_split = []
-            for run in results[name][table]:
-                pairs, sizes = pair_scores(run, "test_counts")
-                rarest = np.argsort(np.where(sizes > 0, sizes, np.inf), kind="stable")
-                per_split.append(pairs[rarest[:RARE_PAIRS]])
-            out[name][table] = 100 * np.nanmean(per_split, axis=0)
-    return out
+
+    def mean(runs: list[dict[str, Any]]) -> Floats:
+        return 100 * np.nanmean([rare_pairs_of(run, "test_counts")[:RARE_PAIRS] for run in runs], axis=0)
+
+    return {name: {table: mean(results[name][table]) for table in tables} for name in shown}
 
 
 def _markdown(results: Results, tables: Sequence[str], protocol: str, preprocessing: str) -> str:
@@ -98,10 +103,7 @@ def _markdown(results: Results, tables: Sequence[str], protocol: str, preprocess
     parts = [intro, score_table(results, tables, "ms", 1e-3)]
     test = rank_test(results, tables)
     if test:
-        parts.append(
-            f"Friedman: χ² = {test.statistic:.1f}, p = {test.pvalue:.1e}; mean ranks further apart than "
-            f"{test.critical_difference:.1f} differ at 5 % (Nemenyi)."
-        )
+        parts.append(friedman_sentence(test))
     return "\n\n".join(parts)
 
 

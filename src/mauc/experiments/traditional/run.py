@@ -1,10 +1,9 @@
-"""The paper's traditional experiments: nine tables, fifteen splits, all linear methods and what a user would
-take instead.
+"""The paper's traditional experiments: nine tables, fifteen splits, all linear methods and what a user would take
+instead.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from mauc.experiments.tuning import Method, Parts, combinations, preprocess, run
 from mauc.linear import MAUCClassifier
 from mauc.plugin import MAUCPluginClassifier
 
-__all__ = ["AUTHORS_SETTINGS", "PROTOCOLS", "TABLES", "authors_l2", "cells", "methods", "with_authors_penalty"]
+__all__ = ["AUTHORS_SETTINGS", "PROTOCOLS", "TABLES", "authors_l2", "cells", "methods", "resampled_once"]
 
 TABLES = (
     "balance",
@@ -67,15 +66,9 @@ def _ours(table: str, quick: bool) -> list[Method]:
     out = []
     for loss, (penalty, alpha) in zip(LOSSES, AUTHORS_SETTINGS[table], strict=True):
         grid = combinations(alpha=ALPHAS[loss], l2=L2S[::3] if quick else L2S)
-        out.append(Method(f"MAUC {loss}", partial(MAUCClassifier, loss), grid, "ours"))
-        out.append(
-            Method(
-                f"MAUC {loss}, authors' settings",
-                partial(with_authors_penalty, loss, penalty, alpha),
-                ({"max_iter": 100},),
-                "ours",
-            )
-        )
+        out.append(Method(f"MAUC {loss}", partial(MAUCClassifier, loss), grid))
+        theirs = partial(with_authors_penalty, loss, penalty, alpha)
+        out.append(Method(f"MAUC {loss}, authors' settings", theirs, ({"max_iter": 100},)))
     return out
 
 
@@ -105,9 +98,9 @@ class _AuthorsClassifier(MAUCClassifier):
 def _plugins(quick: bool) -> list[Method]:
     leaves = (1,) if quick else (1, 2, 5)
     return [
-        Method("plug-in on LR", _plugin_lr, combinations(C=CS[::3] if quick else CS), "ours"),
-        Method("plug-in on forest", _plugin_forest, combinations(min_samples_leaf=leaves), "ours"),
-        Method("forest", _forest, combinations(min_samples_leaf=leaves), "others"),
+        Method("plug-in on LR", _plugin_lr, combinations(C=CS[::3] if quick else CS)),
+        Method("plug-in on forest", _plugin_forest, combinations(min_samples_leaf=leaves)),
+        Method("forest", _forest, combinations(min_samples_leaf=leaves)),
     ]
 
 
@@ -127,43 +120,38 @@ def _competitors(quick: bool) -> list[Method]:
     """Each of the paper's with scikit-learn's default C, and with C tuned; the others tuned."""
     out = []
     for name, entry in BASELINES.items():
-        family = "paper" if entry.in_paper else "others"
         if set(entry.grid) == {"classifier__C"}:
             tuned = combinations(classifier__C=CS[::3] if quick else CS)
-            out.append(Method(f"{name}, C=1", entry.make, ({},), family))
-            out.append(Method(f"{name}, tuned", partial(resampled_once, name), tuned, family))
+            out.append(Method(f"{name}, C=1", entry.make, ({},)))
+            out.append(Method(f"{name}, tuned", resampled_once(name), tuned))
         else:
-            out.append(Method(name, entry.make, ({},) if quick else combinations(**TREE_GRIDS[name]), family))
+            out.append(Method(name, entry.make, ({},) if quick else combinations(**TREE_GRIDS[name])))
     return out
 
 
-def resampled_once(name: str, **params: Any) -> Any:
-    """The pipeline with its sampler's output kept in memory for all values of C on the same training part."""
-    return BASELINES[name].make(**params) if BASELINES[name].sampler is None else _KeptSample(name, params)
+def resampled_once(name: str) -> Callable[..., Any]:
+    """Makes the baseline for each C of a grid; its sampler, which does not depend on C, runs once per training part."""
+    entry = BASELINES[name]
+    if entry.sampler is None:
+        return entry.make
+    kept = _KeptSample(entry.sampler(0))
+    return lambda **params: entry.make(**params).set_params(sampler=kept)
 
 
 class _KeptSample:
-    """A baseline whose sampler runs once for the same data: only C changes along the grid."""
+    """A sampler that keeps what it made of the last training part.
 
-    _last: tuple[Any, Any, Any, Any] | None = None
+    In memory: the ``memory=`` of the pipeline writes to disk, which would count as the fit's time.
+    """
 
-    def __init__(self, name: str, params: dict[str, Any]) -> None:
-        self.name, self.params = name, params
+    def __init__(self, sampler: Any) -> None:
+        self.sampler, self.last_X, self.made = sampler, None, None
 
-    def fit(self, X: Any, y: Any) -> "_KeptSample":
-        """Resample, unless this very training part was resampled last, and fit the classifier."""
-        pipeline = BASELINES[self.name].make(**self.params)
-        last = _KeptSample._last
-        if last is None or last[0] != self.name or last[1] is not X:
-            resampled = pipeline.named_steps["sampler"].fit_resample(X, y)
-            last = _KeptSample._last = (self.name, X, *resampled)
-        self.classifier_ = pipeline.named_steps["classifier"].fit(last[2], last[3])
-        self.classes_ = self.classifier_.classes_
-        return self
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classifier."""
-        return self.classifier_.predict_proba(X)
+    def fit_resample(self, X: Any, y: Any) -> Any:
+        """As the sampler's."""
+        if self.last_X is not X:
+            self.last_X, self.made = X, self.sampler.fit_resample(X, y)
+        return self.made
 
 
 @lru_cache(maxsize=4)
@@ -193,7 +181,7 @@ def _compute(
 
 
 def cells(
-    data_home: str | Path | None,
+    data_home: str | None,
     *,
     protocol: str = "authors",
     preprocessings: Sequence[str] = ("rows", "standard"),
@@ -203,15 +191,16 @@ def cells(
     only: Sequence[str] | None = None,
 ) -> list[Cell]:
     """All the fits, split by split, so that every table has numbers early."""
-    home = None if data_home is None else str(data_home)
     depth = "quick" if quick else "full"
-    out = []
-    for split in range(n_splits):
-        for preprocessing in preprocessings:
-            for table in tables:
-                for method in methods(table, quick=quick):
-                    if only is None or method.name in only:
-                        key = (depth, protocol, preprocessing, table, method.name, f"{split:02d}")
-                        arguments = (table, home, protocol, preprocessing, split, method.name, quick)
-                        out.append(Cell(key, _compute, arguments))
-    return out
+    return [
+        Cell(
+            (depth, protocol, preprocessing, table, method.name, f"{split:02d}"),
+            _compute,
+            (table, data_home, protocol, preprocessing, split, method.name, quick),
+        )
+        for split in range(n_splits)
+        for preprocessing in preprocessings
+        for table in tables
+        for method in methods(table, quick=quick)
+        if only is None or method.name in only
+    ]

@@ -55,17 +55,15 @@ def matrix_and_sizes(
 
 def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:
     """Scores of a fitted classifier, and the classes of their columns."""
-    requirement = "must be a fitted classifier with predict_proba or decision_function"
-    advice = "pass such a classifier (CalibratedClassifierCV makes one), or pass scores to from_predictions"
+    from mauc._estimators import scores_of  # which imports the metrics
+
     if isinstance(estimator, type):
-        raise invalid("estimator", requirement, f"the class {estimator.__name__}", "pass a fitted instance of it")
-    kind = type(estimator).__name__
-    method = next((name for name in ("predict_proba", "decision_function") if hasattr(estimator, name)), None)
-    if method is None:
-        raise invalid("estimator", requirement, f"{kind} with neither", advice)
-    y_score = getattr(estimator, method)(X)
+        came, advice = f"the class {estimator.__name__}", "pass a fitted instance of it"
+        raise invalid("estimator", "must be a fitted classifier", came, advice)
+    y_score = scores_of(estimator, X)
     if not hasattr(estimator, "classes_"):
-        raise invalid("estimator", requirement, f"{kind} without classes_", advice)
+        came, advice = f"{type(estimator).__name__} without", "pass a classifier, or scores to from_predictions"
+        raise invalid("estimator", "must have classes_", came, advice)
     return y_score, np.asarray(estimator.classes_)
 
 

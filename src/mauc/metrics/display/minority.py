@@ -1,13 +1,12 @@
 """The rarest pairs of classes, model beside model."""
 
-import numbers
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc._validation import invalid
+from mauc._validation import check_whole, invalid
 from mauc.metrics.display.common import (
     artist_style,
     check_auc,
@@ -54,7 +53,7 @@ class MinorityPairsDisplay:
 
     Attributes
     ----------
-    points_ : list of matplotlib Line2D, one a model
+    points_ : list of matplotlib Line2D, one per model
     chance_level_ : matplotlib Line2D, or None
     legend_ : matplotlib Legend, or None
         Drawn for two models or more; a single model is named in the title.
@@ -81,16 +80,16 @@ class MinorityPairsDisplay:
         self.auc = np.atleast_2d(check_auc("auc", auc))
         self.pairs, self.pair_counts = np.asarray(pairs), np.asarray(pair_counts)
         if self.auc.ndim != 2 or self.auc.size == 0:
-            advice = "pass one row a model and one column a pair"
+            advice = "pass one row per model and one column per pair"
             raise invalid("auc", "must have the shape (n_models, k)", f"shape {self.auc.shape}", advice)
         k = self.auc.shape[1]
         for parameter, array in (("pairs", self.pairs), ("pair_counts", self.pair_counts)):
             if array.shape != (k, 2):
-                advice = "pass one row a pair and one column a class"
+                advice = "pass one row per pair and one column per class"
                 raise invalid(parameter, f"must have the shape ({k}, 2)", f"shape {array.shape}", advice)
         self.name = name
         if name is not None and len(_names(name)) != len(self.auc):
-            raise invalid("name", f"must name {len(self.auc)} models", repr(name), "pass one name a row of auc")
+            raise invalid("name", f"must name {len(self.auc)} models", repr(name), "pass one name per row of auc")
 
     def plot(
         self,
@@ -100,7 +99,7 @@ class MinorityPairsDisplay:
         chance_level_kw: dict[str, Any] | None = None,
         marker_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw one row a pair, the rarest on top, and one marker a model.
+        """Draw one row per pair, the rarest on top, and one marker per model.
 
         Parameters
         ----------
@@ -241,8 +240,7 @@ class MinorityPairsDisplay:
         MinorityPairsDisplay
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
-        if not isinstance(k, numbers.Integral) or isinstance(k, bool) or k < 1:
-            raise invalid("k", "must be a whole number above 0", repr(k), "pass how many pairs to show")
+        check_whole("k", k, least=1, advice="pass how many pairs to show")
         auc = []
         models = _models("y_score", y_score, name, "")
         for key, scores in models.items():

@@ -81,7 +81,7 @@ class PairwiseAUCDisplay:
         for parameter, array in (("display_labels", self.display_labels), ("counts", self.counts)):
             if array is not None and array.shape != (n_classes,):
                 requirement = f"must have the shape ({n_classes},)"
-                raise invalid(parameter, requirement, f"shape {array.shape}", "pass one entry a class of matrix")
+                raise invalid(parameter, requirement, f"shape {array.shape}", "pass one entry per class of matrix")
 
     @property
     def mauc(self) -> float:

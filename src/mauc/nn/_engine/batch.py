@@ -7,7 +7,7 @@ from torch import Tensor
 
 from mauc.nn._engine.processes import Communicator
 
-__all__ = ["EVERY", "Batch", "chunks", "class_sum", "exact_dtype", "is_free", "prepare", "take"]
+__all__ = ["EVERY", "Batch", "chunks", "class_sum", "exact_dtype", "is_free", "is_traced", "prepare", "take"]
 
 CHUNK = 1 << 18
 """Scores walked at a time on the host: near the size of a second-level cache; 2**16 costs too many calls."""
@@ -40,6 +40,10 @@ class Batch(NamedTuple):
     """``(C, C)`` ``v_ij`` at ``[j, i]``, 0 on the diagonal."""
     total: Tensor
     """``(C,)`` summed weight of each column's negatives."""
+    mass: Tensor
+    """``(N,)`` sample weight, 0 for ignored samples."""
+    size: Tensor
+    """``(C,)`` summed weight of each class, over all ranks."""
 
     def negative(self, dtype: torch.dtype, rows: slice = EVERY) -> Tensor:
         """``(rows, C)`` weights of the scores as negatives, 0 in each sample's own column."""
@@ -49,9 +53,14 @@ class Batch(NamedTuple):
         return torch.outer(row, self.column.to(dtype)).scatter_(1, y[:, None], 0.0)
 
 
+def is_traced() -> bool:
+    """Whether tensors stand for values to come: in a graph of ``torch.compile``, or under ``torch.func``."""
+    return bool(torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
+
+
 def is_free(device: torch.device) -> bool:
-    """Whether values may be looked at: on the host, and not while a graph is traced."""
-    return device.type == "cpu" and not torch.compiler.is_compiling()
+    """Whether values may be looked at: on the host, where nothing is traced."""
+    return device.type == "cpu" and not is_traced()
 
 
 def chunks(scores: Tensor) -> list[slice]:
@@ -97,12 +106,12 @@ def prepare(
         unit = u * torch.where(summed > 0, 1.0 / summed, 0.0)[y]
     here = summed.sign()
     if not isinstance(pairs, str):
-        return _of_matrix(y, unit, pairs.to(exact), here)
+        return _of_matrix(y, unit, pairs.to(exact), here, u, summed)
     count: Tensor | float = float(here.sum()) if is_free(y.device) else here.sum()
     if pairs == "ovo":
         # One class alone has no negatives, so its weight does not matter; its total is 0, as it must be.
         column = here / _at_least_one(count * (count - 1.0))
-        return Batch(y, unit, unit, column, None, column * (count - 1.0))
+        return Batch(y, unit, unit, column, None, column * (count - 1.0), u, summed)
     share = here * (count > 1) / _at_least_one(count)
     size = here * (summed if class_counts is None else class_counts.to(exact))
     # Sums of the others from both ends: the whole less the class would cancel where one class is nearly all.
@@ -110,16 +119,16 @@ def prepare(
     after = torch.nn.functional.pad(size.flip(0).cumsum(0)[:-1], (1, 0)).flip(0)
     others = before + after
     column = share * torch.where(others > 0, 1.0 / others, 0.0)
-    return Batch(y, unit, unit * size[y], column, None, share)
+    return Batch(y, unit, unit * size[y], column, None, share, u, summed)
 
 
 def _at_least_one(x: Tensor | float) -> Tensor | float:
     return x.clamp(min=1.0) if isinstance(x, Tensor) else max(x, 1.0)
 
 
-def _of_matrix(y: Tensor, unit: Tensor, pairs: Tensor, here: Tensor) -> Batch:
+def _of_matrix(y: Tensor, unit: Tensor, pairs: Tensor, here: Tensor, mass: Tensor, size: Tensor) -> Batch:
     v = pairs * torch.outer(here, here)
     v = v - torch.diag(torch.diagonal(v))
     whole = v.sum()
     v = v * torch.where(whole > 0, 1.0 / whole, 0.0)
-    return Batch(y, unit, unit, torch.ones_like(here), v.T.contiguous(), v.sum(1))
+    return Batch(y, unit, unit, torch.ones_like(here), v.T.contiguous(), v.sum(1), mass, size)

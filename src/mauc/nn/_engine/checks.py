@@ -17,7 +17,7 @@ def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_in
         kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
         raise invalid("logits", "must be a tensor of floating numbers", kind, "pass the raw output of the network")
     if logits.ndim != 2:
-        advice = "pass one row a sample and one column a class; flatten further dimensions into the samples"
+        advice = "pass one row per sample and one column per class; flatten further dimensions into the samples"
         raise invalid("logits", "must have the shape (N, C)", f"shape {tuple(logits.shape)}", advice)
     if (
         not isinstance(target, Tensor)
@@ -29,7 +29,7 @@ def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_in
         raise invalid("target", "must be a tensor of whole numbers", kind, "pass class indices, e.g. target.long()")
     if target.shape != logits.shape[:1]:
         came = f"shape {tuple(target.shape)}"
-        raise invalid("target", f"must have the shape ({len(logits)},)", came, "pass one class a row of the logits")
+        raise invalid("target", f"must have the shape ({len(logits)},)", came, "pass one class per row of the logits")
     if target.device != logits.device:
         advice = "move one to the other"
         raise invalid("target", f"must be on the device of the logits, {logits.device}", target.device, advice)
@@ -52,7 +52,7 @@ def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_in
 def _check_weight(weight: Tensor, logits: Tensor) -> None:
     if not isinstance(weight, Tensor) or weight.shape != logits.shape[:1]:
         came = f"shape {tuple(weight.shape)}" if isinstance(weight, Tensor) else type(weight).__name__
-        advice = "pass one weight a sample; the classes are weighed by pairs="
+        advice = "pass one weight per sample; the classes are weighed by pairs="
         raise invalid("weight", f"must be a tensor of shape ({len(logits)},)", came, advice)
     if weight.is_complex() or weight.device != logits.device:
         came = f"{weight.dtype} on {weight.device}"

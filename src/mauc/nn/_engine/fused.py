@@ -16,17 +16,17 @@ classes. All else runs in plain torch operations, and so does everything under `
 itself, and under ``torch.use_deterministic_algorithms``.
 """
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from mauc.nn._engine.log_term import LogTerm, class_ratios
 from mauc.nn._engine.moments import FLAT_ALPHA
-from mauc.nn._engine.plan import only_piece
-from mauc.surrogates import Exponential, Squared, Surrogate
+from mauc.nn._engine.second_order import Again, differentiable_again
+from mauc.surrogates import Surrogate
 
 __all__ = ["Form", "form_of", "fused_loss", "fuses"]
 
@@ -52,15 +52,14 @@ def _installed() -> bool:
 
 @lru_cache(maxsize=256)
 def _form(surrogate: Surrogate) -> Form | None:
-    if isinstance(surrogate, Squared):
-        return Form("squared", surrogate.alpha, 1.0)
-    if isinstance(surrogate, Exponential):
-        return Form("exponential", surrogate.alpha, 1.0) if surrogate.alpha <= FLAT_ALPHA else None
-    piece = only_piece(surrogate, 1.0)
-    if piece is None or piece.coefficients is None or len(piece.coefficients) != 2 or piece.coefficients[1] >= 0:
-        return None
-    constant, slope = piece.coefficients
-    return Form("line", -constant / slope, -slope)
+    closed = surrogate.closed_form
+    if closed is not None:
+        return None if closed.kind == "exponential" and closed.alpha > FLAT_ALPHA else Form(*closed, 1.0)
+    for piece in surrogate.pieces:
+        if piece.low <= -1.0 and piece.high >= 1.0 and piece.coefficients is not None and len(piece.coefficients) == 2:
+            constant, slope = piece.coefficients
+            return Form("line", -constant / slope, -slope) if slope < 0 else None
+    return None
 
 
 def form_of(surrogate: Surrogate) -> Form | None:
@@ -86,6 +85,8 @@ def fused_loss(
     logits: Tensor,
     target: Tensor,
     form: Form,
+    again: Again,
+    term: LogTerm,
     *,
     activation: str,
     pairs: str,
@@ -94,15 +95,21 @@ def fused_loss(
     ignore_index: int,
     dtype: torch.dtype,
 ) -> Tensor:
-    """The loss, of ``dtype``."""
+    """The loss, of ``dtype``; ``again`` is the same loss in plain operations, for second derivatives."""
     if logits.stride(1) != 1:
         logits = logits.contiguous()
-    settings = (form.kind, form.alpha, activation == "softmax", pairs == "ovo", ignore_index, dtype)
+    log_loss = term.share / form.scale
+    settings = (form.kind, form.alpha, activation == "softmax", pairs == "ovo", ignore_index, dtype, log_loss)
     sizes = class_counts if pairs == "ova" else None
-    inputs = (logits, target.contiguous(), _flat(weight), _flat(sizes), settings)
-    # Function.apply looks for functorch transforms in every argument; without them its base does the same.
-    transformed = torch._C._are_functorch_transforms_active()
-    apply = _Fused.apply if transformed else super(torch.autograd.Function, _Fused).apply
+    ratios = None
+    if term.share:
+        ratios = term.ratios
+        if ratios is None:
+            ratios = class_ratios(pairs, None, _sizes(logits, target, weight, ignore_index, class_counts))
+        ratios = ratios.to(torch.float32)
+    inputs = (logits, target.contiguous(), _flat(weight), _flat(sizes), _flat(ratios), settings, again, form.scale)
+    # Function.apply looks for functorch transforms, which never come here, in every argument; its base does not.
+    apply = super(torch.autograd.Function, _Fused).apply
     if logits.device.index == torch.cuda.current_device():
         value: Tensor = apply(*inputs)  # type: ignore[no-untyped-call]
     else:
@@ -111,16 +118,31 @@ def fused_loss(
     return value if form.scale == 1.0 else form.scale * value
 
 
+def _sizes(
+    logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, class_counts: Tensor | None
+) -> Tensor:
+    """``(C,)`` sizes of the classes, of the batch where those of the training set are not known."""
+    if class_counts is not None:
+        return class_counts
+    counted = (target != ignore_index) & (target >= 0) & (target < logits.shape[1])
+    mass = counted.to(torch.float32) if weight is None else torch.where(counted, weight.to(torch.float32), 0.0)
+    y = torch.where(counted, target, 0).long()
+    return mass.new_zeros(logits.shape[1]).index_add_(0, y, mass)
+
+
 def _flat(x: Tensor | None) -> Tensor | None:
     return None if x is None else x.detach().contiguous()
 
 
 class _Cut(NamedTuple):
-    """How the work of a kernel is cut: rows of a tile, its columns, warps, tiles, programs."""
+    """How the work of a kernel is cut: a program takes tile after tile."""
 
     rows: int
+    """Of a tile."""
     block: int
+    """Columns of a tile: C, up to a power of two."""
     warps: int
+    """Of a program."""
     tiles: int
     programs: int
 
@@ -130,8 +152,8 @@ def _cut_statistics(n: int, block: int, kind: str, processors: int) -> _Cut:
     rows = max(1, min((1024 if kind == "squared" else 2048) // block, 8))
     warps = 4 if block <= 2048 else 8 if block <= 8192 else 16
     tiles = -(-n // rows)
-    each = 2 if warps > 4 else 8 if tiles > 32 * processors else 4
-    return _Cut(rows, block, warps, tiles, min(tiles, processors * each))
+    per_processor = 2 if warps > 4 else 8 if tiles > 32 * processors else 4
+    return _Cut(rows, block, warps, tiles, min(tiles, processors * per_processor))
 
 
 def _cut_gradient(n: int, block: int, processors: int) -> _Cut:
@@ -151,14 +173,16 @@ class _Kernel:
 
     def __init__(self, kernel: Any, programs: int, warps: int, constants: dict[str, Any]) -> None:
         self.kernel, self.grid, self.warps, self.constants = kernel, (programs, 1, 1), warps, constants
-        self.values = tuple(constants.values())
-        self.compiled: Any = None
+        self.positional = tuple(constants.values())
+        self.launch: Any = None
 
     def __call__(self, *inputs: Any) -> None:
-        if self.compiled is None:
-            self.compiled = self.kernel[self.grid](*inputs, **self.constants, num_warps=self.warps)[self.grid]
+        if self.launch is None:
+            compiled = self.kernel[self.grid](*inputs, **self.constants, num_warps=self.warps)  # and launched
+            # What a compiled kernel gives for a grid launches at once; it wants the constants too, by their places.
+            self.launch = compiled[self.grid]
         else:
-            self.compiled(*inputs, *self.values)
+            self.launch(*inputs, *self.positional)
 
 
 class _Recipe:
@@ -167,14 +191,14 @@ class _Recipe:
     def __init__(self, logits: Tensor, weight: Tensor | None, sizes: Tensor | None, settings: Any) -> None:
         from mauc.nn._engine import fused_kernels as kernels
 
-        kind, _, softmax, ovo, _, _ = settings
+        kind, _, softmax, ovo, _, _, log_loss = settings
         n, c = logits.shape
         processors = torch.cuda.get_device_properties(logits.device).multi_processor_count
         block = max(16, 1 << (c - 1).bit_length())
         first, second = _cut_statistics(n, block, kind, processors), _cut_gradient(n, block, processors)
         counted = n > FEW and (ovo or sizes is not None)
         weighted = {"C": c, "HAS_WEIGHT": weight is not None}
-        common = {"C": c, "KIND": KINDS[kind], "SOFTMAX": softmax}
+        common = {"C": c, "KIND": KINDS[kind], "SOFTMAX": softmax, "LOG": log_loss > 0}
         self.tiles, self.gradient_tiles = first.tiles, second.tiles
         self.count = _Kernel(kernels.count, -(-n // 512), 4, weighted | {"BLOCK": 512}) if counted else None
         self.statistics = _Kernel(
@@ -205,7 +229,7 @@ def _scratch(device: torch.device, n_classes: int) -> Tensor:
     key = (device.index, torch._C._cuda_getCurrentRawStream(device.index), n_classes)
     kept = _SCRATCH.get(key)
     if kept is None:
-        kept = torch.zeros(5 * n_classes + 1, dtype=torch.float32, device=device)
+        kept = torch.zeros(5 * n_classes + 2, dtype=torch.float32, device=device)
         # While a graph is captured nothing runs: these zeros belong to the graph.
         if not torch.cuda.is_current_stream_capturing():
             _SCRATCH[key] = kept
@@ -218,48 +242,58 @@ def _kind(x: Tensor | None) -> Any:
 
 
 def _forward(
-    ctx: Any, logits: Tensor, target: Tensor, weight: Tensor | None, sizes: Tensor | None, settings: Any
+    ctx: Any,
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    sizes: Tensor | None,
+    ratios: Tensor | None,
+    settings: Any,
 ) -> Tensor:
-    _, alpha, _, _, ignore_index, dtype = settings
+    _, alpha, _, _, ignore_index, dtype, log_loss = settings
     n, c = logits.shape
     stride, device = logits.stride(0), logits.device
-    key = (n, c, stride, device.index, settings, _kind(logits), _kind(target), _kind(weight), _kind(sizes))
+    key = (n, c, stride, device.index, settings, *map(_kind, (logits, target, weight, sizes, ratios)))
     recipe = _RECIPES.get(key)
     if recipe is None:
         recipe = _RECIPES[key] = _Recipe(logits, weight, sizes, settings)
     scratch = _scratch(device, c)
-    coefficients = torch.empty(6 * c, dtype=torch.float32, device=device)
+    coefficients = torch.empty(6 * c + 1, dtype=torch.float32, device=device)
     value = torch.empty((), dtype=dtype, device=device)
-    other = logits if weight is None else weight
+    # Where there is no weight or size a kernel is compiled not to read it, but wants some pointer in its place.
+    weight_or_any, sizes_or_any, ratios_or_any = (logits if x is None else x for x in (weight, sizes, ratios))
     if recipe.count is not None:
-        recipe.count(target, other, scratch, n, ignore_index)
+        recipe.count(target, weight_or_any, scratch, n, ignore_index)
     recipe.statistics(
         logits,
         target,
-        other,
-        logits if sizes is None else sizes,
+        weight_or_any,
+        sizes_or_any,
+        ratios_or_any,
         scratch,
         coefficients,
         value,
         alpha,
+        log_loss,
         n,
         stride,
         ignore_index,
         recipe.tiles,
     )
-    ctx.save_for_backward(logits, target, weight, coefficients)
+    ctx.save_for_backward(logits, target, weight, ratios, coefficients)
     ctx.call = recipe, alpha, n, c, stride, ignore_index
     return value
 
 
-def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None, None]:
-    logits, target, weight, coefficients = ctx.saved_tensors
+def _backward(ctx: Any, upstream: Tensor) -> Tensor:
+    logits, target, weight, ratios, coefficients = ctx.saved_tensors
     recipe, alpha, n, c, stride, ignore_index = ctx.call
     out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
     recipe.gradient(
         logits,
         target,
         logits if weight is None else weight,
+        logits if ratios is None else ratios,
         coefficients,
         upstream if upstream.data_ptr() % 16 == 0 else upstream.clone(),
         out,
@@ -270,16 +304,29 @@ def _backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None, Non
         ignore_index,
         recipe.gradient_tiles,
     )
-    return out, None, None, None, None
-
-
-_backward_once = once_differentiable(_backward)
+    return out
 
 
 class _Fused(torch.autograd.Function):
-    forward = staticmethod(_forward)
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, *inputs: Any) -> Tensor:
+        *data, ctx.again, ctx.scale = inputs
+        return _forward(ctx, logits, *data)
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> Any:
-        # The guard against second derivatives costs a few microseconds: only where one could be asked for.
-        return _backward_once(ctx, upstream) if torch.is_grad_enabled() else _backward(ctx, upstream)
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        if not torch.is_grad_enabled():
+            return _backward(ctx, upstream), *NO_GRADIENT
+        # create_graph=True
+        with torch.no_grad():
+            gradient = _backward(ctx, torch.ones_like(upstream))
+        gradient = differentiable_again(ctx.saved_tensors[0], gradient, partial(_unscaled, ctx.again, ctx.scale))
+        return gradient * upstream.to(gradient.dtype), *NO_GRADIENT
+
+
+NO_GRADIENT = (None,) * 7
+"""For what goes into the loss besides the logits."""
+
+
+def _unscaled(again: Again, scale: float, logits: Tensor) -> Tensor:
+    return again(logits) / scale

@@ -24,19 +24,39 @@ def _rows(target, weight, rows, n, ignore_index, C: tl.constexpr, HAS_WEIGHT: tl
 
 
 @triton.jit
-def _scores(logits, rows, y, counts, stride, columns, C: tl.constexpr, SOFTMAX: tl.constexpr):
-    """Scores of some rows, 0 beyond the last column, and those in the samples' own columns."""
+def _scores(
+    logits, ratios, rows, y, counts, stride, columns, C: tl.constexpr, SOFTMAX: tl.constexpr, LOG: tl.constexpr
+):
+    """Scores of some rows, 0 beyond the last column, and those in the samples' own columns.
+
+    With ``LOG`` also ``softmax(z + log r)``, r being ``ratios``, and ``−log`` of its entry in the own column.
+    """
     start = logits + rows.to(tl.int64) * stride
     x = tl.load(start[:, None] + columns[None, :], mask=counts[:, None] & (columns < C)[None, :], other=0.0)
     x = x.to(tl.float32)
     own = tl.load(start + y, mask=counts, other=0.0).to(tl.float32)
-    if SOFTMAX:
-        x = tl.where((columns < C)[None, :], x, float("-inf"))
-        peak = tl.max(x, axis=1)
-        e = tl.exp(x - peak[:, None])
-        scale = 1.0 / tl.sum(e, axis=1)
-        return e * scale[:, None], tl.exp(own - peak) * scale
-    return tl.where((columns < C)[None, :], 1.0 / (1.0 + tl.exp(-x)), 0.0), 1.0 / (1.0 + tl.exp(-own))
+    inside = (columns < C)[None, :]
+    f = x
+    p = own
+    shifted = x
+    surprise = own
+    if SOFTMAX or LOG:
+        beyond = tl.where(inside, x, float("-inf"))
+        peak = tl.max(beyond, axis=1)
+        e = tl.exp(beyond - peak[:, None])
+        if LOG:
+            shifted = e * tl.load(ratios + columns, mask=columns < C, other=0.0)[None, :]
+            total = tl.sum(shifted, axis=1)
+            shifted = shifted / total[:, None]
+            surprise = tl.log(total) - tl.log(tl.load(ratios + y)) - (own - peak)
+        if SOFTMAX:
+            scale = 1.0 / tl.sum(e, axis=1)
+            f = e * scale[:, None]
+            p = tl.exp(own - peak) * scale
+    if not SOFTMAX:
+        f = tl.where(inside, 1.0 / (1.0 + tl.exp(-x)), 0.0)
+        p = 1.0 / (1.0 + tl.exp(-own))
+    return f, p, shifted, surprise
 
 
 @triton.jit
@@ -63,10 +83,12 @@ def statistics(
     target,
     weight,
     sizes,
+    ratios,
     scratch,
     coefficients,
     value,
     alpha,
+    log_loss,
     n,
     stride,
     ignore_index,
@@ -74,6 +96,7 @@ def statistics(
     C: tl.constexpr,
     KIND: tl.constexpr,
     SOFTMAX: tl.constexpr,
+    LOG: tl.constexpr,
     OVO: tl.constexpr,
     HAS_WEIGHT: tl.constexpr,
     HAS_SIZES: tl.constexpr,
@@ -84,17 +107,20 @@ def statistics(
 ):
     """One read of the logits: sums over the negatives of each column and over the positives of each class.
 
-    ``scratch`` holds five rows of C sums (class weight, two of positives, two of negatives) and a counter, all 0 at
-    first. The program that is last to add its sums makes the value and the coefficients of the gradient of them, and
-    leaves ``scratch`` as it was found.
+    ``scratch`` holds five rows of C sums (class weight, two of positives, two of negatives), a counter and the sum of
+    the log-loss, all 0 at first. The program that is last to add its sums makes the value and the coefficients of the
+    gradient of them, and leaves ``scratch`` as it was found.
     """
     columns = tl.arange(0, BLOCK)
     first = tl.zeros((ROWS, BLOCK), tl.float32)
     second = tl.zeros((ROWS, BLOCK), tl.float32)
+    surprises = tl.zeros((ROWS,), tl.float32)
     for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
-        f, p = _scores(logits, rows, y, counts, stride, columns, C, SOFTMAX)
+        f, p, _, surprise = _scores(logits, ratios, rows, y, counts, stride, columns, C, SOFTMAX, LOG)
+        if LOG:
+            surprises += tl.where(u == 0.0, 0.0, u * surprise)
         if not COUNTED:
             tl.atomic_add(scratch + y, u, mask=counts, sem="relaxed")
         s = u
@@ -120,10 +146,12 @@ def statistics(
     tl.atomic_add(scratch + 3 * C + columns, tl.sum(first, axis=0), mask=inside, sem="relaxed")
     if KIND == SQUARED:
         tl.atomic_add(scratch + 4 * C + columns, tl.sum(second, axis=0), mask=inside, sem="relaxed")
+    if LOG:
+        tl.atomic_add(scratch + 5 * C + 1, tl.sum(surprises, axis=0), sem="relaxed")
     tl.debug_barrier()
     counter = (scratch + 5 * C).to(tl.pointer_type(tl.int32))
     if tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
-        _finish(scratch, sizes, coefficients, value, alpha, columns, inside, C, KIND, OVO, HAS_SIZES)
+        _finish(scratch, sizes, coefficients, value, alpha, log_loss, columns, inside, C, KIND, LOG, OVO, HAS_SIZES)
 
 
 @triton.jit
@@ -133,10 +161,12 @@ def _finish(
     coefficients,
     value,
     alpha,
+    log_loss,
     columns,
     inside,
     C: tl.constexpr,
     KIND: tl.constexpr,
+    LOG: tl.constexpr,
     OVO: tl.constexpr,
     HAS_SIZES: tl.constexpr,
 ):
@@ -175,10 +205,19 @@ def _finish(
         else:
             part = total * (delta + p1) + column * s1
             of_negative, shift, of_own = column, p1, -total
+    risk = tl.sum(part, axis=0)
+    if LOG:
+        counted = tl.sum(u, axis=0)
+        share = tl.where(counted > 0.0, log_loss / counted, 0.0)
+        # NaN weights, of classes that do not exist, must reach the loss.
+        share = tl.where(counted == counted, share, counted)
+        risk += share * tl.load(scratch + 5 * C + 1, cache_modifier=".cg")
+        tl.store(scratch + 5 * C + 1, 0.0)
+        tl.store(coefficients + 6 * C, share)
     for k in tl.static_range(5):
         tl.store(scratch + k * C + columns, tl.zeros(columns.shape, tl.float32), mask=inside)
     tl.store((scratch + 5 * C).to(tl.pointer_type(tl.int32)), 0)
-    tl.store(value, tl.sum(part, axis=0).to(value.dtype.element_ty))
+    tl.store(value, risk.to(value.dtype.element_ty))
     tl.store(coefficients + columns, of_negative, mask=inside)
     tl.store(coefficients + C + columns, shift, mask=inside)
     tl.store(coefficients + 2 * C + columns, of_own, mask=inside)
@@ -192,6 +231,7 @@ def gradient(
     logits,
     target,
     weight,
+    ratios,
     coefficients,
     upstream,
     out,
@@ -204,6 +244,7 @@ def gradient(
     C: tl.constexpr,
     KIND: tl.constexpr,
     SOFTMAX: tl.constexpr,
+    LOG: tl.constexpr,
     HAS_WEIGHT: tl.constexpr,
     ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
@@ -218,7 +259,7 @@ def gradient(
     for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
-        f, p = _scores(logits, rows, y, counts, stride, columns, C, SOFTMAX)
+        f, p, shifted, _ = _scores(logits, ratios, rows, y, counts, stride, columns, C, SOFTMAX, LOG)
         s = u * tl.load(coefficients + 4 * C + y)
         unit = u * tl.load(coefficients + 5 * C + y)
         at_own = tl.load(coefficients + 2 * C + y)
@@ -236,5 +277,9 @@ def gradient(
             g = f * (g - tl.sum(f * g, axis=1)[:, None])
         else:
             g = f * (1.0 - f) * g
+        if LOG:
+            share = u * tl.load(coefficients + 6 * C)
+            own = (columns[None, :] == y[:, None]).to(tl.float32)
+            g += tl.where(share == 0.0, 0.0, share)[:, None] * (shifted - own)
         place = out + rows.to(tl.int64)[:, None] * out_stride + columns[None, :]
         tl.store(place, (factor * g).to(out.dtype.element_ty), mask=(rows < n)[:, None] & inside[None, :])

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from mauc.kernels.piecewise import Piece
 from mauc.nn._engine.batch import Batch, chunks, class_sum, exact_dtype, take
-from mauc.nn._engine.plan import Segment
 from mauc.nn._engine.processes import Communicator
 
 __all__ = ["Result", "Slope", "basis", "chebyshev_derivative", "exponential", "own_scores", "polynomial", "squared"]
@@ -129,7 +129,7 @@ def _exponential_of_any(scores: Tensor, batch: Batch, alpha: float, world: Commu
 
 
 def polynomial(
-    scores: Tensor, batch: Batch, segment: Segment, centre: Tensor, world: Communicator, *, gradient: bool
+    scores: Tensor, batch: Batch, segment: Piece, centre: Tensor, world: Communicator, *, gradient: bool
 ) -> Result:
     """``ℓ(p − q) = Σ_kl A_kl T_k(x_p) T_l(x_q)`` with Chebyshev polynomials of ``x = (score − centre)/half_width``.
 
@@ -140,7 +140,7 @@ def polynomial(
     assert half is not None
     own = (own_scores(scores, batch) - centre[y]) / half
     exact = own.dtype
-    matrix = torch.tensor(segment.matrix, dtype=exact, device=scores.device)
+    matrix = torch.as_tensor(segment.matrix, dtype=exact, device=scores.device)
     degree = len(matrix) - 1
     own_terms = torch.stack(basis(own, degree + 1, chebyshev=True), dim=1)
     moment_p = class_sum(y, batch.unit[:, None] * own_terms, n_classes)

@@ -1,9 +1,9 @@
-"""Piecewise polynomial surrogates: a search among the sorted positives of each class, and prefix sums.
+"""Piecewise polynomial surrogates: a search among the sorted positives of each class, and sums over runs of them.
 
 For one negative the positives whose difference falls into one piece are a contiguous run of the sorted positives
-(spec §5). The positives of all classes lie in one array, each class closed by one more place that holds its total:
-``N + C`` places, of which class ``c`` has those from ``start[c]`` on. Only the positives are sorted. Columns are taken
-in blocks, which bounds the memory.
+(spec §5). Exact pieces: :mod:`mauc.nn._engine.ends`; approximated ones take differences of prefix sums. The positives
+of all classes lie in one array, each class closed by one more place: ``N + C`` places, of which class ``c`` has those
+from ``start[c]`` on. Only the positives are sorted. Columns are taken in blocks, which bounds the memory.
 """
 
 from typing import NamedTuple
@@ -11,9 +11,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from mauc.kernels.piecewise import Piece
 from mauc.nn._engine.batch import Batch, exact_dtype
+from mauc.nn._engine.ends import Run, Sorted, exact_run, lay_out
 from mauc.nn._engine.moments import Result, Slope, basis, chebyshev_derivative, own_scores
-from mauc.nn._engine.plan import Segment
 from mauc.nn._engine.processes import Communicator
 from mauc.surrogates import Surrogate
 
@@ -60,61 +61,85 @@ def _sort(scores: Tensor, batch: Batch, world: Communicator) -> _Positives:
     return _Positives(value, y, mass, place, start, size.tolist(), of_sample[begin : begin + len(own)])
 
 
-class _Run(NamedTuple):
-    """A piece with its prefix sums over the places."""
+class _Approximated:
+    """An approximated piece: differences of prefix sums over the places."""
 
-    segment: Segment
-    centre: Tensor
-    of_q: Tensor
-    """``(K + 1, M + C)`` sums of ``Σ_k A_kl φ_k(p)`` over the positives before the place."""
-    slope_of_q: Tensor
-    """``(K, M + C)`` likewise for ``∂ℓ/∂q``."""
-    slope_of_p: Tensor
-    """``(K, M)`` the same coefficients of each positive."""
-    landed: Tensor
-    """``(K, M + C)`` collects ``ω φ_l(q)`` at the end of each negative's run, minus the same at its start."""
+    def __init__(self, positives: _Positives, segment: Piece, centre: Tensor) -> None:
+        value, y, n_classes = positives.value, positives.y, len(centre)
+        assert segment.half_width is not None
+        self.positives, self.centre, self.half_width = positives, centre, segment.half_width
+        places = len(value) + n_classes
+        matrix = torch.as_tensor(segment.matrix, dtype=value.dtype, device=value.device)
+        size = len(matrix)
+        of_p = torch.stack(self._basis(value - centre[y], size))
+        self.slope_of_p = (chebyshev_derivative(matrix) / self.half_width).T @ of_p
+        """``(K, M)`` coefficients of ``∂ℓ/∂q`` at each positive."""
+        spread = value.new_zeros((2 * size - 1, places + 1))
+        spread[:, 1 + positives.place] = torch.cat([matrix.T @ of_p, self.slope_of_p]) * positives.mass
+        prefix = spread.cumsum(1)[:, :-1]
+        # A running sum over all classes, less what it was at the class's start: classes weigh 1 each, so little is
+        # lost.
+        prefix = prefix - prefix[:, _repeated(positives.start, positives.counts)]
+        self.of_q, self.slope_of_q = prefix[:size], prefix[size:]
+        """``(K + 1, M + C)`` and ``(K, M + C)`` sums of the coefficients over the positives before the place."""
+        self.landed = torch.zeros_like(self.slope_of_q)
+        """``(K, M + C)`` collects ``ω φ_l(q)`` at the end of each negative's run, minus the same at its start."""
+
+    def _basis(self, centred: Tensor, size: int) -> list[Tensor]:
+        return basis(centred / self.half_width, size, chebyshev=True)
+
+    def visit(
+        self, x: Tensor, weight: Tensor, columns: slice, begin: Tensor | None, end: Tensor, *, gradient: bool
+    ) -> tuple[Tensor, Tensor]:
+        terms = self._basis(x - self.centre[columns, None].to(x.dtype), len(self.of_q))
+        if gradient:
+            for landed, term in zip(self.landed, terms, strict=False):
+                add = (weight * term).to(landed.dtype)
+                if end.shape == add.shape:
+                    landed.index_add_(0, end.flatten(), add.flatten())
+                else:
+                    landed.index_add_(0, end.flatten(), add.sum(1))
+                if begin is not None:
+                    landed.index_add_(0, begin.flatten(), add.flatten(), alpha=-1)
+        return _polynomial(self.of_q, begin, end, terms), _polynomial(self.slope_of_q, begin, end, terms)
+
+    def collect(self, landed: Tensor) -> Tensor:
+        """What has landed at later places of the class: all later places, less those of later classes."""
+        positives = self.positives
+        beyond = torch.nn.functional.pad(landed.flip(1).cumsum(1).flip(1), (0, 1))
+        ends = positives.start + torch.tensor(positives.counts, device=landed.device) + 1
+        later = beyond[:, 1 + positives.place] - beyond[:, ends[positives.y]]
+        on_value = landed.new_zeros(landed.shape[1])
+        on_value[positives.place] = -(self.slope_of_p * later).sum(0)
+        return on_value
 
 
-def _prepare(positives: _Positives, segment: Segment, centre: Tensor) -> _Run:
-    value, y = positives.value, positives.y
-    places, n_classes = len(value) + len(centre), len(centre)
-    matrix = torch.tensor(segment.matrix, dtype=value.dtype, device=value.device)
-    size = len(matrix)
-    if segment.half_width is None:
-        # About the median positive: a far outlier must not cost the others their digits.
-        counts = torch.tensor(positives.counts, device=value.device)
-        middle = (positives.start - torch.arange(n_classes, device=y.device)) + counts // 2
-        median = torch.nn.functional.pad(value, (0, 1))[middle.clamp(max=len(value))]
-        centre = torch.where((counts > 0) & median.isfinite(), median, 0.0)
-        derivative = matrix[:, 1:] * torch.arange(1, size, device=value.device)
-    else:
-        derivative = chebyshev_derivative(matrix) / segment.half_width
-    of_p = torch.stack(_basis(segment, value - centre[y], size))
-    slope_of_p = derivative.T @ of_p
-    weighted = torch.cat([matrix.T @ of_p, slope_of_p]) * positives.mass
-    spread = value.new_zeros((len(weighted), places + 1))
-    spread[:, 1 + positives.place] = weighted
-    prefix = spread.cumsum(1)[:, :-1]
-    # A running sum over all classes, less what it was at the class's start: classes weigh 1 each, so little is lost.
-    of_class = torch.repeat_interleave(
-        torch.arange(n_classes, device=y.device),
-        torch.tensor(positives.counts, device=y.device) + 1,
-        output_size=places,
-    )
-    prefix = prefix - prefix[:, positives.start[of_class]]
-    return _Run(segment, centre, prefix[:size], prefix[size:], slope_of_p, torch.zeros_like(prefix[size:]))
+def _repeated(of_class: Tensor, counts: list[int]) -> Tensor:
+    """``(M + C,)`` what belongs to the class of each place."""
+    length = torch.tensor(counts, device=of_class.device) + 1
+    return torch.repeat_interleave(of_class, length, output_size=sum(counts) + len(counts))
 
 
-def _basis(segment: Segment, centred: Tensor, size: int) -> list[Tensor]:
-    if segment.half_width is None:
-        return basis(centred, size, chebyshev=False)
-    return basis(centred / segment.half_width, size, chebyshev=True)
+def _laid_out(positives: _Positives) -> Sorted:
+    counts = positives.counts
+    value = positives.value.new_full((len(positives.value) + len(counts),), torch.inf)
+    value[positives.place] = positives.value
+    mass = torch.zeros_like(value)
+    mass[positives.place] = positives.mass
+    return lay_out(value, mass)
+
+
+def _run(positives: _Positives, table: Sorted, segment: Piece, centre: Tensor) -> Run:
+    if segment.half_width is not None:
+        return _Approximated(positives, segment, centre)
+    coefficients = segment.matrix[:, 0].tolist()
+    return exact_run(table, segment.low, segment.high, coefficients, lambda width: _further(positives, width))
 
 
 def ranked(
     scores: Tensor,
     batch: Batch,
-    segments: tuple[Segment, ...],
+    segments: tuple[Piece, ...],
     centre: Tensor,
     world: Communicator,
     *,
@@ -122,51 +147,63 @@ def ranked(
 ) -> Result:
     """Value and gradient of a piecewise polynomial that is 0 outside its pieces.
 
-    ``O(Σ_i N log n_i)`` time. The class sizes are read by the host: this path synchronises.
+    ``O(Σ_i N log n_i)`` time. The class sizes and the largest score are read by the host: this path synchronises.
     """
     n, n_classes = scores.shape
     positives = _sort(scores, batch, world)
-    runs = [_prepare(positives, segment, centre) for segment in segments]
+    table = _laid_out(positives)
+    runs = [_run(positives, table, segment, centre) for segment in segments]
     breaks = sorted({b for s in segments for b in (s.low, s.high) if abs(b) != float("inf")})
     slope = torch.empty_like(scores) if gradient else None
-    value = positives.value.new_zeros(())
-    # An approximated run is a small difference of large terms: it needs the digits.
-    approximated = any(segment.half_width is not None for segment in segments)
-    dtype = exact_dtype(scores.device) if approximated else scores.dtype
+    largest = float(scores.abs().max()) if n else 0.0
+    value = positives.value.new_tensor([0.0, 0.0 * largest])  # not a number makes all of it so
+    dtype, extreme = _arithmetic(scores, segments, largest)
     step = max(1, BLOCK // max(1, n))
-    for begin in range(0, n_classes, step):
-        columns = slice(begin, min(begin + step, n_classes))
+    for first in range(0, n_classes, step):
+        columns = slice(first, min(first + step, n_classes))
         x = scores[:, columns].T.to(dtype).contiguous()
         weight = _weights(batch, columns, x.dtype)
-        position = _locate(positives, columns, x, breaks)
-        start = positives.start[columns, None]
-        last = start + torch.tensor(positives.counts[columns], device=x.device)[:, None]
+        position = _locate(positives, table, columns, x, breaks, largest)
+        last = positives.start[columns, None] + torch.tensor(positives.counts[columns], device=x.device)[:, None]
         steepness = torch.zeros_like(x)
-        for run in runs:
-            first = position.get(run.segment.low)
-            end = position.get(run.segment.high, last)
-            terms = _basis(run.segment, x - run.centre[columns, None].to(x.dtype), len(run.of_q))
-            value = value + (weight * _polynomial(run.of_q, first, end, terms)).sum(1).sum(dtype=value.dtype)
-            if gradient:
-                steepness += _polynomial(run.slope_of_q, first, end, terms)
-                _land(run, weight, first, end, terms)
+        for segment, run in zip(segments, runs, strict=True):
+            begin, end = position.get(segment.low), position.get(segment.high, last)
+            of_x, steeper = run.visit(x, weight, columns, begin, end, gradient=gradient)
+            if extreme:
+                # No weight, or no positive, meets a number beyond the floats.
+                of_x, steeper = (torch.where((weight == 0.0) | a.isnan(), 0.0, a) for a in (of_x, steeper))
+            value[0] += (weight * of_x).sum(1).sum(dtype=value.dtype)
+            steepness += steeper
         if slope is not None:
             slope[:, columns] = steepness.mul_(weight).T
-    # A positive that is not a number would be lost in comparisons: it makes the value what it is.
-    value = world.sum(value) + 0.0 * positives.value.sum()
+    value, undefined = world.sum(value).unbind(0)
+    value = value + undefined
     if slope is None:
         return value, None
-    on_value = value.new_zeros(len(positives.value) + n_classes)
-    for run in runs:
-        landed = world.sum(run.landed)
-        through = landed.flip(1).cumsum(1).flip(1)
-        # What has landed at later places of the class: all later places, less those of later classes.
-        beyond = torch.nn.functional.pad(through, (0, 1))
-        ends = positives.start + torch.tensor(positives.counts, device=scores.device) + 1
-        later = beyond[:, 1 + positives.place] - beyond[:, ends[positives.y]]
-        on_value[positives.place] -= (run.slope_of_p * later).sum(0)
-    at_own = (batch.unit * on_value[positives.mine] + 0.0 * value).to(scores.dtype)
-    return value, Slope(slope, None, at_own[:, None])
+    on_value = sum((run.collect(world.sum(run.landed)) for run in runs), torch.zeros_like(table.value))
+    at_own = batch.unit * on_value[positives.mine]
+    if extreme:
+        at_own = torch.where(at_own.isnan(), 0.0, at_own)
+    return value, Slope(slope, None, (at_own + undefined).to(scores.dtype)[:, None])
+
+
+def _arithmetic(scores: Tensor, segments: tuple[Piece, ...], largest: float) -> tuple[torch.dtype, bool]:
+    """The dtype of the work on all scores, and whether its numbers may overflow.
+
+    An approximated run is a small difference of large terms, and a raw score may swallow digits of a break point:
+    both need the digits.
+    """
+    exact = exact_dtype(scores.device)
+    approximated = any(segment.half_width is not None for segment in segments)
+    degree = max((len(segment.matrix) - 1 for segment in segments if segment.half_width is None), default=0)
+    furthest = max((abs(b) for s in segments for b in (s.low, s.high) if abs(b) != float("inf")), default=1.0)
+
+    def fits(dtype: torch.dtype) -> bool:
+        return (2.0 * largest + furthest + 1.0) < torch.finfo(dtype).max ** (0.7 / max(1, degree))
+
+    if largest <= 2.0 and not approximated and fits(scores.dtype):
+        return scores.dtype, False
+    return exact, not fits(exact)
 
 
 def _weights(batch: Batch, columns: slice, dtype: torch.dtype) -> Tensor:
@@ -179,17 +216,58 @@ def _weights(batch: Batch, columns: slice, dtype: torch.dtype) -> Tensor:
     return weight.masked_fill_(index == batch.y, 0.0)
 
 
-def _locate(positives: _Positives, columns: slice, x: Tensor, breaks: list[float]) -> dict[float, Tensor]:
-    """For each break ``b`` the ``(columns, N)`` places of the first positive ``>= x + b``."""
+LARGE = 64.0
+"""Scores so many times the break point may swallow digits of it when it is added to them."""
+
+
+def _rows(positives: _Positives, columns: slice, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """``(columns, longest)`` sorted positives of some classes, infinite beyond their numbers, and these."""
     counts = positives.counts[columns]
     offset = sum(positives.counts[: columns.start])
     inside = slice(offset, offset + sum(counts))
-    start = positives.start[columns, None]
-    table = x.new_full((len(counts), max(1, *counts)), torch.inf)
+    rows = positives.value.new_full((len(counts), max(1, *counts)), torch.inf, dtype=dtype)
     y = positives.y[inside]
-    table[y - columns.start, positives.place[inside] - positives.start[y]] = positives.value[inside].to(x.dtype)
-    size = torch.tensor(counts, device=x.device)[:, None]
-    return {b: torch.minimum(torch.searchsorted(table, x + b), size).add_(start) for b in breaks}
+    rows[y - columns.start, positives.place[inside] - positives.start[y]] = positives.value[inside].to(dtype)
+    return rows, torch.tensor(counts, device=rows.device)[:, None]
+
+
+def _locate(
+    positives: _Positives, table: Sorted, columns: slice, x: Tensor, breaks: list[float], largest: float
+) -> dict[float, Tensor]:
+    """For each break ``b`` the ``(columns, N)`` places of the first positive with ``p − x >= b``."""
+    rows, size = _rows(positives, columns, x.dtype)
+    start = positives.start[columns, None]
+    found = {b: torch.minimum(torch.searchsorted(rows, x + b), size).add_(start) for b in breaks}
+    for b, place in found.items():
+        if not largest <= LARGE * abs(b):
+            # x + b is rounded to a neighbour, p − x is not: the search may be off by one value and those that tie.
+            value = table.value.to(x.dtype)
+            before = value[(place - 1).clamp(min=0)]
+            lower = torch.where((place > start) & (before - x >= b), before, x + b)
+            at = value[place]
+            upper = torch.where(at - x < b, at, -torch.inf)
+            place = torch.where(lower < x + b, torch.searchsorted(rows, lower) + start, place)
+            found[b] = torch.where(upper > -torch.inf, torch.searchsorted(rows, upper, right=True) + start, place)
+    return found
+
+
+def _further(positives: _Positives, width: float) -> Tensor:
+    """``(P,)`` place of the first value of the class that is larger by ``width``, of a larger one in any case."""
+    n_classes, longest = len(positives.counts), max(1, *positives.counts)
+    out = torch.arange(len(positives.value) + n_classes, device=positives.value.device)
+    step = max(1, BLOCK // longest)
+    offset = 0
+    for first in range(0, n_classes, step):
+        columns = slice(first, min(first + step, n_classes))
+        rows, size = _rows(positives, columns, positives.value.dtype)
+        wanted = torch.maximum(rows + width, torch.nextafter(rows, torch.full_like(rows, torch.inf)))
+        found = torch.minimum(torch.searchsorted(rows, wanted), size).add_(positives.start[columns, None])
+        count = sum(positives.counts[columns])
+        inside = slice(offset, offset + count)
+        offset += count
+        y, place = positives.y[inside], positives.place[inside]
+        out[place] = found[y - first, place - positives.start[y]]
+    return out
 
 
 def _polynomial(prefix: Tensor, first: Tensor | None, end: Tensor, terms: list[Tensor]) -> Tensor:
@@ -199,17 +277,6 @@ def _polynomial(prefix: Tensor, first: Tensor | None, end: Tensor, terms: list[T
         inner = sums[end] if first is None else sums[end] - sums[first]
         total = torch.addcmul(total, inner.expand_as(term), term)
     return total
-
-
-def _land(run: _Run, weight: Tensor, first: Tensor | None, end: Tensor, terms: list[Tensor]) -> None:
-    for landed, term in zip(run.landed, terms, strict=False):
-        add = (weight * term).to(landed.dtype)
-        if end.shape == add.shape:
-            landed.index_add_(0, end.flatten(), add.flatten())
-        else:
-            landed.index_add_(0, end.flatten(), add.sum(1))
-        if first is not None:
-            landed.index_add_(0, first.flatten(), add.flatten(), alpha=-1)
 
 
 def blocked(scores: Tensor, batch: Batch, surrogate: Surrogate, world: Communicator, *, gradient: bool) -> Result:

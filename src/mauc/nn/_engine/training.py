@@ -6,7 +6,7 @@ import inspect
 import logging
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,24 +25,31 @@ from mauc.nn._engine.rows import Rows, rows_at_a_time
 from mauc.nn.metric import MAUC
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
-__all__ = ["History", "Settings", "read_seed", "train"]
+__all__ = ["Epochs", "History", "Schedule", "Settings", "plain_trainer", "quiet", "read_seed", "train"]
 
 LAST, BEST, SCORE = "last.ckpt", "best.ckpt", "val_mauc"
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How to train; the names are those of the classifier."""
+class Schedule:
+    """Optimiser, rates and steps."""
 
     optimizer: str
     learning_rate: float
     weight_decay: float
-    momentum: float
     lr_decay: float
+    """Factor on the rate every ``lr_decay_every`` epochs."""
     lr_decay_every: int
     batch_size: int
-    min_per_class: int
     max_epochs: int
+    momentum: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Schedule):
+    """How to train; the names are those of the classifier."""
+
+    min_per_class: int
     patience: int | None
     """Epochs without progress before the end; None: train all epochs."""
     tol: float
@@ -63,19 +70,19 @@ class History:
     """Validation score after each epoch; empty without validation."""
 
 
-class Training(LightningModule):
-    """The network with its loss, optimiser and validation score."""
+class Epochs(LightningModule):
+    """A network, trained by its loss at the rates of a schedule, and the mean loss of each epoch.
 
-    def __init__(self, network: nn.Module, loss: nn.Module, settings: Settings, weighted: bool, run: dict[str, Any]):
+    A subclass adds ``training_step``, which passes each loss through :meth:`counted`, and what it does with the rest.
+    """
+
+    def __init__(self, network: nn.Module, loss: nn.Module, schedule: Schedule) -> None:
         super().__init__()
-        self.network, self.loss = network, loss
-        self.value = _weighted(loss) if weighted else lambda logits, y, _: loss(logits, y)
-        self.settings, self.run, self.history = settings, run, History()
-        self.metric = MAUC(run["n_classes"], pairs=settings.pairs)
+        self.network, self.loss, self.schedule = network, loss, schedule
         self._sum, self._count = torch.zeros(()), 0
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        s = self.settings
+        s = self.schedule
         if s.optimizer == "sgd":
             return torch.optim.SGD(
                 self.parameters(), lr=s.learning_rate, momentum=s.momentum, weight_decay=s.weight_decay
@@ -83,22 +90,42 @@ class Training(LightningModule):
         return torch.optim.Adam(self.parameters(), lr=s.learning_rate, weight_decay=s.weight_decay)
 
     def on_train_epoch_start(self) -> None:
-        # From the number of the epoch, not by a scheduler: Lightning saves the last epoch before its schedulers step,
-        # so a resumed run would be one step behind.
-        s = self.settings
-        rate = s.learning_rate * s.lr_decay ** (self.current_epoch // s.lr_decay_every)
-        for group in self.trainer.optimizers[0].param_groups:
-            group["lr"] = rate
+        self.set_rate(self.trainer.optimizers[0])
         self._sum, self._count = torch.zeros((), device=self.device), 0
 
-    def training_step(self, batch: tuple[Tensor, Tensor, Tensor | None], _: int) -> Tensor:
-        x, y, weight = batch
-        value = self.value(self.network(x), y, weight)
+    def set_rate(self, optimizer: torch.optim.Optimizer) -> None:
+        """The rate of the epoch that begins."""
+        # From the number of the epoch, not by a scheduler: Lightning saves the last epoch before its schedulers step,
+        # so a resumed run would be one step behind.
+        s = self.schedule
+        for group in optimizer.param_groups:
+            group["lr"] = s.learning_rate * s.lr_decay ** (self.current_epoch // s.lr_decay_every)
+
+    def counted(self, value: Tensor) -> Tensor:
+        """The loss of a step, taken into the mean of the epoch."""
         self._sum, self._count = self._sum + value.detach(), self._count + 1
         return value
 
+    def mean_loss(self) -> float:
+        """Of the steps of this epoch so far."""
+        return (self._sum / self._count).item()
+
+
+class Training(Epochs):
+    """The network with its loss, optimiser and validation score."""
+
+    def __init__(self, network: nn.Module, loss: nn.Module, settings: Settings, weighted: bool, run: dict[str, Any]):
+        super().__init__(network, loss, settings)
+        self.value = _weighted(loss) if weighted else lambda logits, y, _: loss(logits, y)
+        self.run, self.history = run, History()
+        self.metric = MAUC(run["n_classes"], pairs=settings.pairs)
+
+    def training_step(self, batch: tuple[Tensor, Tensor, Tensor | None], _: int) -> Tensor:
+        x, y, weight = batch
+        return self.counted(self.value(self.network(x), y, weight))
+
     def on_train_epoch_end(self) -> None:
-        mean = (self._sum / self._count).item()
+        mean = self.mean_loss()
         self.history.losses.append(mean)
         if not math.isfinite(mean):
             came = f"a loss of {mean} in epoch {self.current_epoch + 1}"
@@ -167,19 +194,7 @@ def train(network: nn.Module, loss: nn.Module, train_rows: Rows, validation: Row
                 callbacks.append(EarlyStopping(SCORE, mode="max", patience=s.patience, min_delta=s.tol))
         if s.checkpoint_dir is not None:
             callbacks.append(_checkpoint(folder, LAST, save_on_train_epoch_end=True))
-        trainer = Trainer(
-            accelerator=s.accelerator,
-            devices=1,
-            max_epochs=s.max_epochs,
-            callbacks=callbacks,
-            logger=False,
-            enable_checkpointing=any(isinstance(c, ModelCheckpoint) for c in callbacks),
-            enable_progress_bar=bool(s.verbose),
-            enable_model_summary=False,
-            num_sanity_val_steps=0,
-            use_distributed_sampler=False,
-            default_root_dir=scratch,
-        )
+        trainer = plain_trainer(s.accelerator, s.max_epochs, scratch, callbacks, progress=bool(s.verbose))
         if last is not None and _finished(last, s):
             module.on_load_checkpoint(last)
             module.load_state_dict(last["state_dict"])
@@ -194,6 +209,25 @@ def train(network: nn.Module, loss: nn.Module, train_rows: Rows, validation: Row
             module.load_state_dict(_read(folder / BEST)["state_dict"])
     network.cpu().eval()
     return module.history
+
+
+def plain_trainer(
+    accelerator: str, max_epochs: int, scratch: str, callbacks: Sequence[Callback] = (), *, progress: bool = False
+) -> Trainer:
+    """One device, no logger, no trial run of the validation; checkpoints where a callback makes them."""
+    return Trainer(
+        accelerator=accelerator,
+        devices=1,
+        max_epochs=max_epochs,
+        callbacks=list(callbacks),
+        logger=False,
+        enable_checkpointing=any(isinstance(c, ModelCheckpoint) for c in callbacks),
+        enable_progress_bar=progress,
+        enable_model_summary=False,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+        default_root_dir=scratch,
+    )
 
 
 def _in_order(rows: Rows) -> BatchSampler:

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh_tridiagonal
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, invalid
-from mauc.datasets.checks import check_whole
+from mauc._validation import check_choice, check_whole, invalid
 
 __all__ = ["conv_spectral_norm"]
 

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mauc._validation import check_choice, check_real, invalid
-from mauc.datasets.checks import check_whole
-from mauc.theory._checks import check_class_counts, check_not_negative
+from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
+from mauc.theory._checks import check_class_counts
 from mauc.theory.bounds.printed import FORMS, theorem_8, theorem_9
 from mauc.theory.bounds.terms import C1, C2, Bound, assemble
 from mauc.theory.imbalance import xi

@@ -36,7 +36,7 @@ def for_estimator(
     p: float = 2.0,
     initial: Any = None,
     surrogate: Any = "exponential",
-    alpha: float = 1.0,
+    alpha: float | None = None,
     **options: Any,
 ) -> Bound:
     r"""The bound on the risk of a fitted model, from the model and the data that it was trained on.
@@ -99,7 +99,7 @@ def for_estimator(
     if estimator.loss != "mauc":
         advice = "pass its model_ with the surrogate to judge it by"
         raise invalid("estimator", "must be trained by loss='mauc'", repr(estimator.loss), advice)
-    risk = SurrogateRisk(estimator.surrogate, alpha=estimator.alpha, **(estimator.surrogate_options or {}))
+    risk = SurrogateRisk(estimator._surrogate())
     return _network(network, np.asarray(_dense(X)), _codes(y, estimator.classes_, name), risk, delta, initial)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
-from mauc._validation import check_choice
-from mauc.theory._checks import check_class_counts, check_not_negative, check_p
+from mauc._validation import check_choice, check_not_negative
+from mauc.theory._checks import check_class_counts, check_p
 from mauc.theory.bounds.terms import C1, C2, Bound, assemble
 from mauc.theory.imbalance import chi
 from mauc.theory.rademacher import linear_bound

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mauc._validation import check_real, invalid
-from mauc.datasets.checks import check_whole
-from mauc.theory._checks import check_class_counts, check_delta, check_not_negative
+from mauc._validation import check_not_negative, check_real, check_whole, invalid
+from mauc.theory._checks import check_class_counts, check_delta
 from mauc.theory.bounds.terms import C1, Bound, assemble
 from mauc.theory.imbalance import chi, xi
 

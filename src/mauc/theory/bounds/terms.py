@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mauc.theory._checks import check_class_counts, check_delta, check_not_negative
+from mauc._validation import check_not_negative
+from mauc.theory._checks import check_class_counts, check_delta
 from mauc.theory.imbalance import xi
 
 __all__ = ["C1", "C2", "Bound", "abstract", "assemble"]

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_real, invalid
-from mauc.theory._checks import check_class_counts, check_not_negative
+from mauc._validation import check_choice, check_not_negative, check_real, invalid
+from mauc.theory._checks import check_class_counts
 from mauc.theory.imbalance import xi
 
 __all__ = ["chaining", "logit_chaining", "transformation_bound"]

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 
 from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import check_scores, invalid
-from mauc.datasets.checks import check_whole
+from mauc._validation import check_scores, check_whole, invalid
 from mauc.surrogates import get_surrogate
 from mauc.theory.rademacher.simulation import Complexity
 
@@ -25,7 +24,7 @@ def finite(
     y: ArrayLike,
     *,
     surrogate: Any = None,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     apart: bool = False,
     n_draws: int = 4096,
     seed: int = 0,

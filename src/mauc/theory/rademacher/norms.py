@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mauc.theory._checks import check_class_counts, check_not_negative, check_p
+from mauc._validation import check_not_negative
+from mauc.theory._checks import check_class_counts, check_p
 from mauc.theory.imbalance import chi
 
 __all__ = ["contraction_bound", "linear_bound"]

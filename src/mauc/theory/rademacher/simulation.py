@@ -9,10 +9,9 @@ from sklearn.utils import check_array
 
 from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import invalid
-from mauc.datasets.checks import check_whole
+from mauc._validation import check_not_negative, check_whole, invalid
 from mauc.surrogates import Surrogate, get_surrogate
-from mauc.theory._checks import check_not_negative, check_p
+from mauc.theory._checks import check_p
 from mauc.theory.constants import surrogate_constants
 from mauc.theory.rademacher.norms import linear_bound
 
@@ -47,7 +46,7 @@ def linear(
     gamma: float = 1.0,
     p: float = 2.0,
     surrogate: Any = None,
-    alpha: float = 1.0,
+    alpha: float | None = None,
     split: bool = False,
     n_draws: int = 200,
     seed: int = 0,
@@ -97,7 +96,7 @@ def linear(
     X = check_array(X, dtype=np.float64, input_name="X")
     _, codes = encode_classes(y)
     if len(codes) != len(X):
-        raise invalid("y", "must have one class a row of X", f"{len(codes)} for {len(X)} rows", "pass both in full")
+        raise invalid("y", "must have one class per row of X", f"{len(codes)} for {len(X)} rows", "pass both in full")
     gamma, dual = check_not_negative("gamma", gamma), check_p(p) / (p - 1.0)
     counts = np.bincount(codes).astype(np.float64)
     rng = np.random.default_rng(check_whole("seed", seed, least=0))

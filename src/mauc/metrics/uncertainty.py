@@ -1,0 +1,211 @@
+"""From the influences of samples to intervals and tests that hold from two samples per class on.
+
+DeLong's variance of a U-statistic, steadied by one sample per class that is borrowed from all classes, and intervals
+whose variance is that of the value asked about, as in Wilson's for a proportion. In large samples both are DeLong's.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from mauc._typing import Floats, Ints
+from mauc.partition import ClassPartition
+
+__all__ = ["Comparison", "Interval", "Sample", "comparison", "interval"]
+
+# The share of others that a sample beats varies by 1/12 where scores tell nothing: a third of what it would vary by if
+# each sample beat all of the others or none.
+SPREAD = 1.0 / 3.0
+
+# What one class may borrow from the others, in samples; and what they are worth in degrees of freedom, since the others
+# back it up. With 1 there, the interval of two samples among hundreds was a quarter wider and covered 99.8 %.
+BORROWED = 1.0
+BORROWED_FREEDOM = 2.0
+
+# Scores of 0 and 1 are taken for a little less than certain, by this many effective samples that are half right.
+UNCERTAIN = 0.5
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A multiclass AUC with its confidence interval."""
+
+    score: float
+    low: float
+    high: float
+    stderr: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The difference of two multiclass AUCs on the same samples, with its confidence interval and paired test."""
+
+    difference: float
+    low: float
+    high: float
+    stderr: float
+    pvalue: float
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What the variance of a multiclass AUC needs of the samples, whatever their scores."""
+
+    codes: Ints
+    share: Floats
+    """``(N,)`` share of each sample in the weight of its class."""
+    size: Floats
+    """``(C,)`` samples of equal weight that are worth those of the class; 0 where it has none."""
+    unbiased: Floats
+    """``(C,)`` what ``Σ a_m² (h_m − mean)²`` over the shares ``a_m`` of a class is divided by to be the variance of its
+    mean without bias; with equal weights that variance is ``S_i² / n_i``."""
+    weight: Floats
+    """``(C,)`` how much the class counts, ``w_i = Σ_j v_ij + v_ji``: the range of its influences."""
+
+    @classmethod
+    def of(cls, partition: ClassPartition, v: Floats) -> "Sample":
+        if partition.sample_weight is None:
+            square = 1.0 / np.maximum(partition.counts, 1)
+            cube = square**2
+        else:
+            square, cube = (_sums(partition.codes, partition.shares**k, partition.n_classes) for k in (2, 3))
+            square[~partition.present] = 1.0
+        size = np.where(partition.present, 1.0 / square, 0.0)
+        unbiased = 1.0 - 2.0 * cube / square + square
+        return cls(partition.codes, partition.shares, size, unbiased, v.sum(axis=0) + v.sum(axis=1))
+
+    @property
+    def counts(self) -> NDArray[np.bool_]:
+        """``(C,)`` which classes have samples, and pairs whose weight is more than rounding."""
+        return (self.size > 0) & (self.weight > 1e-12)
+
+    def mean(self, influence: Floats) -> Floats:
+        """``(C,)`` mean influence of each class."""
+        return _sums(self.codes, self.share * influence, len(self.size))
+
+    @property
+    def freedom(self) -> Floats:
+        """``(C,)`` degrees of freedom of the variance of each class, ``n_i − 1``; 0 where it does not count."""
+        return np.where(self.counts, np.maximum(self.size - 1.0, 0.0), 0.0)
+
+    def squares(self, influence: Floats) -> Floats:
+        """``(C,)`` variance of the influences of each class in units of ``w_i²``, times its degrees of freedom."""
+        centred = influence - self.mean(influence)[self.codes]
+        # Differences of rounding size are none: equal models must come out equal.
+        centred[np.abs(centred) < 1e-14] = 0.0
+        of_mean = _sums(self.codes, (self.share * centred) ** 2, len(self.size))
+        several = self.counts & (self.unbiased > 1e-12)
+        found = np.zeros(len(self.size))
+        np.divide(of_mean * self.size * self.freedom, self.unbiased * self.weight**2, out=found, where=several)
+        return found
+
+
+def _sums(codes: Ints, x: Floats, n_classes: int) -> Floats:
+    """``(C,)`` sum over each class."""
+    return np.bincount(codes, x, n_classes).astype(np.float64, copy=False)
+
+
+def interval(sample: Sample, score: float, influence: Floats, level: float) -> Interval:
+    """Wilson's interval of a score with ``(N,)`` influences."""
+    model = _Model.of(sample, score, influence)
+    worth, freedom = _worth(sample, model.squares, model.by_class, score * (1.0 - score), 0.25)
+    k = _quantile(level, freedom) ** 2 / worth
+    middle = (score + 0.5 * k) / (1.0 + k)
+    reach = math.sqrt(k * score * (1.0 - score) + 0.25 * k * k) / (1.0 + k)
+    near = _less_certain(score, worth)
+    return Interval(
+        score,
+        low=max(0.0, min(score, middle - reach)),
+        high=min(1.0, max(score, middle + reach)),
+        stderr=math.sqrt(near * (1.0 - near) / worth),
+    )
+
+
+def comparison(sample: Sample, a: tuple[float, Floats], b: tuple[float, Floats], level: float) -> Comparison:
+    """Interval and test of the difference of two scores, each with its ``(N,)`` influences.
+
+    At the difference ``δ + e`` the scores are taken for ``θ_a + λ_a e`` and ``θ_b − λ_b e``, less certain by a little,
+    and the variance is ``(A + B e − C e²) / m``. The interval solves ``e² = t² (A + B e − C e²) / m``.
+    """
+    difference = a[0] - b[0]
+    one, other = _Model.of(sample, *a), _Model.of(sample, *b)
+    # The model that varies more gives way more: constant scores are no doubt about 1/2.
+    spreads = one.spread + other.spread
+    x, y = (2.0 * model.spread / spreads if spreads > 0 else 1.0 for model in (one, other))
+    by_class = x * one.by_class + y * other.by_class
+    in_all = x * one.score * (1.0 - one.score) + y * other.score * (1.0 - other.score)
+    worth, freedom = _worth(sample, sample.squares(a[1] - b[1]), by_class, in_all, 0.5)
+    near, far = _less_certain(one.score, worth), _less_certain(other.score, worth)
+    give, take = (0.5 * share * worth / (worth + UNCERTAIN) for share in (x, y))
+    constant = x * near * (1.0 - near) + y * far * (1.0 - far)
+    linear = x * give * (1.0 - 2.0 * near) - y * take * (1.0 - 2.0 * far)
+    square = x * give**2 + y * take**2
+    k = _quantile(level, freedom) ** 2 / worth
+    reach = math.sqrt((k * linear) ** 2 + 4.0 * k * constant * (1.0 + k * square))
+    low, high = (difference + (k * linear + end) / (2.0 * (1.0 + k * square)) for end in (-reach, reach))
+    under_null = (constant - linear * difference - square * difference**2) / worth
+    pvalue = 2.0 * float(special.stdtr(freedom, -abs(difference) / math.sqrt(under_null)))
+    return Comparison(
+        difference,
+        low=max(-1.0, low),
+        high=min(1.0, high),
+        stderr=math.sqrt(constant / worth),
+        pvalue=max(pvalue, float(np.finfo(np.float64).tiny)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """A score with what its influences say of its variance, in units of ``w_i²``."""
+
+    score: float
+    squares: Floats
+    """``(C,)`` variances within the classes, times their degrees of freedom."""
+    by_class: Floats
+    """``(C,)`` what right-or-wrong samples of the same mean would vary by, ``θ_i (1 − θ_i)``."""
+    spread: float
+    """The ratio of the two over all classes: 0 for constant scores, :data:`SPREAD` where all pairs are ranked alike."""
+
+    @classmethod
+    def of(cls, sample: Sample, score: float, influence: Floats) -> "_Model":
+        used = sample.counts
+        mean = np.zeros(len(used))
+        np.divide(sample.mean(influence), sample.weight, out=mean, where=used)
+        mean.clip(0.0, 1.0, out=mean)  # it rounds
+        squares, by_class = sample.squares(influence), mean * (1.0 - mean)
+        whole = float((sample.freedom * by_class).sum())
+        return cls(score, squares, by_class, float(squares.sum()) / whole if whole > 1e-12 else SPREAD)
+
+
+def _worth(sample: Sample, squares: Floats, by_class: Floats, in_all: float, unknown: float) -> tuple[float, float]:
+    """How many right-or-wrong samples these are worth, ``m``, and the degrees of freedom of that estimate.
+
+    ``by_class`` and ``in_all`` are what the influence of right-or-wrong samples would vary by, ``θ(1 − θ)``, for each
+    class and for all; ``unknown`` is the same where scores tell nothing. A class borrows one sample whose variance is
+    the spread of all classes times ``θ_i(1 − θ_i)`` of its own, which in turn is steadied by one sample that tells
+    nothing. Shrinking each class to the latter at once made the intervals of 20 per class at .98 a fifth wider.
+    """
+    used = sample.counts
+    known, part = sample.freedom[used], sample.weight[used] ** 2 / sample.size[used]
+
+    def steadied(of_borrowed: Floats | float, of_own: Floats) -> Floats:
+        return (BORROWED * of_borrowed + of_own) / (BORROWED + known)
+
+    prior = BORROWED * unknown
+    spread = (prior * SPREAD + squares.sum()) / (prior + (known * by_class[used]).sum())
+    variance = part * steadied(spread * steadied(unknown, known * by_class[used]), squares[used])
+    right_or_wrong = part * steadied(steadied(unknown, known * in_all), known * in_all)
+    total = float(variance.sum())
+    freedom = total**2 / float(np.sum(variance**2 / (known + BORROWED_FREEDOM)))
+    return float(right_or_wrong.sum() / total / part.sum()), freedom
+
+
+def _less_certain(score: float, worth: float) -> float:
+    return (score * worth + 0.5 * UNCERTAIN) / (worth + UNCERTAIN)
+
+
+def _quantile(level: float, freedom: float) -> float:
+    return float(special.stdtrit(freedom, 0.5 + 0.5 * level))

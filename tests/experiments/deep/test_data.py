@@ -1,0 +1,115 @@
+"""Data of the deep experiments: names, files, what is dropped and cut."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra mauc[torch]")
+pytest.importorskip("lightning", reason="needs the extra mauc[torch]")
+pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+pytest.importorskip("rich", reason="needs the extra mauc[cli]")
+
+from sklearn.utils import Bunch
+
+from mauc.experiments.deep import data as deep_data
+from mauc.experiments.deep import run as deep
+from mauc.experiments.deep.data import PAPER_SETS, capped, load, parts_of, resolve
+from mauc.experiments.deep.run import cells, run
+
+
+def test_names(features):
+    assert {resolve(name) for name in PAPER_SETS} == {f"simulated-{name}" for name in PAPER_SETS}
+    assert resolve("kddcup99") == "kddcup99"
+    named = resolve("cifar100-imb", features)
+    assert named.startswith("cifar100-imb-")
+    assert resolve("cifar100-imb", features) == named
+    np.savez(features, X=np.zeros((3, 2)), y=[0, 1, 2])
+    assert resolve("cifar100-imb", features) != named, "another file, other results"
+
+
+def test_features_of_a_file(features):
+    data = load("cifar100-imb", features=features)
+    assert data.names == ("ant", "bee", "cat")
+    assert data.counts.tolist() == [60, 25, 12]
+    assert data.X.dtype == np.float32
+    notes = " ".join(data.notes)
+    assert "Classes with fewer than 10 rows are dropped: dog (4)." in notes
+    assert "97 rows, 6 features, 3 classes of 12 to 60." in notes
+    parts = parts_of(data, 0)
+    assert np.sort(np.concatenate([parts.train, parts.validation, parts.test])).tolist() == list(range(97))
+    np.testing.assert_allclose(parts.X[parts.train].mean(axis=0), 0.0, atol=1e-6)
+    np.testing.assert_allclose(parts.X[parts.train].std(axis=0), 1.0, atol=1e-6)
+    assert not np.array_equal(parts.test, parts_of(data, 1).test)
+    result = run("cifar100-imb", None, features, "CE", 0, "cpu", True)
+    assert result["test"] > 0.5
+    assert {name for pair in result["rare_pairs"] for name in pair[:2]} == {"ant", "bee", "cat"}
+
+
+def save(path, **arrays):
+    np.savez(path, **arrays)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"X": np.zeros((3, 2))}, r"features must hold the arrays X and y, got f.npz with X: make it with"),
+        (
+            {"X": np.zeros(3), "y": [0, 1, 1]},
+            r"must have one row of X and one class in y per sample, got X of shape \(3,\)",
+        ),
+        ({"X": np.zeros((3, 2)), "y": [0, 1]}, r"y of shape \(2,\): save \(N, d\) and \(N,\)"),
+        ({"X": [["a"], ["b"]], "y": [0, 1]}, "features must have numbers in X, got <U1: save float32"),
+        ({"X": [[np.nan], [1.0]], "y": [0, 1]}, "features must be finite, got NaN or infinity in X"),
+        ({"X": np.zeros((12, 1)), "y": [0] * 12}, "the data must have two classes of 10 rows or more, got 1"),
+        (
+            {"X": np.array([[None]]), "y": [0]},
+            r"features must be an .npz file of numbers, got f.npz \(holds Python objects",
+        ),
+    ],
+)
+def test_files_that_do_not_fit(tmp_path, arrays, message):
+    file = save(tmp_path / "f.npz", **arrays)
+    with pytest.raises(ValueError, match=message):
+        load("cifar100-imb", features=str(file))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: resolve("mnist"), "dataset must be one of 'cifar100-imb', 'user-imb', 'inaturalist', 'kddcup99'"),
+        (lambda: resolve("cifar100-imb", "none.npz"), "features must be an existing .npz file, got none.npz: make it"),
+        (lambda: resolve("kddcup99", "f.npz"), "dataset must be one of cifar100-imb, user-imb, inaturalist where feat"),
+        (lambda: cells("kddcup99", methods=["SVM"]), "method must be one of 'CE', 'CE-balanced'"),
+        (lambda: cells("kddcup99", device="tpu"), "device must be one of 'auto', 'cpu', 'cuda', got 'tpu'"),
+    ],
+)
+def test_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_kddcup99(monkeypatch):
+    """Its rare classes are dropped, its common ones cut in a quick run, and outliers clipped."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(4), [400, 80, 12, 5])
+    X = rng.normal(size=(len(y), 3)).astype(np.float32)
+    X[0, 0], X[:, 2] = 1e6, 0.1
+    names = ["smurf", "normal", "imap", "spy"]
+    monkeypatch.setattr(deep_data.datasets, "load", lambda *a, **k: Bunch(X=X, y=y, target_names=names))
+    monkeypatch.setattr(deep_data, "QUICK_CAP", 100)
+    assert load("kddcup99").counts.tolist() == [400, 80, 12]
+    data = load("kddcup99", quick=True)
+    assert data.counts.tolist() == [100, 80, 12]
+    assert "spy (5)" in " ".join(data.notes)
+    parts = parts_of(load("kddcup99"), 0)
+    assert np.abs(parts.X).max() <= 10
+    np.testing.assert_allclose(parts.X[:, 2], 0.0, atol=1e-6)
+
+
+def test_capped():
+    y = np.repeat([0, 1, 2], [50, 5, 9])
+    rows = capped(y, 9, 0)
+    assert np.bincount(y[rows]).tolist() == [9, 5, 9]
+    assert (np.diff(rows) > 0).all()
+    assert deep._cap(np.array([1000, 100, 10]), 60) == 25

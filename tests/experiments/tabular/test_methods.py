@@ -1,0 +1,57 @@
+"""The rows of the tabular experiment, on classes of two samples."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+pytest.importorskip("rich", reason="needs the extra mauc[cli]")
+pytest.importorskip("lightgbm", reason="needs the extra mauc[boosting]")
+
+
+from mauc.experiments.tabular import methods as tabular_methods
+from mauc.experiments.tabular.methods import OURS, Task, entries
+
+NAMES = [entry.name for entry in entries()]
+
+
+COMBINATIONS = [OURS, f"{OURS}, weights alone", "average", "best by CV"]
+
+
+@pytest.fixture(scope="module")
+def task():
+    """Three classes, one of them of two samples."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [40, 25, 2])
+    X = rng.normal(size=(67, 3)) + 2.0 * np.eye(3)[y]
+    return Task(X, y, X + 0.1 * rng.normal(size=X.shape), 3, True)
+
+
+def test_methods():
+    assert len(set(NAMES)) == len(NAMES)
+    assert [entry.name for entry in entries(quick=True)] == NAMES
+    assert {"LR", "BM", "MM", "IHT", "NM", "TL"} <= set(NAMES), "the paper's competitors"
+
+
+# Hardness by cross-validated forests takes longer than all the others together.
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] if n == "IHT" else []) for n in NAMES])
+@pytest.mark.filterwarnings("ignore")
+def test_every_method_takes_classes_of_two_samples(task, name, monkeypatch):
+    if name.startswith("scikit-learn"):
+        # The stack has fitted all of the same models.
+        two = tabular_methods._bases(True)[:2]
+        monkeypatch.setattr(tabular_methods, "_bases", lambda quick: two)
+    outcome = next(entry for entry in entries(quick=True) if entry.name == name).run(task)
+    assert outcome.scores.shape == (67, 3)
+    assert np.isfinite(outcome.scores).all()
+    assert outcome.fit_seconds >= 0
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_combinations_are_made_of_the_same_fits(task):
+    runs = {entry.name: entry.run(task) for entry in entries(quick=True) if entry.name in COMBINATIONS}
+    assert list(runs[OURS].params["weights"]) == ["lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb"]
+    if runs[OURS].params["penalty"] is None:
+        np.testing.assert_allclose(runs[OURS].scores, runs[f"{OURS}, weights alone"].scores)
+    assert runs["best by CV"].params["model"] in runs[OURS].params["weights"]
+    np.testing.assert_allclose(runs["average"].scores.sum(axis=1), 1.0)

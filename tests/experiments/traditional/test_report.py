@@ -1,0 +1,88 @@
+"""Tables, margins and figures of the traditional experiments."""
+
+import json
+
+import pytest
+
+pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+pytest.importorskip("typer", reason="needs the extra mauc[cli]")
+
+
+from mauc.experiments.store import Store
+from mauc.experiments.traditional.report import BEST_OF_OURS, read_results, write_report
+
+PNG = b"\x89PNG"
+
+
+def fake_run(score, validation, n_classes=3):
+    matrix = [[None if i == j else score for j in range(n_classes)] for i in range(n_classes)]
+    return {
+        "test": score,
+        "validation": validation,
+        "params": {},
+        "fit_seconds": 0.012,
+        "search_seconds": 0.1,
+        "matrix": matrix,
+        "test_counts": [50, 20, 5],
+    }
+
+
+@pytest.fixture
+def faked(tmp_path):
+    """Three tables, two splits, all three losses and LR, with scores that are easy to check."""
+    store = Store(tmp_path / "cells")
+    scores = {"MAUC squared": 0.90, "MAUC exponential": 0.92, "MAUC hinge": 0.94, "LR, tuned": 0.80}
+    for t, table in enumerate(("balance", "new-thyroid", "svmguide2")):
+        for name, score in scores.items():
+            for split in range(2):
+                # Squared is best on the first split's validation part, hinge on the second's.
+                validation = {"MAUC squared": 0.99 - split, "MAUC hinge": 0.9}.get(name, 0.1)
+                run = fake_run(score + 0.02 * split - 0.1 * t, validation)
+                store.write(("full", "authors", "rows", table, name, f"{split:02d}"), run)
+    return store
+
+
+def test_the_best_of_ours_is_chosen_on_validation(faked):
+    results = read_results(faked, "authors", "rows", ["balance"], "full")
+    assert set(results) == {"MAUC squared", "MAUC exponential", "MAUC hinge", "LR, tuned", BEST_OF_OURS}
+    assert [run["test"] for run in results[BEST_OF_OURS]["balance"]] == [pytest.approx(0.90), pytest.approx(0.96)]
+
+
+def test_report(faked, tmp_path):
+    tables = ["balance", "new-thyroid", "svmguide2"]
+    files = write_report(faked, tmp_path, preprocessings=("rows", "standard"), tables=tables)
+    stem = "traditional-authors-rows"
+    assert [f.name for f in files] == [f"{stem}.md", f"{stem}-figure1.png", f"{stem}-figure2.png", f"{stem}-ranks.png"]
+    assert all(f.read_bytes().startswith(PNG) for f in files[1:])
+    text = files[0].read_text()
+    lines = [line for line in text.split("## Margins")[0].splitlines() if line.startswith("| ")]
+    assert lines[0] == "| method | balance | new-thyroid | svmguide2 | mean | rank | fit ms |"
+    assert lines[1] == "| MAUC hinge | **95.00 ± 1.00** | **85.00 ± 1.00** | **75.00 ± 1.00** | 85.00 | 1.0 | 12 |"
+    assert lines[-1].startswith("| LR, tuned | 81.00 ± 1.00 | 71.00 ± 1.00 |")
+    assert "over 2 splits (authors), preprocessing `rows`" in text
+    margins = [line for line in text.split("## Margins")[1].splitlines() if line.startswith("| ")]
+    assert margins[0] == "| difference of means | balance | new-thyroid | svmguide2 | mean |"
+    assert margins[1] == "| the paper's Figure 1 | +5.30 | +1.30 | +1.40 | +2.67 |"
+    assert [line.split(" | ")[0] for line in margins[2:]] == [
+        "| exponential − best of the authors' code",
+        "| chosen by validation − best of the authors' code",
+    ], "competitors that were not all run give no margin"
+    assert margins[2].split(" | ")[1] == f"{93.0 - 94.98:+.2f}"
+    assert not list(tmp_path.glob(".part-*"))
+
+
+def test_a_method_without_results_everywhere_is_left_out(faked):
+    faked.write(("full", "authors", "rows", "balance", "ET", "00"), fake_run(0.9, 0.9))
+    results = read_results(faked, "authors", "rows", ["balance", "new-thyroid"], "full")
+    assert "ET" not in results
+    assert json.loads(faked.path(("full", "authors", "rows", "balance", "ET", "00")).read_text())["test"] == 0.9
+
+
+def test_methods_are_compared_on_the_same_splits(faked):
+    """As after a second, shorter run with another method."""
+    faked.path(("full", "authors", "rows", "balance", "MAUC hinge", "00")).unlink()
+    results = read_results(faked, "authors", "rows", ["balance"], "full")
+    assert {name: len(by_table["balance"]) for name, by_table in results.items()} == dict.fromkeys(results, 1)
+    assert results["MAUC squared"]["balance"][0]["test"] == pytest.approx(0.92)
+    assert results[BEST_OF_OURS]["balance"][0]["test"] == pytest.approx(0.96)

@@ -1,0 +1,197 @@
+"""Second derivatives: equal to finite differences of the first ones, or refused with what to do."""
+
+import numpy as np
+import pytest
+import torch
+from cases import CASES, Bent
+
+from mauc.nn import MAUCLoss, mauc_loss
+from mauc.nn._engine import fused, processes
+from mauc.surrogates import SURROGATES, CustomSurrogate
+
+blocks_are_fine = pytest.mark.filterwarnings("ignore:.*taking all pairs in blocks:UserWarning")
+ACTIVATIONS = ["softmax", "sigmoid", "identity"]
+# One per structure of the pieces; what differs in α alone fails together. The objects that lack ℓ″ are tested apart.
+TWICE = [
+    case
+    for case in CASES
+    if case.options.get("alpha", 1.0) in (0.5, 1.0) and not isinstance(case.surrogate, CustomSurrogate | Bent)
+]
+TWICE = list({(str(case).split("-")[0], case.options.get("q"), case.label): case for case in TWICE}.values())
+
+
+def draw(n=7, c=4):
+    generator = torch.Generator().manual_seed(3)
+    logits = 0.7 * torch.randn(n, c, generator=generator, dtype=torch.float64)
+    y = torch.tensor([0, 1, 2, 0, 1, 0, 3])[:n]
+    return logits.requires_grad_(), y, torch.rand(n, generator=generator, dtype=torch.float64) + 0.1
+
+
+def penalty(loss, x, w):
+    """The derivative of a squared gradient: the use that a constant gradient gets wrong in silence."""
+    (g,) = torch.autograd.grad(loss(x @ w), x, create_graph=True)
+    return torch.autograd.grad(g.square().sum(), w)[0]
+
+
+@blocks_are_fine
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("case", TWICE, ids=str)
+def test_equals_finite_differences(case, activation):
+    logits, y, weight = draw()
+    y = torch.where(torch.arange(len(y)) == 4, -100, y)
+
+    def loss(z):
+        settings = {"activation": activation, "pairs": "ova", "weight": weight, **case.options}
+        return mauc_loss(z, y, surrogate=case.surrogate, **settings)
+
+    # The slope of an approximation jumps by its tolerance where two pieces meet: a longer step does not see it.
+    eps, atol = (1e-6, 1e-6) if case.exact else (1e-4, 1e-2)
+    assert torch.autograd.gradgradcheck(loss, (logits,), eps=eps, atol=atol)
+
+
+@pytest.mark.parametrize("surrogate", ["squared", "exponential", "logistic", "hinge"])
+@pytest.mark.parametrize("pairs", ["ovo", np.arange(16.0).reshape(4, 4)], ids=["ovo", "matrix"])
+def test_a_gradient_penalty(surrogate, pairs):
+    x, y, _ = draw()
+    w = torch.randn(4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    criterion = MAUCLoss(surrogate, alpha=0.5, pairs=pairs)
+    got = penalty(lambda z: 3.0 * criterion(z, y), x, w)
+
+    def of_penalty(w):
+        (g,) = torch.autograd.grad(3.0 * criterion(x @ w, y), x)
+        return g.square().sum().item()
+
+    step = torch.zeros_like(w)
+    step[1, 2] = 1e-5
+    expected = (of_penalty(w.detach() + step) - of_penalty(w.detach() - step)) / 2e-5
+    assert got[1, 2].item() == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch.func's own
+@pytest.mark.parametrize("surrogate", ["squared", "exponential"])
+def test_every_order_and_torch_func(surrogate):
+    logits, y, weight = draw(6)
+
+    def loss(z):
+        return mauc_loss(z, y, surrogate=surrogate, weight=weight[:6])
+
+    (gradient,) = torch.autograd.grad(loss(logits), logits)
+    plain = logits.detach()
+    assert torch.allclose(torch.func.grad(loss)(plain), gradient)
+    assert torch.allclose(torch.func.vmap(loss)(plain[None])[0], loss(plain))
+    hessian = torch.autograd.functional.hessian(loss, plain)
+    assert torch.allclose(torch.func.hessian(loss)(plain), hessian)
+    assert torch.autograd.gradgradcheck(lambda z: torch.autograd.grad(loss(z), z, create_graph=True)[0], (logits,))
+
+
+def test_huge_scores_and_no_weight():
+    """The peak of the exponentials is taken over what counts."""
+    logits = torch.tensor([[800.0, 0.0], [799.0, 1.0], [798.0, 0.5], [9e4, 0.0]], dtype=torch.float64)
+    y, weight = torch.tensor([0, 1, 1, 0]), torch.tensor([1.0, 1.0, 1.0, 0.0])
+
+    def loss(z):
+        return mauc_loss(z, y, activation="identity", weight=weight)
+
+    near = torch.cat([logits[:3] - torch.tensor([800.0, 0.0]), torch.zeros(1, 2)])
+    expected = torch.autograd.functional.hessian(loss, near)
+    assert torch.allclose(torch.autograd.functional.hessian(loss, logits), expected, rtol=1e-9)
+    assert expected[0, 0, 0, 0] > 0
+
+
+@pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge", "logistic"])
+def test_no_pair_has_second_derivative_zero(surrogate):
+    logits, _, _ = draw(5)
+    hessian = torch.autograd.functional.hessian(
+        lambda z: mauc_loss(z, torch.full((5,), 2), surrogate=surrogate), logits.detach()
+    )
+    assert not hessian.any()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_lower_precision(dtype):
+    logits, y, _ = draw()
+    w = torch.eye(4, dtype=torch.float64, requires_grad=True)
+    expected = penalty(lambda z: mauc_loss(z, y), logits, w)
+    low = logits.detach().to(dtype).requires_grad_()
+    got = penalty(lambda z: mauc_loss(z, y), low, torch.eye(4, dtype=dtype, requires_grad=True))
+    assert got.dtype == dtype
+    assert torch.allclose(got.double(), expected, atol=8 * torch.finfo(dtype).eps * expected.abs().max())
+
+
+@pytest.mark.parametrize("name", SURROGATES)
+def test_second_derivative_is_that_of_the_first(name):
+    surrogate = SURROGATES[name]()
+    t = np.linspace(-2.0, 2.0, 401) + 0.00123
+    steps = np.array([1e-5, -1e-5])
+    slopes = surrogate.derivative(t[:, None] + steps)
+    assert surrogate.second_derivative(t) == pytest.approx((slopes[:, 0] - slopes[:, 1]) / 2e-5, rel=1e-4, abs=1e-8)
+
+
+def test_objects_without_a_second_derivative_say_so():
+    class Known(Bent):
+        def second_derivative(self, t):
+            slope = -self.derivative(t)
+            return slope * (1.0 - slope)
+
+    logits, y, _ = draw()
+    w = torch.eye(4, dtype=torch.float64, requires_grad=True)
+    with pytest.raises(NotImplementedError, match=r"give the object a method second_derivative\(t\)"):
+        penalty(lambda z: mauc_loss(z, y, surrogate=Bent()), logits, w)
+    assert torch.autograd.gradgradcheck(lambda z: mauc_loss(z, y, surrogate=Known()), (logits,), eps=1e-4, atol=1e-2)
+
+
+def test_third_derivatives_by_pairs_are_refused():
+    logits, y, _ = draw()
+    (g,) = torch.autograd.grad(mauc_loss(logits, y, surrogate="logistic"), logits, create_graph=True)
+    (h,) = torch.autograd.grad(g.square().sum(), logits, create_graph=True)
+    with pytest.raises(NotImplementedError, match="third derivatives of the loss with the logistic surrogate"):
+        h.sum().backward()
+
+
+def test_torch_func_with_other_surrogates_says_what_to_take():
+    logits, y, _ = draw()
+    with pytest.raises(NotImplementedError, match=r"torch\.func transforms of the loss with the hinge surrogate"):
+        torch.func.grad(lambda z: mauc_loss(z, y, surrogate="hinge", alpha=0.5))(logits.detach())
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")  # Dynamo's own
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("surrogate", ["exponential", "hinge"])
+def test_compiled_they_are_refused(backend, surrogate):
+    x, y, _ = draw()
+    w = torch.eye(4, dtype=torch.float64, requires_grad=True)
+    criterion = torch.compile(MAUCLoss(surrogate, alpha=0.5), backend=backend)
+    (g,) = torch.autograd.grad(criterion(x @ w, y), x)
+    assert torch.allclose(g, torch.autograd.grad(MAUCLoss(surrogate, alpha=0.5)(x @ w, y), x)[0])
+    with pytest.raises(RuntimeError, match=r"leave the loss out of the compiled part|donated buffers|double backward"):
+        penalty(lambda z: criterion(z, y), x, w)
+
+
+def test_over_processes_they_are_refused(monkeypatch):
+    class Two(processes.Communicator):
+        size = 2
+
+    monkeypatch.setattr("mauc.nn.functional.communicator", lambda sync, group: Two())
+    logits, y, _ = draw()
+    (g,) = torch.autograd.grad(mauc_loss(logits, y, sync=True), logits, create_graph=True)
+    with pytest.raises(NotImplementedError, match="not available with sync=True: gather the logits"):
+        g.sum().backward()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge", "generalized_hinge"])
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+def test_fused(surrogate, activation):
+    logits, y, weight = draw()
+    settings = {"surrogate": surrogate, "activation": activation, "alpha": 2.0}
+    w = torch.eye(4, dtype=torch.float64, requires_grad=True)
+    expected = penalty(lambda z: 3.0 * mauc_loss(z, y, weight=weight, **settings), logits, w)
+    single = logits.detach().float().cuda().requires_grad_()
+    assert fused.fuses(single, MAUCLoss(surrogate, alpha=2.0).surrogate, activation, "ovo") is not None
+    got = penalty(
+        lambda z: 3.0 * mauc_loss(z, y.cuda(), weight=weight.cuda(), **settings),
+        single,
+        torch.eye(4, device="cuda", requires_grad=True),
+    )
+    assert torch.allclose(got.double().cpu(), expected, rtol=1e-4, atol=1e-5 * expected.abs().max())

@@ -1,0 +1,42 @@
+"""A short campaign of kills; ``make kills`` is the long one."""
+
+import os
+
+import pytest
+
+pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+if not hasattr(os, "killpg"):
+    pytest.skip("needs signals", allow_module_level=True)
+
+from kills import COMMANDS, OLD, Command, Fault, campaign, check_outputs
+
+
+@pytest.mark.slow
+def test_each_command_survives_two_kills():
+    assert len(list(campaign(2 * len(COMMANDS), seed=0))) == 2 * len(COMMANDS)
+
+
+def test_the_campaign_sees_what_is_half_written_or_lost(tmp_path):
+    command = Command((), ("in.csv",), ("out.csv", "cells"))
+    good, folder = tmp_path / "good", tmp_path / "folder"
+    for place in (good, folder):
+        (place / "cells").mkdir(parents=True)
+        for name in ("in.csv", "out.csv", "cells/0.json"):
+            (place / name).write_text(f"all of {name}")
+    assert check_outputs(command, folder, good, complete=True) == 2
+    (folder / "out.csv").write_bytes(OLD)
+    (folder / "cells/.part-mauc-host-0123456789abcdef").write_text("all")
+    assert check_outputs(command, folder, good, complete=False) == 1
+    for name, text, words in (
+        ("out.csv", "all of", "out.csv is half-written"),
+        ("cells/0.json", "", "0.json is half-written"),
+        ("cells/1.json", "all of cells/1.json", "1.json should not be there"),
+    ):
+        kept = (folder / name).read_bytes() if (folder / name).exists() else None
+        (folder / name).write_text(text)
+        with pytest.raises(Fault, match=words):
+            check_outputs(command, folder, good, complete=False)
+        (folder / name).unlink() if kept is None else (folder / name).write_bytes(kept)
+    with pytest.raises(Fault, match=r"out\.csv was lost"):
+        check_outputs(command, folder, good, complete=True)

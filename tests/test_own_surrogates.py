@@ -1,0 +1,116 @@
+"""A surrogate as an object, and one without an α, wherever a name is taken: at default parameters, too."""
+
+import warnings
+
+import numpy as np
+import pytest
+from cases import Quartic
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+from mauc import MAUCClassifier, MAUCClassifierCV, MAUCStackingClassifier, SurrogateRisk
+from mauc.surrogates import DistanceWeighted, Exponential, get_surrogate
+
+OBJECT = Exponential(3.0)
+
+
+def blobs():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [30, 20, 10])
+    return rng.normal(size=(60, 3)) + 1.5 * np.eye(3)[y], y
+
+
+def linear(surrogate, **options):
+    return MAUCClassifier(surrogate, **options)
+
+
+def searched(surrogate, alpha=None):
+    grid = {} if alpha is None else {"alphas": (alpha,)}
+    return MAUCClassifierCV((surrogate,), l2s=(1e-2,), cv=2, **grid)
+
+
+def stacked(surrogate, **options):
+    return MAUCStackingClassifier(
+        [("lr", LogisticRegression()), ("nb", GaussianNB())], cv=2, surrogate=surrogate, interactions=None, **options
+    )
+
+
+def network(surrogate, **options):
+    pytest.importorskip("torch")
+    from mauc.nn import MAUCMLPClassifier
+
+    return MAUCMLPClassifier((8,), surrogate=surrogate, max_epochs=2, random_state=0, accelerator="cpu", **options)
+
+
+def boosted(surrogate, **options):
+    pytest.importorskip("lightgbm")
+    from mauc.boosting import MAUCBoostingClassifier
+
+    return MAUCBoostingClassifier(surrogate, n_estimators=3, cv=None, **options)
+
+
+BUILDERS = [linear, searched, stacked, network, boosted]
+every_estimator = pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
+
+
+def scores_of(model):
+    X, y = blobs()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, y)
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.decision_function(X)
+
+
+@every_estimator
+def test_surrogates_without_an_alpha_to_set_train_at_default_parameters(build):
+    by_name = scores_of(build("distance_weighted"))
+    np.testing.assert_array_equal(scores_of(build(DistanceWeighted())), by_name)
+    assert np.isfinite(scores_of(build(OBJECT))).all()
+
+
+@every_estimator
+def test_alpha_beside_an_object_is_refused_whatever_its_value(build):
+    X, y = blobs()
+    message = (
+        r"^alpha goes with a surrogate's name, got it together with the object Exponential\(alpha=3\.0\): "
+        r"set the parameters on the object itself$"
+    )
+    for alpha in (1.0, 2.0):
+        with pytest.raises(ValueError, match=message):
+            build(OBJECT, alpha=alpha).fit(X, y)
+        with pytest.raises(ValueError, match=r"^alpha does not exist for the distance_weighted surrogate, got \d"):
+            build("distance_weighted", alpha=alpha).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("build", "alpha"),
+    [(linear, 1.0), (stacked, 6.0), (network, 4.0), (boosted, 2.0)],
+    ids=lambda x: getattr(x, "__name__", str(x)),
+)
+def test_unless_told_alpha_is_the_estimators_own(build, alpha):
+    np.testing.assert_array_equal(scores_of(build("exponential")), scores_of(build("exponential", alpha=alpha)))
+
+
+def test_the_search_takes_its_own_alphas_only_where_there_is_one():
+    X, y = blobs()
+    model = MAUCClassifierCV(("exponential", "distance_weighted", OBJECT), l2s=(1e-2,), cv=2).fit(X, y)
+    tried = [(each["surrogate"], each["alpha"]) for each in model.cv_results_["params"]]
+    named = [("exponential", alpha) for alpha in (1.0, 4.0, 10.0)]
+    assert tried == [*named, ("distance_weighted", None), (OBJECT, None)]
+    mixed = MAUCClassifierCV(("exponential",), alphas=(None, 4.0), l2s=(1e-2,), cv=2).fit(X, y)
+    assert [each["alpha"] for each in mixed.cv_results_["params"]] == [None, 4.0]
+
+
+@pytest.mark.parametrize("surrogate", [Quartic(), "distance_weighted"], ids=str)
+def test_risks_losses_and_objectives_take_them(surrogate):
+    torch = pytest.importorskip("torch")
+    from mauc.boosting import BoostingObjective, lightgbm_objective, xgboost_objective
+    from mauc.nn import MAUCLoss
+
+    X, y = blobs()
+    expected = SurrogateRisk(surrogate, scheme="pairwise").value(y, np.exp(X) / np.exp(X).sum(axis=1, keepdims=True))
+    assert MAUCLoss(surrogate)(torch.as_tensor(X), torch.as_tensor(y)).item() == pytest.approx(expected, rel=1e-6)
+    if surrogate == "distance_weighted":
+        for make in (BoostingObjective, lightgbm_objective, xgboost_objective):
+            assert make(surrogate).risk.surrogate == get_surrogate(surrogate)
