@@ -20,7 +20,7 @@ NEAR = (0.25, 0.1, 0.02, 0.004)
 CENTRED = (1.0, 1e-3)
 """P(x) of the extreme points by that of the middle one: a spread is largest where nearly all is in the middle."""
 KINKED = (0.2, 0.3, 1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 2.0, 1.0)
-"""Ratios and P(x) where the hinge has no other minimiser: symmetric problems have several, some in the right order."""
+"""Ratios and P(x) where every minimiser of the hinge has ties; symmetric problems have some in the right order too."""
 NEVER_WITH_SOFTMAX = ("squared", "exponential")
 """Proved in docs/theory.md for all α; for other losses the counterexample decides."""
 SEEDS, POINTS = range(8), 5
