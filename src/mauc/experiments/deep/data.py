@@ -240,7 +240,10 @@ def capped(y: Ints, most: int, seed: int) -> Ints:
 
 
 def parts_of(data: DeepData, seed: int) -> Parts:
-    """The stratified 80/10/10 split of a seed, by groups where the set has them. Sparse features stay as they are: centred, they would be dense."""
+    """The stratified 80/10/10 split of a seed, by groups where the set has them.
+
+    Sparse features stay as they are: centred, they would be dense.
+    """
     rows = np.arange(len(data.y)) if data.extra is None else np.flatnonzero(~data.extra)
     group = None if data.group is None else data.group[rows]
     parts = datasets.stratified_splits(data.y[rows], n_splits=1, seed=seed, groups=group)[0]

@@ -98,7 +98,7 @@ class Batches:
         # The rows of all batches go to the device at once: a copy in every step would cost as much as the step.
         rows = torch.from_numpy(np.concatenate(drawn)).to(self.y.device)
         sizes = [len(batch) for batch in drawn]
-        for host, some, y in zip(drawn, rows.split(sizes), self.y[rows].split(sizes), strict=True):
+        for host, some, y in zip(drawn, torch.split(rows, sizes), torch.split(self.y[rows], sizes), strict=True):
             yield self.X.take(host, some), y
 
 
@@ -251,7 +251,7 @@ def _deterministic(place: torch.device) -> Iterator[None]:
     """The same numbers in every run on one kind of device, whatever else runs there.
 
     On a CPU one thread, for sums depend on how many share them: run several processes instead. On a GPU no sums by
-    atomic addition, and products of matrices in TF32, for every method alike: in float32 they would be most of the time.
+    atomic addition, and products of matrices in TF32, for every method alike: in float32 they would be most of a fit.
     """
     if place.type != "cuda":
         threads = torch.get_num_threads()
@@ -263,14 +263,15 @@ def _deterministic(place: torch.device) -> Iterator[None]:
         return
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when cuBLAS starts
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    switches: Any = torch.utils.deterministic
     precision = torch.get_float32_matmul_precision()
-    filled = torch.utils.deterministic.fill_uninitialized_memory
+    filled = switches.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True, warn_only=True)
     torch.set_float32_matmul_precision("high")
-    torch.utils.deterministic.fill_uninitialized_memory = False  # nothing here reads what it has not written
+    switches.fill_uninitialized_memory = False  # nothing here reads what it has not written
     try:
         yield
     finally:
-        torch.utils.deterministic.fill_uninitialized_memory = filled
+        switches.fill_uninitialized_memory = filled
         torch.set_float32_matmul_precision(precision)
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])

@@ -30,7 +30,8 @@ def settings_of(method: Method, recipe: Recipe, number: int, *, seed: int = 0) -
     --------
     >>> from mauc.experiments.deep.methods import METHODS, RECIPES
     >>> from mauc.experiments.deep.search import settings_of
-    >>> settings_of(METHODS["FOCAL"], RECIPES["cifar100-imb"], 2)
+    >>> settings_of(METHODS["FOCAL"], RECIPES["cifar100-imb"], 2)[1]
+    {'learning_rate': 0.001, 'weight_decay': 0.01, 'dropout': 0.0, 'gamma': 2.0}
     """
     check_whole("settings", number, least=1, most=MOST_SETTINGS)
     rates = method.rates or tuple(float(f"{factor * recipe.plain.learning_rate:.3g}") for factor in RATE_FACTORS)
@@ -46,4 +47,4 @@ def settings_of(method: Method, recipe: Recipe, number: int, *, seed: int = 0) -
 
 def label(choice: Mapping[str, Any]) -> str:
     """A setting as the name of its results."""
-    return ", ".join(f"{key} {value:g}" if isinstance(value, float) else f"{key} {value}" for key, value in choice.items())
+    return ", ".join(f"{key} {v:g}" if isinstance(v, float) else f"{key} {v}" for key, v in choice.items())
