@@ -10,7 +10,7 @@ import numpy as np
 from mauc._typing import Floats
 from mauc.experiments.deep.data import CLIP, PAPER_SETS
 from mauc.experiments.deep.methods import METHODS, PAPER, PAPER_PAIRS
-from mauc.experiments.deep.results import Results, depth_of, read_results
+from mauc.experiments.deep.results import Results, depth_of, read_results, search_size
 from mauc.experiments.deep.run import BAYES, SHARES
 from mauc.experiments.deep.search import in_words, label
 from mauc.experiments.plots import CEILING, COLORS, OTHERS, OURS, draw_bars, series
@@ -38,11 +38,12 @@ def write_report(
     depth = depth_of(quick=quick, tuned=tuned)
     stem = f"deep-{name}" if depth == "full" else f"deep-{name}-{depth}"
     page = folder / f"{stem}.md"
-    write_whole(page, _markdown(results, name, quick, tuned))
+    tried = search_size(store, name, device, quick=quick) if tuned else None
+    write_whole(page, _markdown(results, name, quick, tried))
     return [page, save_figure(_figure(results, name), folder / f"{stem}.png")]
 
 
-def _markdown(results: Results, name: str, quick: bool, tuned: bool) -> str:
+def _markdown(results: Results, name: str, quick: bool, tried: tuple[int, int] | None) -> str:
     runs = next(iter(results.values()))
     seeds = f"mean ± standard deviation over {len(runs)} seeds, each with its" if len(runs) > 1 else "one seed with its"
     intro = (
@@ -53,12 +54,12 @@ def _markdown(results: Results, name: str, quick: bool, tuned: bool) -> str:
     if quick:
         intro += " A quick run: fewer rows and epochs, no result to quote."
     notes = list(dict.fromkeys(note for each in results.values() for run in each for note in run["notes"]))
-    parts = [intro, "\n".join(f"- {note}" for note in [*notes, *_remarks(results, name, tuned)])]
+    parts = [intro, "\n".join(f"- {note}" for note in [*notes, *_remarks(results, name, tried is not None)])]
     parts += ["## All pairs of classes (Table 2)", _overall(results, name)]
     if REFERENCE in results and len(runs) > 2:
         parts += [f"## Against {REFERENCE}, seed by seed", _against(results)]
-    if tuned:
-        parts += ["## What was searched", in_words(results), _settings(results)]
+    if tried is not None:
+        parts += ["## What was searched", in_words(results, *tried), _settings(results)]
     parts += ["## The five rarest pairs (Table 3)", _rare(results, name)]
     if any("large" in run for run in runs):
         parts += ["On the large test part:", _by_column(*_directions(_large(results)))]

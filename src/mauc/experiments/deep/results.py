@@ -9,7 +9,7 @@ from mauc.experiments.deep.search import best_of
 from mauc.experiments.score_tables import done
 from mauc.experiments.store import Store
 
-__all__ = ["DEPTHS", "Results", "depth_of", "found", "read_results"]
+__all__ = ["DEPTHS", "Results", "depth_of", "found", "read_results", "search_size"]
 
 Results = dict[str, list[dict[str, Any]]]
 """Runs by method, one per seed."""
@@ -39,21 +39,34 @@ def read_results(store: Store, name: str, device: str, *, quick: bool = False, t
     return {m: [store.read((*places[m], seed)) for seed in common] for m in seeds if common}
 
 
-def _chosen(store: Store, prefix: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Keys of each method's best setting, but for their seeds."""
+def search_size(store: Store, name: str, device: str, *, quick: bool = False) -> tuple[int, int]:
+    """How many settings a search tried of each method, and on how many seeds it tried all of them."""
+    by_method = _tried(store, (depth_of(quick=quick, tuned=True), name, device))
+    number = max(map(len, by_method.values()))
+    seeds = (min(map(len, by_setting.values())) for by_setting in by_method.values() if len(by_setting) == number)
+    return number, max(seeds, default=0)
+
+
+def _tried(store: Store, prefix: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    """Seeds that have a result, by method and setting."""
     tried: dict[str, dict[str, list[str]]] = {}
     for method in METHODS:
         folder = store.path((*prefix, method, "any")).parent
-        names = sorted(path.name for path in folder.glob("*") if path.is_dir())
-        seeds = {setting: done(store, (*prefix, method, setting)) for setting in names}
-        # The most seeds first: of settings that are equal on validation, the one that was judged.
-        names = sorted((s for s in names if seeds[s]), key=lambda s: -len(seeds[s]))
-        tried[method] = {s: seeds[s] for s in names}
+        seeds = {path.name: done(store, (*prefix, method, path.name)) for path in sorted(folder.glob("*"))}
+        tried[method] = {setting: some for setting, some in seeds.items() if some}
+    return tried
+
+
+def _chosen(store: Store, prefix: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Keys of each method's best setting, but for their seeds."""
+    tried = _tried(store, prefix)
     number = max(map(len, tried.values()))
     out: dict[str, tuple[str, ...]] = {}
-    for method, by_setting in tried.items():
-        common = sorted(set.intersection(*map(set, by_setting.values()))) if by_setting else []
-        if len(by_setting) == number and common:
-            runs = [[store.read((*prefix, method, setting, seed)) for seed in common] for setting in by_setting]
-            out[method] = (*prefix, method, list(by_setting)[best_of(runs)])
+    for method, seeds in tried.items():
+        # The most seeds first: of settings that are equal on validation, the one that was judged.
+        settings = sorted(seeds, key=lambda setting, seeds=seeds: -len(seeds[setting]))  # type: ignore[misc]
+        common = sorted(set.intersection(*map(set, seeds.values()))) if seeds else []
+        if len(settings) == number and common:
+            runs = [[store.read((*prefix, method, setting, seed)) for seed in common] for setting in settings]
+            out[method] = (*prefix, method, settings[best_of(runs)])
     return out

@@ -55,22 +55,22 @@ def best_of(runs: Sequence[Sequence[Mapping[str, Any]]]) -> int:
     return int(np.argmax([np.mean([run["validation"] or 0.0 for run in each]) for each in runs]))
 
 
-def in_words(methods: Iterable[str]) -> str:
-    """What the settings are drawn from, for a reader of the tables."""
+def in_words(methods: Iterable[str], number: int, seeds: int) -> str:
+    """What so many settings are drawn from, and chosen by so many seeds, for a reader of the tables."""
     own = "; ".join(
         f"{name}: {', '.join(f'{key} {_listed(values)}' for key, values in METHODS[name].own.items())}"
         for name in methods
         if name in METHODS and METHODS[name].own
     )
     return (
-        "Every method has the same number of settings, drawn once by a fixed seed: learning rate "
-        f"{_listed(RATE_FACTORS)} times that of the set (DeepAUC, whose optimiser is its own: "
-        f"{_listed(METHODS['DeepAUC'].rates or ())}), weight decay {_listed(DECAYS)} (the optimiser's own L2 penalty, "
-        f"not AdamW's), dropout {_listed(DROPOUTS)}, in the same combinations for every method; and of each method's "
-        f"own parameters, every combination as often as any other up to one. {own}. The mean on the validation parts of "
-        "the first seeds chooses; what it chose is judged on all seeds. The samplers BM, MM, IHT, NM and TL, and on "
-        "images covered batches, are left out of a search unless they are named: the neighbour searches of the "
-        "samplers run on the host, for minutes in each of thousands of fits."
+        f"Every method has {number} settings, drawn once by a fixed seed: learning rate {_listed(RATE_FACTORS)} times "
+        f"that of the set (DeepAUC, whose optimiser is its own: {_listed(METHODS['DeepAUC'].rates or ())}), weight "
+        f"decay {_listed(DECAYS)} (the optimiser's own L2 penalty, not AdamW's), dropout {_listed(DROPOUTS)}, in the "
+        "same combinations for every method; and of each method's own parameters, every combination as often as any "
+        f"other up to one. {own}. The mean on the validation parts of the first {seeds} seeds chooses; what it chose "
+        "is judged on all seeds. The samplers BM, MM, IHT, NM and TL, and on images covered batches, are left out of "
+        "a search unless they are named: the neighbour searches of the samplers run on the host, for minutes in each "
+        "of thousands of fits."
     )
 
 

@@ -1,9 +1,10 @@
 """All sets at once: every method's scores and ranks, and the tests against adjusted cross-entropy."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from mauc.experiments.deep.report import REFERENCE, paired, write_report
-from mauc.experiments.deep.results import Results, found, read_results
+from mauc.experiments.deep.results import Results, found, read_results, search_size
 from mauc.experiments.deep.run import BAYES
 from mauc.experiments.deep.search import in_words
 from mauc.experiments.report_parts import markdown_table
@@ -36,18 +37,19 @@ def write_summary(store: Store, folder: Path, *, tuned: bool) -> list[Path]:
     if len(by_set) < 2:
         return []
     page = folder / f"deep-summary{'-tuned' if tuned else ''}.md"
-    write_whole(page, _markdown(by_set, tuned))
+    sizes = [search_size(store, name, devices[name]) for name in by_set] if tuned else []
+    write_whole(page, _markdown(by_set, sizes))
     return [page]
 
 
-def _markdown(by_set: dict[str, Results], tuned: bool) -> str:
+def _markdown(by_set: dict[str, Results], sizes: Sequence[tuple[int, int]]) -> str:
     sets = list(by_set)
     everywhere = [m for m in by_set[sets[0]] if m != BAYES and all(_is_whole(by_set[s], m) for s in sets)]
     results = {m: {s: by_set[s][m] for s in sets} for m in everywhere}
     some = list(dict.fromkeys(m for s in sets for m in by_set[s] if m not in results and m != BAYES))
     seeds = ", ".join(f"{len(by_set[s][everywhere[0]])} on {s}" for s in sets) if everywhere else "none"
     parts = [
-        f"Test MAUC × 100 of every method on {len(sets)} real sets, {'tuned on validation' if tuned else 'as is'}: "
+        f"Test MAUC × 100 of every method on {len(sets)} real sets, {'tuned on validation' if sizes else 'as is'}: "
         f"mean ± standard deviation over seeds ({seeds}), and the mean of the ranks on the sets, 1 being best."
     ]
     if some:
@@ -57,8 +59,8 @@ def _markdown(by_set: dict[str, Results], tuned: bool) -> str:
     test = rank_test(results, sets)
     parts += [friedman_sentence(test)] if test else []
     parts += [f"## Against {REFERENCE}", _tests(by_set)]
-    if tuned and results:
-        parts += ["## What was searched", in_words(by_set[sets[0]])]
+    if sizes and results:
+        parts += ["## What was searched", in_words(results, *min(sizes))]
     return "\n\n".join(parts) + "\n"
 
 
