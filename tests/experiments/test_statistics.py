@@ -70,7 +70,7 @@ def test_holm_never_decreases_and_stays_below_one():
 
 def test_splits_that_share_rows_are_less_sure():
     """With no shared rows it is the paired t-test; with a tenth tested and eight trained on, 1/S becomes 1/S + 1/8."""
-    scores = np.random.default_rng(0).normal(size=(10, 3)) + [0.0, 0.5, 1.0]
+    scores = np.random.default_rng(0).normal([0.0, 0.5, 1.0], size=(10, 3))
     scores = np.column_stack([scores, scores[:, 0]])
     raw = [stats.ttest_rel(scores[:, k], scores[:, 0]).pvalue for k in (1, 2)]
     found = resampled_t_holm(scores, 0, ratio=0.0)
