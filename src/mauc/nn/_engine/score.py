@@ -98,7 +98,11 @@ def _check(target: Tensor, scores: Tensor, weight: Tensor | None) -> None:
         if values is None and name == "weight":
             continue
         if not isinstance(values, Tensor) or values.shape != scores.shape[:1] or values.device != scores.device:
-            came = f"shape {tuple(values.shape)} on {values.device}" if isinstance(values, Tensor) else type(values)
+            came = (
+                f"shape {tuple(values.shape)} on {values.device}"
+                if isinstance(values, Tensor)
+                else type(values).__name__
+            )
             requirement = f"must be a tensor of shape ({len(scores)},) on {scores.device}"
             raise invalid(name, requirement, came, f"pass one {'class' if name == 'target' else name} per row")
     if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
