@@ -59,6 +59,12 @@ def test_no_pair_is_no_number():
     assert mauc_score(y, scores, weight=torch.tensor([1.0, 0.0, 0.0, 0.0])).isnan()
 
 
+def test_a_perfect_order_scores_one():
+    y = torch.arange(70) % 7
+    assert mauc_score(y, torch.eye(7)[y]) == 1.0
+    assert mauc_score(y, -torch.eye(7)[y], weight=torch.rand(70) + 0.1) < 1e-12
+
+
 def test_precision_and_gradient():
     y, scores, _ = draw(0, tied=False, dtype=np.float32)
     logits = torch.from_numpy(scores).requires_grad_()

@@ -12,7 +12,7 @@ from mauc.nn._engine.processes import communicator
 
 __all__ = ["score_of"]
 
-BLOCK = 1 << 25
+BLOCK = 1 << 24
 """Scores and padded positives that are searched at a time: under a gigabyte with the float64 numbers made of them."""
 HOST_BLOCK = 1 << 20
 """The same on the host, where memory is less and caches are small."""
@@ -38,14 +38,15 @@ def score_of(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) 
         class_counts=None,
         world=communicator(False),
     )
-    value = _won(scores, batch, weighted=weight is not None)
+    # One less what is lost: exactly 1 where nothing is.
+    value = 1.0 - _lost(scores, batch, weighted=weight is not None) / batch.total.sum()
     # NaN where no pair is left, and where a score is not a number: it has no place in the order.
     whole = (batch.total.sum() > 0) & scores.isfinite().all()
     return torch.where(whole, value.clamp(0.0, 1.0), torch.nan)
 
 
-def _won(scores: Tensor, batch: Batch, weighted: bool) -> Tensor:
-    r""":math:`\sum_i \sum_{n \notin i} w_{ni} \sum_{m \in i} u_m ([F_{mi} > F_{ni}] + \frac12 [F_{mi} = F_{ni}])`."""
+def _lost(scores: Tensor, batch: Batch, weighted: bool) -> Tensor:
+    r""":math:`\sum_i \sum_{n \notin i} w_{ni} \sum_{m \in i} u_m ([F_{mi} < F_{ni}] + \frac12 [F_{mi} = F_{ni}])`."""
     n_rows, n_classes = scores.shape
     y, exact = batch.y, batch.unit.dtype
     size = torch.bincount(y, minlength=n_classes)
@@ -73,18 +74,18 @@ def _won(scores: Tensor, batch: Batch, weighted: bool) -> Tensor:
             mass = unit.new_zeros((len(columns) + 1, longest + 1))
             mass[here, place + 1] = unit
             below = mass[:-1].cumsum(1)
-            won = below[:, -1:] - 0.5 * (below.gather(1, lower.long()) + below.gather(1, upper.long()))
+            beaten = 0.5 * (below.gather(1, lower.long()) + below.gather(1, upper.long()))
         else:
-            won = 1.0 - (lower + upper).to(exact) / (2.0 * size[columns, None].clamp(min=1))
-        total = total + _weighed(won, batch, columns)
+            beaten = (lower + upper).to(exact) / (2.0 * size[columns, None].clamp(min=1))
+        total = total + _weighed(beaten, batch, columns)
     return total
 
 
-def _weighed(won: Tensor, batch: Batch, columns: Tensor) -> Tensor:
+def _weighed(beaten: Tensor, batch: Batch, columns: Tensor) -> Tensor:
     """The sum of ``(columns, N)`` shares, each with the weight of its score as a negative."""
     if batch.matrix is not None:
-        return (won * batch.matrix[:, columns].T[:, batch.y] * batch.row).sum()
-    others = won.masked_fill_(batch.y == columns[:, None], 0.0)
+        return (beaten * batch.matrix[:, columns].T[:, batch.y] * batch.row).sum()
+    others = beaten.masked_fill_(batch.y == columns[:, None], 0.0)
     return batch.column[columns] @ (others @ batch.row)
 
 
