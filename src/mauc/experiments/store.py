@@ -3,6 +3,7 @@ stopped.
 """
 
 import json
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -118,10 +119,13 @@ def missing_of(cells: Iterable[Cell], store: Store) -> list[Cell]:
 
 
 def compute(
-    cells: Iterable[Cell], store: Store, *, jobs: int = 1, stop_at: float | None = None
+    cells: Iterable[Cell], store: Store, *, jobs: int = 1, stop_at: float | None = None, keep_going: bool = False
 ) -> Iterator[list[tuple[str, ...]]]:
-    """Compute cells, in so many processes; yields the keys of each group as it is done."""
-    work = (delayed(_compute)(group, str(store.folder), stop_at) for group in _groups(cells))
+    """Compute cells, in so many processes; yields the keys of each group as it is done.
+
+    ``keep_going``: a cell that fails is told on stderr, and the others are computed all the same.
+    """
+    work = (delayed(_compute)(group, str(store.folder), stop_at, keep_going) for group in _groups(cells))
     yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work)
 
 
@@ -133,7 +137,7 @@ def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
     return list(groups.values())
 
 
-def _compute(cells: Sequence[Cell], folder: str, stop_at: float | None) -> list[tuple[str, ...]]:
+def _compute(cells: Sequence[Cell], folder: str, stop_at: float | None, keep_going: bool) -> list[tuple[str, ...]]:
     done = []
     for cell in cells:
         if stop_at is not None and time.time() > stop_at:
@@ -143,6 +147,10 @@ def _compute(cells: Sequence[Cell], folder: str, stop_at: float | None) -> list[
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_SPACE:
                 raise  # no fault of the cell
-            raise RuntimeError(f"{' / '.join(cell.key)}: {type(error).__name__}: {error}") from error
-        done.append(cell.key)
+            message = f"{' / '.join(cell.key)}: {type(error).__name__}: {error}"
+            if not keep_going:
+                raise RuntimeError(message) from error
+            print(message, file=sys.stderr, flush=True)
+        else:
+            done.append(cell.key)
     return done

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ pytest.importorskip("rich", reason="needs the extra mauc[cli]")
 
 from mauc.experiments.deep import experiment
 from mauc.experiments.deep.__main__ import main
+from mauc.experiments.deep.methods import METHODS
 from mauc.experiments.deep.report import REFERENCE, paired
 from mauc.experiments.deep.results import read_results, search_size
 from mauc.experiments.deep.run import BAYES
@@ -97,6 +99,19 @@ def test_after_its_minutes_no_fit_begins(tmp_path):
     assert not list(tmp_path.rglob("*.json"))
 
 
+def test_a_method_that_fails_does_not_end_the_others(tmp_path, capsys, monkeypatch):
+    def fails(counts, epochs):
+        raise ZeroDivisionError("no loss")
+
+    monkeypatch.setitem(METHODS, "CE", replace(METHODS["CE"], loss=fails))
+    arguments = ["--dataset", "simulated-small", "--quick", "--device", "cpu", "--out", str(tmp_path), "--seeds", "1"]
+    main([*arguments, "--method", "CE", "--method", REFERENCE])
+    told = capsys.readouterr()
+    assert "CE / 00: ZeroDivisionError: no loss" in told.err
+    assert f"{REFERENCE} / 00: validation" in told.out
+    assert "1 are left: run the same command again" in told.out
+
+
 def test_what_is_searched_if_none_is_named():
     images, table = searched_methods("ham10000-part"), searched_methods("kddcup99")
     assert {"CE", REFERENCE, OURS, "LDAM", "LDAM-DRW", "DeepAUC"} < set(images) < set(table)
@@ -126,6 +141,7 @@ def test_pages(tmp_path):
     assert "Every method has 2 settings" in page
     assert "of the first 2 seeds chooses" in page
     assert f"| {OURS} | +1.00 | 10 of 10 | 0.004 | 0.000 |" in page
+    assert f"| {OURS} | +1.00 | 10 of 10 | 0.004 |\n" in page, "on the large test part"
     ce = "| CE | 90.00 ± 0.00 / 60.00 ± 0.00 | 48.82 | 53.28 | 50.74 | 58.44 | 56.17 |"
     assert ce in page, "each direction, and the paper's"
     assert "| CE | 80.00 ± 0.00 / 50.00 ± 0.00 |" in page, "on the large test part"

@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(cells: Sequence[Cell], store: Store, jobs: int, stop_at: float | None) -> None:
     missing, began, done = missing_of(cells, store), time.time(), 0
     print(f"{len(cells)} fits, {len(cells) - len(missing)} of them there already", flush=True)
-    for keys in compute(missing, store, jobs=jobs, stop_at=stop_at):
+    # A long run is not to be lost to one method that fails.
+    for keys in compute(missing, store, jobs=jobs, stop_at=stop_at, keep_going=True):
         done += len(keys)
         for key in keys:
             result = store.read(key)

@@ -24,6 +24,7 @@ REFERENCE = "adjusted CE"
 """What the others are tested against: the best of the methods that do not rank."""
 TEST_RATIO = 0.1 / 0.8
 """Rows of the test part by those of the training part."""
+LARGE = "On the large test part:"
 
 
 def write_report(
@@ -55,14 +56,15 @@ def _markdown(results: Results, name: str, quick: bool, tried: tuple[int, int] |
         intro += " A quick run: fewer rows and epochs, no result to quote."
     notes = list(dict.fromkeys(note for each in results.values() for run in each for note in run["notes"]))
     parts = [intro, "\n".join(f"- {note}" for note in [*notes, *_remarks(results, name, tried is not None)])]
-    parts += ["## All pairs of classes (Table 2)", _overall(results, name)]
+    large = _large(results) if any("large" in run for each in results.values() for run in each) else None
+    parts += ["## All pairs of classes (Table 2)", _overall(results, name, large)]
     if REFERENCE in results and len(runs) > 2:
         parts += [f"## Against {REFERENCE}, seed by seed", _against(results)]
+        parts += [LARGE, _differences(large)] if large else []
     if tried is not None:
         parts += ["## What was searched", in_words(results, *tried), _settings(results)]
     parts += ["## The five rarest pairs (Table 3)", _rare(results, name)]
-    if any("large" in run for run in runs):
-        parts += ["On the large test part:", _by_column(*_directions(_large(results)))]
+    parts += [LARGE, _by_column(*_directions(large))] if large else []
     parts += ["## Pairs by rarity (Table 4)", _shares(results)]
     parts.append(" ".join(sorted({run["machine"] for each in results.values() for run in each if "machine" in run})))
     return "\n\n".join(parts) + "\n"
@@ -103,14 +105,23 @@ def paired(results: Results) -> dict[str, tuple[float, int, float, float]]:
 
 
 def _against(results: Results) -> str:
-    number = len(next(iter(results.values())))
     note = (
         f"Difference of the test MAUC × 100 to {REFERENCE} on the same seed; p of Wilcoxon's signed ranks, and of a "
         "t-test whose variance is corrected for splits that share their rows (Nadeau and Bengio 2003); both after Holm."
     )
+    return f"{note}\n\n{_differences(results, corrected=True)}"
+
+
+def _differences(results: Results, *, corrected: bool = False) -> str:
+    """Of all seeds; the correction is for parts that every seed draws anew, which most of a large test part is not."""
+    number = len(next(iter(results.values())))
+    head = ["method", "difference", "seeds above", "p, Wilcoxon", *(["p, corrected t"] if corrected else [])]
     tests = sorted(paired(results).items(), key=lambda item: -item[1][0])
-    rows = [[m, f"{d:+.2f}", f"{wins} of {number}", f"{p:.3f}", f"{t:.3f}"] for m, (d, wins, p, t) in tests]
-    return f"{note}\n\n{markdown_table(['method', 'difference', 'seeds above', 'p, Wilcoxon', 'p, corrected t'], rows)}"
+    rows = [
+        [m, f"{d:+.2f}", f"{wins} of {number}", f"{p:.3f}", *([f"{t:.3f}"] if corrected else [])]
+        for m, (d, wins, p, t) in tests
+    ]
+    return markdown_table(head, rows)
 
 
 def _remarks(results: Results, name: str, tuned: bool) -> list[str]:
@@ -148,9 +159,8 @@ def _remarks(results: Results, name: str, tuned: bool) -> list[str]:
     return out
 
 
-def _overall(results: Results, name: str) -> str:
+def _overall(results: Results, name: str, large: Results | None) -> str:
     paper = _paper_column(name)
-    large = _large(results) if any("large" in r for runs in results.values() for r in runs) else None
     head = ["method", "test MAUC"] + (["large test part"] if large else [])
     head += ["validation", "epoch", "seconds a fit", "rows trained on", "diverged"]
     head += ["paper"] if paper is not None else []
@@ -181,8 +191,8 @@ def _overall(results: Results, name: str) -> str:
 
 def _rare(results: Results, name: str) -> str:
     note = (
-        "AUC × 100 of the pairs whose class sizes have the smallest products, the rarest first: AUC_{i|j} / AUC_{j|i}, "
-        "column i ranking its class above class j, and the other way round."
+        "AUC × 100 of the pairs whose class sizes have the smallest products, the rarest first, of equal ones those "
+        "that come first: AUC_{i|j} / AUC_{j|i}, column i ranking its class above class j, and the other way round."
     )
     columns, scores = _directions(results)
     if _paper_column(name) != 0:
