@@ -15,19 +15,21 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from mauc.nn import mauc_loss
+from mauc.nn import MAUCLoss
 
 SHAPES = {
     "cpu": [(32, 12), (1000, 100), (4096, 1000)],
     "cuda": [(32, 12), (1000, 100), (4096, 1000), (8196, 5089), (65536, 1000)],
 }
-LOSSES: list[tuple[str, float]] = [
-    ("squared", 1.0),
-    ("exponential", 1.0),
-    ("exponential", 4.0),
-    ("hinge", 1.0),
-    ("hinge", 0.5),
-    ("logistic", 1.0),
+# Surrogate, alpha, weight of the log-loss.
+LOSSES: list[tuple[str, float, float]] = [
+    ("squared", 1.0, 0.0),
+    ("exponential", 1.0, 0.0),
+    ("exponential", 4.0, 0.0),
+    ("exponential", 4.0, 1.0),
+    ("hinge", 1.0, 0.0),
+    ("hinge", 0.5, 0.0),
+    ("logistic", 1.0, 0.0),
 ]
 TARGETS = {("cpu", "squared"): 2.0, ("cpu", "exponential"): 2.0, ("cuda", "squared"): 1.0, ("cuda", "exponential"): 1.0}
 TARGETS[("cuda", "hinge")] = 1.5
@@ -54,14 +56,14 @@ class Data:
         return cls(logits, target)
 
 
-def error(data: Data, surrogate: str, alpha: float) -> float:
+def error(data: Data, loss_of: Callable[[Tensor, Tensor], Tensor]) -> float:
     """Of the gradient, relative in norm, against float64 on the same device; and of the value, the larger."""
     x = data.logits[0]
     x.grad = None
-    loss = mauc_loss(x, data.target, surrogate=surrogate, alpha=alpha)
+    loss = loss_of(x, data.target)
     loss.backward()
     wide = x.detach().double().requires_grad_()
-    exact = mauc_loss(wide, data.target, surrogate=surrogate, alpha=alpha)
+    exact = loss_of(wide, data.target)
     exact.backward()
     assert x.grad is not None
     assert wide.grad is not None
@@ -150,18 +152,17 @@ def main() -> None:
     for n, c in SHAPES[device.type]:
         data = Data.draw(n, c, device, arguments.peaked)
         floor = 3 * 4 * n * c / bandwidth
-        for surrogate, alpha in LOSSES:
-
-            def ours(x: Tensor, y: Tensor, surrogate: str = surrogate, alpha: float = alpha) -> Tensor:
-                return mauc_loss(x, y, surrogate=surrogate, alpha=alpha)
-
-            off = error(data, surrogate, alpha)
+        counts = torch.bincount(data.target.cpu(), minlength=c).clamp(min=1)
+        for surrogate, alpha, log_loss in LOSSES:
+            ours = MAUCLoss(surrogate, alpha=alpha, log_loss=log_loss, class_counts=counts if log_loss else None)
+            ours = ours.to(device)
+            off = error(data, ours)
             mine, theirs = in_turns([step(data, ours), step(data, cross_entropy)], device, arguments.budget)
             target = TARGETS.get((device.type, surrogate))
             if n == 32:
                 target = 1.3 if device.type == "cuda" else None
             print(
-                f"| ({n}, {c}) | {surrogate} α={alpha:g} | {off:.1e} | {mine * 1e6:.1f} | {theirs * 1e6:.1f} "
+                f"| ({n}, {c}) | {surrogate} α={alpha:g}{' + log-loss' if log_loss else ''} | {off:.1e} | {mine * 1e6:.1f} | {theirs * 1e6:.1f} "
                 f"| {mine / theirs:.2f} | {'' if target is None else f'≤ {target:g}'} | {floor / mine:.2f} |",
                 flush=True,
             )
