@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 
 import mauc
 
-OPTIONAL = {"torch", "lightning", "torchmetrics", "matplotlib", "plotly", "pandas", "skrub", "skops", "typer", "rich"}
+OPTIONAL = {"torch", "lightning", "torchmetrics", "matplotlib", "pandas", "skrub", "skops", "typer", "rich"}
 # scikit-learn loads these itself where they are installed.
 BY_SKLEARN = {"pandas", "rich"}
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from mauc._typing import Floats, Ints
+from mauc._validation import is_sparse
 from mauc.datasets.known import KnownClasses, chunks
 
 __all__ = ["GaussianClasses", "separated_means"]
@@ -31,7 +31,7 @@ class GaussianClasses(KnownClasses):
 
     def log_densities(self, X: Any) -> Floats:
         """``x·μ_i − |μ_i|²/2``; the rest of the exponent does not depend on the class."""
-        dense = X.toarray() if sparse.issparse(X) else X
+        dense = X.toarray() if is_sparse(X) else X
         return dense.astype(np.float64, copy=False) @ self.means.T - 0.5 * np.sum(self.means**2, axis=1)
 
     def draw(self, y: Ints, rng: np.random.Generator, dtype: "np.dtype[Any]") -> Any:

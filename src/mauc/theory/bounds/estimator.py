@@ -5,14 +5,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from scipy.special import softmax
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import invalid
+from mauc._validation import invalid, is_sparse
 from mauc.activations import activate
 from mauc.linear import MAUCClassifier, MAUCClassifierCV
 from mauc.risk import SurrogateRisk
@@ -105,7 +104,7 @@ def for_estimator(
 
 
 def _dense(X: Any) -> Any:
-    return X.toarray() if sparse.issparse(X) else X
+    return X.toarray() if is_sparse(X) else X
 
 
 def _codes(y: ArrayLike, classes: Any, owner: str) -> Ints:
@@ -128,7 +127,7 @@ def _codes(y: ArrayLike, classes: Any, owner: str) -> Ints:
 
 
 def _largest_norm(X: Any) -> float:
-    if sparse.issparse(X):
+    if is_sparse(X):
         return float(np.sqrt(X.multiply(X).sum(axis=1).max()))
     return float(np.linalg.norm(np.asarray(X, dtype=np.float64).reshape(len(X), -1), axis=1).max())
 
