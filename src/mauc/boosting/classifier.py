@@ -1,5 +1,7 @@
 """Gradient boosting trained and stopped by multiclass AUC."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

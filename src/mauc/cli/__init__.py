@@ -2,16 +2,17 @@
 
 import sys
 
+from mauc._lazy import needing
+
 try:
-    from mauc.cli.main import app, main
-except ModuleNotFoundError as error:
-    if (error.name or "mauc").partition(".")[0] == "mauc":
-        raise
-    _missing = error.name
+    with needing("cli", "the command"):
+        from mauc.cli.main import app, main
+except ImportError as error:
+    _missing = str(error)
 
     def main() -> None:
         """What the script says that pip installs even without the extra ``cli``."""
-        sys.exit(f"mauc: the command needs {_missing}, which is not installed: pip install 'mauc[cli]'")
+        sys.exit(f"mauc: {_missing}")
 
 
 __all__ = ["app", "main"]

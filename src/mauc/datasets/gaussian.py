@@ -1,5 +1,7 @@
 """Gaussian classes that differ in their means: the shape of deep features."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +25,7 @@ class GaussianClasses(KnownClasses):
     def n_features(self) -> int:
         return self.means.shape[1]
 
-    def sufficient(self) -> "GaussianClasses":
+    def sufficient(self) -> GaussianClasses:
         """The projection on the span of the means: across it, all classes are the same noise."""
         if self.n_features <= self.n_classes:
             return self
@@ -34,7 +36,7 @@ class GaussianClasses(KnownClasses):
         dense = X.toarray() if is_sparse(X) else X
         return dense.astype(np.float64, copy=False) @ self.means.T - 0.5 * np.sum(self.means**2, axis=1)
 
-    def draw(self, y: Ints, rng: np.random.Generator, dtype: "np.dtype[Any]") -> Any:
+    def draw(self, y: Ints, rng: np.random.Generator, dtype: np.dtype[Any]) -> Any:
         X = np.empty((len(y), self.n_features), dtype=dtype)
         means = self.means.astype(dtype, copy=False)
         for rows in chunks(*X.shape):

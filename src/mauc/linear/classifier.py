@@ -1,5 +1,7 @@
 """A linear classifier trained by multiclass AUC."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any, Self
 

@@ -3,6 +3,8 @@
 Public as ``mauc.theory.rademacher``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

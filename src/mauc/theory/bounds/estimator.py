@@ -1,5 +1,7 @@
 """The bound of a fitted model on its training data."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 
