@@ -68,12 +68,15 @@ test-slow: $(DEV)
 	$(BIN)/pytest -n 2 -m slow
 
 # In the newest versions that PYTHON can have; torch as pinned, for its newest build is gigabytes of CUDA.
+# Without torch (EXTRAS=test) the modules that import it skip. TESTS=tests/metrics runs a part.
+test-newest: export OMP_NUM_THREADS := 1
+test-newest: export OPENBLAS_NUM_THREADS := 1
 test-newest: export MPLBACKEND := Agg
 test-newest:
 	@test -x .venv-newest/bin/pip || $(PYTHON) -m venv .venv-newest
 	@grep '^torch==' constraints.txt > .venv-newest/torch.txt
 	.venv-newest/bin/pip install -qq --upgrade --constraint .venv-newest/torch.txt --editable '.[$(or $(EXTRAS),test,torch)]'
-	.venv-newest/bin/pytest -n 2
+	.venv-newest/bin/pytest -n 2 --doctest-ignore-import-errors $(TESTS)
 
 coverage: export OMP_NUM_THREADS := 1
 coverage: export MPLBACKEND := Agg
@@ -93,6 +96,7 @@ kills: export OPENBLAS_NUM_THREADS := 1
 kills: export MPLBACKEND := Agg
 kills: $(DEV)
 	$(BIN)/python tests/kills.py $(or $(KILLS),40) $(SEED)
+
 # The core alone, with the lowest versions of what it needs; tests that need an extra skip, and say which.
 LOWEST := .venv-lowest/.installed
 CORE   := tests/linear tests/metrics tests/theory $(wildcard tests/test_*.py)
