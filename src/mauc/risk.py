@@ -30,6 +30,8 @@ from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["SCHEMES", "SurrogateRisk"]
 
+HUGE = 2.0**1000
+"""Scores whose differences, times α and the like, may overflow."""
 SCHEMES = ("auto", "moments", "ranked", "blocked", "pairwise")
 CLOSED_FORMS = {"squared": squared_risk, "exponential": exponential_risk}
 
@@ -117,6 +119,7 @@ class SurrogateRisk:
                 "degree", "excludes tolerance", f"{degree} with tolerance={tolerance:g}", "pass one of the two"
             )
         self._warned = False
+        self.degree_: int | None = None
 
     def value(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The risk.
@@ -149,13 +152,19 @@ class SurrogateRisk:
         weight = check_sample_weight(sample_weight, codes, n_classes)
         partition = ClassPartition(codes, n_classes, weight)
         v = partition.pair_weights(check_pairs(self.pairs, n_classes))
-        return self.compute(partition.problem(clean, v), gradient=gradient)
+        problem = partition.problem(clean, v)
+        if self.scheme != "pairwise" and float(np.abs(clean).max()) > HUGE and self.surrogate.name != "squared":
+            # Differences may be beyond the floats, and so is the loss of such a pair: taken one by one, it is infinite
+            # and all others are right. Squares have a scale of their own.
+            self.scheme_, self.degree_ = "blocked", None
+            return blocked_risk(problem, self.surrogate.loss, self.surrogate.derivative, gradient=gradient)
+        return self.compute(problem, gradient=gradient)
 
     def compute(self, problem: Problem, *, gradient: bool) -> tuple[float, Floats | None]:
         """Value, and gradient if asked for, of input that is known to be clean: what a training loop calls."""
         surrogate, form = self.surrogate, self.surrogate.closed_form
         self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
-        self.degree_: int | None = None
+        self.degree_ = None
         if self.scheme_ == "pairwise":
             return pairwise_risk(problem, surrogate.loss, surrogate.derivative)
         if self.scheme_ != "blocked":

@@ -6,13 +6,12 @@ import multiprocessing
 import os
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from itertools import islice
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 # How often each part is drawn: a fit costs a hundred times a score.
 SHARES = {"metric": 0.70, "risks": 0.20, "torch_parts": 0.08, "estimators": 0.02}
@@ -46,6 +45,27 @@ def tasks(parts: dict[str, float], cases: int, seed: int) -> Iterator[tuple[str,
                 begun[part] = last
 
 
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[int], None]]:
+    """A bar to be advanced; without rich, a line for each twentieth."""
+    try:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+    except ImportError:
+        count = 0
+
+        def tell(more: int) -> None:
+            nonlocal count
+            if (count + more) * 20 // total > count * 20 // total:
+                print(f"{count + more} of {total}", flush=True)
+            count += more
+
+        yield tell
+        return
+    with Progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bar:
+        task = bar.add_task("cases", total=total)
+        yield lambda more: bar.update(task, advance=more)
+
+
 def main() -> int:
     """Read the command line, run the cases, tell what was found."""
     parser = argparse.ArgumentParser(prog="fuzz", description="the differential campaign")
@@ -55,22 +75,19 @@ def main() -> int:
     parser.add_argument("--only", type=int, help="this one case of --part")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
-    console = Console(stderr=True)
     seed = int.from_bytes(os.urandom(4), "big") if given.seed is None else given.seed
     parts = {part: SHARES[part] for part in given.part or SHARES}
     if given.only is not None:
         *_, failure = run_cases((next(iter(parts)), seed, given.only, given.only + 1))
-        console.print(failure or "passed", markup=False)
+        print(failure or "passed")
         return int(bool(failure))
-    console.print(f"seed {seed}, {given.cases} cases")
+    print(f"seed {seed}, {given.cases} cases")
     done, spent, failure = dict.fromkeys(parts, 0), dict.fromkeys(parts, 0.0), ""
     begin = time.perf_counter()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         ProcessPoolExecutor(given.processes, multiprocessing.get_context("spawn")) as pool,
-        Progress(*columns, console=console) as progress,
+        progress(given.cases) as advance,
     ):
-        bar = progress.add_task("cases", total=given.cases)
         waiting = tasks(parts, given.cases, seed)
         running = {pool.submit(run_cases, task) for task in islice(waiting, 2 * given.processes)}
         while running:
@@ -79,14 +96,14 @@ def main() -> int:
                 done[part] += count
                 spent[part] += seconds
                 failure = failure or complaint
-                progress.update(bar, advance=count)
+                advance(count)
             if not failure:
                 running |= {pool.submit(run_cases, task) for task in islice(waiting, len(ended))}
     wall = time.perf_counter() - begin
     for part in parts:
         rate = done[part] / spent[part] if spent[part] else 0.0
-        console.print(f"{part:12} {done[part]:9} cases, {rate:7.0f} per second of a core")
-    console.print(f"{sum(done.values())} cases in {wall:.0f} s, seed {seed}: {'FAILED' if failure else 'no failure'}")
+        print(f"{part:12} {done[part]:9} cases, {rate:7.0f} per second of a core")
+    print(f"{sum(done.values())} cases in {wall:.0f} s, seed {seed}: {'FAILED' if failure else 'no failure'}")
     if failure:
-        console.print(failure, markup=False)
+        print(failure)
     return int(bool(failure))

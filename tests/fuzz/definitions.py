@@ -34,14 +34,12 @@ def pair_matrix(y: np.ndarray, n_classes: int, weight: np.ndarray | None, pairs:
 
 def auc_matrix(y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
     """``(C, C)`` ``AUC_{i|j}``, NaN on the diagonal and where a class is absent."""
-    unit, n_classes = unit_weights(y, weight), scores.shape[1]
-    auc = np.full((n_classes, n_classes), np.nan, dtype=Wide)
-    for i in np.unique(y):
-        for j in np.unique(y):
-            if i != j:
-                p, q = scores[y == i, i][:, None], scores[y == j, i]
-                credit = (p > q) + (p == q) / Wide(2)
-                auc[i, j] = (unit[y == i][:, None] * unit[y == j] * credit).sum()
+    unit, member = unit_weights(y, weight), np.eye(scores.shape[1], dtype=Wide)[y]
+    p, q = scores[np.arange(len(y)), y][:, None], scores[:, y].T
+    credit = ((p > q) + (p == q) / Wide(2)) * unit[:, None] * unit
+    auc = member.T @ credit @ member
+    absent = np.bincount(y, minlength=scores.shape[1]) == 0
+    auc[np.eye(len(auc), dtype=bool) | absent | absent[:, None]] = np.nan
     return auc
 
 
@@ -56,20 +54,12 @@ def risk(
 ) -> tuple[Wide, np.ndarray, np.ndarray]:
     """The surrogate risk, its gradient, and the summed magnitude of the terms of each entry of the gradient."""
     unit, v = unit_weights(y, weight), pair_matrix(y, scores.shape[1], weight, pairs)
-    wide = scores.astype(Wide)
-    value, gradient = Wide(0), np.zeros(scores.shape, dtype=Wide)
-    magnitude = np.zeros(scores.shape, dtype=Wide)
-    for i in np.unique(y):
-        for j in np.unique(y):
-            if i == j or v[i, j] == 0:
-                continue
-            positive, negative = np.flatnonzero(y == i), np.flatnonzero(y == j)
-            t = wide[positive, i][:, None] - wide[negative, i]
-            share = v[i, j] * unit[positive][:, None] * unit[negative]
-            value += (share * loss(t)).sum()
-            of_pair = share * slope(t)
-            for rows, by_row in ((positive, of_pair.sum(axis=1)), (negative, -of_pair.sum(axis=0))):
-                gradient[rows, i] += by_row
-            for rows, by_row in ((positive, abs(of_pair).sum(axis=1)), (negative, abs(of_pair).sum(axis=0))):
-                magnitude[rows, i] += by_row
-    return value, gradient, magnitude
+    wide, rows, member = scores.astype(Wide), np.arange(len(y)), np.eye(scores.shape[1], dtype=Wide)[y]
+    share = v[y][:, y] * unit[:, None] * unit
+    # Pairs that do not count may overflow.
+    t = np.where(share > 0, wide[rows, y][:, None] - wide[:, y].T, 0)
+    of_pair = share * slope(t)
+    gradient, magnitude = -(of_pair.T @ member), abs(of_pair).T @ member
+    gradient[rows, y] += of_pair.sum(axis=1)
+    magnitude[rows, y] += abs(of_pair).sum(axis=1)
+    return (share * loss(t)).sum(), gradient, magnitude

@@ -150,7 +150,7 @@ def test_report_is_frozen_and_names_its_points():
 @pytest.mark.parametrize("interval", [(0, 1), (1, -1), (-1, np.inf), 3, "ab", (-1, 0, 1)])
 def test_bad_interval(interval):
     with pytest.raises(ValueError, match="interval must be two finite numbers, the first below 0 and the second above"):
-        consistency_report("hinge", interval)
+        consistency_report("hinge", interval=interval)
 
 
 def test_bad_arguments():

@@ -78,15 +78,26 @@ def traditional(
 @_command
 def deep(
     dataset: Annotated[
-        str, typer.Option(help="cifar100-imb, user-imb, inaturalist, kddcup99, simulated-….")
+        str,
+        typer.Option(
+            help="cifar100-imb, user-imb, inaturalist, kddcup99, cifar100-imb-32px, caltech101, flowers102, "
+            "ham10000-part, simulated-…."
+        ),
     ] = "cifar100-imb",
     out: Out = None,
     data_home: Data = None,
     features: Annotated[Path | None, typer.Option(help="Your features: an .npz file with X and y.")] = None,
     method: Method = None,
+    tuned: Annotated[bool, typer.Option("--tuned", help="Each method with its best setting on validation.")] = False,
+    settings: Annotated[int, typer.Option(min=1, max=18, help="Settings tried of each method.")] = 12,
+    tuning_seeds: Annotated[int, typer.Option(min=1, help="Seeds whose validation parts choose the setting.")] = 2,
     seeds: Seeds = 3,
     device: Device = "auto",
     jobs: Jobs = 1,
+    minutes: Annotated[float | None, typer.Option(min=0.0, help="Begin no fit after so many minutes.")] = None,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Compute nothing: pages of all results in --out, and one over all sets.")
+    ] = False,
     quick: Quick = False,
 ) -> None: ...
 

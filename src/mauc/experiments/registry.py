@@ -4,6 +4,7 @@ The experiment NAME is the function ``experiment(**options)`` of ``mauc.experime
 list must be readable without torch, matplotlib or imbalanced-learn.
 """
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -43,6 +44,10 @@ class Experiment:
     """Writes pages and figures of the results in a store into a folder; returns the files."""
     check: Callable[["Store"], object] | None = None
     """Reads the data before anything is computed, so that what is missing is told at once."""
+    then: Callable[["Store"], Sequence["Cell"]] | None = None
+    """Cells that follow from the results of the first."""
+    minutes: float | None = None
+    """After so many no cell is begun; what is missing then is computed by the next run."""
 
     def run(self, folder: Path, *, jobs: int = 1, console: "Console | None" = None) -> list[Path]:
         """Compute the cells that ``folder/cells`` lacks, then write the report into the folder; returns its files."""
@@ -51,7 +56,10 @@ class Experiment:
         store = Store(folder / "cells")
         if self.check is not None:
             self.check(store)
-        run_cells(self.cells, store, jobs=jobs, console=console)
+        stop_at = None if self.minutes is None else time.time() + 60.0 * self.minutes
+        run_cells(self.cells, store, jobs=jobs, console=console, stop_at=stop_at)
+        if self.then is not None:
+            run_cells(self.then(store), store, jobs=jobs, console=console, stop_at=stop_at)
         return self.report(store, folder)
 
 

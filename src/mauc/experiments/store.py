@@ -3,21 +3,23 @@ stopped.
 """
 
 import json
+import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from joblib import Parallel, delayed
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from mauc._io import write_whole
 from mauc._text import visible
 from mauc.tables.errors import NO_SPACE
 
-__all__ = ["Cell", "Store", "run_cells", "write_whole"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Cell", "Store", "compute", "missing_of", "run_cells", "write_whole"]
 
 
 @dataclass(frozen=True)
@@ -64,16 +66,31 @@ class Store:
         write_whole(self.path(key), json.dumps(result))
 
 
-def run_cells(cells: Iterable[Cell], store: Store, *, jobs: int = 1, console: Console | None = None) -> int:
+def run_cells(
+    cells: Iterable[Cell],
+    store: Store,
+    *,
+    jobs: int = 1,
+    console: "Console | None" = None,
+    stop_at: float | None = None,
+) -> int:
     """Compute the cells that have no result yet, each writing its own; returns how many that were.
 
     A result that cannot be read is computed again, with a warning that names its file. A kill at any moment loses the
-    cells in flight, no more. A cell that fails stops the run with its key in the error; what is done stays done.
+    cells in flight, no more. A cell that fails stops the run with its key in the error; what is done stays done. After
+    ``stop_at``, in the seconds of :func:`time.time`, no cell is begun.
     """
-    missing = [cell for cell in cells if cell.key not in store]
-    for path in (store.path(cell.key) for cell in missing):
-        if path.exists():
-            warnings.warn(f"{path} is empty or cut off, and is computed again", UserWarning, stacklevel=2)
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    missing = missing_of(cells, store)
     console = console or Console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -82,12 +99,30 @@ def run_cells(cells: Iterable[Cell], store: Store, *, jobs: int = 1, console: Co
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
+    number = 0
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("fits", total=len(missing))
-        work = (delayed(_compute)(group, str(store.folder)) for group in _groups(missing))
-        for keys in Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work):
-            progress.update(task, advance=len(keys), description=visible(" / ".join(keys[-1])))
-    return len(missing)
+        for keys in compute(missing, store, jobs=jobs, stop_at=stop_at):
+            number += len(keys)
+            progress.update(task, advance=len(keys), description=visible(" / ".join(keys[-1])) if keys else None)
+    return number
+
+
+def missing_of(cells: Iterable[Cell], store: Store) -> list[Cell]:
+    """Those without a result; one that cannot be read is told."""
+    missing = [cell for cell in cells if cell.key not in store]
+    for path in (store.path(cell.key) for cell in missing):
+        if path.exists():
+            warnings.warn(f"{path} is empty or cut off, and is computed again", UserWarning, stacklevel=3)
+    return missing
+
+
+def compute(
+    cells: Iterable[Cell], store: Store, *, jobs: int = 1, stop_at: float | None = None
+) -> Iterator[list[tuple[str, ...]]]:
+    """Compute cells, in so many processes; yields the keys of each group as it is done."""
+    work = (delayed(_compute)(group, str(store.folder), stop_at) for group in _groups(cells))
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work)
 
 
 def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
@@ -98,12 +133,16 @@ def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
     return list(groups.values())
 
 
-def _compute(cells: Sequence[Cell], folder: str) -> list[tuple[str, ...]]:
+def _compute(cells: Sequence[Cell], folder: str, stop_at: float | None) -> list[tuple[str, ...]]:
+    done = []
     for cell in cells:
+        if stop_at is not None and time.time() > stop_at:
+            break
         try:
             Store(folder).write(cell.key, cell.function(*cell.arguments))
         except Exception as error:
             if isinstance(error, OSError) and error.errno in NO_SPACE:
                 raise  # no fault of the cell
             raise RuntimeError(f"{' / '.join(cell.key)}: {type(error).__name__}: {error}") from error
-    return [cell.key for cell in cells]
+        done.append(cell.key)
+    return done

@@ -20,13 +20,19 @@ def blocked_risk(
     problem: Problem, loss: Function, derivative: Function, *, gradient: bool
 ) -> tuple[float, Floats | None]:
     """Value, and gradient if asked for, column by column and tile by tile; few samples in one go."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if len(problem.classes.y) <= FEW:
+            return _all_at_once(problem, loss, derivative, gradient=gradient)
+        return _by_tiles(problem, loss, derivative, gradient=gradient)
+
+
+def _by_tiles(problem: Problem, loss: Function, derivative: Function, *, gradient: bool) -> tuple[float, Floats | None]:
     classes = problem.classes
-    if len(classes.y) <= FEW:
-        return _all_at_once(problem, loss, derivative, gradient=gradient)
     value = 0.0
     slope = np.zeros(problem.scores.shape) if gradient else None
     for i in range(classes.n_classes):
         group = classes.order[classes.offsets[i] : classes.offsets[i + 1]]
+        group = group[classes.unit[group] > 0]
         negative_weight = classes.unit * classes.v[i, classes.y]
         others = np.flatnonzero(negative_weight)
         column = problem.scores[:, i].astype(np.float64)
@@ -53,7 +59,12 @@ def _all_at_once(
     if not gradient:
         return value, None
     d = grid * derivative(t)
-    slope = -(d.T @ problem.classes.membership)
+    if np.isfinite(d).all():
+        slope = -(d.T @ problem.classes.membership)
+    else:  # where a product with the zeros of the indicator would be NaN
+        slope = np.zeros(scores.shape)
+        for i in np.unique(y):
+            slope[:, i] = -d[y == i].sum(axis=0)
     slope[np.arange(len(y)), y] += d.sum(axis=1)
     return value, slope
 

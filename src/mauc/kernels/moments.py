@@ -17,11 +17,26 @@ from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, wa
 __all__ = ["exponential_risk", "polynomial_risk", "squared_risk"]
 
 
+# Scores at the end of the floats come down to 1e7.
+SMALLER = 2.0**-1000
+
+
 def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[float, Floats | None]:
     """``ℓ(t) = (α − t)²`` as ``V (Var P + Var Q + (α − mean P + mean Q)²)``, column by column.
 
     The centred form: expanding the square cancels, scores of 1e8 ± 1 would lose every digit.
     """
+    with np.errstate(over="ignore", invalid="ignore"):
+        value, slope = _squared_risk(problem, alpha, gradient=gradient)
+        if np.isfinite(value):
+            return value, slope
+        # Squares overflow long before the gradient does.
+        smaller = problem.classes.with_scores(problem.scores * SMALLER)
+        value, slope = _squared_risk(smaller, alpha * SMALLER, gradient=gradient)
+        return value / SMALLER / SMALLER, None if slope is None else slope / SMALLER
+
+
+def _squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[float, Floats | None]:
     classes = problem.classes
     y, unit, n_classes = classes.y, classes.unit, classes.n_classes
     total = classes.v @ np.bincount(y, unit, n_classes)

@@ -26,6 +26,7 @@ def pairwise_auc(problem: Problem) -> Floats:
     return auc
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def pairwise_risk(problem: Problem, loss: Function, derivative: Function) -> tuple[float, Floats]:
     """``R = Σ_i Σ_{j≠i} v_ij Σ_{m∈N_i, n∈N_j} a_m a_n ℓ(F_mi − F_ni)`` and ``∂R/∂F``.
 
@@ -35,7 +36,7 @@ def pairwise_risk(problem: Problem, loss: Function, derivative: Function) -> tup
     classes, scores = problem.classes, problem.scores.astype(np.float64)
     for i in range(classes.n_classes):
         for j in range(classes.n_classes):
-            positive, negative = np.flatnonzero(classes.y == i), np.flatnonzero(classes.y == j)
+            positive, negative = (np.flatnonzero((classes.y == k) & (classes.unit > 0)) for k in (i, j))
             if i == j or not len(positive) or not len(negative):
                 continue
             t = scores[positive, i][:, None] - scores[negative, i]

@@ -1,4 +1,4 @@
-"""The multiclass AUC risk of logits as a loss."""
+"""The multiclass AUC risk of logits as a loss, and the multiclass AUC itself."""
 
 import warnings
 from contextlib import nullcontext
@@ -16,6 +16,7 @@ from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
 from mauc.nn._engine.log_term import LogTerm, log_term, log_term_and_gradient, of_partners, read_log_loss
 from mauc.nn._engine.moments import Result, Slope
 from mauc.nn._engine.processes import Communicator, communicator
+from mauc.nn._engine.score import score_of
 from mauc.nn._engine.second_order import (
     Again,
     curved_risk,
@@ -27,7 +28,7 @@ from mauc.nn._engine.second_order import (
 from mauc.plan import TOLERANCES, needs_range, plan, radius_for
 from mauc.surrogates import Surrogate, get_surrogate
 
-__all__ = ["mauc_loss"]
+__all__ = ["mauc_loss", "mauc_score"]
 
 
 def mauc_loss(
@@ -218,6 +219,47 @@ def loss_of(
         return value
     attached: Tensor = _Attach.apply(logits, value, gradient, again)  # type: ignore[no-untyped-call]
     return attached
+
+
+def mauc_score(target: Tensor, scores: Tensor, *, pairs: Any = "ovo", weight: Tensor | None = None) -> Tensor:
+    r"""The exact multiclass AUC on the device of the scores: :func:`mauc.mauc_score` with ``absent="ignore"``.
+
+    .. math:: \mathrm{MAUC} = \sum_{i \ne j} v_{ij} \, \mathrm{AUC}_{i|j}, \qquad
+        \mathrm{AUC}_{i|j} = \operatorname{mean}_{m \in N_i,\, n \in N_j}
+        [F_{mi} > F_{ni}] + \tfrac12 [F_{mi} = F_{ni}]
+
+    Parameters
+    ----------
+    target : (N,) integer tensor
+        Classes ``0..C-1``; a class without samples, or whose weights are all 0, drops out.
+    scores : (N, C) floating tensor
+        Used as they come: nothing applies a softmax.
+    pairs : {"ovo", "ova"} or (C, C) array
+        Weights of the class pairs, :math:`v_{ij}` at ``[i, j]``.
+    weight : (N,) tensor, optional
+        Weights of the samples, >= 0.
+
+    Returns
+    -------
+    Tensor
+        A float64 scalar on that device, without gradient; NaN where no pair of classes has samples. On the CPU a score
+        that is not finite is an error; elsewhere, where looking at it would wait for the device, the result is NaN.
+
+    Notes
+    -----
+    Each sample's score of its own class is sorted among its class's, once, and all scores of a column are searched
+    among them: :math:`O(N C \log n)` for the largest class of n samples, and less than a gigabyte beside the scores,
+    in blocks of columns. What comes to the host is n alone.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mauc.nn.functional import mauc_score
+    >>> scores = torch.tensor([[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]])
+    >>> mauc_score(torch.tensor([0, 0, 1, 2]), scores).item()
+    0.875
+    """
+    return score_of(target, scores, pairs, weight)
 
 
 class _Attach(torch.autograd.Function):

@@ -16,6 +16,7 @@ from mauc._typing import Floats, Ints
 from mauc._validation import check_pairs, check_whole, invalid
 from mauc.kernels.auc import auc_matrix
 from mauc.metrics.scores import weighted_mean
+from mauc.nn._engine.score import score_of
 from mauc.partition import ClassPartition
 
 __all__ = ["MAUC"]
@@ -63,7 +64,8 @@ class MAUC(Metric):
     which :meth:`error_bound` returns. It holds for any scores; it is small where the thresholds lie densely among them.
     Softmax scores of many classes crowd near 0: space the thresholds by the logarithm there.
 
-    *Cost.* Exact: the scores, ``4 N (C + 3)`` bytes for float32; ``compute`` runs on the CPU, with one sort per class.
+    *Cost.* Exact: the scores, ``4 N (C + 3)`` bytes for float32; ``compute`` sorts once per class, on the GPU where the
+    scores are there (:func:`mauc.nn.functional.mauc_score`).
     Binned: ``8 C² (T + 1)`` bytes, whatever N.
 
     *Distributed.* States are gathered or summed over ranks when ``compute`` is called; ranks may have seen different
@@ -159,6 +161,8 @@ class MAUC(Metric):
 
     def compute(self) -> Tensor:
         """The multiclass AUC of all batches so far."""
+        if not self.binned and len(self.preds) and dim_zero_cat(self.preds).is_cuda:
+            return self._on_device()
         value = self._binned()[0] if self.binned else self._exact()
         return torch.tensor(value, dtype=torch.get_default_dtype(), device=self.device)
 
@@ -173,6 +177,15 @@ class MAUC(Metric):
             ):
                 bound = self._binned()[1]
         return torch.tensor(bound, dtype=torch.get_default_dtype(), device=self.device)
+
+    def _on_device(self) -> Tensor:
+        """The exact value, computed where the scores are."""
+        weight = dim_zero_cat(self.weight)
+        target, scores = dim_zero_cat(self.target), dim_zero_cat(self.preds)
+        value = score_of(target, scores, self.pairs, None if bool((weight == 1).all()) else weight)
+        if bool(value.isnan()):
+            _undefined()
+        return value.to(torch.get_default_dtype())
 
     def _exact(self) -> float:
         if len(self.preds) == 0:

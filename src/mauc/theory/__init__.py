@@ -1,10 +1,12 @@
 """The paper's definitions and theorems as functions; ``docs/theory.md`` has the formulas and the proofs.
 
 posterior + priors  →  bayes_scores, bayes_mauc, ova_weights (bayes.py): the best scores, and what they reach
-surrogate           →  consistency_report (consistency.py): whether training by it aims at those scores
+surrogate           →  consistency_report (consistency.py): whether training by it aims at those scores; smallest_alpha
+                       (alphas.py): the α for scores in [0, 1]; risk_minimiser (minimiser.py): what it aims at instead
+its polynomial      →  bernstein_factor (bernstein.py): what Bernstein's keep of the derivatives
 class sizes         →  imbalance (imbalance.py): ξ, χ, and which class one more sample helps most
 model + data        →  bounds (bounds/): the risk on unseen data, from that on the training data
-class of models     →  rademacher (rademacher.py): the complexity that the bounds need
+class of models     →  rademacher (rademacher/): the complexity that the bounds need
 """
 
 from typing import TYPE_CHECKING
@@ -16,31 +18,46 @@ from mauc.theory.imbalance import Imbalance, imbalance
 
 if TYPE_CHECKING:
     from mauc.theory import bounds, rademacher
+    from mauc.theory.alphas import largest_alpha, smallest_alpha
     from mauc.theory.bayes import BayesMAUC, bayes_mauc, bayes_scores, ova_weights
+    from mauc.theory.bernstein import bernstein_factor
     from mauc.theory.consistency import ConsistencyReport, consistency_report
+    from mauc.theory.minimiser import RiskMinimiser, likelihoods, risk_minimiser
 
 _HOME = {
     "BayesMAUC": "mauc.theory.bayes",
     "ConsistencyReport": "mauc.theory.consistency",
+    "RiskMinimiser": "mauc.theory.minimiser",
     "bayes_mauc": "mauc.theory.bayes",
     "bayes_scores": "mauc.theory.bayes",
+    "bernstein_factor": "mauc.theory.bernstein",
     "bounds": "mauc.theory.bounds",
     "consistency_report": "mauc.theory.consistency",
+    "largest_alpha": "mauc.theory.alphas",
+    "likelihoods": "mauc.theory.minimiser",
     "ova_weights": "mauc.theory.bayes",
     "rademacher": "mauc.theory.rademacher",
+    "risk_minimiser": "mauc.theory.minimiser",
+    "smallest_alpha": "mauc.theory.alphas",
 }
 
 __all__ = [
     "BayesMAUC",
     "ConsistencyReport",
     "Imbalance",
+    "RiskMinimiser",
     "bayes_mauc",
     "bayes_scores",
+    "bernstein_factor",
     "bounds",
     "consistency_report",
     "imbalance",
+    "largest_alpha",
+    "likelihoods",
     "ova_weights",
     "rademacher",
+    "risk_minimiser",
+    "smallest_alpha",
 ]
 
 __getattr__ = lazily(__name__, _HOME)

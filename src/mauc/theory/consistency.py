@@ -1,4 +1,4 @@
-"""Theorem 3's sufficient condition for consistency, point by point."""
+"""Theorem 3's sufficient condition for consistency, point by point, and what follows for the scores at hand."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from mauc._typing import Floats
 from mauc._validation import check_choice, check_whole, invalid
 from mauc.plan import APPROXIMATIONS, DEFAULT_BERNSTEIN_DEGREE, bernstein, chebyshev_interpolant
 from mauc.surrogates import CustomSurrogate, Surrogate, get_surrogate
+from mauc.theory.alphas import checked_ratio
+from mauc.theory.minimiser import RiskMinimiser
+from mauc.theory.verdict import Verdict, judge
 
 __all__ = ["ConsistencyReport", "Point", "consistency_report"]
 
@@ -55,6 +58,7 @@ class ConsistencyReport:
     convex: Point
     non_increasing: Point
     slope_at_zero: Point
+    verdict: Verdict
     note: str = ""
 
     @property
@@ -64,38 +68,57 @@ class ConsistencyReport:
 
     @property
     def satisfied(self) -> bool:
-        """All four hold, so training by it is consistent. False does not mean "inconsistent"."""
+        """All four hold on the interval. What follows depends on the scores: :attr:`consistent`."""
         return all(self.points)
+
+    @property
+    def consistent(self) -> bool | None:
+        """Whether the scores asked about that minimise the risk rank best; None where neither is proved."""
+        return self.verdict.consistent
+
+    @property
+    def counterexample(self) -> RiskMinimiser | None:
+        """A distribution whose risk minimiser does not rank best, where it is not consistent."""
+        return self.verdict.counterexample
 
     def __str__(self) -> str:
         verdict = "met" if self.satisfied else "not met (it is sufficient, not necessary)"
         low, high = self.interval
         lines = [f"{self.surrogate} on [{low:g}, {high:g}]: condition {verdict}"]
         lines += [f"  {'yes' if point else 'no':<4} {point.name:<20} {point.detail}".rstrip() for point in self.points]
-        return "\n".join([*lines, f"  note: {self.note}"] if self.note else lines)
+        lines += [f"  note: {self.note}"] if self.note else []
+        return "\n".join([*lines, f"  {self.verdict}"])
 
 
 def consistency_report(
     surrogate: Any,
-    interval: ArrayLike = (-1.0, 1.0),
+    scores: str = "unbounded",
     *,
+    interval: ArrayLike = (-1.0, 1.0),
+    ratio: float | None = None,
     approximation: str | None = None,
     degree: int = DEFAULT_BERNSTEIN_DEGREE,
     alpha: float | None = None,
     **options: float,
 ) -> ConsistencyReport:
-    r"""Whether ℓ meets the sufficient condition under which minimising its risk leads to the best scores (Theorem 3).
+    r"""Whether minimising the risk of ℓ leads to the best scores (Theorem 3, corrected).
 
     ℓ must be differentiable, convex and non-increasing on the interval of score differences, with
-    :math:`\ell'(0) < 0`. Bernstein polynomials inherit the last three from ℓ (Corollary 2) and are differentiable even
-    where ℓ has a kink; Chebyshev polynomials come closer to ℓ but may ripple.
+    :math:`\ell'(0) < 0`. That is enough where scores are free; the theorem claims it for scores in [0, 1], where it is
+    enough only if the interval holds the unbounded minimiser (``docs/theory.md``). Bernstein polynomials inherit the
+    last three from ℓ (Corollary 2) and are differentiable even where ℓ has a kink; Chebyshev polynomials come closer to
+    ℓ but may ripple.
 
     Parameters
     ----------
     surrogate : str, object or callable
         A name or object as in :class:`mauc.SurrogateRisk`, or just a function ℓ(t) of an array.
+    scores : {"unbounded", "unit", "softmax", "sigmoid"}, default="unbounded"
+        What f is taken from: the whole line, [0, 1], or softmax or sigmoid of free logits.
     interval : (low, high), default=(-1, 1)
-        Of the differences of scores; it must hold 0.
+        Of the differences of scores, where the condition is looked at; it must hold 0.
+    ratio : float, optional
+        Largest by smallest likelihood ratio of the distributions to answer for, with bounded scores. Default: any.
     approximation : {"bernstein", "chebyshev"}, optional
         Judge the polynomial that stands for ℓ on the interval instead of ℓ.
     degree : int, default=32
@@ -106,8 +129,10 @@ def consistency_report(
     Returns
     -------
     ConsistencyReport
-        ``satisfied``, and the four points, each with where it fails. Surrogates of this library are judged by their
-        stated facts and exact derivatives; callables on a grid of 4097 points, refined where their slope jumps.
+        ``satisfied`` and the four points of the condition, each with where it fails; ``consistent``, for the scores
+        asked about, and the ``counterexample``; in ``verdict`` the reason and the α that would do. Surrogates of this
+        library are judged by their stated facts and exact derivatives; callables on a grid of 4097 points, refined
+        where their slope jumps.
 
     Notes
     -----
@@ -123,15 +148,23 @@ def consistency_report(
       yes  convex
       no   non-increasing       rises from t = 0.5 on
       yes  negative slope at 0  -1
+      unbounded scores: consistent, for every alpha: its minimiser is a multiple of the posterior, in closed form
+    >>> report = theory.consistency_report("exponential", scores="unit", ratio=400)
+    >>> report.satisfied, report.consistent, round(report.verdict.smallest_alpha, 3)
+    (True, False, 2.996)
+    >>> report.counterexample.optimal
+    False
     >>> theory.consistency_report("hinge").differentiable.where
     1.0
     >>> theory.consistency_report("hinge", approximation="bernstein").satisfied
     True
     """
     low, high = _interval(interval)
+    ratio = None if ratio is None or checked_ratio(ratio) == np.inf else checked_ratio(ratio)
     name, ell, tolerance = _subject(surrogate, alpha, options)
+    named = approximation is None and not isinstance(ell, CustomSurrogate)
     if approximation is None:
-        facts = None if isinstance(ell, CustomSurrogate) else ell
+        facts = ell if named else None
         differentiable, convex = _differentiable(ell, facts, low, high), _convex(ell, facts, low, high, tolerance)
     else:
         fit = bernstein if check_choice("approximation", approximation, APPROXIMATIONS) == "bernstein" else None
@@ -140,15 +173,15 @@ def consistency_report(
         ell = CustomSurrogate(value, slope)
         differentiable = Point("differentiable", True, None, "a polynomial")
         convex = _convex(ell, None, low, high, tolerance)
-    return ConsistencyReport(
-        surrogate=name,
-        interval=(low, high),
-        differentiable=differentiable,
-        convex=convex,
-        non_increasing=_non_increasing(ell, low, high, tolerance),
-        slope_at_zero=_slope_at_zero(ell, low, high, tolerance),
-        note=_note(ell, low, high, tolerance),
+    points = (
+        differentiable,
+        convex,
+        _non_increasing(ell, low, high, tolerance),
+        _slope_at_zero(ell, low, high, tolerance),
     )
+    note = _note(ell, low, high, tolerance)
+    verdict = judge(ell, scores, met=all(points), straight=bool(note), ratio=ratio, named=named)
+    return ConsistencyReport(name, (low, high), *points, verdict, note)
 
 
 def _interval(interval: ArrayLike) -> tuple[float, float]:

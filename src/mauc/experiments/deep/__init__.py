@@ -1,12 +1,13 @@
-"""Neural networks on the paper's three image and user sets, real or simulated (Tables 2 to 4)."""
+"""Neural networks on the paper's image and user sets, real or simulated, and on further images (Tables 2 to 4).
+
+``python -m mauc.experiments.deep`` computes without the command line's and the figures' packages.
+"""
 
 from collections.abc import Sequence
-from functools import partial
+from pathlib import Path
 
-from mauc.experiments.deep.data import load
-from mauc.experiments.deep.report import write_report
-from mauc.experiments.deep.run import cells
 from mauc.experiments.registry import Experiment
+from mauc.experiments.store import Store
 
 __all__ = ["experiment"]
 
@@ -20,9 +21,32 @@ def experiment(
     seeds: int,
     device: str,
     quick: bool,
+    tuned: bool = False,
+    settings: int = 12,
+    tuning_seeds: int = 2,
+    minutes: float | None = None,
 ) -> Experiment:
-    """One set, with every method unless some are named; a quick run has one seed."""
-    work = cells(dataset, data_home, features, methods=method, seeds=1 if quick else seeds, device=device, quick=quick)
-    _, name, place, *_ = work[0].key
-    report = partial(write_report, name=name, device=place, quick=quick)
-    return Experiment(work, report, check=lambda _: load(dataset, data_home, features, quick))
+    """One set, with every method unless some are named; a quick run has one seed.
+
+    ``tuned``: each method with the best of so many settings.
+    """
+    from mauc.experiments.deep.data import load
+    from mauc.experiments.deep.run import Search, cells
+
+    def check(_: Store) -> object:
+        return load(dataset, data_home, features, quick)
+
+    def report(store: Store, folder: Path) -> list[Path]:
+        from mauc.experiments.deep.report import write_report  # needs matplotlib, which computing does not
+
+        return write_report(store, folder, name, place, quick=quick, tuned=tuned)
+
+    if tuned:
+        search = Search.of(
+            dataset, data_home, features, method, settings, tuning_seeds, seeds=seeds, device=device, quick=quick
+        )
+        _, name, place = search.prefix
+        return Experiment(search.first(), report, check, search.then, minutes)
+    every = cells(dataset, data_home, features, methods=method, seeds=1 if quick else seeds, device=device, quick=quick)
+    _, name, place, *_ = every[0].key
+    return Experiment(every, report, check, minutes=minutes)

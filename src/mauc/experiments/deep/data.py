@@ -14,12 +14,13 @@ from mauc import datasets
 from mauc._archive import read_arrays
 from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, invalid
+from mauc.datasets.images import IMAGES
 
 __all__ = ["DATASETS", "MIN_ROWS", "PAPER_SETS", "DeepData", "Parts", "load", "parts_of", "resolve"]
 
 PAPER_SETS = ("cifar100-imb", "user-imb", "inaturalist")
 SIMULATED = (*(f"simulated-{name}" for name in PAPER_SETS), "simulated-small")
-DATASETS = (*PAPER_SETS, "kddcup99", *SIMULATED)
+DATASETS = (*PAPER_SETS, "kddcup99", *(name for name in IMAGES if name not in PAPER_SETS), *SIMULATED)
 
 MIN_ROWS = 10
 """Classes with fewer rows are dropped: a tenth of them, the test part, would be less than one."""
@@ -50,10 +51,14 @@ class DeepData:
     bayes_scores: Callable[[Any], Floats] | None = None
     """Of simulated sets, in raw features."""
     bayes_mauc: Callable[[], Any] | None = None
+    group: Ints | None = None
+    """``(N,)`` rows of one group stay in one part."""
+    extra: Any = None
+    """``(N,)`` bool: rows that are not of the set, for a larger test part."""
 
     @property
     def counts(self) -> Ints:
-        return np.bincount(self.y)
+        return np.bincount(self.y if self.extra is None else self.y[~self.extra])
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +72,8 @@ class Parts:
     train: Ints
     validation: Ints
     test: Ints
+    large: Ints | None = None
+    """The test part with the rows beyond the set."""
 
     @property
     def counts(self) -> Ints:
@@ -74,8 +81,10 @@ class Parts:
         return np.bincount(self.y[self.train], minlength=int(self.y.max()) + 1)
 
 
-def resolve(dataset: str, features: str | Path | None = None) -> str:
+def resolve(dataset: str, features: str | Path | None = None, data_home: str | Path | None = None) -> str:
     """The name that results are kept under: what was not the paper's data never bears its name.
+
+    Images of the paper are real where ``data_home`` or ``features`` is given, and simulated else.
 
     Examples
     --------
@@ -85,7 +94,8 @@ def resolve(dataset: str, features: str | Path | None = None) -> str:
     """
     check_choice("dataset", dataset, DATASETS)
     if features is None:
-        return f"simulated-{dataset}" if dataset in PAPER_SETS else dataset
+        real = dataset not in PAPER_SETS or (dataset in IMAGES and data_home is not None)
+        return dataset if real else f"simulated-{dataset}"
     if dataset not in PAPER_SETS:
         advice = "leave out features=, or name the set whose settings are to be used"
         raise invalid("dataset", f"must be one of {', '.join(PAPER_SETS)} where features= is given", dataset, advice)
@@ -105,9 +115,11 @@ def load(dataset: str, data_home: str | None = None, features: str | None = None
     Parameters
     ----------
     dataset : str
-        One of :data:`DATASETS`. The paper's three are simulated in their shapes unless ``features`` is given.
+        One of :data:`DATASETS`. The paper's three are simulated in their shapes unless ``features`` is given, or
+        ``data_home`` for cifar100-imb.
     data_home : str, optional
-        Folder with ``kddcup99/kddcup.data_10_percent.gz``.
+        Folder with ``kddcup99/kddcup.data_10_percent.gz`` and ``features/NAME.npz``, as :func:`mauc.datasets.load` has
+        it.
     features : str, optional
         An ``.npz`` file with ``X``, ``(N, d)`` features, and ``y``, ``(N,)`` classes; in place of a sparse ``X`` the
         arrays of :func:`scipy.sparse.save_npz` in CSR format. For ResNet-50 features of images: torchvision's
@@ -115,7 +127,7 @@ def load(dataset: str, data_home: str | None = None, features: str | None = None
     quick : bool, default=False
         Fewer rows, of the common classes only.
     """
-    name = resolve(dataset, features)
+    name = resolve(dataset, features, data_home)
     if features is not None:
         X, y, names = read_features(Path(features))
         return _kept(name, X, y, names, (f"Features from {Path(features).name}.",), quick)
@@ -123,7 +135,28 @@ def load(dataset: str, data_home: str | None = None, features: str | None = None
         bunch = datasets.load("kddcup99", data_home, dtype=np.float32)
         note = "KDD Cup 99, 10 % training set; two of its rows in three repeat an earlier one, across the parts too."
         return _kept(name, bunch.X, bunch.y, bunch.target_names, (note,), quick)
+    if name in IMAGES:
+        return _images(name, data_home)
     return _simulated(name, quick)
+
+
+def _images(name: str, data_home: str | None) -> DeepData:
+    bunch = datasets.load(name, data_home, dtype=np.float32)
+    group, extra = bunch.get("group"), bunch.get("extra")
+    sizes = np.bincount(bunch.y if extra is None else bunch.y[~extra])
+    notes = [
+        bunch.DESCR,
+        f"{sizes.sum():,} rows, {bunch.X.shape[1]:,} features, {len(sizes):,} classes of {sizes.min():,} to "
+        f"{sizes.max():,}.",
+    ]
+    if group is not None:
+        notes.append(f"Photographs of one lesion stay in one part: {len(np.unique(group)):,} lesions.")
+    if extra is not None:
+        notes.append(
+            f"The large test part is the test part and {np.count_nonzero(extra):,} further images of the same classes, "
+            "which no fit has seen."
+        )
+    return DeepData(name, bunch.X, bunch.y, tuple(bunch.target_names), tuple(notes), group=group, extra=extra)
 
 
 def _simulated(name: str, quick: bool) -> DeepData:
@@ -207,8 +240,15 @@ def capped(y: Ints, most: int, seed: int) -> Ints:
 
 
 def parts_of(data: DeepData, seed: int) -> Parts:
-    """The stratified 80/10/10 split of a seed. Sparse features stay as they are: centred, they would be dense."""
-    train, validation, test = datasets.stratified_splits(data.y, n_splits=1, seed=seed)[0]
+    """The stratified 80/10/10 split of a seed, by groups where the set has them.
+
+    Sparse features stay as they are: centred, they would be dense.
+    """
+    rows = np.arange(len(data.y)) if data.extra is None else np.flatnonzero(~data.extra)
+    group = None if data.group is None else data.group[rows]
+    parts = datasets.stratified_splits(data.y[rows], n_splits=1, seed=seed, groups=group)[0]
+    train, validation, test = (rows[part] for part in parts)
+    large = None if data.extra is None else np.concatenate([test, np.flatnonzero(data.extra)])
     X = data.X
     if not sparse.issparse(X):
         mean = X[train].mean(axis=0, dtype=np.float64)
@@ -219,4 +259,4 @@ def parts_of(data: DeepData, seed: int) -> Parts:
         X = X - mean.astype(np.float32)
         X /= scale.astype(np.float32)
         np.clip(X, -CLIP, CLIP, out=X)
-    return Parts(X, data.y, train, validation, test)
+    return Parts(X, data.y, train, validation, test, large)

@@ -1,6 +1,8 @@
-"""One fit of the deep experiments: Lightning trains, validation MAUC chooses the epoch, divergence is told."""
+"""One fit of the deep experiments: a plain loop on the device; validation MAUC chooses the epoch, divergence is told.
 
-import copy
+A trainer takes 7 ms for a step that the device does in a tenth of it, and a fit needs none of what it offers.
+"""
+
 import math
 import os
 import time
@@ -8,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from torch import Tensor, nn
 
 from mauc._typing import Floats, Ints
 from mauc._validation import is_sparse
-from mauc.experiments.deep.networks import ranking_scores
-from mauc.metrics import mauc_score
+from mauc.experiments.deep.networks import ranking, ranking_scores
 from mauc.nn._engine.rows import dense, rows_at_a_time
-from mauc.nn._engine.training import Epochs, Schedule, plain_trainer, quiet
+from mauc.nn._engine.schedule import Schedule
 from mauc.nn.baselines import LDAMLoss
 from mauc.nn.deepauc import DeepAUCLoss, PPDOptimizer
+from mauc.nn.functional import mauc_score
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
 __all__ = ["Batches", "Features", "Fit", "InOrder", "Schedule", "Shuffled", "fit", "scores_of"]
@@ -49,8 +50,12 @@ class Features:
             self.X = torch.from_numpy(X).to(place)
 
     def __getitem__(self, rows: Ints) -> Tensor:
+        return self.take(rows, torch.from_numpy(rows).to(self.place))
+
+    def take(self, rows: Ints, there: Tensor) -> Tensor:
+        """Some rows, given by their numbers on the host and on the device."""
         if isinstance(self.X, Tensor):
-            return self.X[torch.from_numpy(rows).to(self.place)]
+            return self.X[there]
         return dense(self.X[rows]).to(self.place)
 
 
@@ -89,9 +94,12 @@ class Batches:
         return self.n_batches
 
     def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
-        for batch in islice(self._stream, self.n_batches):
-            rows = self.rows[np.asarray(batch)]
-            yield self.X[rows], self.y[torch.from_numpy(rows).to(self.y.device)]
+        drawn = [self.rows[np.asarray(batch)] for batch in islice(self._stream, self.n_batches)]
+        # The rows of all batches go to the device at once: a copy in every step would cost as much as the step.
+        rows = torch.from_numpy(np.concatenate(drawn)).to(self.y.device)
+        sizes = [len(batch) for batch in drawn]
+        for host, some, y in zip(drawn, torch.split(rows, sizes), torch.split(self.y[rows], sizes), strict=True):
+            yield self.X.take(host, some), y
 
 
 class InOrder:
@@ -126,70 +134,6 @@ class Fit:
         return int(np.argmax(self.scores)) + 1 if self.scores else None
 
 
-class _Training(Epochs):
-    """Divergence is told instead of raised, and the optimiser of :class:`mauc.nn.deepauc.DeepAUCLoss` is known."""
-
-    def __init__(
-        self, result: Fit, loss: nn.Module, schedule: Schedule, y_validation: Ints, log_prior: Tensor | None
-    ) -> None:
-        super().__init__(result.network, loss, schedule)
-        self.result, self.y_validation, self.log_prior = result, y_validation, log_prior
-        self._logits, self._began = list[Tensor](), 0.0
-        self._best: dict[str, Any] | None = None
-
-    def configure_optimizers(self) -> torch.optim.Optimizer:
-        s = self.schedule
-        if s.optimizer != "ppd":
-            return super().configure_optimizers()
-        assert isinstance(self.loss, DeepAUCLoss)  # schedules and losses are ours
-        return PPDOptimizer(
-            self.network.parameters(), self.loss, s.learning_rate, weight_decay=s.weight_decay, method="adagrad"
-        )
-
-    def set_rate(self, optimizer: torch.optim.Optimizer) -> None:
-        if not isinstance(optimizer, PPDOptimizer):
-            super().set_rate(optimizer)
-        elif self.current_epoch in [math.ceil(share * self.schedule.max_epochs) for share in STAGE_ENDS]:
-            optimizer.end_stage()
-
-    def on_train_epoch_start(self) -> None:
-        super().on_train_epoch_start()
-        if isinstance(self.loss, LDAMLoss):
-            self.loss.set_epoch(self.current_epoch)
-        self._began = time.perf_counter()
-
-    def training_step(self, batch: tuple[Tensor, Tensor], _: int) -> Tensor:
-        x, y = batch
-        return self.counted(self.loss(self.network(x), y))
-
-    def on_validation_start(self) -> None:
-        self._logits = []
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        self.result.seconds += time.perf_counter() - self._began
-
-    def validation_step(self, batch: Tensor, _: int) -> None:
-        self._logits.append(self.network(batch))
-
-    def on_validation_epoch_end(self) -> None:
-        logits = torch.cat(self._logits)
-        mean = self.mean_loss()
-        if not math.isfinite(mean) or not bool(logits.isfinite().all()):
-            self.result.diverged = self.current_epoch + 1
-            self.trainer.should_stop = True
-            return
-        self.result.losses.append(mean)
-        scores = ranking_scores(logits, self.log_prior)
-        score = mauc_score(self.y_validation, scores, labels=np.arange(scores.shape[1]), absent="ignore")
-        if not self.result.scores or score > max(self.result.scores):
-            self._best = copy.deepcopy(self.network.state_dict())
-        self.result.scores.append(score)
-
-    def on_fit_end(self) -> None:
-        if self._best is not None:
-            self.network.load_state_dict(self._best)
-
-
 def fit(
     network: nn.Module,
     loss: nn.Module,
@@ -199,8 +143,11 @@ def fit(
     y_validation: Ints,
     *,
     log_prior: Tensor | None = None,
+    seed: int = 0,
 ) -> Fit:
     """Train the network in place, and leave it at the epoch of the highest MAUC on the validation rows.
+
+    All is on the device of the features; the host learns three numbers in an epoch.
 
     Parameters
     ----------
@@ -213,21 +160,90 @@ def fit(
         Their classes.
     log_prior : (C,) tensor, optional
         Judge by the optimal scores of Theorem 2 instead of the softmax.
+    seed : int, default=0
+        Of the dropout.
     """
-    result = Fit(network)
-    module = _Training(result, loss, schedule, y_validation, log_prior)
     place = train.X.place
-    with TemporaryDirectory(prefix="mauc-") as scratch, quiet(), _deterministic(place):
-        plain_trainer(place.type, schedule.max_epochs, scratch).fit(module, train, validation)
+    result, best = Fit(network), list[Tensor]()
+    y_held = torch.from_numpy(y_validation).to(place)
+    with _deterministic(place), _seeded(seed, place):
+        network.to(place)
+        loss.to(place)
+        kept = [*network.parameters(), *network.buffers()]
+        optimizer = _optimizer(network, loss, schedule, place)
+        for epoch in range(schedule.max_epochs):
+            began = time.perf_counter()
+            _begin(epoch, optimizer, loss, schedule)
+            mean = _train(network.train(), loss, optimizer, train).item()
+            result.seconds += time.perf_counter() - began
+            logits = _logits(network, validation)
+            if not math.isfinite(mean) or not bool(logits.isfinite().all()):
+                result.diverged = epoch + 1
+                break
+            score = mauc_score(y_held, ranking(logits, log_prior)).item()
+            if not result.scores or score > max(result.scores):
+                best = [x.detach().clone() for x in kept]
+            result.losses.append(mean)
+            result.scores.append(score)
+        with torch.no_grad():
+            for x, value in zip(kept, best, strict=bool(best)):
+                x.copy_(value)
     network.eval()
     return result
 
 
+def _train(network: nn.Module, loss: nn.Module, optimizer: torch.optim.Optimizer, batches: Batches) -> Tensor:
+    """One epoch; the mean loss of its steps."""
+    total = torch.zeros((), device=batches.X.place)
+    for x, y in batches:
+        optimizer.zero_grad()
+        value = loss(network(x), y)
+        value.backward()
+        optimizer.step()
+        total += value.detach()
+    return total / len(batches)
+
+
+def _optimizer(network: nn.Module, loss: nn.Module, s: Schedule, place: torch.device) -> torch.optim.Optimizer:
+    parameters, decay = network.parameters(), s.weight_decay
+    if s.optimizer == "ppd":
+        assert isinstance(loss, DeepAUCLoss)  # schedules and losses are ours
+        return PPDOptimizer(parameters, loss, s.learning_rate, weight_decay=decay, method="adagrad")
+    if s.optimizer == "sgd":
+        return torch.optim.SGD(parameters, lr=s.learning_rate, momentum=s.momentum, weight_decay=decay)
+    return torch.optim.Adam(parameters, lr=s.learning_rate, weight_decay=decay, fused=place.type == "cuda")
+
+
+def _begin(epoch: int, optimizer: torch.optim.Optimizer, loss: nn.Module, s: Schedule) -> None:
+    """Rate and weights of an epoch, from 0."""
+    if isinstance(loss, LDAMLoss):
+        loss.set_epoch(epoch)
+    if not isinstance(optimizer, PPDOptimizer):
+        for group in optimizer.param_groups:
+            group["lr"] = s.learning_rate * s.lr_decay ** (epoch // s.lr_decay_every)
+    elif epoch in [math.ceil(share * s.max_epochs) for share in STAGE_ENDS]:
+        optimizer.end_stage()
+
+
+def _logits(network: nn.Module, rows: InOrder) -> Tensor:
+    network.eval()
+    with torch.inference_mode():
+        return torch.cat([network(x) for x in rows])
+
+
 def scores_of(network: nn.Module, rows: InOrder, log_prior: Tensor | None = None) -> Floats:
     """``(n, C)`` what the rows are ranked by."""
-    with torch.inference_mode(), _deterministic(rows.X.place):
-        network = network.to(rows.X.place).eval()
-        return np.concatenate([ranking_scores(network(x), log_prior) for x in rows])
+    with _deterministic(rows.X.place):
+        return ranking_scores(_logits(network.to(rows.X.place), rows), log_prior)
+
+
+@contextmanager
+def _seeded(seed: int, place: torch.device) -> Iterator[None]:
+    """Random numbers of this seed; the generators of torch are left as they were."""
+    devices = [torch.cuda.current_device()] if place.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
 
 
 @contextmanager
@@ -235,7 +251,7 @@ def _deterministic(place: torch.device) -> Iterator[None]:
     """The same numbers in every run on one kind of device, whatever else runs there.
 
     On a CPU one thread, for sums depend on how many share them: run several processes instead. On a GPU no sums by
-    atomic addition.
+    atomic addition, and products of matrices in TF32, for every method alike: in float32 they would be most of a fit.
     """
     if place.type != "cuda":
         threads = torch.get_num_threads()
@@ -247,8 +263,15 @@ def _deterministic(place: torch.device) -> Iterator[None]:
         return
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when cuBLAS starts
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    switches: Any = torch.utils.deterministic
+    precision = torch.get_float32_matmul_precision()
+    filled = switches.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.set_float32_matmul_precision("high")
+    switches.fill_uninitialized_memory = False  # nothing here reads what it has not written
     try:
         yield
     finally:
+        switches.fill_uninitialized_memory = filled
+        torch.set_float32_matmul_precision(precision)
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from mauc._typing import Floats
 from mauc.nn.classifier import mlp
 
-__all__ = ["CosineLinear", "network", "ranking_scores"]
+__all__ = ["CosineLinear", "network", "ranking", "ranking_scores"]
 
 
 class CosineLinear(nn.Module):
@@ -27,22 +27,30 @@ class CosineLinear(nn.Module):
 
 
 def network(
-    n_features: int, hidden: Sequence[int], n_classes: int, *, seed: int, cosine_scale: float | None = None
+    n_features: int,
+    hidden: Sequence[int],
+    n_classes: int,
+    *,
+    seed: int,
+    cosine_scale: float | None = None,
+    dropout: float = 0.0,
 ) -> nn.Sequential:
-    """The multilayer perceptron of that seed: linear, batch normalisation, rectifier; logits out, or scaled cosines."""
+    """The multilayer perceptron of that seed: linear, batch normalisation, rectifier, and dropout where asked for;
+    logits out, or scaled cosines.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         layers = mlp(n_features, hidden, n_classes)
         if cosine_scale is not None:
             layers[-1] = CosineLinear([n_features, *hidden][-1], n_classes, cosine_scale)
-    return layers
+    if not dropout:
+        return layers
+    after = ([layer, nn.Dropout(dropout)] if isinstance(layer, nn.ReLU) else [layer] for layer in layers)
+    return nn.Sequential(*(layer for some in after for layer in some))
 
 
 def ranking_scores(logits: Tensor, log_prior: Tensor | None = None) -> Floats:
-    r"""``(N, C)`` what a column is ranked by, :math:`\log s_i - \log \sum_{j \ne i} s_j`.
-
-    Without priors :math:`s` is the softmax, of which this is an increasing map in every column; softmax in float32
-    has ties at 1 where this has none. With them :math:`s_i = \eta_i / p_i`, the optimal scores of Theorem 2.
+    """:func:`ranking` on the host.
 
     Examples
     --------
@@ -50,6 +58,15 @@ def ranking_scores(logits: Tensor, log_prior: Tensor | None = None) -> Floats:
     >>> from mauc.experiments.deep.networks import ranking_scores
     >>> ranking_scores(torch.tensor([[60.0, 0.0, 0.0]])).round(3)
     array([[ 59.307, -60.   , -60.   ]])
+    """
+    return ranking(logits, log_prior).cpu().numpy()
+
+
+def ranking(logits: Tensor, log_prior: Tensor | None = None) -> Tensor:
+    r"""``(N, C)`` what a column is ranked by, :math:`\log s_i - \log \sum_{j \ne i} s_j`.
+
+    Without priors :math:`s` is the softmax, of which this is an increasing map in every column; softmax in float32
+    has ties at 1 where this has none. With them :math:`s_i = \eta_i / p_i`, the optimal scores of Theorem 2.
     """
     logs = logits.double()
     if log_prior is not None:
@@ -59,4 +76,4 @@ def ranking_scores(logits: Tensor, log_prior: Tensor | None = None) -> Floats:
     share = logs - torch.logaddexp(top, others)
     # log s − log(1 − s) with Σ s = 1; 1 − s cancels for the largest of a row, whose others are summed instead.
     odds = share - torch.log1p(-share.exp().clamp(max=0.5))
-    return odds.scatter(1, at, top - others).cpu().numpy()
+    return odds.scatter(1, at, top - others)

@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,19 +12,21 @@ import torch
 from sklearn.neighbors import KNeighborsClassifier
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_choice
+from mauc._validation import check_choice, check_whole
+from mauc.datasets.images import IMAGES
 from mauc.experiments.deep import data as deep_data
 from mauc.experiments.deep.data import Parts, capped, parts_of
 from mauc.experiments.deep.fit import Batches, Features, Fit, InOrder, Schedule, Shuffled, fit, scores_of
 from mauc.experiments.deep.methods import METHODS, Method, Recipe, method_names, recipe_of
 from mauc.experiments.deep.networks import network
+from mauc.experiments.deep.search import label, settings_of
 from mauc.experiments.device import check_device, machine_with
 from mauc.experiments.score_tables import pairs_by_rarity
-from mauc.experiments.store import Cell
+from mauc.experiments.store import Cell, Store
 from mauc.metrics import mauc_score, pairwise_auc
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
-__all__ = ["BAYES", "cells", "judge", "run"]
+__all__ = ["BAYES", "Search", "best_of", "cells", "judge", "run", "searched_methods"]
 
 BAYES = "Bayes scores"
 """The row of the exact posteriors, on simulated sets."""
@@ -34,6 +36,8 @@ searches grow with the square of the rows."""
 MANY_CLASSES = 500
 """From so many on IHT asks the nearest neighbours: a forest keeps a number for every class and node, a gigabyte per
 tree at 5,089 classes."""
+OF_THE_FIT = ("learning_rate", "weight_decay", "dropout")
+"""Parts of a setting that are not the loss's."""
 RARE_PAIRS = 5
 SHARES = ((0, 5), (5, 10), (10, 15), (15, 20), (20, 25))
 """Of the pairs of classes, the rarest first, in percent."""
@@ -50,7 +54,7 @@ def cells(
     quick: bool = False,
 ) -> list[Cell]:
     """One cell for each seed and method, seed by seed, so that the table is whole early."""
-    name = deep_data.resolve(dataset, features)
+    name = deep_data.resolve(dataset, features, data_home)
     chosen = [check_choice("method", m, method_names()) for m in methods or method_names()]
     if name.startswith("simulated-"):
         chosen = [BAYES, *chosen]
@@ -65,6 +69,99 @@ def cells(
     ]
 
 
+@dataclass(frozen=True)
+class Search:
+    """Every method with the setting that is best on validation: which cells that takes."""
+
+    dataset: str
+    data_home: str | None
+    features: str | None
+    methods: tuple[str, ...]
+    settings: int
+    """That are tried of each method."""
+    tuning_seeds: int
+    """Over whose validation parts the mean chooses."""
+    seeds: int
+    """That the chosen setting is judged on; the first are those that chose."""
+    place: str
+    quick: bool
+
+    @classmethod
+    def of(
+        cls,
+        dataset: str,
+        data_home: str | None,
+        features: str | None,
+        methods: Sequence[str] | None,
+        settings: int,
+        tuning_seeds: int,
+        *,
+        seeds: int,
+        device: str,
+        quick: bool,
+    ) -> "Search":
+        """A search whose options are checked; all methods of :func:`searched_methods` if none are named."""
+        check_choice("dataset", dataset, deep_data.DATASETS)
+        check_whole("tuning_seeds", tuning_seeds, least=1, most=seeds, advice="--seeds are at least as many")
+        names = tuple(check_choice("method", m, method_names()) for m in methods or searched_methods(dataset))
+        place = check_device(device).type
+        return cls(dataset, data_home, features, names, settings, tuning_seeds, seeds, place, quick)
+
+    @property
+    def prefix(self) -> tuple[str, str, str]:
+        """First parts of the keys."""
+        name = deep_data.resolve(self.dataset, self.features, self.data_home)
+        return ("tuned-quick" if self.quick else "tuned", name, self.place)
+
+    def choices(self, method: str) -> list[dict[str, Any]]:
+        """Settings of a method."""
+        return settings_of(METHODS[method], recipe_of(self.dataset, quick=self.quick), self.settings)
+
+    def first(self) -> list[Cell]:
+        """All settings on the seeds that choose."""
+        return [
+            self._cell(method, choice, seed)
+            for seed in range(self.tuning_seeds)
+            for method in self.methods
+            for choice in self.choices(method)
+        ]
+
+    def then(self, store: Store) -> list[Cell]:
+        """The chosen setting of each method whose search is complete, on the other seeds."""
+        chosen = {m: self._chosen(store, m) for m in self.methods}
+        return [
+            self._cell(method, choice, seed)
+            for seed in range(self.tuning_seeds, self.seeds)
+            for method, choice in chosen.items()
+            if choice is not None
+        ]
+
+    def _chosen(self, store: Store, method: str) -> dict[str, Any] | None:
+        choices, seeds = self.choices(method), [f"{seed:02d}" for seed in range(self.tuning_seeds)]
+        keys = [[(*self.prefix, method, label(choice), seed) for seed in seeds] for choice in choices]
+        if not all(key in store for each in keys for key in each):
+            return None
+        return choices[best_of([[store.read(key) for key in each] for each in keys])]
+
+    def _cell(self, method: str, choice: dict[str, Any], seed: int) -> Cell:
+        arguments = (self.dataset, self.data_home, self.features, method, seed, self.place, self.quick, choice)
+        together = (method, seed) if seed < self.tuning_seeds else ("judge", seed)
+        return Cell((*self.prefix, method, label(choice), f"{seed:02d}"), run, arguments, together)
+
+
+def searched_methods(dataset: str) -> tuple[str, ...]:
+    """Those that a search takes if none are named: without the samplers, whose neighbour searches run on the host for
+    minutes in each of thousands of fits, and on images, whose classes all fit into a batch, without covered batches.
+    """
+    covered = dataset not in IMAGES
+    return tuple(m.name for m in METHODS.values() if m.sampler is None and (covered or m.min_per_class is None))
+
+
+def best_of(runs: Sequence[Sequence[Mapping[str, Any]]]) -> int:
+    """Which of several settings has the highest mean on the validation parts; a fit that never was finite has 0."""
+    return int(np.argmax([np.mean([run["validation"] or 0.0 for run in each]) for each in runs]))
+
+
 @lru_cache(maxsize=1)
 def _prepared(dataset: str, home: str | None, file: str | None, seed: int, place: str, quick: bool) -> tuple[Any, ...]:
     data = deep_data.load(dataset, home, file, quick)
@@ -74,9 +171,16 @@ def _prepared(dataset: str, home: str | None, file: str | None, seed: int, place
 
 
 def run(
-    dataset: str, home: str | None, file: str | None, name: str, seed: int, place: str, quick: bool
+    dataset: str,
+    home: str | None,
+    file: str | None,
+    name: str,
+    seed: int,
+    place: str,
+    quick: bool,
+    choice: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Fit a method on one split, and judge it: what the tables need."""
+    """Fit a method on one split, and judge it: what the tables need. Of a search, one setting without its curves."""
     data, parts, X, y = _prepared(dataset, home, file, seed, place, quick)
     if name == BAYES:
         ceiling = data.bayes_mauc() if seed == 0 else None
@@ -89,17 +193,16 @@ def run(
     sample_seconds = time.perf_counter() - began
     prior = torch.from_numpy(np.log(parts.counts / len(parts.train))).to(place) if method.plug_in else None
     held_out = InOrder(X, parts.validation)
-    fits = [_fit(method, recipe, parts, *resampled, held_out, seed, choice, prior) for choice in method.grid]
+    choices = method.grid if choice is None else (choice,)
+    fits = [_fit(method, recipe, parts, *resampled, held_out, seed, each, prior) for each in choices]
     best = max(range(len(fits)), key=lambda k: max(fits[k].scores, default=-1.0))
     chosen = fits[best]
     out: dict[str, Any] = {
         "validation": max(chosen.scores, default=None),
         "epoch": chosen.best_epoch,
-        "epochs": _schedule(method, recipe, {}).max_epochs,
-        "validation_scores": chosen.scores,
-        "losses": chosen.losses,
+        "epochs": _schedule(method, recipe, choices[best]).max_epochs,
         "diverged": chosen.diverged,
-        "params": dict(method.grid[best]),
+        "params": dict(choices[best]),
         "fit_seconds": chosen.seconds,
         "search_seconds": sum(f.seconds for f in fits),
         "sample_seconds": sample_seconds,
@@ -107,19 +210,24 @@ def run(
         "machine": machine_with(place),
         "notes": [*data.notes, *note],
     }
-    scores = scores_of(chosen.network, InOrder(X, parts.test), prior) if chosen.scores else None
-    if scores is None:
+    if choice is None:
+        out |= {"validation_scores": chosen.scores, "losses": chosen.losses}
+    if not chosen.scores:
         return {**out, "test": None, "rare_pairs": None, "shares": None}
-    return {**out, **judge(parts.y[parts.test], scores, data.counts, data.names)}
+    for part, rows in (("large", parts.large), ("", parts.test)):
+        if rows is not None:
+            scores = scores_of(chosen.network, InOrder(X, rows), prior)
+            judged = judge(parts.y[rows], scores, data.counts, data.names)
+            out |= {part: judged} if part else judged
+    return out
 
 
 def _schedule(method: Method, recipe: Recipe, choice: Mapping[str, Any]) -> Schedule:
-    schedule = recipe.ours[method.surrogate][0] if method.surrogate else recipe.plain
-    return replace(
-        schedule,
-        optimizer=method.optimizer or schedule.optimizer,
-        learning_rate=choice.get("learning_rate", schedule.learning_rate),
-    )
+    """The paper's for the loss; in a search, one for all, but for what is searched."""
+    searched = "weight_decay" in choice
+    schedule = recipe.ours[method.surrogate][0] if method.surrogate and not searched else recipe.plain
+    changes = {key: choice[key] for key in ("learning_rate", "weight_decay") if key in choice}
+    return replace(schedule, optimizer=method.optimizer or schedule.optimizer, **changes)
 
 
 def _fit(
@@ -137,18 +245,20 @@ def _fit(
     schedule = _schedule(method, recipe, choice)
     codes = y.cpu().numpy()[rows]
     counts = np.bincount(codes, minlength=len(parts.counts))
-    options = {key: value for key, value in choice.items() if key != "learning_rate"}
+    options = {key: value for key, value in choice.items() if key not in OF_THE_FIT}
     if method.surrogate:
-        options |= {"surrogate": method.surrogate, "alpha": recipe.ours[method.surrogate][1]}
-    loss = method.loss(counts, schedule.max_epochs, **options).to(X.place)
-    model = network(X.n_features, recipe.hidden, len(counts), seed=seed, cosine_scale=method.cosine_scale)
+        options = {"surrogate": method.surrogate, "alpha": recipe.ours[method.surrogate][1], **options}
+    loss = method.loss(counts, schedule.max_epochs, **options)
+    scale = method.cosine_scale and choice.get("scale", method.cosine_scale)
+    dropout = choice.get("dropout", 0.0)
+    model = network(X.n_features, recipe.hidden, len(counts), seed=seed, cosine_scale=scale, dropout=dropout)
     order: Shuffled | ClassCoverageBatchSampler = Shuffled(len(rows), schedule.batch_size, seed)
     if method.min_per_class is not None:
         least = min(method.min_per_class, int(counts[counts > 0].min()))
         order = ClassCoverageBatchSampler(codes, schedule.batch_size, min_per_class=least, seed=seed)
     n_batches = -(-len(parts.train) // schedule.batch_size)
     train = Batches(X, y, rows, order, n_batches)
-    return fit(model, loss, schedule, train, held_out, parts.y[parts.validation], log_prior=prior)
+    return fit(model, loss, schedule, train, held_out, parts.y[parts.validation], log_prior=prior, seed=seed)
 
 
 def _resample(
@@ -192,7 +302,7 @@ def judge(y: Ints, scores: Floats, counts: Ints, names: Sequence[str]) -> dict[s
     """Test MAUC, the AUC of the rarest pairs of classes, and the mean AUC of the pairs by their rarity.
 
     A pair is as rare as the product of its class sizes in the whole set is small, so every seed has the same pairs;
-    its AUC is the mean of its two columns'.
+    its AUC is the mean of its two columns', which the rarest have too.
     """
     labels = np.arange(len(counts))
     matrix = pairwise_auc(y, scores, labels=labels)
@@ -200,7 +310,10 @@ def judge(y: Ints, scores: Floats, counts: Ints, names: Sequence[str]) -> dict[s
     ends = [(round(len(auc) * low / 100), round(len(auc) * high / 100)) for low, high in SHARES]
     return {
         "test": mauc_score(y, scores, labels=labels, absent="ignore"),
-        "rare_pairs": [[names[i[k]], names[j[k]], _number(auc[k])] for k in range(min(RARE_PAIRS, len(auc)))],
+        "rare_pairs": [
+            [names[i[k]], names[j[k]], *map(_number, (auc[k], matrix[i[k], j[k]], matrix[j[k], i[k]]))]
+            for k in range(min(RARE_PAIRS, len(auc)))
+        ],
         "shares": [_mean(auc[begin:end]) for begin, end in ends],
     }
 

@@ -22,27 +22,13 @@ from torch.utils.data import BatchSampler, DataLoader, SequentialSampler
 
 from mauc._validation import invalid
 from mauc.nn._engine.rows import Rows, rows_at_a_time
+from mauc.nn._engine.schedule import Schedule
 from mauc.nn.metric import MAUC
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
-__all__ = ["Epochs", "History", "Schedule", "Settings", "plain_trainer", "quiet", "read_seed", "train"]
+__all__ = ["Epochs", "History", "Settings", "plain_trainer", "quiet", "read_seed", "train"]
 
 LAST, BEST, SCORE = "last.ckpt", "best.ckpt", "val_mauc"
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """Optimiser, rates and steps."""
-
-    optimizer: str
-    learning_rate: float
-    weight_decay: float
-    lr_decay: float
-    """Factor on the rate every ``lr_decay_every`` epochs."""
-    lr_decay_every: int
-    batch_size: int
-    max_epochs: int
-    momentum: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import eigvalsh_tridiagonal
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_real, check_whole, invalid
+from mauc._validation import check_choice, check_whole, invalid
 
 __all__ = ["conv_spectral_norm"]
+
+FAILURE = 1e-9
+"""Probability, over the random start, that the bound is below the norm."""
 
 Sizes = tuple[int, ...]
 
@@ -24,14 +28,20 @@ def conv_spectral_norm(
     padding_mode: str = "zeros",
     dilation: int | tuple[int, ...] = 1,
     groups: int = 1,
-    tol: float = 1e-7,
-    max_iter: int = 2000,
+    steps: int = 300,
 ) -> float:
-    r"""Largest singular value of a convolution as an operator from images to images.
+    r"""Largest singular value of a convolution as an operator from images to images, or slightly more.
 
     With circular padding to the size of the input and stride 1 the Fourier transform makes it a matrix of channels for
-    each frequency (Sedghi, Gupta and Long, 2019): exact. Otherwise by power iteration, in torch, which approaches the
-    norm from below until it grows by less than ``tol``, relatively.
+    each frequency (Sedghi, Gupta and Long, 2019): exact. Otherwise by q steps of Lanczos on :math:`A^\top A` in torch,
+    from a random start. Any such iteration approaches the norm from below, which is no bound. But its largest Ritz
+    value θ is rarely far below: for an input of n numbers (Kuczyński and Woźniakowski, 1992)
+
+    .. math:: P\bigl(\theta < (1 - \varepsilon) \lVert A \rVert^2\bigr) \le 1.648 \sqrt n\,
+        e^{-\sqrt\varepsilon (2 q - 1)} ,
+
+    so :math:`\sqrt{\theta / (1 - \varepsilon)}`, with ε such that the right side is 1e-9, is what is returned: an upper
+    bound, about 0.1 % above the norm with 300 steps.
 
     Parameters
     ----------
@@ -41,13 +51,13 @@ def conv_spectral_norm(
         Size of the images.
     stride, padding, padding_mode, dilation, groups
         As in ``torch.nn.Conv2d``; ``padding_mode`` is ``"zeros"`` or ``"circular"``.
-    tol, max_iter
-        Of the power iteration.
+    steps : int, default=300
+        Of Lanczos, at least 20: the excess falls like their number squared.
 
     Returns
     -------
     float
-        Time O(n c² (c + log n)) by Fourier, for n pixels and c channels; two convolutions an iteration else.
+        Time O(n c² (c + log n)) by Fourier, for n pixels and c channels; two convolutions a step else.
 
     Examples
     --------
@@ -73,8 +83,7 @@ def conv_spectral_norm(
     same = all(2 * p == span for p, span in zip(pads, spans, strict=True))
     if padding_mode == "circular" and same and set(strides) == {1} and groups == 1:
         return _by_fourier(k, size, dilations)
-    tol = check_real("tol", tol, low=0)
-    return _by_power(k, size, strides, pads, dilations, padding_mode, groups, tol, max_iter)
+    return _by_lanczos(k, size, strides, pads, dilations, padding_mode, groups, check_whole("steps", steps, least=20))
 
 
 def _sizes(parameter: str, value: Any, dim: int, *, least: int) -> Sizes:
@@ -95,7 +104,7 @@ def _by_fourier(kernel: Floats, size: Sizes, dilations: Sizes) -> float:
     return float(np.linalg.norm(channels, ord=2, axis=(-2, -1)).max())
 
 
-def _by_power(
+def _by_lanczos(
     kernel: Floats,
     size: Sizes,
     strides: Sizes,
@@ -103,8 +112,7 @@ def _by_power(
     dilations: Sizes,
     padding_mode: str,
     groups: int,
-    tol: float,
-    max_iter: int,
+    steps: int,
 ) -> float:
     import torch
     from torch.nn import functional
@@ -114,22 +122,30 @@ def _by_power(
     around = [p for pad in reversed(pads) for p in (pad, pad)]
     mode = "constant" if padding_mode == "zeros" else "circular"
 
-    def apply(x: torch.Tensor) -> torch.Tensor:
-        wide = functional.pad(x, around, mode=mode)
-        return convolve(wide, weight, None, strides, 0, dilations, groups)
+    def back_and_forth(x: torch.Tensor) -> torch.Tensor:
+        x = x.detach().requires_grad_(True)
+        with torch.enable_grad():
+            out = convolve(functional.pad(x, around, mode=mode), weight, None, strides, 0, dilations, groups)
+            # The adjoint of a linear map is the gradient of half its squared length.
+            (back,) = torch.autograd.grad(out, x, out.detach())
+        return back
 
     generator = torch.Generator().manual_seed(0)
     shape = (1, kernel.shape[1] * groups, *size)
     x = torch.randn(shape, dtype=torch.float64, generator=generator)
-    norm = 0.0
-    for _ in range(max_iter):
-        x = (x / x.norm()).requires_grad_(True)
-        with torch.enable_grad():
-            out = apply(x)
-            # The adjoint of a linear map is the gradient of half its squared length.
-            (back,) = torch.autograd.grad(out, x, out.detach())
-        previous, norm = norm, float(out.detach().norm())
-        if norm == 0.0 or norm - previous <= tol * norm:
-            break
-        x = back.detach()
-    return norm
+    x, before, beta = x / x.norm(), torch.zeros_like(x), 0.0
+    diagonal: list[float] = []
+    beside: list[float] = []
+    for _ in range(steps):
+        new = back_and_forth(x) - beta * before
+        diagonal.append(float((new * x).sum()))
+        new = new - diagonal[-1] * x
+        beta = float(new.norm())
+        if beta <= 1e-14 * max(diagonal):
+            break  # the Krylov space is used up
+        beside.append(beta)
+        before, x = x, new / beta
+    # Vectors lose their orthogonality in time; that repeats the largest Ritz value and does not move it.
+    ritz = float(eigvalsh_tridiagonal(diagonal, beside[: len(diagonal) - 1]).max())
+    excess = np.log(1.648 * np.sqrt(x.numel()) / FAILURE) / (2 * steps - 1)
+    return float(np.sqrt(max(ritz, 0.0) / (1.0 - excess**2)))

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mauc._validation import check_not_negative, check_real, check_whole, invalid
+from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
 from mauc.theory._checks import check_class_counts
+from mauc.theory.bounds.printed import FORMS, theorem_8, theorem_9
 from mauc.theory.bounds.terms import C1, C2, Bound, assemble
 from mauc.theory.imbalance import xi
 from mauc.theory.rademacher import chaining
@@ -35,8 +36,10 @@ def dnn(
     distance: float | None = None,
     n_parameters: int | None = None,
     c2: float = C2,
+    form: str = "ours",
+    logit_bound: float | None = None,
 ) -> Bound:
-    r"""The bound for fully connected networks with softmax scores (in the place of Theorem 8).
+    r"""The bound for fully connected networks with softmax scores (Theorem 8, and ours in its place).
 
     The smaller of two complexity terms, plus the concentration term of :func:`abstract`. For rectified networks of L
     layers whose Frobenius norms have a product of at most γ,
@@ -47,8 +50,17 @@ def dnn(
     one of :func:`cnn`, which depends on the norms through their logarithm only.
 
     Both are proved in ``docs/theory.md``: by blocks of independent pairs, vector contraction and the depth lemma of
-    Golowich, Rakhlin and Shamir (2018). They are ours. Theorem 8 has the same ingredients (γ, φ, :math:`R_x`, the root
-    of L log 2, the imbalance over :math:`\sqrt N`); its own two terms are not reproduced here.
+    Golowich, Rakhlin and Shamir (2018). They are ours. Theorem 8 has the same ingredients and larger constants: with
+    ``form="printed"`` its two terms as they stand, with ``form="corrected"`` without the slips of its proof,
+
+    .. math:: \frac{4}{\sqrt N} \frac{\sqrt 2}{2} \varphi \Bigl[ \frac{\chi}{C - 1} + \gamma R_x \sqrt{\tfrac{C}{C - 1}}
+        \bigl(1 + \sqrt{2 L \log 2}\bigr)\, \xi \Bigr]
+        \quad\text{and}\quad \frac{4 \varphi}{\sqrt N} \Bigl[ \frac{2^9}{C}
+        \xi \log^{3/2}(e R_s N C)\, \gamma R_x \sqrt{\bigl(1 + \sqrt{2 L \log 2}\bigr)^2 + 1} + 1 \Bigr] ,
+
+    L being one more than ``depth`` there, as the paper counts the input. The print has
+    :math:`(\sqrt{L \log 2} + \sqrt C) / \sqrt{C - 1}` in the first, a root of 2 too much in its concentration term, and
+    no square in the second.
 
     Parameters
     ----------
@@ -62,6 +74,9 @@ def dnn(
         Factor on the complexity. With 1 the bound is proved; with others it holds up to that constant.
     spectral_norms, distance, n_parameters
         As in :func:`cnn`.
+    form : {"ours", "printed", "corrected"}, default="ours"
+    logit_bound : float, optional
+        :math:`R_s`, largest absolute logit; the second term of Theorem 8 needs it.
 
     Examples
     --------
@@ -73,6 +88,20 @@ def dnn(
       concentration   0.04334
       proved with these constants in docs/theory.md
     """
+    if check_choice("form", form, FORMS) != "ours":
+        return theorem_8(
+            empirical_risk,
+            class_counts,
+            corrected=form == "corrected",
+            gamma=gamma,
+            depth=depth,
+            radius=radius,
+            lipschitz=lipschitz,
+            bound=bound,
+            delta=delta,
+            logit_bound=logit_bound,
+            c2=c2,
+        )
     n = check_class_counts(class_counts)
     L = check_whole("depth", depth, least=1)
     depth_factor = np.sqrt((1.0 + np.sqrt(2.0 * L * np.log(2.0))) ** 2 + 1.0)
@@ -125,8 +154,10 @@ def cnn(
     delta: float = 0.05,
     constant: float = 1.0,
     c2: float = C2,
+    form: str = "ours",
+    logit_bound: float | None = None,
 ) -> Bound:
-    r"""The bound for networks near their initial weights (in the place of Theorem 9).
+    r"""The bound for networks near their initial weights (Theorem 9, and ours in its place).
 
     Networks of L layers (convolutions and linear maps, with activations and pooling between them that do not stretch
     and keep 0) and softmax scores, whose layers as linear operators stay within a total spectral distance β of the
@@ -139,8 +170,12 @@ def cnn(
     \varepsilon)`. The chaining bound of that, :func:`mauc.theory.rademacher.chaining`, goes into :func:`abstract`. The
     number of pixels does not matter.
 
-    Proved in ``docs/theory.md``, after Long and Sedghi (2020). Theorem 9 has the same ingredients (spectral norms of
-    the convolutions as operators, β, W); its own constants are not reproduced here.
+    Proved in ``docs/theory.md``, after Long and Sedghi (2020). Theorem 9 has the same ingredients; with
+    ``form="printed"`` it is, for logits in :math:`[-R_s, R_s]` and initial norms of at most 1 + ν,
+
+    .. math:: 4 \cdot 24\, \frac{\varphi R_s \xi}{C} \sqrt{\frac{W (\nu L + \beta + \log(3 \beta R_x N))}{N}} ,
+
+    with ``form="corrected"`` the same with the root of N in the logarithm, where its proof cuts the chain.
 
     Parameters
     ----------
@@ -152,6 +187,9 @@ def cnn(
         β, summed spectral distance of the layers from their initial weights.
     n_parameters : int
         W, the number of weights.
+    form : {"ours", "printed", "corrected"}, default="ours"
+    logit_bound : float, optional
+        :math:`R_s`, largest absolute logit, for the paper's forms. It must exceed what the theorem asks for.
 
     Examples
     --------
@@ -163,6 +201,21 @@ def cnn(
       concentration   0.007841
       proved with these constants in docs/theory.md
     """
+    if check_choice("form", form, FORMS) != "ours":
+        return theorem_9(
+            empirical_risk,
+            class_counts,
+            corrected=form == "corrected",
+            spectral_norms=spectral_norms,
+            distance=distance,
+            n_parameters=n_parameters,
+            radius=radius,
+            lipschitz=lipschitz,
+            bound=bound,
+            delta=delta,
+            logit_bound=logit_bound,
+            c2=c2,
+        )
     n = check_class_counts(class_counts)
     factor = check_real("constant", constant, low=0)
     complexity = _parametric_complexity(

@@ -1,11 +1,7 @@
-"""MAUC Rademacher complexity (Definition 2): by simulation for linear models, its bound, and the chaining bound.
-
-Public as ``mauc.theory.rademacher``.
-"""
+"""MAUC Rademacher complexity (Definition 2) of linear models, by simulation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,17 +11,14 @@ from sklearn.utils import check_array
 
 from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import check_not_negative, check_real, check_whole, invalid
+from mauc._validation import check_not_negative, check_whole, invalid
 from mauc.surrogates import Surrogate, get_surrogate
-from mauc.theory._checks import check_class_counts, check_p
+from mauc.theory._checks import check_p
 from mauc.theory.constants import surrogate_constants
-from mauc.theory.imbalance import chi, xi
+from mauc.theory.rademacher.norms import linear_bound
 
-__all__ = ["Complexity", "chaining", "contraction_bound", "linear", "linear_bound"]
+__all__ = ["Complexity", "linear"]
 
-CHAIN_STEPS = 2000
-CHAIN_SPAN = 1e-12
-"""Smallest scale of the chain, relative to the largest."""
 ASCENT_STEPS = 8
 
 
@@ -36,15 +29,15 @@ class Complexity:
     lower: float
     """Mean over the draws of the best value found inside; the complexity itself where the supremum is closed form."""
     upper: float
-    """What it is at most, by contraction; ``lower`` where the supremum is closed form."""
+    """What it is at most, by contraction; ``lower`` where the supremum is closed form or every sign was tried."""
     stderr: float
     """Of ``lower``, over the draws of the signs."""
     bound: float
-    """:func:`linear_bound`."""
+    """What the theory says: :func:`linear_bound`, or Massart's for a finite list."""
 
     @property
     def exact(self) -> bool:
-        """The supremum is closed form: only the signs were simulated."""
+        """Only the signs were simulated, or not even they, where ``stderr`` is 0."""
         return self.lower == self.upper
 
 
@@ -70,7 +63,7 @@ def linear(
 
     For ℓ(t) = t, the default, the supremum is :math:`\gamma \sum_i \lVert v_i \rVert_{\bar p}` with a vector
     :math:`v_i` of class means. For a surrogate it is bracketed: from below by conditional gradient ascent, each of
-    whose points is in the class, from above by :func:`contraction_bound`.
+    whose points is in the class, from above by :func:`linear_bound` with ``sharp=True``.
 
     Parameters
     ----------
@@ -82,7 +75,7 @@ def linear(
         As in :class:`mauc.SurrogateRisk`; None for ℓ(t) = t.
     split : bool, default=False
         Take the supremum of the two halves, those of :math:`\sigma_m` and of :math:`\sigma_n`, apart. The sum is not
-        smaller, and it is the form for which Theorem 4 is proved in ``docs/theory.md``.
+        smaller, and with it Theorem 4 holds for every class; the rows of W are free of each other, so it holds without.
     n_draws : int, default=200
         Draws of the signs.
     seed : int, default=0
@@ -127,8 +120,8 @@ def linear(
                 halves = 0.5 * positive * sign, 0.5 * negative * sign
                 found[k] += _ascend(X, codes, halves, ell, gamma, dual, directions)
     lower, stderr = float(found.mean()), float(found.std(ddof=1) / np.sqrt(draws))
-    sizes = {"gamma": gamma, "radius": radius, "p": p, "lipschitz": lipschitz}
-    upper = lower if ell is None else contraction_bound(counts, **sizes)
+    sizes: dict[str, Any] = {"gamma": gamma, "radius": radius, "p": p, "lipschitz": lipschitz}
+    upper = lower if ell is None else linear_bound(counts, **sizes, sharp=True)
     return Complexity(lower, upper, stderr, linear_bound(counts, **sizes))
 
 
@@ -180,123 +173,3 @@ def _ascend(
                 w = _dual_vector(gradient, gamma, dual)
         total += best
     return total
-
-
-def linear_bound(
-    class_counts: ArrayLike, *, gamma: float = 1.0, radius: float = 1.0, p: float = 2.0, lipschitz: float = 1.0
-) -> float:
-    r"""The bound on the complexity of linear models that Theorem 7 uses.
-
-    .. math:: \varphi \gamma R_x \sqrt{2 C (\bar p - 1)}\; \frac{\chi}{\sqrt N}, \qquad \bar p = \frac{p}{p - 1}
-
-    Parameters
-    ----------
-    class_counts : (C,) class sizes
-    gamma, p : float
-        Largest p-norm of a row of W, p in (1, 2].
-    radius : float
-        :math:`R_x`, largest 2-norm of a sample.
-    lipschitz : float
-        φ, Lipschitz constant of ℓ.
-
-    Notes
-    -----
-    Proved in ``docs/theory.md`` for ℓ(t) = t, split or not. For other ℓ what is proved of the complexity is
-    :func:`contraction_bound`, at most twice as much; Theorem 7 itself is proved another way, with this term.
-
-    Examples
-    --------
-    >>> from mauc.theory import rademacher
-    >>> round(rademacher.linear_bound([50, 30, 20]), 3)
-    2.0
-    """
-    n = check_class_counts(class_counts)
-    scale = check_not_negative("lipschitz", lipschitz) * check_not_negative("gamma", gamma)
-    scale *= check_not_negative("radius", radius)
-    dual = check_p(p) / (p - 1.0)
-    return float(scale * np.sqrt(2.0 * len(n) * (dual - 1.0)) * chi(n) / np.sqrt(n.sum()))
-
-
-def contraction_bound(
-    class_counts: ArrayLike, *, gamma: float = 1.0, radius: float = 1.0, p: float = 2.0, lipschitz: float = 1.0
-) -> float:
-    r"""What the complexity of linear models is at most for any ℓ with the Lipschitz constant φ, by vector contraction.
-
-    .. math:: \sqrt 2\, \varphi \gamma R_x \sqrt{\bar p - 1} \sum_i \left[ \frac{C - 1}{\sqrt{n_i}}
-        + \sqrt{(C - 1) \sum_{j \ne i} \frac{1}{n_j}} \right]
-
-    Parameters as in :func:`linear_bound`; it holds for the split complexity too.
-
-    Examples
-    --------
-    >>> from mauc.theory import rademacher
-    >>> round(rademacher.contraction_bound([50, 30, 20]), 3)
-    3.117
-    """
-    n = check_class_counts(class_counts)
-    C = len(n)
-    scale = check_not_negative("lipschitz", lipschitz) * check_not_negative("gamma", gamma)
-    scale *= check_not_negative("radius", radius)
-    dual = check_p(p) / (p - 1.0)
-    inverse = 1.0 / n
-    sides = (C - 1) * np.sqrt(inverse) + np.sqrt((C - 1) * (inverse.sum() - inverse))
-    return float(np.sqrt(2.0) * scale * np.sqrt(dual - 1.0) * sides.sum())
-
-
-def chaining(
-    log_covering_number: Callable[[float], float],
-    class_counts: ArrayLike,
-    *,
-    lipschitz: float = 1.0,
-    radius: float = 0.5,
-) -> float:
-    r"""A bound on the complexity of any class of scores, from its covering numbers (Theorem 5).
-
-    .. math:: \hat{\mathfrak R} \le \inf_{\alpha > 0} \left\{ 8 \varphi C (C - 1)\, \alpha + 24 \varphi (C - 1)
-        \frac{\xi}{\sqrt N} \int_\alpha^{D/2} \sqrt{\log \mathcal N(\varepsilon)}\, d\varepsilon \right\}
-
-    with :math:`\mathcal N(\varepsilon)` scores such that every member of the class is within ε of one of them, in every
-    column of every sample. The constants are those of the proof in ``docs/theory.md``; it holds split or not.
-
-    Parameters
-    ----------
-    log_covering_number : function of ε
-        :math:`\log \mathcal N(\varepsilon)`, not increasing.
-    class_counts : (C,) class sizes
-    lipschitz : float, default=1.0
-        φ, Lipschitz constant of ℓ.
-    radius : float, default=0.5
-        D: the whole class is within it of one score; ½ serves for scores in [0, 1].
-
-    Returns
-    -------
-    float
-        The integral is an upper sum over 2000 scales, at most 1.4 % too large.
-
-    Examples
-    --------
-    >>> from math import log
-    >>> from mauc.theory import rademacher
-    >>> round(rademacher.chaining(lambda eps: 10 * log(1 + 1 / eps), [5000, 3000, 2000]), 2)
-    1.9
-    """
-    n = check_class_counts(class_counts)
-    C = len(n)
-    phi = check_not_negative("lipschitz", lipschitz)
-    top = 0.5 * check_real("radius", radius, low=0)
-    scales = top * np.geomspace(CHAIN_SPAN, 1.0, CHAIN_STEPS + 1)
-    logs = np.array([float(log_covering_number(float(epsilon))) for epsilon in scales])
-    if not (logs >= 0).all():
-        k = int(np.flatnonzero(~(logs >= 0))[0])
-        came = f"{logs[k]:g} at {scales[k]:.3g}"
-        advice = "return the logarithm of a number of scores, at least 1"
-        raise invalid("log_covering_number", "must be at least 0", came, advice)
-    if (np.diff(logs) > 1e-9 * (1.0 + logs[:-1])).any():
-        k = int(np.argmax(np.diff(logs)))
-        came = f"{logs[k]:.6g} at {scales[k]:.3g} and {logs[k + 1]:.6g} at {scales[k + 1]:.3g}"
-        raise invalid("log_covering_number", "must not increase", came, "larger balls cover with fewer of them")
-    # log N does not increase, so its value at the left end of each step makes an upper sum.
-    steps = np.diff(scales) * np.sqrt(logs[:-1])
-    integral = np.concatenate([np.cumsum(steps[::-1])[::-1], [0.0]])
-    values = 8.0 * C * (C - 1) * scales + 24.0 * (C - 1) * xi(n) / np.sqrt(n.sum()) * integral
-    return float(phi * values.min())

@@ -1,0 +1,118 @@
+"""The exact multiclass AUC of scores where they are: sorted positives, and a search of every score among them."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mauc._validation import PAIRS, check_choice, invalid
+from mauc.nn._engine.batch import Batch, is_free, prepare
+from mauc.nn._engine.checks import pair_matrix
+from mauc.nn._engine.processes import communicator
+
+__all__ = ["score_of"]
+
+BLOCK = 1 << 25
+"""Scores and padded positives that are searched at a time: under a gigabyte with the float64 numbers made of them."""
+HOST_BLOCK = 1 << 20
+"""The same on the host, where memory is less and caches are small."""
+
+
+def score_of(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
+    """:func:`mauc.nn.functional.mauc_score`."""
+    _check(target, scores, weight)
+    n_classes, place = scores.shape[1], scores.device
+    v = check_choice("pairs", pairs, PAIRS) if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
+    scores = scores.detach()
+    if scores.dtype in (torch.float16, torch.bfloat16):
+        scores = scores.float()
+    if len(scores) == 0:
+        return torch.full((), torch.nan, dtype=torch.float64, device=place)
+    y = target.long()
+    batch = prepare(
+        y,
+        n_classes,
+        weight=None if weight is None else weight.detach(),
+        valid=None,
+        pairs=v,
+        class_counts=None,
+        world=communicator(False),
+    )
+    value = _won(scores, batch, weighted=weight is not None)
+    # NaN where no pair is left, and where a score is not a number: it has no place in the order.
+    whole = (batch.total.sum() > 0) & scores.isfinite().all()
+    return torch.where(whole, value.clamp(0.0, 1.0), torch.nan)
+
+
+def _won(scores: Tensor, batch: Batch, weighted: bool) -> Tensor:
+    r""":math:`\sum_i \sum_{n \notin i} w_{ni} \sum_{m \in i} u_m ([F_{mi} > F_{ni}] + \frac12 [F_{mi} = F_{ni}])`."""
+    n_rows, n_classes = scores.shape
+    y, exact = batch.y, batch.unit.dtype
+    size = torch.bincount(y, minlength=n_classes)
+    first = size.cumsum(0) - size
+    longest = int(size.max())  # one number to the host: how wide the padding must be
+    own = scores.gather(1, y[:, None])[:, 0]
+    order = own.argsort()
+    order = order[y[order].argsort(stable=True)]  # by class, then by score
+    own, unit, code = own[order], batch.unit[order], y[order]
+    place = torch.arange(n_rows, device=y.device) - first[code]
+    block = HOST_BLOCK if is_free(y.device) else BLOCK
+    step = max(1, min(n_classes, block // (n_rows + longest)))
+    total = torch.zeros((), dtype=exact, device=y.device)
+    for begin in range(0, n_classes, step):
+        columns = torch.arange(begin, min(begin + step, n_classes), device=y.device)
+        here = torch.where((code >= begin) & (code < begin + step), code - begin, len(columns))
+        # One row more than columns: where the positives of the other columns go.
+        table = scores.new_full((len(columns) + 1, longest), torch.inf)
+        table[here, place] = own
+        table = table[:-1]
+        x = scores[:, begin : begin + step].T.contiguous()
+        lower = torch.searchsorted(table, x, out_int32=True)
+        upper = torch.searchsorted(table, x, out_int32=True, right=True)
+        if weighted:
+            mass = unit.new_zeros((len(columns) + 1, longest + 1))
+            mass[here, place + 1] = unit
+            below = mass[:-1].cumsum(1)
+            won = below[:, -1:] - 0.5 * (below.gather(1, lower.long()) + below.gather(1, upper.long()))
+        else:
+            won = 1.0 - (lower + upper).to(exact) / (2.0 * size[columns, None].clamp(min=1))
+        total = total + _weighed(won, batch, columns)
+    return total
+
+
+def _weighed(won: Tensor, batch: Batch, columns: Tensor) -> Tensor:
+    """The sum of ``(columns, N)`` shares, each with the weight of its score as a negative."""
+    if batch.matrix is not None:
+        return (won * batch.matrix[:, columns].T[:, batch.y] * batch.row).sum()
+    others = won.masked_fill_(batch.y == columns[:, None], 0.0)
+    return batch.column[columns] @ (others @ batch.row)
+
+
+def _check(target: Tensor, scores: Tensor, weight: Tensor | None) -> None:
+    """Shapes and kinds; values too where looking at them does not wait for a device."""
+    if not isinstance(scores, Tensor) or not scores.is_floating_point() or scores.ndim != 2 or scores.shape[1] < 2:
+        came = f"{scores.dtype} of shape {tuple(scores.shape)}" if isinstance(scores, Tensor) else type(scores).__name__
+        advice = "pass one row per sample and one column per class"
+        raise invalid("scores", "must be an (N, C) tensor of floating numbers, C >= 2", came, advice)
+    for name, values in (("target", target), ("weight", weight)):
+        if values is None and name == "weight":
+            continue
+        if not isinstance(values, Tensor) or values.shape != scores.shape[:1] or values.device != scores.device:
+            came = (
+                f"shape {tuple(values.shape)} on {values.device}"
+                if isinstance(values, Tensor)
+                else type(values).__name__
+            )
+            requirement = f"must be a tensor of shape ({len(scores)},) on {scores.device}"
+            raise invalid(name, requirement, came, f"pass one {'class' if name == 'target' else name} per row")
+    if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
+        raise invalid("target", "must be class numbers", target.dtype, "pass integers, such as target.long()")
+    if not is_free(scores.device) or not len(scores):
+        return
+    low, high = (int(x) for x in target.aminmax())
+    if low < 0 or high >= scores.shape[1]:
+        raise invalid("target", f"must be from 0 to {scores.shape[1] - 1}", f"{low} to {high}", "encode the classes")
+    if not bool(scores.isfinite().all()):
+        raise invalid("scores", "must be finite", "NaN or infinity", "find where the model diverged")
+    if weight is not None and not bool(((weight >= 0) & (weight < torch.inf)).all()):
+        raise invalid("weight", "must be finite and >= 0", f"{float(weight.min()):g}", "pass such weights")
