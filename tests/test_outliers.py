@@ -107,6 +107,17 @@ def test_scores_at_the_end_of_the_floats_are_never_undefined(name, library, far)
     assert (np.abs(expected[1][~settled]) > 4e307).all()  # a pair beyond the floats, times its weight
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case.exact and not case.label], ids=str)
+def test_a_far_score_without_weight_costs_no_digits(case):
+    y, weight = np.array([1, 0, 0, 2]), np.array([1.0, 1.0, 0.0, 1.0])
+    scores = np.array([[0.9, 0.3, 0.1], [0.8, 0.6, 0.5], [-4e10, 0.7, 4e10], [0.2, 0.1, 0.6]])
+    expected = case.risk(scheme="pairwise").value_and_gradient(y, scores, weight)
+    kept = weight > 0
+    alone = case.risk(scheme="pairwise").value_and_gradient(y[kept], scores[kept], weight[kept])
+    assert max(errors((expected[0], expected[1][kept]), alone)) <= 1e-14
+    assert max(errors(case.risk().value_and_gradient(y, scores, weight), expected)) <= 1e-11
+
+
 @pytest.mark.parametrize("epsilon", [0.3, 0.01, 1e-14])
 @pytest.mark.parametrize("kind", ["spread", "ties", "chain"])
 def test_runs_between_two_bounds_keep_their_digits(kind, epsilon):

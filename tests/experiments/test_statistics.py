@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mauc.experiments.statistics import friedman, wilcoxon_holm
+from mauc.experiments.statistics import friedman, resampled_t_holm, wilcoxon_holm
 
 
 def test_ranks_by_hand():
@@ -66,3 +66,16 @@ def test_holm_never_decreases_and_stays_below_one():
     assert (corrected <= 1.0).all()
     assert (np.diff(corrected[1:][np.argsort(raw)]) >= 0).all()
     assert corrected[1:][raw.argmin()] == pytest.approx(min(1.0, 5 * raw.min()))
+
+
+def test_splits_that_share_rows_are_less_sure():
+    """With no shared rows it is the paired t-test; with a tenth tested and eight trained on, 1/S becomes 1/S + 1/8."""
+    scores = np.random.default_rng(0).normal([0.0, 0.5, 1.0], size=(10, 3))
+    scores = np.column_stack([scores, scores[:, 0]])
+    raw = [stats.ttest_rel(scores[:, k], scores[:, 0]).pvalue for k in (1, 2)]
+    found = resampled_t_holm(scores, 0, ratio=0.0)
+    low, high = sorted(raw)
+    np.testing.assert_allclose(sorted(found), sorted([1.0, 1.0, 3 * low, max(3 * low, 2 * high)]))
+    assert (found[0], found[3]) == (1.0, 1.0), "itself, and its double"
+    t = stats.ttest_rel(scores[:, 2], scores[:, 0]).statistic / np.sqrt(1 + 10 / 8)
+    assert resampled_t_holm(scores[:, [0, 2]], 0, ratio=1 / 8)[1] == pytest.approx(2 * stats.t.sf(t, 9))

@@ -214,4 +214,4 @@ def test_a_kill_loses_the_cell_in_flight_only(tmp_path, stop_in):
 
 
 def test_public_names():
-    assert set(module.__all__) == {"Cell", "Store", "run_cells", "write_whole"}
+    assert set(module.__all__) == {"Cell", "Store", "compute", "missing_of", "run_cells", "write_whole"}

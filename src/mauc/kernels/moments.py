@@ -85,7 +85,8 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
     y, unit, n_classes = problem.classes.y, problem.classes.unit, problem.classes.n_classes
     # Relative to the lowest positive of each column, which has the largest term: far from 0 the products would round.
     centre = np.full(n_classes, np.inf)
-    np.minimum.at(centre, y, problem.own)
+    # Of those that weigh something: a far one that does not would cost the others their digits.
+    np.minimum.at(centre, y, np.where(unit > 0, problem.own, np.inf))
     centre[np.isinf(centre)] = 0.0
     with np.errstate(divide="ignore"):
         term_p = np.log(unit) - alpha * (problem.own - centre[y])

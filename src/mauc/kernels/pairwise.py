@@ -41,6 +41,7 @@ def pairwise_risk(problem: Problem, loss: Function, derivative: Function) -> tup
                 continue
             t = scores[positive, i][:, None] - scores[negative, i]
             weight = classes.v[i, j] * classes.unit[positive][:, None] * classes.unit[negative]
+            t = np.where(weight > 0, t, 0.0)  # what weighs nothing must not overflow
             slope = weight * derivative(t)
             value += float((weight * loss(t)).sum())
             gradient[positive, i] += slope.sum(axis=1)

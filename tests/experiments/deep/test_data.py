@@ -9,11 +9,14 @@ pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
 pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
 pytest.importorskip("rich", reason="needs the extra mauc[cli]")
 
+from dataclasses import replace
+
 from sklearn.utils import Bunch
 
 from mauc.experiments.deep import data as deep_data
 from mauc.experiments.deep import run as deep
 from mauc.experiments.deep.data import PAPER_SETS, capped, load, parts_of, resolve
+from mauc.experiments.deep.methods import RECIPES
 from mauc.experiments.deep.run import cells, run
 
 
@@ -105,6 +108,49 @@ def test_kddcup99(monkeypatch):
     parts = parts_of(load("kddcup99"), 0)
     assert np.abs(parts.X).max() <= 10
     np.testing.assert_allclose(parts.X[:, 2], 0.0, atol=1e-6)
+
+
+def images(monkeypatch, **more):
+    """Real images as the loader gives them, but for their size."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(3), [60, 40, 30])
+    bunch = Bunch(
+        X=rng.normal(size=(130, 4)).astype(np.float32), y=y, target_names=list("abc"), DESCR="Photos.", **more
+    )
+    monkeypatch.setattr(deep_data.datasets, "load", lambda *a, **k: bunch)
+    return bunch
+
+
+def test_the_papers_images_are_real_where_a_folder_is_given(monkeypatch):
+    """Rows beyond the set are neither trained on nor in its sizes; they are tested with the test part, and apart."""
+    images(monkeypatch, extra=np.arange(130) % 2 == 1)
+    monkeypatch.setitem(RECIPES, "cifar100-imb", replace(RECIPES["cifar100-imb"], hidden=(4,), quick_epochs=1))
+    assert resolve("cifar100-imb", None, "folder") == "cifar100-imb"
+    data = load("cifar100-imb", "folder")
+    assert data.counts.tolist() == [30, 20, 15]
+    parts = parts_of(data, 0)
+    own = np.concatenate([parts.train, parts.validation, parts.test])
+    assert np.sort(own).tolist() == list(range(0, 130, 2))
+    assert len(parts.train) == 52
+    assert parts.counts.sum() == 52
+    assert parts.large.tolist() == [*parts.test, *range(1, 130, 2)]
+    np.testing.assert_allclose(parts.X[parts.train].mean(axis=0), 0.0, atol=1e-6)
+    result = run("cifar100-imb", "folder", None, "CE", 0, "cpu", True)
+    assert set(result["large"]) == {"test", "rare_pairs", "shares"}
+    assert result["large"]["test"] != result["test"]
+    assert any("65 further images" in note for note in result["notes"])
+
+
+def test_photographs_of_one_lesion_stay_together(monkeypatch):
+    group = np.arange(130) // 2
+    images(monkeypatch, group=group)
+    data = load("ham10000-part", "folder")
+    assert resolve("ham10000-part") == "ham10000-part"
+    for seed in range(3):
+        parts = parts_of(data, seed)
+        assert parts.large is None
+        of_part = [set(group[rows]) for rows in (parts.train, parts.validation, parts.test)]
+        assert sum(map(len, of_part)) == len(set.union(*of_part)) == 65
 
 
 def test_capped():

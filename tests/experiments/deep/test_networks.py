@@ -36,3 +36,9 @@ def test_networks():
     assert [type(layer).__name__ for layer in one][:3] == ["Linear", "BatchNorm1d", "ReLU"]
     cosine = network(5, (8,), 3, seed=1, cosine_scale=30.0)
     assert cosine(torch.randn(6, 5)).abs().max() <= 30.0 + 1e-4
+
+
+def test_dropout_changes_no_weight():
+    plain, dropped = network(5, (8, 4), 3, seed=1), network(5, (8, 4), 3, seed=1, dropout=0.5)
+    assert [type(layer).__name__ for layer in dropped][:5] == ["Linear", "BatchNorm1d", "ReLU", "Dropout", "Linear"]
+    assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), dropped.parameters(), strict=True))

@@ -25,13 +25,20 @@ def experiment(
     settings: int = 12,
     tuning_seeds: int = 2,
     minutes: float | None = None,
+    summary: bool = False,
 ) -> Experiment:
     """One set, with every method unless some are named; a quick run has one seed.
 
-    ``tuned``: each method with the best of so many settings.
+    ``tuned``: each method with the best of so many settings. ``summary``: nothing is computed, and the pages of all
+    sets are written.
     """
+    if summary:
+        from mauc.experiments.deep.summary import write_all
+
+        return Experiment([], write_all)
     from mauc.experiments.deep.data import load
-    from mauc.experiments.deep.run import Search, cells
+    from mauc.experiments.deep.run import cells
+    from mauc.experiments.deep.tuned import Search
 
     def check(_: Store) -> object:
         return load(dataset, data_home, features, quick)

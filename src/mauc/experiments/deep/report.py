@@ -1,5 +1,6 @@
 """Tables 2, 3 and 4 and the figure of the deep experiments, from the results that are on disk."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,39 +9,41 @@ import numpy as np
 
 from mauc._typing import Floats
 from mauc.experiments.deep.data import CLIP, PAPER_SETS
-from mauc.experiments.deep.methods import METHODS, PAPER
+from mauc.experiments.deep.methods import METHODS, PAPER, PAPER_PAIRS
+from mauc.experiments.deep.results import Results, depth_of, read_results, search_size
 from mauc.experiments.deep.run import BAYES, SHARES
+from mauc.experiments.deep.search import in_words, label
 from mauc.experiments.plots import CEILING, COLORS, OTHERS, OURS, draw_bars, series
 from mauc.experiments.report_parts import markdown_table, save_figure, spread
-from mauc.experiments.score_tables import done
+from mauc.experiments.statistics import resampled_t_holm, wilcoxon_holm
 from mauc.experiments.store import Store, write_whole
 
-__all__ = ["read_results", "write_report"]
+__all__ = ["REFERENCE", "TEST_RATIO", "paired", "write_report"]
 
-Results = dict[str, list[dict[str, Any]]]
-
-
-def read_results(store: Store, name: str, device: str, *, quick: bool = False) -> Results:
-    """Results by method, in the order of the tables, for the seeds that all of them have."""
-    prefix = ("quick" if quick else "full", name, device)
-    seeds = {m: set(done(store, (*prefix, m))) for m in (BAYES, *METHODS)}
-    seeds = {m: some for m, some in seeds.items() if some}
-    common = sorted(set.intersection(*seeds.values())) if seeds else []
-    return {m: [store.read((*prefix, m, seed)) for seed in common] for m in seeds if common}
+REFERENCE = "adjusted CE"
+"""What the others are tested against: the best of the methods that do not rank."""
+TEST_RATIO = 0.1 / 0.8
+"""Rows of the test part by those of the training part."""
 
 
-def write_report(store: Store, folder: Path, name: str, device: str, *, quick: bool = False) -> list[Path]:
-    """Write ``deep-NAME.md`` and ``deep-NAME.png``; returns the files, none where no seed is complete."""
-    results = read_results(store, name, device, quick=quick)
+def write_report(
+    store: Store, folder: Path, name: str, device: str, *, quick: bool = False, tuned: bool = False
+) -> list[Path]:
+    """Write ``deep-NAME.md`` and ``deep-NAME.png``, of a search ``deep-NAME-tuned.*``; returns the files, none where no
+    seed is complete.
+    """
+    results = read_results(store, name, device, quick=quick, tuned=tuned)
     if not results:
         return []
-    stem = f"deep-{name}-quick" if quick else f"deep-{name}"
+    depth = depth_of(quick=quick, tuned=tuned)
+    stem = f"deep-{name}" if depth == "full" else f"deep-{name}-{depth}"
     page = folder / f"{stem}.md"
-    write_whole(page, _markdown(results, name, quick))
+    tried = search_size(store, name, device, quick=quick) if tuned else None
+    write_whole(page, _markdown(results, name, quick, tried))
     return [page, save_figure(_figure(results, name), folder / f"{stem}.png")]
 
 
-def _markdown(results: Results, name: str, quick: bool) -> str:
+def _markdown(results: Results, name: str, quick: bool, tried: tuple[int, int] | None) -> str:
     runs = next(iter(results.values()))
     seeds = f"mean ± standard deviation over {len(runs)} seeds, each with its" if len(runs) > 1 else "one seed with its"
     intro = (
@@ -51,16 +54,73 @@ def _markdown(results: Results, name: str, quick: bool) -> str:
     if quick:
         intro += " A quick run: fewer rows and epochs, no result to quote."
     notes = list(dict.fromkeys(note for each in results.values() for run in each for note in run["notes"]))
-    parts = [intro, "\n".join(f"- {note}" for note in [*notes, *_remarks(results, name)])]
+    parts = [intro, "\n".join(f"- {note}" for note in [*notes, *_remarks(results, name, tried is not None)])]
     parts += ["## All pairs of classes (Table 2)", _overall(results, name)]
-    parts += ["## The five rarest pairs (Table 3)", _rare(results)]
+    if REFERENCE in results and len(runs) > 2:
+        parts += [f"## Against {REFERENCE}, seed by seed", _against(results)]
+    if tried is not None:
+        parts += ["## What was searched", in_words(results, *tried), _settings(results)]
+    parts += ["## The five rarest pairs (Table 3)", _rare(results, name)]
+    if any("large" in run for run in runs):
+        parts += ["On the large test part:", _by_column(*_directions(_large(results)))]
     parts += ["## Pairs by rarity (Table 4)", _shares(results)]
     parts.append(" ".join(sorted({run["machine"] for each in results.values() for run in each if "machine" in run})))
     return "\n\n".join(parts) + "\n"
 
 
-def _remarks(results: Results, name: str) -> list[str]:
+def _paper_column(name: str) -> int | None:
+    """Of the paper's tables, where the set is the paper's: its own name, or that with the hash of a file."""
+    return next((k for k, known in enumerate(PAPER_SETS) if re.fullmatch(f"{known}(-[0-9a-f]{{8}})?", name)), None)
+
+
+def _large(results: Results) -> Results:
+    """The same runs, judged on the large test part."""
+    return {m: [r["large"] for r in runs if r.get("large")] for m, runs in results.items()}
+
+
+def _settings(results: Results) -> str:
+    rows = [[m, label(runs[0]["params"])] for m, runs in results.items() if m in METHODS]
+    return markdown_table(["method", "chosen setting"], rows)
+
+
+def paired(results: Results) -> dict[str, tuple[float, int, float, float]]:
+    """By method: mean difference to the reference × 100, seeds above it, and p of Wilcoxon's and of the corrected
+    t-test, both after Holm; without methods that have a seed without score.
+    """
+    scores = {m: _known(_tests(runs)) for m, runs in results.items() if m != BAYES}
+    n_seeds = len(scores.get(REFERENCE, ()))
+    names = [m for m, values in scores.items() if len(values) == n_seeds]
+    if REFERENCE not in names or n_seeds < 3:
+        return {}
+    table, at = np.column_stack([scores[m] for m in names]), names.index(REFERENCE)
+    wilcoxon, corrected = wilcoxon_holm(table, at), resampled_t_holm(table, at, ratio=TEST_RATIO)
+    difference = table - table[:, [at]]
+    return {
+        m: (difference[:, k].mean(), int((difference[:, k] > 0).sum()), wilcoxon[k], corrected[k])
+        for k, m in enumerate(names)
+        if k != at
+    }
+
+
+def _against(results: Results) -> str:
+    number = len(next(iter(results.values())))
+    note = (
+        f"Difference of the test MAUC × 100 to {REFERENCE} on the same seed; p of Wilcoxon's signed ranks, and of a "
+        "t-test whose variance is corrected for splits that share their rows (Nadeau and Bengio 2003); both after Holm."
+    )
+    tests = sorted(paired(results).items(), key=lambda item: -item[1][0])
+    rows = [[m, f"{d:+.2f}", f"{wins} of {number}", f"{p:.3f}", f"{t:.3f}"] for m, (d, wins, p, t) in tests]
+    return f"{note}\n\n{markdown_table(['method', 'difference', 'seeds above', 'p, Wilcoxon', 'p, corrected t'], rows)}"
+
+
+def _remarks(results: Results, name: str, tuned: bool) -> list[str]:
     out = []
+    if _paper_column(name) == 0 and "CE" in results:
+        out.append(
+            f"The paper has {PAPER['CE'][0]:.1f} for CE and {max(row[0] for row in PAPER.values()):.1f} at best. Such "
+            "numbers cannot be had from sound features of these images: here plain CE reaches "
+            f"{_spread(_tests(results['CE']))}. Its column shows an order, not a level to compare with."
+        )
     ceiling = next((r for r in results.get(BAYES, []) if "ceiling" in r), None)
     if ceiling:
         value, error = 100 * ceiling["ceiling"], 100 * ceiling["ceiling_stderr"]
@@ -76,18 +136,23 @@ def _remarks(results: Results, name: str) -> list[str]:
             )
     if not name.endswith("user-imb"):
         out.append(f"Features are standardised by the training part and cut at ±{CLIP:g} deviations.")
-    if "LDAM" in results:
-        out.append("LDAM has a last layer of cosines, as its authors have it.")
-    searched = {n: METHODS[n].grid for n in results if n in METHODS and len(METHODS[n].grid) > 1}
-    for method, grid in searched.items():
+    if "LDAM" in results or "LDAM-DRW" in results:
+        out.append(
+            "LDAM has a last layer of cosines, as its authors have it; LDAM-DRW also weighs the classes anew in the "
+            "last fifth of the epochs."
+        )
+    grids = {n: METHODS[n].grid for n in results if n in METHODS and len(METHODS[n].grid) > 1 and not tuned}
+    for method, grid in grids.items():
         shown = "; ".join(", ".join(f"{k} {v}" for k, v in choice.items()) for choice in grid)
         out.append(f"{method} is the best on validation of: {shown}. Its seconds are those of the chosen fit.")
     return out
 
 
 def _overall(results: Results, name: str) -> str:
-    paper = next((k for k, known in enumerate(PAPER_SETS) if name.startswith(f"{known}-")), None)
-    head = ["method", "test MAUC", "validation", "epoch", "seconds a fit", "rows trained on", "diverged"]
+    paper = _paper_column(name)
+    large = _large(results) if any("large" in r for runs in results.values() for r in runs) else None
+    head = ["method", "test MAUC"] + (["large test part"] if large else [])
+    head += ["validation", "epoch", "seconds a fit", "rows trained on", "diverged"]
     head += ["paper"] if paper is not None else []
     best = max((m for n in results if n != BAYES and (m := _mean(_tests(results[n]))) is not None), default=None)
     rows = []
@@ -95,6 +160,7 @@ def _overall(results: Results, name: str) -> str:
         mean = _mean(_tests(runs))
         text = _spread(_tests(runs))
         row = [method, f"**{text}**" if method != BAYES and mean is not None and mean == best else text]
+        row += [_spread(_tests(large[method]))] if large else []
         if method == BAYES:
             row += [""] * 5
         else:
@@ -113,13 +179,35 @@ def _overall(results: Results, name: str) -> str:
     return markdown_table(head, rows)
 
 
-def _rare(results: Results) -> str:
+def _rare(results: Results, name: str) -> str:
+    note = (
+        "AUC × 100 of the pairs whose class sizes have the smallest products, the rarest first: AUC_{i|j} / AUC_{j|i}, "
+        "column i ranking its class above class j, and the other way round."
+    )
+    columns, scores = _directions(results)
+    if _paper_column(name) != 0:
+        return f"{note}\n\n{_by_column(columns, scores)}"
+    note += " In the last five columns the paper's, which has one number for each of its pairs and does not name them."
+    ranks = [f"paper, {rank}" for rank in ("1st", "2nd", "3rd", "4th", "5th")]
+    rows = [
+        [
+            m,
+            *_row(runs, len(columns)),
+            *(f"{v:.2f}" for v in PAPER_PAIRS.get(m, ())),
+            *([""] * (5 - len(PAPER_PAIRS.get(m, ())))),
+        ]
+        for m, runs in scores.items()
+    ]
+    return f"{note}\n\n{markdown_table(['method', *columns, *ranks], rows)}"
+
+
+def _directions(results: Results) -> tuple[list[str], dict[str, list[list[Any]]]]:
+    """Pairs, and of each run both directions of each."""
     pairs: list[Any] = next((r["rare_pairs"] for runs in results.values() for r in runs if r["rare_pairs"]), [])
     scores = {
-        m: [[auc for _, _, auc in r["rare_pairs"]] for r in runs if r["rare_pairs"]] for m, runs in results.items()
+        m: [[pair[3:] for pair in r["rare_pairs"]] for r in runs if r["rare_pairs"]] for m, runs in results.items()
     }
-    note = "AUC × 100 of the pairs whose class sizes have the smallest products, the rarest first."
-    return f"{note}\n\n{_by_column([f'{i}, {j}' for i, j, _ in pairs], scores)}"
+    return [f"{i}, {j}" for i, j, *_ in pairs], scores
 
 
 def _shares(results: Results) -> str:
@@ -128,10 +216,17 @@ def _shares(results: Results) -> str:
     return f"{note}\n\n{_by_column([f'{low}–{high} %' for low, high in SHARES], scores)}"
 
 
-def _by_column(columns: Sequence[str], scores: dict[str, list[list[float | None]]]) -> str:
-    """One row per method; its runs have one score per column."""
-    rows = [[m, *(_spread([run[k] for run in runs]) for k in range(len(columns)))] for m, runs in scores.items()]
-    return markdown_table(["method", *columns], rows)
+def _by_column(columns: Sequence[str], scores: dict[str, list[list[Any]]]) -> str:
+    """One row per method; its runs have one score per column, or several."""
+    return markdown_table(["method", *columns], [[m, *_row(runs, len(columns))] for m, runs in scores.items()])
+
+
+def _row(runs: Sequence[Sequence[Any]], n_columns: int) -> list[str]:
+    cells = []
+    for k in range(n_columns):
+        values = [run[k] if isinstance(run[k], list) else [run[k]] for run in runs]
+        cells.append(" / ".join(_spread(each) for each in zip(*values, strict=True)) or "–")
+    return cells
 
 
 def _tests(runs: Sequence[dict[str, Any]]) -> list[float | None]:

@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -12,21 +12,19 @@ import torch
 from sklearn.neighbors import KNeighborsClassifier
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_choice, check_whole
-from mauc.datasets.images import IMAGES
+from mauc._validation import check_choice
 from mauc.experiments.deep import data as deep_data
 from mauc.experiments.deep.data import Parts, capped, parts_of
 from mauc.experiments.deep.fit import Batches, Features, Fit, InOrder, Schedule, Shuffled, fit, scores_of
 from mauc.experiments.deep.methods import METHODS, Method, Recipe, method_names, recipe_of
 from mauc.experiments.deep.networks import network
-from mauc.experiments.deep.search import label, settings_of
 from mauc.experiments.device import check_device, machine_with
 from mauc.experiments.score_tables import pairs_by_rarity
-from mauc.experiments.store import Cell, Store
+from mauc.experiments.store import Cell
 from mauc.metrics import mauc_score, pairwise_auc
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
-__all__ = ["BAYES", "Search", "best_of", "cells", "judge", "run", "searched_methods"]
+__all__ = ["BAYES", "cells", "judge", "run"]
 
 BAYES = "Bayes scores"
 """The row of the exact posteriors, on simulated sets."""
@@ -67,99 +65,6 @@ def cells(
         for seed in range(seeds)
         for method in chosen
     ]
-
-
-@dataclass(frozen=True)
-class Search:
-    """Every method with the setting that is best on validation: which cells that takes."""
-
-    dataset: str
-    data_home: str | None
-    features: str | None
-    methods: tuple[str, ...]
-    settings: int
-    """That are tried of each method."""
-    tuning_seeds: int
-    """Over whose validation parts the mean chooses."""
-    seeds: int
-    """That the chosen setting is judged on; the first are those that chose."""
-    place: str
-    quick: bool
-
-    @classmethod
-    def of(
-        cls,
-        dataset: str,
-        data_home: str | None,
-        features: str | None,
-        methods: Sequence[str] | None,
-        settings: int,
-        tuning_seeds: int,
-        *,
-        seeds: int,
-        device: str,
-        quick: bool,
-    ) -> "Search":
-        """A search whose options are checked; all methods of :func:`searched_methods` if none are named."""
-        check_choice("dataset", dataset, deep_data.DATASETS)
-        check_whole("tuning_seeds", tuning_seeds, least=1, most=seeds, advice="--seeds are at least as many")
-        names = tuple(check_choice("method", m, method_names()) for m in methods or searched_methods(dataset))
-        place = check_device(device).type
-        return cls(dataset, data_home, features, names, settings, tuning_seeds, seeds, place, quick)
-
-    @property
-    def prefix(self) -> tuple[str, str, str]:
-        """First parts of the keys."""
-        name = deep_data.resolve(self.dataset, self.features, self.data_home)
-        return ("tuned-quick" if self.quick else "tuned", name, self.place)
-
-    def choices(self, method: str) -> list[dict[str, Any]]:
-        """Settings of a method."""
-        return settings_of(METHODS[method], recipe_of(self.dataset, quick=self.quick), self.settings)
-
-    def first(self) -> list[Cell]:
-        """All settings on the seeds that choose."""
-        return [
-            self._cell(method, choice, seed)
-            for seed in range(self.tuning_seeds)
-            for method in self.methods
-            for choice in self.choices(method)
-        ]
-
-    def then(self, store: Store) -> list[Cell]:
-        """The chosen setting of each method whose search is complete, on the other seeds."""
-        chosen = {m: self._chosen(store, m) for m in self.methods}
-        return [
-            self._cell(method, choice, seed)
-            for seed in range(self.tuning_seeds, self.seeds)
-            for method, choice in chosen.items()
-            if choice is not None
-        ]
-
-    def _chosen(self, store: Store, method: str) -> dict[str, Any] | None:
-        choices, seeds = self.choices(method), [f"{seed:02d}" for seed in range(self.tuning_seeds)]
-        keys = [[(*self.prefix, method, label(choice), seed) for seed in seeds] for choice in choices]
-        if not all(key in store for each in keys for key in each):
-            return None
-        return choices[best_of([[store.read(key) for key in each] for each in keys])]
-
-    def _cell(self, method: str, choice: dict[str, Any], seed: int) -> Cell:
-        arguments = (self.dataset, self.data_home, self.features, method, seed, self.place, self.quick, choice)
-        together = (method, seed) if seed < self.tuning_seeds else ("judge", seed)
-        return Cell((*self.prefix, method, label(choice), f"{seed:02d}"), run, arguments, together)
-
-
-def searched_methods(dataset: str) -> tuple[str, ...]:
-    """Those that a search takes if none are named: without the samplers, whose neighbour searches run on the host for
-    minutes in each of thousands of fits, and on images, whose classes all fit into a batch, without covered batches.
-    """
-    covered = dataset not in IMAGES
-    return tuple(m.name for m in METHODS.values() if m.sampler is None and (covered or m.min_per_class is None))
-
-
-def best_of(runs: Sequence[Sequence[Mapping[str, Any]]]) -> int:
-    """Which of several settings has the highest mean on the validation parts; a fit that never was finite has 0."""
-    return int(np.argmax([np.mean([run["validation"] or 0.0 for run in each]) for each in runs]))
 
 
 @lru_cache(maxsize=1)

@@ -1,15 +1,15 @@
 """What a search tries of each method: as many settings for every one, and the same rates, decays and dropouts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 
 from mauc._validation import check_whole
-from mauc.experiments.deep.methods import Method, Recipe
+from mauc.experiments.deep.methods import METHODS, Method, Recipe
 
-__all__ = ["DECAYS", "DROPOUTS", "MOST_SETTINGS", "RATE_FACTORS", "label", "settings_of"]
+__all__ = ["DECAYS", "DROPOUTS", "MOST_SETTINGS", "RATE_FACTORS", "best_of", "in_words", "label", "settings_of"]
 
 RATE_FACTORS = (0.3, 1.0, 3.0)
 """Times the recipe's learning rate."""
@@ -48,3 +48,31 @@ def settings_of(method: Method, recipe: Recipe, number: int, *, seed: int = 0) -
 def label(choice: Mapping[str, Any]) -> str:
     """A setting as the name of its results."""
     return ", ".join(f"{key} {v:g}" if isinstance(v, float) else f"{key} {v}" for key, v in choice.items())
+
+
+def best_of(runs: Sequence[Sequence[Mapping[str, Any]]]) -> int:
+    """Which of several settings has the highest mean on the validation parts; a fit that never was finite has 0."""
+    return int(np.argmax([np.mean([run["validation"] or 0.0 for run in each]) for each in runs]))
+
+
+def in_words(methods: Iterable[str], number: int, seeds: int) -> str:
+    """What so many settings are drawn from, and chosen by so many seeds, for a reader of the tables."""
+    own = "; ".join(
+        f"{name}: {', '.join(f'{key} {_listed(values)}' for key, values in METHODS[name].own.items())}"
+        for name in methods
+        if name in METHODS and METHODS[name].own
+    )
+    return (
+        f"Every method has {number} settings, drawn once by a fixed seed: learning rate {_listed(RATE_FACTORS)} times "
+        f"that of the set (DeepAUC, whose optimiser is its own: {_listed(METHODS['DeepAUC'].rates or ())}), weight "
+        f"decay {_listed(DECAYS)} (the optimiser's own L2 penalty, not AdamW's), dropout {_listed(DROPOUTS)}, in the "
+        "same combinations for every method; and of each method's own parameters, every combination as often as any "
+        f"other up to one. {own}. The mean on the validation parts of the first {seeds} seeds chooses; what it chose "
+        "is judged on all seeds. The samplers BM, MM, IHT, NM and TL, and on images covered batches, are left out of "
+        "a search unless they are named: the neighbour searches of the samplers run on the host, for minutes in each "
+        "of thousands of fits."
+    )
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return " / ".join(f"{v:g}" if isinstance(v, float) else str(v) for v in values)
