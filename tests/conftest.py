@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Campaigns, not tests: they have no doctests, and need every extra to be imported.
+collect_ignore = ["fuzz", "kills.py"]
+
 settings.register_profile(
     "mauc",
     derandomize=True,

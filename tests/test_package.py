@@ -10,7 +10,8 @@ from packaging.requirements import Requirement
 
 import mauc
 
-OPTIONAL = {"torch", "lightning", "torchmetrics", "matplotlib", "plotly", "pandas", "skrub", "skops", "typer", "rich"}
+OPTIONAL = {"torch", "lightning", "torchmetrics", "matplotlib", "pandas", "skrub", "skops", "typer", "rich"}
+PACKAGES = ["", ".boosting", ".datasets", ".ensemble", ".metrics", ".nn", ".report", ".theory"]
 # scikit-learn loads these itself where they are installed.
 BY_SKLEARN = {"pandas", "rich"}
 
@@ -62,6 +63,37 @@ def test_unknown_name():
     assert not hasattr(mauc, "numpy")
 
 
+@pytest.mark.parametrize(
+    ("code", "missing", "extra"),
+    [
+        pytest.param("from mauc.cli import main; main()", "typer", "cli", id="command"),
+        pytest.param("import mauc.nn", "torch", "torch", id="torch"),
+        pytest.param("from mauc.nn.functional import mauc_score", "torch", "torch", id="module of torch"),
+    ],
+)
+def test_a_missing_extra_is_told_in_one_line(code, missing, extra):
+    start = f"import sys; sys.modules[{missing!r}] = None; {code}"
+    done = subprocess.run([sys.executable, "-c", start, "--help"], capture_output=True, text=True, check=False)
+    *trace, line = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (1, "")
+    assert line.endswith(f" needs {missing}, which is not installed: pip install 'mauc[{extra}]'")
+    assert bool(trace) == (extra != "cli")
+    assert "another exception" not in done.stderr
+
+
+@pytest.mark.parametrize(("name", "missing"), [("MAUC", "torchmetrics"), ("MAUCMLPClassifier", "lightning")])
+def test_torch_alone_is_not_the_whole_extra(name, missing, monkeypatch):
+    nn = pytest.importorskip("mauc.nn", reason="needs the extra mauc[torch]", exc_type=ImportError)
+    for module in list(sys.modules):
+        if module.partition(".")[0] == missing or module in ("mauc.nn.metric", "mauc.nn._engine.training"):
+            monkeypatch.delitem(sys.modules, module)
+    # The package keeps a module as an attribute, from where it would be taken without an import.
+    monkeypatch.delattr("mauc.nn._engine.training", raising=False)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=rf"{name}.* needs {missing}, .*: pip install 'mauc\[torch\]'"):
+        getattr(nn, name)().fit([[0.0], [1.0]] * 9, [0, 1] * 9)
+
+
 def test_version():
     assert mauc.__version__ == metadata.version("mauc")
     assert [part.isdigit() for part in mauc.__version__.split(".")[:2]] == [True, True]
@@ -99,10 +131,28 @@ def test_signatures(name, expected):
     assert signature(getattr(mauc, name)) == expected
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_help_names_types_as_they_are_written(package):
+    if package == ".nn":
+        pytest.importorskip("torchmetrics", reason="needs the extra mauc[torch]")
+        pytest.importorskip("lightning", reason="needs the extra mauc[torch]")
+    module = import_module(f"mauc{package}")
+    for name in module.__all__:
+        thing = getattr(module, name)
+        methods = inspect.getmembers(thing, inspect.isfunction) if inspect.isclass(thing) else []
+        for member, function in [(name, thing), *methods]:
+            if callable(function) and function.__module__.startswith("mauc.") and not member.startswith("_"):
+                text = str(inspect.signature(function))
+                # What NumPy's aliases stand for fills half a page.
+                assert "_NestedSequence" not in text, (name, member)
+                assert "numpy.dtype" not in text, (name, member)
+    assert len(str(inspect.signature(mauc.mauc_score))) < 220
+
+
 def test_signature_of_the_risk():
     text = signature(mauc.SurrogateRisk)
     assert text.startswith(
-        "(surrogate='exponential', *, alpha=1.0, pairs='ovo', scheme='auto', approximation='chebyshev'"
+        "(surrogate='exponential', *, alpha=None, pairs='ovo', scheme='auto', approximation='chebyshev'"
     )
     assert text.endswith(", **options)")
     for method in ("value", "value_and_gradient"):

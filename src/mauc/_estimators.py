@@ -1,5 +1,7 @@
 """What all classifiers share: class codes of a target, scores of any estimator, ``predict`` and ``score``."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any
 

@@ -1,19 +1,36 @@
-"""Names of a package that are imported when first asked for, so that importing the package stays cheap."""
+"""What is imported when first asked for, so that importing a package stays cheap and needs no extra."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazily"]
+__all__ = ["lazily", "needing"]
 
 
-def lazily(package: str, home: Mapping[str, str]) -> Callable[[str], Any]:
-    """A module's ``__getattr__``: each name of ``home`` from the module that defines it, or that is it."""
+def lazily(package: str, home: Mapping[str, str], *, extra: str | None = None) -> Callable[[str], Any]:
+    """A module's ``__getattr__``: each name of ``home`` from the module that defines it, or that is it.
+
+    ``extra`` is what to install where a library is missing that such a module imports.
+    """
 
     def find(name: str) -> Any:
         if name in home:
-            module = import_module(home[name])
+            with needing(extra, f"{package}.{name}"):
+                module = import_module(home[name])
             return module if home[name] == f"{package}.{name}" else getattr(module, name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find
+
+
+@contextmanager
+def needing(extra: str | None, what: str) -> Iterator[None]:
+    """An import inside, for ``what``, that fails for lack of a library says which extra to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if extra is None or library in ("", "mauc"):
+            raise
+        raise ImportError(f"{what} needs {library}, which is not installed: pip install 'mauc[{extra}]'") from None

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 __all__ = [
     "PAIRS",
@@ -28,6 +29,7 @@ __all__ = [
     "check_scores",
     "check_whole",
     "invalid",
+    "is_sparse",
     "unwrap",
 ]
 
@@ -39,6 +41,14 @@ EXACT = 2**53
 def invalid(parameter: str, requirement: str, came: object, advice: str | None = None) -> ValueError:
     """The error for a bad argument, in four parts, or in three where the requirement says what to do."""
     return ValueError(f"{parameter} {requirement}, got {came}" + (f": {advice}" if advice else ""))
+
+
+def is_sparse(X: Any) -> bool:
+    """Whether it is one of SciPy's sparse matrices or arrays.
+
+    Its own ``issparse`` tells type checkers so little of their common base that not even the shape is left.
+    """
+    return bool(sparse.issparse(X))
 
 
 def check_choice(parameter: str, value: Any, choices: Sequence[str]) -> str:

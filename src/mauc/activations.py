@@ -1,5 +1,7 @@
 """What makes scores of logits: softmax, sigmoid, or nothing; and the chain rule back through it."""
 
+from __future__ import annotations
+
 import numpy as np
 from scipy import special
 

@@ -7,6 +7,8 @@ Its minimiser is :math:`\operatorname{softmax}(z)_j \propto \eta_j b_j / p_j`: w
 increasing map, column by column, of Theorem 2's optimal scores. With ``"ova"``, b = p and nothing is shifted.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -2,6 +2,8 @@
 classes.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Iterator
 from typing import Any

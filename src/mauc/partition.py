@@ -1,5 +1,7 @@
 """The class partition: who belongs to which class, with what weight, and how much each pair of classes counts."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from functools import cached_property
 

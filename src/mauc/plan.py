@@ -6,6 +6,8 @@ end; smooth ones are approximated by Chebyshev polynomials on the range of the s
 alike, each to its own precision.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

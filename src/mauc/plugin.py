@@ -1,5 +1,7 @@
 """Bayes-optimal scores for multiclass AUC from any probabilistic classifier."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np

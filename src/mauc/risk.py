@@ -1,5 +1,7 @@
 """The surrogate risk: a surrogate, a class partition and a scheme that computes their sum over all pairs exactly."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any
 

@@ -6,6 +6,8 @@ A surrogate is a small immutable object with ``loss(t)`` and ``derivative(t)``, 
 To add one, write the class and enter it in :data:`SURROGATES`: every test and every scheme then runs on it.
 """
 
+from __future__ import annotations
+
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable

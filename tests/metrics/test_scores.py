@@ -64,7 +64,9 @@ def by_ranks(y, scores):
     for i in range(n_classes):
         for j in set(range(n_classes)) - {i}:
             p, q = scores[y == i, i], scores[y == j, i]
-            auc[i, j] = (rankdata(np.r_[p, q])[: len(p)].sum() - len(p) * (len(p) + 1) / 2) / (len(p) * len(q))
+            auc[i, j] = (rankdata(np.r_[p, q].astype(float))[: len(p)].sum() - len(p) * (len(p) + 1) / 2) / (
+                len(p) * len(q)
+            )
     return auc
 
 
@@ -395,7 +397,7 @@ class TestInvariance:
         codes, scores = data
         mapped = np.empty_like(scores)
         for i, column in enumerate(scores.T):
-            rank = rankdata(column, method="dense") - 1
+            rank = rankdata(column, method="dense").astype(int) - 1
             size = int(rank.max()) + 1
             some = st.floats(allow_nan=False, allow_infinity=False)
             values = more.draw(st.lists(some, min_size=size, max_size=size, unique=True))

@@ -1,5 +1,7 @@
-"""One thread a process: the suite runs two processes on two cores."""
+"""One thread per process: the suite runs two processes on two cores."""
 
-import torch
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra mauc[torch]")
 
 torch.set_num_threads(1)

@@ -1,5 +1,7 @@
 """MWMOTE: over-sampling inside clusters of the minority, from its samples that are hardest to learn."""
 
+from __future__ import annotations
+
 import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils._param_validation import HasMethods
 
+from mauc._validation import is_sparse
+
 __all__ = ["SafeSampler"]
 
 # What scikit-learn and imbalanced-learn say of small classes: fewer samples than folds, a class missing in a fold,
@@ -124,7 +126,7 @@ class SafeSampler(BaseSampler):  # type: ignore[misc]
             self._record_neighbors(inner, names[code])
             parts.append(rows[len(codes) :])
             labels.append(row_codes[len(codes) :])
-        stacked = sp.vstack(parts, format=X.format) if sp.issparse(X) else np.vstack(parts)
+        stacked = sp.vstack(parts, format=X.format) if is_sparse(X) else np.vstack(parts)
         return stacked, np.concatenate(labels)
 
     def _under_sample(

@@ -1,5 +1,7 @@
 """Gradient boosting trained and stopped by multiclass AUC."""
 
+from __future__ import annotations
+
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +20,7 @@ from mauc._validation import (
     check_sample_weight,
     check_whole,
     invalid,
+    is_sparse,
 )
 from mauc.boosting.lightgbm import lightgbm_objective
 from mauc.boosting.objective import ACTIVATIONS
@@ -322,4 +325,4 @@ def _import_lightgbm() -> Any:
 
 def _for_lightgbm(X: Any) -> Any:
     """LightGBM knows sparse matrices, not sparse arrays."""
-    return sparse.csr_matrix(X) if sparse.issparse(X) else X
+    return sparse.csr_matrix(X) if is_sparse(X) else X

@@ -1,5 +1,7 @@
 """What both boosting libraries are told: gradient and curvature of the risk in the units of the log-loss."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Multiclass AUC in XGBoost, as a metric and as an objective. Nothing here imports XGBoost."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from numpy.typing import ArrayLike

@@ -1,5 +1,18 @@
 """The command ``mauc``: one module for each command, and what they share."""
 
-from mauc.cli.main import app, main
+import sys
+
+from mauc._lazy import needing
+
+try:
+    with needing("cli", "the command"):
+        from mauc.cli.main import app, main
+except ImportError as error:
+    _missing = str(error)
+
+    def main() -> None:
+        """What the script says that pip installs even without the extra ``cli``."""
+        sys.exit(f"mauc: {_missing}")
+
 
 __all__ = ["app", "main"]

@@ -1,5 +1,7 @@
 """How many samples each class of a simulated set has: the paper's lists, and imbalance of any size."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

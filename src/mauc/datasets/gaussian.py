@@ -1,12 +1,14 @@
 """Gaussian classes that differ in their means: the shape of deep features."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from mauc._typing import Floats, Ints
+from mauc._validation import is_sparse
 from mauc.datasets.known import KnownClasses, chunks
 
 __all__ = ["GaussianClasses", "separated_means"]
@@ -23,7 +25,7 @@ class GaussianClasses(KnownClasses):
     def n_features(self) -> int:
         return self.means.shape[1]
 
-    def sufficient(self) -> "GaussianClasses":
+    def sufficient(self) -> GaussianClasses:
         """The projection on the span of the means: across it, all classes are the same noise."""
         if self.n_features <= self.n_classes:
             return self
@@ -31,10 +33,10 @@ class GaussianClasses(KnownClasses):
 
     def log_densities(self, X: Any) -> Floats:
         """``x·μ_i − |μ_i|²/2``; the rest of the exponent does not depend on the class."""
-        dense = X.toarray() if sparse.issparse(X) else X
+        dense = X.toarray() if is_sparse(X) else X
         return dense.astype(np.float64, copy=False) @ self.means.T - 0.5 * np.sum(self.means**2, axis=1)
 
-    def draw(self, y: Ints, rng: np.random.Generator, dtype: "np.dtype[Any]") -> Any:
+    def draw(self, y: Ints, rng: np.random.Generator, dtype: np.dtype[Any]) -> Any:
         X = np.empty((len(y), self.n_features), dtype=dtype)
         means = self.means.astype(dtype, copy=False)
         for rows in chunks(*X.shape):

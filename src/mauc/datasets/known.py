@@ -1,5 +1,7 @@
 """Classes whose densities are known, so that posteriors and the best possible scores are known too."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,7 +54,7 @@ class KnownClasses(ABC):
 
     priors: Floats
     """``(C,)``"""
-    dtype: "np.dtype[Any]"
+    dtype: np.dtype[Any]
     """Type of the features drawn."""
 
     @property
@@ -68,10 +70,10 @@ class KnownClasses(ABC):
         """``(n, C)`` logarithm of each class's density, up to a term that a row's classes share."""
 
     @abstractmethod
-    def draw(self, y: Ints, rng: np.random.Generator, dtype: "np.dtype[Any]") -> Any:
+    def draw(self, y: Ints, rng: np.random.Generator, dtype: np.dtype[Any]) -> Any:
         """``(n, d)`` one sample of each class in ``y``."""
 
-    def sufficient(self) -> "KnownClasses":
+    def sufficient(self) -> KnownClasses:
         """The same problem in as few features as decide it: cheaper to draw from, and of the same scores."""
         return self
 

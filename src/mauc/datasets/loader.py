@@ -1,5 +1,7 @@
 """One door to all real data sets."""
 
+from __future__ import annotations
+
 import os
 from typing import Any
 
@@ -127,7 +129,7 @@ def _load_table(name: str, data_home: str | os.PathLike[str] | None) -> Bunch:
     return Bunch(X=X, y=y, splits=splits, target_names=table.target_names, name=name, DESCR=table.describe(source))
 
 
-def _load_kddcup99(data_home: str | os.PathLike[str] | None, kind: "np.dtype[Any]") -> Bunch:
+def _load_kddcup99(data_home: str | os.PathLike[str] | None, kind: np.dtype[Any]) -> Bunch:
     path = data_folder(data_home) / FILE
     if path.is_file():
         return read_kddcup99(path, kind)
@@ -138,7 +140,7 @@ def _load_kddcup99(data_home: str | os.PathLike[str] | None, kind: "np.dtype[Any
         raise ConnectionError(_missing("kddcup99", path, error, advice)) from None
 
 
-def _load_images(name: str, data_home: str | os.PathLike[str] | None, kind: "np.dtype[Any]") -> Bunch:
+def _load_images(name: str, data_home: str | os.PathLike[str] | None, kind: np.dtype[Any]) -> Bunch:
     path = data_folder(data_home) / "features" / f"{name}.npz"
     if path.is_file():
         return read_images(path, name, kind)

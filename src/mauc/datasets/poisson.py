@@ -1,5 +1,7 @@
 """Classes of sparse counts: the shape of User-Imb, where a row counts what a user did."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,12 +34,12 @@ class PoissonClasses(KnownClasses):
         """``Σ_f x_f log λ_if − Σ_f λ_if``; the factorials do not depend on the class."""
         return np.asarray(X @ np.log(self.rates).T, dtype=np.float64) - self.rates.sum(axis=1)
 
-    def draw(self, y: Ints, rng: np.random.Generator, dtype: "np.dtype[Any]") -> Any:
+    def draw(self, y: Ints, rng: np.random.Generator, dtype: np.dtype[Any]) -> Any:
         """CSR matrix. The sum of a row is Poisson, and which feature each count falls on is an independent choice."""
         parts = [self._draw_rows(y[begin : begin + CHUNK_ROWS], rng, dtype) for begin in range(0, len(y), CHUNK_ROWS)]
         return sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, self.n_features), dtype=dtype)
 
-    def _draw_rows(self, y: Ints, rng: np.random.Generator, dtype: "np.dtype[Any]") -> Any:
+    def _draw_rows(self, y: Ints, rng: np.random.Generator, dtype: np.dtype[Any]) -> Any:
         totals = rng.poisson(self.rates.sum(axis=1)[y])
         row = np.repeat(np.arange(len(y)), totals)
         of_class = y[row]

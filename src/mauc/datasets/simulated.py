@@ -1,5 +1,7 @@
 """Simulated sets of any size and imbalance whose ceiling is known, three of them in the shapes of the paper's."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -175,7 +177,7 @@ def _counts(given: Any, n_samples: Any, n_classes: Any, imbalance: Any) -> Ints:
 
 
 def _classes(
-    counts: Ints, n_features: int, separation: float, kind: str, dtype: "np.dtype[Any]", seed: int
+    counts: Ints, n_features: int, separation: float, kind: str, dtype: np.dtype[Any], seed: int
 ) -> KnownClasses:
     priors = counts / counts.sum()
     rng = generator(seed, MODEL)

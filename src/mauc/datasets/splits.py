@@ -1,5 +1,7 @@
 """Splits of any labelled data into training, validation and test parts."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

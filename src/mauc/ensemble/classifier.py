@@ -1,5 +1,7 @@
 """The stacking classifier: out-of-fold scores of its models, and their combination."""
 
+from __future__ import annotations
+
 import threading
 import time
 import warnings

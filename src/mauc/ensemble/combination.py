@@ -50,8 +50,9 @@ PENALTIES = (np.inf, 1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 # Up to so many samples the folds are drawn three times, for which fold a rare sample falls into decides as much as λ
 # does, and parameters are found to rounding: in some directions there is little but ρ and λ to hold them.
 FEW = 5000
-EXACT = {"maxiter": 1000, "maxfun": 10_000, "gtol": 1e-10, "ftol": np.finfo(np.float64).eps}
-QUICK = {"maxiter": 200, "gtol": 1e-7, "ftol": 64 * np.finfo(np.float64).eps}
+# Most iterations, largest entry of the gradient, smallest relative fall of the value.
+EXACT = (1000, 1e-10, np.finfo(np.float64).eps)
+QUICK = (200, 1e-7, 64 * np.finfo(np.float64).eps)
 FOLDS = 5
 # Held-out samples of every class, else there is no matrix: five in each training part of the five folds. A model that
 # has lost one of two samples ranks it below the rest, and a matrix, unlike weights >= 0, would turn that round.
@@ -177,8 +178,15 @@ def _fit_matrix(
 def _minimum(
     objective: Callable[[Floats], tuple[float, Floats]], start: Floats, n_samples: int, bounds: Any = None
 ) -> Floats:
-    options = EXACT if n_samples <= FEW else QUICK
-    found = optimize.minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    max_iter, gtol, ftol = EXACT if n_samples <= FEW else QUICK
+    found = optimize.minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": max_iter, "maxfun": 10_000, "gtol": gtol, "ftol": ftol},
+    )
     return np.asarray(found.x, dtype=np.float64)
 
 

@@ -1,5 +1,7 @@
 """A linear classifier trained by multiclass AUC."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any, Self
 
@@ -24,7 +26,7 @@ from mauc.linear.objective import LinearObjective
 from mauc.linear.solvers import SOLVERS, minimize
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
-from mauc.surrogates import Surrogate, get_surrogate
+from mauc.surrogates import Surrogate
 
 __all__ = ["MAUCClassifier"]
 
@@ -151,7 +153,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         objective = LinearObjective(
             X,
             partition.classes(pair_weights),
-            SurrogateRisk(self._surrogate()),
+            self._risk(),
             activation=self.activation,
             l2=self.l2,
             fit_intercept=bool(self.fit_intercept),
@@ -168,8 +170,11 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             )
         return self
 
+    def _risk(self) -> SurrogateRisk:
+        return SurrogateRisk(self.surrogate, alpha=self.alpha, **(self.surrogate_options or {}))
+
     def _surrogate(self) -> Surrogate:
-        return get_surrogate(self.surrogate, alpha=self.alpha, **(self.surrogate_options or {}))
+        return self._risk().surrogate
 
     def _check_parameters(self) -> None:
         check_choice("activation", self.activation, ACTIVATIONS)

@@ -1,5 +1,7 @@
 """The linear classifier with its surrogate, α and penalty chosen by cross-validated multiclass AUC."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from itertools import product

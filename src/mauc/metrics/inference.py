@@ -1,5 +1,7 @@
 """How sure is a multiclass AUC? Confidence intervals and paired comparisons."""
 
+from __future__ import annotations
+
 import warnings
 from typing import Any
 

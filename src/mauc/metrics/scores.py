@@ -1,5 +1,7 @@
 """The multiclass AUC of Hand and Till and its matrix of class pairs."""
 
+from __future__ import annotations
+
 import math
 import warnings
 

@@ -9,6 +9,7 @@ competitors       →  FocalLoss, ClassBalancedLoss, LDAMLoss, LogitAdjustedLoss
                      DeepAUCLoss with PPDOptimizer (deepauc.py)
 """
 
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from mauc._lazy import lazily
@@ -16,6 +17,9 @@ from mauc._lazy import lazily
 if TYPE_CHECKING:
     from mauc.nn.functional import mauc_loss
     from mauc.nn.modules import MAUCLoss
+
+if find_spec("torch") is None:
+    raise ImportError("mauc.nn needs torch, which is not installed: pip install 'mauc[torch]'")
 
 _HOME = {
     "ClassBalancedLoss": "mauc.nn.baselines",
@@ -48,7 +52,7 @@ __all__ = [
 ]
 
 
-__getattr__ = lazily(__name__, _HOME)
+__getattr__ = lazily(__name__, _HOME, extra="torch")
 
 
 def __dir__() -> list[str]:

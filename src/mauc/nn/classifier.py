@@ -1,5 +1,7 @@
 """A multilayer perceptron trained by multiclass AUC, as a scikit-learn classifier."""
 
+from __future__ import annotations
+
 import copy
 from collections.abc import Sequence
 from typing import Any, Self
@@ -13,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from mauc._estimators import LogitClassifier, encode_classes
+from mauc._lazy import needing
 from mauc._typing import Ints
 from mauc._validation import (
     check_choice,
@@ -200,7 +203,8 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             A validation part of your own in place of the hold-out. The best epoch on it is kept; with
             ``early_stopping`` it also ends the training.
         """
-        from mauc.nn._engine import training
+        with needing("torch", "MAUCMLPClassifier.fit"):
+            from mauc.nn._engine import training
 
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32)

@@ -1,5 +1,7 @@
 """Minibatches in which every class is present."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -143,7 +145,7 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
             self._plan = whole_batches(self._plan, counts, self.batch_size, self.min_per_class, self.num_replicas)
 
     @property
-    def sampler(self) -> "ClassCoverageBatchSampler":
+    def sampler(self) -> ClassCoverageBatchSampler:
         """Itself: Lightning calls ``set_epoch`` of the sampler in a batch sampler."""
         return self
 

@@ -1,5 +1,7 @@
 """True classes and the scores of models → the numbers of a report."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal

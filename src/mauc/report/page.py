@@ -1,5 +1,7 @@
 """A judgement → one HTML file: template, style, script and data in one, no network."""
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Mapping, Sequence

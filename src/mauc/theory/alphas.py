@@ -1,5 +1,7 @@
 """Which α are right for scores in [0, 1]: those whose unbounded minimiser fits into the interval."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from typing import Any

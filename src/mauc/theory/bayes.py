@@ -1,5 +1,7 @@
 """The best possible scores and what they reach (Theorem 2), and the weights of one-vs-all (Theorem 1)."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

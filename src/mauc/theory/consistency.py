@@ -1,5 +1,7 @@
 """Theorem 3's sufficient condition for consistency, point by point, and what follows for the scores at hand."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,5 +1,7 @@
 """How much class sizes cost: ξ, χ, and which class one more sample helps most."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

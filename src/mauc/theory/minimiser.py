@@ -1,5 +1,7 @@
 """Scores that minimise the risk of a surrogate where the distribution is known: a convex programme over few points."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy import sparse
 from torch import Tensor, nn
 
 from mauc._typing import Floats, Ints
+from mauc._validation import is_sparse
 from mauc.experiments.deep.networks import ranking, ranking_scores
 from mauc.nn._engine.rows import dense, rows_at_a_time
 from mauc.nn._engine.schedule import Schedule
@@ -40,10 +40,10 @@ class Features:
     def __init__(self, X: Any, place: torch.device) -> None:
         self.place = place
         self.n_features = int(X.shape[1])
-        if sparse.issparse(X) and not (place.type == "cuda" and 4 * X.shape[0] * X.shape[1] <= DENSE_BYTES):
+        if is_sparse(X) and not (place.type == "cuda" and 4 * X.shape[0] * X.shape[1] <= DENSE_BYTES):
             self.X = X
             return
-        if sparse.issparse(X):
+        if is_sparse(X):
             step = rows_at_a_time(self.n_features)
             self.X = torch.cat([dense(X[k : k + step]).to(place) for k in range(0, X.shape[0], step)])
         else:

@@ -1,5 +1,7 @@
 """The rarest pairs of classes, model beside model."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -94,7 +96,7 @@ class MinorityPairsDisplay:
     def plot(
         self,
         *,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         plot_chance_level: bool = True,
         chance_level_kw: dict[str, Any] | None = None,
         marker_kw: dict[str, Any] | None = None,
@@ -174,7 +176,7 @@ class MinorityPairsDisplay:
         name: str | None = None,
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         **plot_kw: Any,
     ) -> Self:
         """Draw the rarest pairs of one fitted classifier or several.
@@ -218,7 +220,7 @@ class MinorityPairsDisplay:
         name: str | None = None,
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         **plot_kw: Any,
     ) -> Self:
         """Draw the rarest pairs of the scores of one model or several.

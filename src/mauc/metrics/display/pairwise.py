@@ -1,5 +1,7 @@
 """The matrix of class pairs as a heat map."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -93,10 +95,10 @@ class PairwiseAUCDisplay:
         self,
         *,
         include_values: bool | None = None,
-        cmap: "str | Colormap" = "viridis",
+        cmap: str | Colormap = "viridis",
         xticks_rotation: str | float | None = None,
         values_format: str | None = None,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         colorbar: bool = True,
         im_kw: dict[str, Any] | None = None,
         text_kw: dict[str, Any] | None = None,
@@ -185,7 +187,7 @@ class PairwiseAUCDisplay:
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         display_labels: ArrayLike | None = None,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         **plot_kw: Any,
     ) -> Self:
         """Draw the matrix of a fitted classifier.
@@ -226,7 +228,7 @@ class PairwiseAUCDisplay:
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         display_labels: ArrayLike | None = None,
-        ax: "Axes | None" = None,
+        ax: Axes | None = None,
         **plot_kw: Any,
     ) -> Self:
         """Draw the matrix of scores.

@@ -1,5 +1,7 @@
 """Spectral norm of a convolution as a linear operator on images."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

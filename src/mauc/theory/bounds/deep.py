@@ -1,5 +1,7 @@
 """The bounds for fully connected and convolutional networks, from plain numbers; ``docs/theory.md`` has the proofs."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The bound of a fitted model on its training data."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import invalid
+from mauc._validation import invalid, is_sparse
 from mauc.activations import activate
 from mauc.linear import MAUCClassifier, MAUCClassifierCV
 from mauc.risk import SurrogateRisk
@@ -104,7 +106,7 @@ def for_estimator(
 
 
 def _dense(X: Any) -> Any:
-    return X.toarray() if hasattr(X, "toarray") else X
+    return X.toarray() if is_sparse(X) else X
 
 
 def _codes(y: ArrayLike, classes: Any, owner: str) -> Ints:
@@ -127,7 +129,7 @@ def _codes(y: ArrayLike, classes: Any, owner: str) -> Ints:
 
 
 def _largest_norm(X: Any) -> float:
-    if hasattr(X, "toarray"):
+    if is_sparse(X):
         return float(np.sqrt(X.multiply(X).sum(axis=1).max()))
     return float(np.linalg.norm(np.asarray(X, dtype=np.float64).reshape(len(X), -1), axis=1).max())
 

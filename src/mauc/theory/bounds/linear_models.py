@@ -1,5 +1,7 @@
 """The bound for linear models, from plain numbers; ``docs/theory.md`` has the proof."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

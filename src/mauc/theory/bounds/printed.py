@@ -1,5 +1,7 @@
 """Theorems 8 and 9 as the paper prints them, and with their slips corrected."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

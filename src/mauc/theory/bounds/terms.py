@@ -1,5 +1,7 @@
 """A bound as its terms, and the abstract bound that all others fill in."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Bounds on the complexity of any class, from covering numbers (Theorem 5) or its ordinary complexity (Theorem 6)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np

@@ -1,5 +1,7 @@
 """MAUC Rademacher complexity (Definition 2) of a finite list of models, exactly."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Bounds on the complexity of linear models, from the norm of their weights."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,5 +1,7 @@
 """MAUC Rademacher complexity (Definition 2) of linear models, by simulation."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
