@@ -7,6 +7,8 @@ Its minimiser is :math:`\operatorname{softmax}(z)_j \propto \eta_j b_j / p_j`: w
 increasing map, column by column, of Theorem 2's optimal scores. With ``"ova"``, b = p and nothing is shifted.
 """
 
+import numbers
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,21 @@ import numpy as np
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 
-__all__ = ["log_loss_rows", "prior_ratios"]
+__all__ = ["ONLY", "LogTerm", "log_loss_rows", "log_term", "prior_ratios", "read_log_loss"]
 
+ONLY = "only"
 ROUNDING = 1e-9
+
+
+def read_log_loss(log_loss: Any) -> tuple[float, bool]:
+    """The weight of the log-loss, and whether the risk counts beside it."""
+    if isinstance(log_loss, str) and log_loss == ONLY:
+        return 1.0, False
+    is_number = isinstance(log_loss, numbers.Real) and not isinstance(log_loss, bool | np.bool_)
+    if not is_number or not 0 <= log_loss < float("inf"):
+        advice = "0 is the ranking loss alone, 'only' the log-loss alone"
+        raise invalid("log_loss", "must be a finite number >= 0 or 'only'", repr(log_loss), advice)
+    return float(log_loss), True
 
 
 def prior_ratios(pairs: str | Floats, priors: Floats) -> Floats:
@@ -78,3 +92,54 @@ def log_loss_rows(logits: Floats, y: Ints, ratios: Floats, share: Floats) -> tup
     power *= (share / total)[:, None]
     power[rows, y] -= share
     return value, power
+
+
+@dataclass(frozen=True)
+class LogTerm:
+    """``λ mean_n u_n [−log softmax(z_n + log r)_{y_n}]`` of a training set, beside a risk or alone."""
+
+    y: Ints
+    ratios: Floats
+    """``(C,)`` r, all above 0."""
+    share: Floats
+    """``(N,)`` ``λ u_n / Σu``."""
+    ranks: bool
+    """Whether a risk counts beside it."""
+
+    def of_logits(self, logits: Floats, rows: slice) -> tuple[float, Floats]:
+        """Value and gradient of some rows, from their logits."""
+        return log_loss_rows(logits, self.y[rows], self.ratios, self.share[rows])
+
+    def with_softmax(self, logits: Floats, rows: slice) -> tuple[float, Floats]:
+        """Value of some rows, and the softmax F of their logits, of which ``softmax(z + log r)`` is ``F r / ΣF r``."""
+        y = self.y[rows]
+        scores = logits - logits.max(axis=1, keepdims=True)
+        own = scores[np.arange(len(y)), y]
+        np.exp(scores, out=scores)
+        total = scores.sum(axis=1)
+        scores /= total[:, None]
+        # In logs: the score of the own class may be too small for a float.
+        surprise = np.log(scores @ self.ratios) + np.log(total) - own - np.log(self.ratios)[y]
+        return float(self.share[rows] @ surprise), scores
+
+    def add_gradient(self, scores: Floats, gradient: Floats, rows: slice) -> None:
+        """Add the gradient of some rows, from their softmax scores."""
+        y, share = self.y[rows], self.share[rows]
+        shifted = scores * self.ratios
+        shifted *= (share / shifted.sum(axis=1))[:, None]
+        gradient += shifted
+        gradient[np.arange(len(y)), y] -= share
+
+
+def log_term(log_loss: Any, pairs: str | Floats, y: Ints, class_weights: Floats, unit: Floats) -> LogTerm | None:
+    """The term of a training set; None where ``log_loss`` is 0.
+
+    ``class_weights`` are the ``(C,)`` summed weights of the classes, all above 0; ``unit`` the ``(N,)`` shares of the
+    samples in the weight of their class.
+    """
+    weight, ranks = read_log_loss(log_loss)
+    if not weight:
+        return None
+    sizes = class_weights / class_weights.max()
+    priors = sizes / sizes.sum()
+    return LogTerm(y, prior_ratios(pairs, priors), weight * unit * priors[y], ranks)

@@ -22,6 +22,7 @@ from mauc._validation import (
 from mauc.activations import ACTIVATIONS
 from mauc.linear.objective import LinearObjective
 from mauc.linear.solvers import SOLVERS, minimize
+from mauc.log_loss import log_term, read_log_loss
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import Surrogate, get_surrogate
@@ -103,6 +104,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         surrogate: str | Any = "exponential",
         *,
         alpha: float | None = None,
+        log_loss: float | str = 0.0,
         l2: float = 1e-4,
         activation: str = "softmax",
         pairs: str | ArrayLike = "ovo",
@@ -116,6 +118,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.surrogate = surrogate
         self.alpha = alpha
+        self.log_loss = log_loss
         self.l2 = l2
         self.activation = activation
         self.pairs = pairs
@@ -147,14 +150,15 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         classes, codes = encode_classes(y)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         partition = ClassPartition(codes, len(classes), weight)
-        pair_weights = partition.pair_weights(check_pairs(self.pairs, len(classes)))
+        pairs = check_pairs(self.pairs, len(classes))
         objective = LinearObjective(
             X,
-            partition.classes(pair_weights),
+            partition.classes(partition.pair_weights(pairs)),
             SurrogateRisk(self._surrogate()),
             activation=self.activation,
             l2=self.l2,
             fit_intercept=bool(self.fit_intercept),
+            log_term=log_term(self.log_loss, pairs, codes, partition.weights, partition.shares),
         )
         start = self._start(objective, classes)
         solution = minimize(objective, start, solver=self.solver, max_iter=self.max_iter, tol=self.tol)
@@ -176,6 +180,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         check_choice("solver", self.solver, SOLVERS)
         check_real("tol", self.tol, low=0)
         check_not_negative("l2", self.l2)
+        read_log_loss(self.log_loss)
         check_whole("max_iter", self.max_iter, least=1)
 
     def _start(self, objective: LinearObjective, classes: NDArray[Any]) -> Floats:
