@@ -1,7 +1,7 @@
 """How much log-loss a linear model wants: ``MAUCClassifier(log_loss=…)`` over the paper's nine tables.
 
-Needs the data folder: ``MAUC_DATA_HOME=… python -m benchmarks.log_loss_defaults [splits]``. For every table and split of
-the authors, each loss is fitted on the training part along a path of penalties. The validation part is cut in two
+Needs the data folder: ``MAUC_DATA_HOME=… python -m benchmarks.log_loss_defaults [splits]``. For every table and split
+of the authors, each loss is fitted on the training part along a path of penalties. The validation part is cut in two
 halves: settings are chosen on one and judged on the other, and the other way round, so that larger grids gain nothing
 by chance. The test part is looked at in the last column alone, for settings chosen by the whole validation part.
 """
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _scores(name: str, k: int) -> Any:
-    """``(losses, penalties, 4)`` MAUC on the halves of the validation part, on the whole of it, and on the test part."""
+    """``(losses, penalties, 4)`` MAUC on the halves of the validation part, on the whole of it, and on the test."""
     bunch = datasets.load(name)
     train, validation, test = bunch.splits[k]
     X = preprocess(np.asarray(bunch.X, dtype=np.float64), train, "standard")
@@ -86,7 +86,7 @@ def _judge(model: MAUCClassifier, X: Any, y: Any, parts: tuple[Any, ...]) -> lis
 
 
 def judged(scores: Any, losses: Any) -> tuple[Any, Any]:
-    """``(tables × splits,)`` MAUC × 100 of the losses allowed: on the other half of validation, and on the test part."""
+    """``(tables × splits,)`` MAUC × 100 of the losses allowed: on the other half of validation, and on the test."""
     allowed = scores[:, losses].reshape(len(scores), -1, 4)
     rows = np.arange(len(scores))
     other = [allowed[rows, allowed[:, :, a].argmax(axis=1), b] for a, b in ((FIRST, SECOND), (SECOND, FIRST))]
@@ -105,8 +105,9 @@ def report(scores: Any) -> str:
         _table(scores, "log_loss (α and the penalty are chosen)", by_weight),
         _table(scores, "grid of log_loss (α and the penalty are chosen)", by_grid),
     ]
-    head = f"""MAUC × 100 of linear models, exponential, softmax, {SPLITS} splits of {len(TABLES)} tables; l2 among {L2S}.
-"Validation": chosen on one half of it, judged by the other. The mean rank is over tables and splits. {machine()}
+    head = f"""MAUC × 100 of linear models, exponential, softmax, {SPLITS} splits of {len(TABLES)} tables;
+l2 among {L2S}. "Validation": chosen on one half of it, judged by the other. The mean rank is over tables
+and splits. {machine()}
 """
     return "\n".join([head, *parts])
 

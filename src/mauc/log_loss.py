@@ -100,7 +100,7 @@ class LogTerm:
 
     y: Ints
     ratios: Floats
-    """``(C,)`` r, all above 0."""
+    """``(C,)`` r; 0 for absent classes."""
     share: Floats
     """``(N,)`` ``λ u_n / Σu``."""
     ranks: bool
@@ -109,6 +109,19 @@ class LogTerm:
     def of_logits(self, logits: Floats, rows: slice) -> tuple[float, Floats]:
         """Value and gradient of some rows, from their logits."""
         return log_loss_rows(logits, self.y[rows], self.ratios, self.share[rows])
+
+    def curvature_above(self, gradient: Floats) -> Floats:
+        """A diagonal above the Hessian, ``2 q (1 − q)`` times the share for ``q = softmax(z + log r)``, of all rows.
+
+        ``gradient`` is that of all rows, ``share (q − e_y)``, and is overwritten.
+        """
+        gradient[np.arange(len(self.y)), self.y] += self.share
+        share = self.share[:, None]
+        rest = np.divide(gradient, share, out=np.ones_like(gradient), where=share > 0)
+        np.subtract(1.0, rest, out=rest)
+        gradient *= 2.0
+        gradient *= np.maximum(rest, 0.0)
+        return gradient
 
     def with_softmax(self, logits: Floats, rows: slice) -> tuple[float, Floats]:
         """Value of some rows, and the softmax F of their logits, of which ``softmax(z + log r)`` is ``F r / ΣF r``."""
@@ -134,8 +147,8 @@ class LogTerm:
 def log_term(log_loss: Any, pairs: str | Floats, y: Ints, class_weights: Floats, unit: Floats) -> LogTerm | None:
     """The term of a training set; None where ``log_loss`` is 0.
 
-    ``class_weights`` are the ``(C,)`` summed weights of the classes, all above 0; ``unit`` the ``(N,)`` shares of the
-    samples in the weight of their class.
+    ``class_weights`` are the ``(C,)`` summed weights of the classes, 0 where one is absent; ``unit`` the ``(N,)``
+    shares of the samples in the weight of their class.
     """
     weight, ranks = read_log_loss(log_loss)
     if not weight:

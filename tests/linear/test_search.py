@@ -50,7 +50,8 @@ def test_results_and_choice():
     assert results["rank_test_score"][best] == 1
     assert sorted(results["rank_test_score"]) == list(range(1, 9))
     assert model.best_score_ == results["mean_test_score"][best]
-    assert results["params"][best] == {"surrogate": model.surrogate_, "alpha": model.alpha_, "l2": model.l2_}
+    chosen = {"surrogate": model.surrogate_, "alpha": model.alpha_, "log_loss": model.log_loss_, "l2": model.l2_}
+    assert results["params"][best] == chosen
 
 
 def test_scores_are_those_of_separate_fits():
@@ -59,6 +60,24 @@ def test_scores_are_those_of_separate_fits():
     for k, (train, test) in enumerate(RareClassKFold(3).split(X, y)):
         one = MAUCClassifier(alpha=2.0, l2=1e-2, tol=1e-4).fit(X[train], y[train])
         assert model.cv_results_[f"split{k}_test_score"][0] == one.score(X[test], y[test])
+
+
+def test_the_log_loss_is_searched_and_alone_tried_once(monkeypatch):
+    X, y = blobs()
+    grid = {**GRID, "log_losses": (0.0, 1.0, "only")}
+    model = MAUCClassifierCV(("exponential", "squared"), **grid).fit(X, y)
+    tried = [(p["surrogate"], p["alpha"], p["log_loss"], p["l2"]) for p in model.cv_results_["params"]]
+    losses = [*product(("exponential", "squared"), (1.0, 4.0), (0.0, 1.0)), (None, None, "only")]
+    assert tried == [(*loss, l2) for loss in losses for l2 in (1e-3, 1e-1)]
+    for k, (train, test) in enumerate(RareClassKFold(3).split(X, y)):
+        alone = MAUCClassifier(log_loss="only", l2=1e-3, tol=1e-4).fit(X[train], y[train])
+        assert model.cv_results_[f"split{k}_test_score"][16] == alone.score(X[test], y[test])
+
+    monkeypatch.setattr(module, "_score_path", lambda one, l2s, *rest: [0.8, 0.9 if one.log_loss == "only" else 0.7])
+    model = MAUCClassifierCV(("squared",), **grid, surrogate_options={}).fit(X, y)
+    assert (model.surrogate_, model.alpha_, model.log_loss_, model.l2_) == (None, None, "only", 1e-1)
+    alone = MAUCClassifier(log_loss="only", l2=1e-1, tol=1e-4).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
 
 
 def test_the_final_model_is_the_chosen_one_on_all_data():
@@ -168,8 +187,9 @@ def test_only_the_final_fit_warns():
 @pytest.mark.parametrize(
     ("name", "grid"),
     [
-        *product(["surrogates", "alphas", "l2s"], [(), [], 1.0, "exponential"]),
+        *product(["surrogates", "alphas", "log_losses", "l2s"], [(), [], 1.0, "exponential"]),
         ("surrogates", None),
+        ("log_losses", None),
         ("l2s", None),  # no alphas at all are the search's own
     ],
 )
@@ -184,6 +204,7 @@ def test_empty_grid(name, grid):
     [
         ({"l2s": (1e-2, -1.0)}, "l2 must be a finite number of at least 0, got -1.0"),
         ({"alphas": (0.0,)}, "alpha must be"),
+        ({"log_losses": (0.0, -1.0)}, "log_loss must be a finite number >= 0 or 'only', got -1.0"),
         ({"surrogates": ("nope",)}, "surrogate must be one of"),
         ({"solver": "adam"}, "solver must be one of"),
         ({"cv": 1}, "n_splits must be a whole number of at least 2, got 1"),

@@ -21,6 +21,7 @@ from mauc._validation import (
 )
 from mauc.boosting.lightgbm import lightgbm_objective
 from mauc.boosting.objective import ACTIVATIONS
+from mauc.log_loss import read_log_loss
 from mauc.model_selection import folds_of
 from mauc.surrogates import Surrogate, get_surrogate
 
@@ -63,6 +64,8 @@ class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[mi
         As in :class:`mauc.SurrogateRisk`; its second derivative must be bounded.
     alpha : float, optional
         Margin or rate of the surrogate; 2 unless told, where it has one.
+    log_loss : float >= 0 or "only", default=0.0
+        Weight of the log-loss that is added, as in :class:`mauc.MAUCClassifier`; ``"only"``: that alone.
     activation : {"softmax", "identity"}, default="softmax"
         Whether the risk is that of softmax scores or of raw columns. Raw columns have no common scale: their
         ``predict`` is of little use and there is no ``predict_proba``.
@@ -136,6 +139,7 @@ class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[mi
         surrogate: str | Any = "exponential",
         *,
         alpha: float | None = None,
+        log_loss: float | str = 0.0,
         activation: str = "softmax",
         n_estimators: int = 500,
         learning_rate: float = 0.3,
@@ -155,6 +159,7 @@ class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[mi
     ) -> None:
         self.surrogate = surrogate
         self.alpha = alpha
+        self.log_loss = log_loss
         self.activation = activation
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
@@ -231,6 +236,7 @@ class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[mi
 
     def _check_parameters(self) -> None:
         check_choice("activation", self.activation, ACTIVATIONS)
+        read_log_loss(self.log_loss)
         for name, least in WHOLE.items():
             check_whole(name, getattr(self, name), least=least)
         check_whole("random_state", self.random_state, least=0, most=2**31 - 1, advice="pass a seed")
@@ -250,6 +256,7 @@ class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[mi
                 raise invalid("lightgbm_params", requirement, repr(name), OWN[name])
         objective = lightgbm_objective(
             self._surrogate(),
+            log_loss=self.log_loss,
             activation=self.activation,
             pairs=self.pairs,
         )
