@@ -16,7 +16,7 @@ import numpy as np
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 
-__all__ = ["ONLY", "LogTerm", "log_loss_rows", "log_term", "prior_ratios", "read_log_loss"]
+__all__ = ["ONLY", "LogTerm", "has_log_loss", "log_loss_rows", "log_term", "prior_ratios", "read_log_loss"]
 
 ONLY = "only"
 ROUNDING = 1e-9
@@ -45,6 +45,14 @@ def prior_ratios(pairs: str | Floats, priors: Floats) -> Floats:
     if isinstance(pairs, str):
         return priors if pairs == "ovo" else np.where(priors > 0, 1.0, 0.0)
     return np.where(priors > 0, priors / partner_weights(pairs), 0.0)
+
+
+def has_log_loss(pairs: Any) -> bool:
+    """Whether there is a log-loss that goes with these pair weights."""
+    try:
+        return isinstance(pairs, str) or len(partner_weights(pairs)) > 0
+    except ValueError:
+        return False
 
 
 def partner_weights(pairs: Any) -> Floats:

@@ -13,7 +13,7 @@ from mauc import MAUCClassifier, MAUCClassifierCV, mauc_score
 from mauc.linear import search as module
 from mauc.model_selection import RareClassKFold
 
-GRID = {"alphas": (1.0, 4.0), "l2s": (1e-1, 1e-3), "cv": 3, "tol": 1e-4, "max_iter": 500}
+GRID = {"alphas": (1.0, 4.0), "log_losses": (0.0,), "l2s": (1e-1, 1e-3), "cv": 3, "tol": 1e-4, "max_iter": 500}
 
 
 def blobs(sizes=(40, 25, 12), n_features=4, shift=1.2, seed=0):
@@ -56,7 +56,7 @@ def test_results_and_choice():
 
 def test_scores_are_those_of_separate_fits():
     X, y = blobs()
-    model = MAUCClassifierCV(alphas=(2.0,), l2s=(1e-2,), cv=3, tol=1e-4).fit(X, y)
+    model = MAUCClassifierCV(alphas=(2.0,), log_losses=(0.0,), l2s=(1e-2,), cv=3, tol=1e-4).fit(X, y)
     for k, (train, test) in enumerate(RareClassKFold(3).split(X, y)):
         one = MAUCClassifier(alpha=2.0, l2=1e-2, tol=1e-4).fit(X[train], y[train])
         assert model.cv_results_[f"split{k}_test_score"][0] == one.score(X[test], y[test])
@@ -78,6 +78,16 @@ def test_the_log_loss_is_searched_and_alone_tried_once(monkeypatch):
     assert (model.surrogate_, model.alpha_, model.log_loss_, model.l2_) == (None, None, "only", 1e-1)
     alone = MAUCClassifier(log_loss="only", l2=1e-1, tol=1e-4).fit(X, y)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "tried"),
+    [("ova", {0.1, 1.0, "only"}), (np.array([[0, 1, 1], [1, 0, 1], [1, 2, 0]]), {0.0})],
+    ids=["product", "no product"],
+)
+def test_log_losses_unless_told(pairs, tried):
+    model = MAUCClassifierCV(**{**GRID, "log_losses": None, "l2s": (1e-2,)}, pairs=pairs).fit(*blobs())
+    assert {p["log_loss"] for p in model.cv_results_["params"]} == tried
 
 
 def test_the_final_model_is_the_chosen_one_on_all_data():
@@ -189,8 +199,7 @@ def test_only_the_final_fit_warns():
     [
         *product(["surrogates", "alphas", "log_losses", "l2s"], [(), [], 1.0, "exponential"]),
         ("surrogates", None),
-        ("log_losses", None),
-        ("l2s", None),  # no alphas at all are the search's own
+        ("l2s", None),  # no alphas or log-losses at all are the search's own
     ],
 )
 def test_empty_grid(name, grid):
