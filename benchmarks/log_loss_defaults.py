@@ -106,6 +106,7 @@ def report(scores: Any) -> str:
         _table(scores, "log_loss and α (the penalty is chosen)", by_loss),
         _table(scores, "log_loss (α and the penalty are chosen)", by_weight),
         _table(scores, "grid of log_loss (α and the penalty are chosen)", by_grid),
+        _by_table(scores, by_weight),
     ]
     head = f"""MAUC × 100 of linear models, exponential, softmax, {SPLITS} splits of {len(TABLES)} tables;
 l2 among {L2S}. "Validation": chosen on one half of it, judged by the other. The difference is to
@@ -125,6 +126,12 @@ def _table(scores: Any, what: str, groups: dict[str, Any]) -> str:
         for (name, (v, t)), rank in zip(found.items(), ranks, strict=True)
     ]
     return markdown_table([what, "validation", "difference", "mean rank", "test"], rows) + "\n"
+
+
+def _by_table(scores: Any, groups: dict[str, Any]) -> str:
+    means = {name: judged(scores, losses)[0].reshape(len(TABLES), -1).mean(axis=1) for name, losses in groups.items()}
+    rows = [[name, *(f"{v:.1f}" for v in values)] for name, values in means.items()]
+    return markdown_table(["log_loss, validation", *TABLES], rows) + "\n"
 
 
 def _difference(each: Any) -> str:
