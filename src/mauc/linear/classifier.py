@@ -158,7 +158,8 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         X : (N, d) array or sparse matrix
         y : (N,) classes
         sample_weight : (N,) weights >= 0, optional
-            They weigh samples within their class; how much a class counts is up to ``pairs``.
+            In the ranking term they weigh samples within their class; how much a class counts is up to ``pairs``. In
+            the log-loss they weigh samples and, by their sums, classes.
         """
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
