@@ -27,7 +27,7 @@ def linear(surrogate, **options):
 
 def searched(surrogate, alpha=None):
     grid = {} if alpha is None else {"alphas": (alpha,)}
-    return MAUCClassifierCV((surrogate,), l2s=(1e-2,), cv=2, **grid)
+    return MAUCClassifierCV((surrogate,), log_losses=(0.0,), l2s=(1e-2,), cv=2, **grid)
 
 
 def stacked(surrogate, **options):
@@ -94,11 +94,12 @@ def test_unless_told_alpha_is_the_estimators_own(build, alpha):
 
 def test_the_search_takes_its_own_alphas_only_where_there_is_one():
     X, y = blobs()
-    model = MAUCClassifierCV(("exponential", "distance_weighted", OBJECT), l2s=(1e-2,), cv=2).fit(X, y)
+    grid = {"log_losses": (0.0,), "l2s": (1e-2,), "cv": 2}
+    model = MAUCClassifierCV(("exponential", "distance_weighted", OBJECT), **grid).fit(X, y)
     tried = [(each["surrogate"], each["alpha"]) for each in model.cv_results_["params"]]
     named = [("exponential", alpha) for alpha in (1.0, 4.0, 10.0)]
     assert tried == [*named, ("distance_weighted", None), (OBJECT, None)]
-    mixed = MAUCClassifierCV(("exponential",), alphas=(None, 4.0), l2s=(1e-2,), cv=2).fit(X, y)
+    mixed = MAUCClassifierCV(("exponential",), alphas=(None, 4.0), **grid).fit(X, y)
     assert [each["alpha"] for each in mixed.cv_results_["params"]] == [None, 4.0]
 
 

@@ -9,6 +9,8 @@ increasing map, column by column, of Theorem 2's optimal scores. With ``"ova"``,
 
 from __future__ import annotations
 
+import numbers
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,21 @@ import numpy as np
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 
-__all__ = ["log_loss_rows", "prior_ratios"]
+__all__ = ["ONLY", "LogTerm", "has_log_loss", "log_loss_rows", "log_term", "prior_ratios", "read_log_loss"]
 
+ONLY = "only"
 ROUNDING = 1e-9
+
+
+def read_log_loss(log_loss: Any) -> tuple[float, bool]:
+    """The weight of the log-loss, and whether the risk counts beside it."""
+    if isinstance(log_loss, str) and log_loss == ONLY:
+        return 1.0, False
+    is_number = isinstance(log_loss, numbers.Real) and not isinstance(log_loss, bool | np.bool_)
+    if not is_number or not 0 <= log_loss < float("inf"):
+        advice = "0 is the ranking loss alone, 'only' the log-loss alone"
+        raise invalid("log_loss", "must be a finite number >= 0 or 'only'", repr(log_loss), advice)
+    return float(log_loss), True
 
 
 def prior_ratios(pairs: str | Floats, priors: Floats) -> Floats:
@@ -33,6 +47,14 @@ def prior_ratios(pairs: str | Floats, priors: Floats) -> Floats:
     if isinstance(pairs, str):
         return priors if pairs == "ovo" else np.where(priors > 0, 1.0, 0.0)
     return np.where(priors > 0, priors / partner_weights(pairs), 0.0)
+
+
+def has_log_loss(pairs: Any) -> bool:
+    """Whether there is a log-loss that goes with these pair weights."""
+    try:
+        return isinstance(pairs, str) or len(partner_weights(pairs)) > 0
+    except ValueError:
+        return False
 
 
 def partner_weights(pairs: Any) -> Floats:
@@ -80,3 +102,67 @@ def log_loss_rows(logits: Floats, y: Ints, ratios: Floats, share: Floats) -> tup
     power *= (share / total)[:, None]
     power[rows, y] -= share
     return value, power
+
+
+@dataclass(frozen=True)
+class LogTerm:
+    """``λ mean_n u_n [−log softmax(z_n + log r)_{y_n}]`` of a training set, beside a risk or alone."""
+
+    y: Ints
+    ratios: Floats
+    """``(C,)`` r; 0 for absent classes."""
+    share: Floats
+    """``(N,)`` ``λ u_n / Σu``."""
+    ranks: bool
+    """Whether a risk counts beside it."""
+
+    def of_logits(self, logits: Floats, rows: slice) -> tuple[float, Floats]:
+        """Value and gradient of some rows, from their logits."""
+        return log_loss_rows(logits, self.y[rows], self.ratios, self.share[rows])
+
+    def curvature_above(self, gradient: Floats) -> Floats:
+        """A diagonal above the Hessian, ``2 q (1 − q)`` times the share for ``q = softmax(z + log r)``, of all rows.
+
+        ``gradient`` is that of all rows, ``share (q − e_y)``, and is overwritten.
+        """
+        gradient[np.arange(len(self.y)), self.y] += self.share
+        share = self.share[:, None]
+        rest = np.divide(gradient, share, out=np.ones_like(gradient), where=share > 0)
+        np.subtract(1.0, rest, out=rest)
+        gradient *= 2.0
+        gradient *= np.maximum(rest, 0.0)
+        return gradient
+
+    def with_softmax(self, logits: Floats, rows: slice) -> tuple[float, Floats]:
+        """Value of some rows, and the softmax F of their logits, of which ``softmax(z + log r)`` is ``F r / ΣF r``."""
+        y = self.y[rows]
+        scores = logits - logits.max(axis=1, keepdims=True)
+        own = scores[np.arange(len(y)), y]
+        np.exp(scores, out=scores)
+        total = scores.sum(axis=1)
+        scores /= total[:, None]
+        # In logs: the score of the own class may be too small for a float.
+        surprise = np.log(scores @ self.ratios) + np.log(total) - own - np.log(self.ratios)[y]
+        return float(self.share[rows] @ surprise), scores
+
+    def add_gradient(self, scores: Floats, gradient: Floats, rows: slice) -> None:
+        """Add the gradient of some rows, from their softmax scores."""
+        y, share = self.y[rows], self.share[rows]
+        shifted = scores * self.ratios
+        shifted *= (share / shifted.sum(axis=1))[:, None]
+        gradient += shifted
+        gradient[np.arange(len(y)), y] -= share
+
+
+def log_term(log_loss: Any, pairs: str | Floats, y: Ints, class_weights: Floats, unit: Floats) -> LogTerm | None:
+    """The term of a training set; None where ``log_loss`` is 0.
+
+    ``class_weights`` are the ``(C,)`` summed weights of the classes, 0 where one is absent; ``unit`` the ``(N,)``
+    shares of the samples in the weight of their class.
+    """
+    weight, ranks = read_log_loss(log_loss)
+    if not weight:
+        return None
+    sizes = class_weights / class_weights.max()
+    priors = sizes / sizes.sum()
+    return LogTerm(y, prior_ratios(pairs, priors), weight * unit * priors[y], ranks)

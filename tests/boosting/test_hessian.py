@@ -194,3 +194,64 @@ def test_bad_scores():
         BoostingObjective()(np.array([0, 1]), np.array([[np.nan, 0], [0, 0]]))
     with pytest.raises(ValueError, match="y must hold whole numbers from 0 to 1"):
         BoostingObjective()(np.array([0, 2]), np.zeros((2, 2)))
+
+
+LOGS = pytest.mark.parametrize("log_loss", [0.7, "only"])
+
+
+def balanced_value(objective, y, raw, weight):
+    """What the gradient of the objective is the slope of: risk and log-loss from their definitions, scaled."""
+    weight = np.ones(len(y)) if weight is None else weight
+    n_classes = raw.shape[1]
+    priors = np.bincount(y, weight, n_classes) / weight.sum()
+    shifted = raw + np.log(priors)
+    logs = weight @ (np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(y)), y])
+    if objective.log_loss == "only":
+        return logs
+    scores = activate(raw.copy(), objective.activation)
+    slope = abs(float(objective.risk.surrogate.derivative(np.zeros(1))[0]))
+    shrunk = n_classes if objective.activation == "softmax" else 1
+    unit = weight.sum() * shrunk * (n_classes - 1) / (n_classes * slope)
+    both = objective.risk.value(y, scores, weight) + objective.log_loss * logs / weight.sum()
+    return unit * both / (1 + objective.log_loss)
+
+
+@LOGS
+@every_activation
+def test_with_the_log_loss_the_gradient_is_the_slope_and_the_bound_is_above_the_hessian(activation, log_loss):
+    y, raw, weight = draw(0)
+    objective = BoostingObjective("exponential", 2.0, log_loss=log_loss, activation=activation)
+    for u in (None, weight):
+        gradient, bound = objective(y, raw, u)
+        moves = 1e-5 * np.eye(raw.size).reshape(-1, *raw.shape)
+        ends = [[balanced_value(objective, y, raw + s * m, u) for s in (1, -1)] for m in moves]
+        slope = np.array([(up - down) / 2e-5 for up, down in ends]).reshape(raw.shape)
+        np.testing.assert_allclose(gradient, slope, atol=1e-6 * np.abs(slope).max())
+        ends = [[objective(y, raw + s * m, u)[0].ravel() for s in (1, -1)] for m in moves]
+        hessian = np.array([(up - down) / 2e-5 for up, down in ends])
+        assert np.linalg.eigvalsh(np.diag(bound.ravel()) - hessian).min() >= -1e-6 * np.abs(hessian).max()
+
+
+@LOGS
+def test_the_log_loss_of_two_classes_in_one_column(log_loss):
+    y, raw, weight = draw(1, sizes=(6, 3))
+    objective = BoostingObjective(log_loss=log_loss)
+    gradient, bound = objective(y, raw[:, 1], weight)
+
+    def value(z):
+        return balanced_value(objective, y, np.column_stack([-z / 2, z / 2]), weight)
+
+    slope = [(value(raw[:, 1] + h) - value(raw[:, 1] - h)) / 2e-5 for h in 1e-5 * np.eye(len(y))]
+    np.testing.assert_allclose(gradient, slope, atol=1e-6)
+    assert (bound > 0).all()
+
+
+def test_log_loss_of_zero_is_the_risk_alone():
+    y, raw, weight = draw(2)
+    for a, b in zip(BoostingObjective()(y, raw, weight), BoostingObjective(log_loss=0)(y, raw, weight), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_bad_log_loss():
+    with pytest.raises(ValueError, match="log_loss must be a finite number >= 0 or 'only', got -1: 0 is the ranking"):
+        BoostingObjective(log_loss=-1)

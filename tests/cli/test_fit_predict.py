@@ -123,6 +123,30 @@ def test_refit_and_search(run, trees):
     assert json.loads(result.stdout)["model"].startswith("MAUCClassifierCV: exponential, alpha ")
 
 
+@pytest.mark.parametrize(
+    ("options", "model"),
+    [
+        (("--log-loss", "only", "--l2", 0.01), "MAUCClassifier: log-loss"),
+        ((*FAST, "--log-loss", 0.5), "MAUCClassifier: exponential, alpha 4, log-loss 0.5"),
+        (("--log-loss", "only"), "MAUCClassifierCV: log-loss, l2 "),
+    ],
+)
+def test_log_loss(run, trees, options, model):
+    result = run("fit", "trees.csv", "--target", "species", *options, "--json", "--no-report")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["model"].startswith(model)
+    assert run("predict", "model.skops", "trees.csv").exit_code == 0
+
+
+def test_the_log_loss_reaches_the_mlp():
+    pytest.importorskip("torch", reason="needs the extra mauc[torch]")
+    from mauc.tables.models import Choice, describe, make_classifier
+
+    mlp = make_classifier(Choice("mlp", log_loss="2"))
+    assert mlp.log_loss == 2.0
+    assert describe(mlp) == "MAUCMLPClassifier: exponential, alpha 4, log-loss 2"
+
+
 def test_mlp_is_stored_without_torch(run, trees):
     pytest.importorskip("torch", reason="needs the extra mauc[torch]")
     from mauc.nn import MAUCMLPClassifier
@@ -166,6 +190,10 @@ def test_auto_stack_is_stored_and_trusted(run, trees, monkeypatch):
         (("--model", "svm"), "--model must be one of 'linear', 'mlp', got 'svm'"),
         (("--surrogate", "cubic"), "--surrogate must be one of"),
         (("--auto", "--surrogate", "hinge"), "--auto chooses the model by itself"),
+        (("--auto", "--log-loss", 1), "--auto chooses the model by itself and cannot be combined with --log-loss"),
+        (("--log-loss", "all"), "--log-loss must be a finite number of at least 0 or 'only', got 'all'"),
+        (("--log-loss", -1), "--log-loss must be a finite number of at least 0 or 'only', got '-1'"),
+        (("--log-loss", "only", "--alpha", 2), "--log-loss only leaves the ranking loss out"),
         (("--alpha", -1), "--alpha must be a finite number above 0"),
         (("--surrogate", "distance_weighted", "--alpha", 3), "--alpha does not exist for the distance_weighted"),
         (("--holdout", 1.5), "--holdout must be a number strictly between 0 and 1, got 1.5"),

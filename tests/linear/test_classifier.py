@@ -11,9 +11,11 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError, UndefinedMetricWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.class_weight import compute_sample_weight
 
 from mauc import MAUCClassifier, SurrogateRisk, mauc_score, mauc_scorer
 from mauc.activations import activate
@@ -491,3 +493,44 @@ def test_unfitted():
     for method in (model.predict, model.predict_proba, model.decision_function, lambda X: model.score(X, y)):
         with pytest.raises(NotFittedError, match="MAUCClassifier instance is not fitted yet"):
             method(X)
+
+
+@pytest.mark.parametrize("kind", ["plain", "balanced", "weighted"])
+def test_the_log_loss_alone_is_logistic_regression(kind):
+    """With ova pairs nothing is shifted; balanced weights leave nothing to shift. C is 1 / (l2 · Σu)."""
+    X, y = blobs()
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if kind == "weighted" else np.ones(len(y))
+    weight = compute_sample_weight("balanced", y) if kind == "balanced" else weight
+    peer = LogisticRegression(C=1 / (1e-2 * weight.sum()), tol=1e-9, max_iter=5000).fit(X, y, weight)
+    pairs = "ovo" if kind == "balanced" else "ova"
+    ours = fit(X, y, log_loss="only", pairs=pairs, sample_weight=None if kind == "plain" else weight)
+    np.testing.assert_allclose(ours.coef_, peer.coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-5)
+
+
+def test_the_shift_takes_the_priors_out():
+    """Without a penalty the minimiser for ovo is that for ova with intercepts less log p: the same model, centred."""
+    X, y = blobs()
+    shifted, plain = (fit(X, y, log_loss="only", pairs=pairs, l2=1e-3) for pairs in ("ovo", "ova"))
+    np.testing.assert_allclose(shifted.coef_, plain.coef_, atol=1e-5)
+    moved = plain.intercept_ - shifted.intercept_ - np.log(np.bincount(y))
+    np.testing.assert_allclose(moved, moved.mean(), atol=1e-4)
+
+
+def test_a_large_weight_leaves_the_log_loss_alone():
+    X, y = blobs()
+    near = MAUCClassifier(alpha=2.0, log_loss=1e4, l2=1e2, max_iter=1000, tol=1e-3).fit(X, y)
+    np.testing.assert_allclose(near.coef_, fit(X, y, log_loss="only").coef_, atol=1e-3)
+
+
+@pytest.mark.parametrize("log_loss", [-1.0, np.inf, np.nan, "both", True, None])
+def test_bad_log_loss(log_loss):
+    with pytest.raises(ValueError, match=r"log_loss must be a finite number >= 0 or 'only', got .*: 0 is the ranking"):
+        MAUCClassifier(log_loss=log_loss).fit(*blobs())
+
+
+def test_pairs_that_are_no_products_have_no_log_loss():
+    pairs = np.array([[0, 1, 1], [1, 0, 1], [1, 2, 0]])
+    MAUCClassifier(pairs=pairs, tol=1e-2).fit(*blobs())
+    with pytest.raises(ValueError, match="log_loss needs pairs that are products a_i b_j"):
+        MAUCClassifier(pairs=pairs, log_loss=1.0).fit(*blobs())

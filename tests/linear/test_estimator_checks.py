@@ -8,10 +8,11 @@ from mauc import MAUCClassifier, MAUCClassifierCV, MAUCPluginClassifier
 
 ESTIMATORS = [
     MAUCClassifier(max_iter=2000),
+    MAUCClassifier(log_loss=1.0, max_iter=2000, tol=1e-8),
     MAUCClassifier("hinge", max_iter=2000, tol=1e-3),
     MAUCClassifier("squared", activation="sigmoid", solver="nesterov", max_iter=2000, tol=1e-4),
     # One penalty: folds of repeated samples differ from folds of weighted ones, so their choices may differ as well.
-    MAUCClassifierCV(alphas=(1.0,), l2s=(1e-2,), cv=2, max_iter=2000, tol=1e-8),
+    MAUCClassifierCV(alphas=(1.0,), log_losses=(0.0,), l2s=(1e-2,), cv=2, max_iter=2000, tol=1e-8),
     MAUCPluginClassifier(LogisticRegression()),
 ]
 

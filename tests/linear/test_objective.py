@@ -9,6 +9,7 @@ from mauc import SurrogateRisk
 from mauc.activations import ACTIVATIONS, activate
 from mauc.linear import objective as module
 from mauc.linear.objective import LinearObjective
+from mauc.log_loss import log_loss_rows, log_term, prior_ratios
 from mauc.partition import ClassPartition
 
 FAMILIES = [
@@ -33,10 +34,12 @@ def draw(n_samples=14, n_features=3, n_classes=3, seed=0):
     return X, y, rng.random(n_samples) + 0.2, 0.5 * rng.normal(size=n_classes * (n_features + 1))
 
 
-def build(case, X, y, weight=None, *, activation="softmax", l2=0.3, fit_intercept=True, pairs="ova"):
+def build(case, X, y, weight=None, *, activation="softmax", l2=0.3, fit_intercept=True, pairs="ova", log_loss=0):
     partition = ClassPartition(y, y.max() + 1, weight)
     problem = partition.classes(partition.pair_weights(pairs))
-    return LinearObjective(X, problem, case.risk(), activation=activation, l2=l2, fit_intercept=fit_intercept)
+    term = log_term(log_loss, pairs, y, partition.weights, partition.shares)
+    options = {"activation": activation, "l2": l2, "fit_intercept": fit_intercept, "log_term": term}
+    return LinearObjective(X, problem, case.risk(), **options)
 
 
 def flat(theta, objective):
@@ -161,3 +164,51 @@ def test_huge_logits_stay_finite(activation):
         value, gradient = objective(1e5 * theta)
     assert np.isfinite(value)
     assert np.isfinite(gradient).all()
+
+
+PAIRS = {"ovo": "ovo", "ova": "ova", "matrix": np.outer([1.0, 3.0, 2.0], [2.0, 1.0, 5.0])}
+
+
+@pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize("log_loss", [0.7, "only"])
+@activations
+def test_the_log_loss_is_that_of_the_oracle(activation, log_loss, pairs, monkeypatch):
+    """In blocks of three rows, the last one shorter."""
+    monkeypatch.setattr(module, "TILE_ELEMENTS", 9)
+    X, y, weight, theta = draw()
+    case = FAMILIES[1]
+    both = build(case, X, y, weight, activation=activation, pairs=pairs, log_loss=log_loss)
+    bare = build(case, X, y, weight, activation=activation, pairs=pairs)
+    W, b = bare.split(theta)
+    Z = X @ W.T + b
+    priors = np.bincount(y, weight) / weight.sum()
+    logs, slope = log_loss_rows(Z, y, prior_ratios(pairs, priors), weight / weight.sum())
+    of_theta = np.column_stack([slope.T @ X, slope.sum(axis=0)])
+    if log_loss == "only":
+        expected = logs + 0.15 * (W**2).sum(), of_theta + np.column_stack([0.3 * W, np.zeros(3)])
+    else:
+        value, gradient = bare(theta)
+        expected = value + log_loss * logs, gradient.reshape(3, -1) + log_loss * of_theta
+    value, gradient = both(theta)
+    assert value == pytest.approx(expected[0], rel=1e-13)
+    np.testing.assert_allclose(gradient, expected[1].ravel(), atol=1e-14)
+    csr = build(case, sparse.csr_array(X), y, weight, activation=activation, pairs=pairs, log_loss=log_loss)
+    np.testing.assert_allclose(csr(theta)[1], gradient, atol=1e-14)
+    differences = [(both(theta + h)[0] - both(theta - h)[0]) / 2e-5 for h in 1e-5 * np.eye(len(theta))]
+    np.testing.assert_allclose(gradient, differences, atol=1e-8)
+
+
+@activations
+def test_the_log_loss_of_huge_logits(activation):
+    """Softmax underflows where the logarithm does not."""
+    X, y, _, theta = draw()
+    small, large = (
+        build(Case("hinge"), X, y, activation=activation, pairs="ovo", l2=0.0, log_loss=k) for k in (0, 1.0)
+    )
+    with np.errstate(under="ignore"):
+        lost = large(1e5 * theta)[0] - small(1e5 * theta)[0]
+        assert np.isfinite(large(1e5 * theta)[1]).all()
+    W, b = small.split(1e5 * theta)
+    Z = X @ W.T + b
+    expected = (Z.max(axis=1) - Z[np.arange(len(y)), y]).mean()
+    assert lost == pytest.approx(expected, rel=1e-4)

@@ -13,7 +13,7 @@ from mauc import MAUCClassifier, MAUCClassifierCV, mauc_score
 from mauc.linear import search as module
 from mauc.model_selection import RareClassKFold
 
-GRID = {"alphas": (1.0, 4.0), "l2s": (1e-1, 1e-3), "cv": 3, "tol": 1e-4, "max_iter": 500}
+GRID = {"alphas": (1.0, 4.0), "log_losses": (0.0,), "l2s": (1e-1, 1e-3), "cv": 3, "tol": 1e-4, "max_iter": 500}
 
 
 def blobs(sizes=(40, 25, 12), n_features=4, shift=1.2, seed=0):
@@ -50,15 +50,44 @@ def test_results_and_choice():
     assert results["rank_test_score"][best] == 1
     assert sorted(results["rank_test_score"]) == list(range(1, 9))
     assert model.best_score_ == results["mean_test_score"][best]
-    assert results["params"][best] == {"surrogate": model.surrogate_, "alpha": model.alpha_, "l2": model.l2_}
+    chosen = {"surrogate": model.surrogate_, "alpha": model.alpha_, "log_loss": model.log_loss_, "l2": model.l2_}
+    assert results["params"][best] == chosen
 
 
 def test_scores_are_those_of_separate_fits():
     X, y = blobs()
-    model = MAUCClassifierCV(alphas=(2.0,), l2s=(1e-2,), cv=3, tol=1e-4).fit(X, y)
+    model = MAUCClassifierCV(alphas=(2.0,), log_losses=(0.0,), l2s=(1e-2,), cv=3, tol=1e-4).fit(X, y)
     for k, (train, test) in enumerate(RareClassKFold(3).split(X, y)):
         one = MAUCClassifier(alpha=2.0, l2=1e-2, tol=1e-4).fit(X[train], y[train])
         assert model.cv_results_[f"split{k}_test_score"][0] == one.score(X[test], y[test])
+
+
+def test_the_log_loss_is_searched_and_alone_tried_once(monkeypatch):
+    X, y = blobs()
+    grid = {**GRID, "log_losses": (0.0, 1.0, "only")}
+    model = MAUCClassifierCV(("exponential", "squared"), **grid).fit(X, y)
+    tried = [(p["surrogate"], p["alpha"], p["log_loss"], p["l2"]) for p in model.cv_results_["params"]]
+    losses = [*product(("exponential", "squared"), (1.0, 4.0), (0.0, 1.0)), (None, None, "only")]
+    assert tried == [(*loss, l2) for loss in losses for l2 in (1e-3, 1e-1)]
+    for k, (train, test) in enumerate(RareClassKFold(3).split(X, y)):
+        alone = MAUCClassifier(log_loss="only", l2=1e-3, tol=1e-4).fit(X[train], y[train])
+        assert model.cv_results_[f"split{k}_test_score"][16] == alone.score(X[test], y[test])
+
+    monkeypatch.setattr(module, "_score_path", lambda one, l2s, *rest: [0.8, 0.9 if one.log_loss == "only" else 0.7])
+    model = MAUCClassifierCV(("squared",), **grid, surrogate_options={}).fit(X, y)
+    assert (model.surrogate_, model.alpha_, model.log_loss_, model.l2_) == (None, None, "only", 1e-1)
+    alone = MAUCClassifier(log_loss="only", l2=1e-1, tol=1e-4).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, alone.coef_)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "tried"),
+    [("ova", {0.1, 1.0, "only"}), (np.array([[0, 1, 1], [1, 0, 1], [1, 2, 0]]), {0.0})],
+    ids=["product", "no product"],
+)
+def test_log_losses_unless_told(pairs, tried):
+    model = MAUCClassifierCV(**{**GRID, "log_losses": None, "l2s": (1e-2,)}, pairs=pairs).fit(*blobs())
+    assert {p["log_loss"] for p in model.cv_results_["params"]} == tried
 
 
 def test_the_final_model_is_the_chosen_one_on_all_data():
@@ -168,9 +197,9 @@ def test_only_the_final_fit_warns():
 @pytest.mark.parametrize(
     ("name", "grid"),
     [
-        *product(["surrogates", "alphas", "l2s"], [(), [], 1.0, "exponential"]),
+        *product(["surrogates", "alphas", "log_losses", "l2s"], [(), [], 1.0, "exponential"]),
         ("surrogates", None),
-        ("l2s", None),  # no alphas at all are the search's own
+        ("l2s", None),  # no alphas or log-losses at all are the search's own
     ],
 )
 def test_empty_grid(name, grid):
@@ -184,6 +213,7 @@ def test_empty_grid(name, grid):
     [
         ({"l2s": (1e-2, -1.0)}, "l2 must be a finite number of at least 0, got -1.0"),
         ({"alphas": (0.0,)}, "alpha must be"),
+        ({"log_losses": (0.0, -1.0)}, "log_loss must be a finite number >= 0 or 'only', got -1.0"),
         ({"surrogates": ("nope",)}, "surrogate must be one of"),
         ({"solver": "adam"}, "solver must be one of"),
         ({"cv": 1}, "n_splits must be a whole number of at least 2, got 1"),

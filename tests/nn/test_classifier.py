@@ -69,6 +69,8 @@ def _in_an_empty_folder(tmp_path, monkeypatch, capfd):
         {"surrogate": "squared", "alpha": 1.0},
         {"surrogate": "hinge", "optimizer": "sgd", "learning_rate": 0.5, "momentum": 0.9},
         {"surrogate": "q_hinge", "surrogate_options": {"q": 3.0}, "pairs": "ova"},
+        {"log_loss": 1.0},
+        {"log_loss": "only", "pairs": "ova"},
         {"loss": "cross_entropy"},
         {"loss": nn.CrossEntropyLoss(label_smoothing=0.1), "batch_norm": False},
         {"loss": MAUCLoss("logistic"), "hidden_layer_sizes": (8, 8), "lr_decay": 0.5, "lr_decay_every": 2},
@@ -82,6 +84,26 @@ def test_learns_with_any_loss(problem, parameters):
     assert fitted.score(X, y) > 0.8
     assert fitted.loss_curve_[-1] < fitted.loss_curve_[0]
     assert (fitted.n_iter_, len(fitted.loss_curve_), fitted.validation_scores_, fitted.best_epoch_) == (8, 8, [], None)
+
+
+def test_the_log_loss_is_shifted_by_the_class_shares_of_the_batches(problem, monkeypatch):
+    """Each batch of 16 has a sample of the class of four, which has 1 % of the rows."""
+    from mauc.nn._engine import training
+
+    losses = []
+    monkeypatch.setattr(training, "train", lambda network, loss, *rest: losses.append(loss) or 1 / 0)
+    X, y = np.zeros((400, 2)), np.repeat([0, 1, 2], [300, 96, 4])
+    weight = np.where(y == 1, 2.0, 1.0)
+    for given in (None, weight):
+        with pytest.raises(ZeroDivisionError):
+            model(batch_size=16, log_loss=1.0).fit(X, y, given)
+    n_batches = 27
+    expected = np.array([300.0, 96.0, n_batches])
+    np.testing.assert_allclose(losses[0].class_counts, expected)
+    np.testing.assert_allclose(losses[1].class_counts, expected * [1.0, 2.0, 1.0])
+    with pytest.raises(ZeroDivisionError):
+        model(batch_size=16).fit(X, y)
+    assert losses[2].class_counts is None
 
 
 def test_outputs(problem):
@@ -323,6 +345,7 @@ class NoWeights(nn.Module):
     [
         ({"loss": "focal"}, "loss must be 'mauc', 'cross_entropy' or a torch.nn.Module, got 'focal'"),
         ({"surrogate": "cubic"}, "surrogate must be one of"),
+        ({"log_loss": -1}, "log_loss must be a finite number >= 0 or 'only', got -1: 0 is the ranking loss alone"),
         ({"pairs": "ovr"}, "pairs must be one of 'ovo', 'ova', got 'ovr'"),
         ({"optimizer": "lamb"}, "optimizer must be one of 'adam', 'sgd', got 'lamb'"),
         ({"accelerator": "abacus"}, "accelerator must be one of 'auto', 'cpu'"),

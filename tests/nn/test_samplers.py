@@ -52,8 +52,9 @@ def test_batches_cover_the_classes_and_an_epoch_visits_every_sample(case):
 @given(settings_of_a_sampler())
 def test_samples_of_a_class_are_visited_equally_often_or_once(case):
     y, batch_size, options = case
-    _, batches = epoch_of_all_ranks(y, batch_size, options)
+    samplers, batches = epoch_of_all_ranks(y, batch_size, options)
     visits = np.bincount(np.concatenate([np.concatenate(rank) for rank in batches]), minlength=len(y))
+    np.testing.assert_allclose(samplers[0].class_visits, np.bincount(y, visits))
     for c in range(y.max() + 1):
         of_class = visits[y == c]
         assert of_class.max() - of_class.min() <= 1

@@ -269,6 +269,9 @@ def test_a_search_is_bounded_by_what_it_chose():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], 20)
     X = rng.normal(size=(60, 3)) + np.eye(3)[y]
-    search = MAUCClassifierCV(alphas=(4.0,), l2s=(1e-1,), cv=2).fit(X, y)
+    search = MAUCClassifierCV(alphas=(4.0,), log_losses=(0.0,), l2s=(1e-1,), cv=2).fit(X, y)
     same = MAUCClassifier("exponential", alpha=4.0, l2=1e-1).fit(X, y)
     assert bounds.for_estimator(search, X, y).total == pytest.approx(bounds.for_estimator(same, X, y).total)
+    alone = MAUCClassifierCV(log_losses=("only",), l2s=(1e-1,), cv=2).fit(X, y)
+    same = MAUCClassifier(log_loss="only", l2=1e-1).fit(X, y)
+    assert bounds.for_estimator(alone, X, y).total == pytest.approx(bounds.for_estimator(same, X, y).total)

@@ -65,6 +65,7 @@ def lightgbm_objective(
     surrogate: str | Any = "exponential",
     alpha: float | None = None,
     *,
+    log_loss: float | str = 0.0,
     activation: str = "softmax",
     pairs: str | ArrayLike = "ovo",
     **options: Any,
@@ -83,4 +84,4 @@ def lightgbm_objective(
     >>> gradient.shape, bool((curvature > 0).all())
     ((3, 3), True)
     """
-    return _LightGBMObjective(surrogate, alpha, activation=activation, pairs=pairs, **options)
+    return _LightGBMObjective(surrogate, alpha, log_loss=log_loss, activation=activation, pairs=pairs, **options)

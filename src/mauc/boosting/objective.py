@@ -11,6 +11,7 @@ from mauc._typing import Floats
 from mauc._validation import check_choice, check_codes, check_pairs, check_sample_weight, check_scores, invalid
 from mauc.activations import activate
 from mauc.boosting.hessian import check_curvature, gradient_and_bound
+from mauc.log_loss import LogTerm, log_term, read_log_loss
 from mauc.metrics import mauc_score
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
@@ -33,12 +34,16 @@ class BoostingObjective:
         \frac{U (C - 1)}{|\ell'(0)|} \quad \text{(softmax)}
 
     with the summed weight U. At Z = 0 the gradient then is that of the multiclass log-loss with balanced class weights,
-    entry by entry, so that learning rate, ``min_child_weight`` and ``lambda`` mean what they usually mean.
+    entry by entry, so that learning rate, ``min_child_weight`` and ``lambda`` mean what they usually mean. For the same
+    reason ``R + λ · log-loss`` is divided by 1 + λ, and the log-loss alone is multiplied by U.
 
     Parameters
     ----------
     surrogate, alpha, pairs, options
         As in :class:`mauc.SurrogateRisk`; the second derivative of the surrogate must be bounded. α is 4 unless told.
+    log_loss : float >= 0 or "only", default=0.0
+        Weight λ of the log-loss of Z shifted by the class frequencies, as in :class:`mauc.MAUCClassifier`; ``"only"``:
+        that alone.
     activation : {"softmax", "identity"}, default="softmax"
         Whether the risk is that of softmax scores or of the raw columns.
 
@@ -56,6 +61,7 @@ class BoostingObjective:
         surrogate: str | Any = "exponential",
         alpha: float | None = None,
         *,
+        log_loss: float | str = 0.0,
         activation: str = "softmax",
         pairs: str | ArrayLike = "ovo",
         **options: Any,
@@ -64,6 +70,8 @@ class BoostingObjective:
         self.risk = SurrogateRisk(chosen, pairs=pairs)
         check_curvature(self.risk.surrogate)
         self.activation = check_choice("activation", activation, ACTIVATIONS)
+        self.log_loss = log_loss
+        read_log_loss(log_loss)
 
     def __call__(self, y: ArrayLike, raw: ArrayLike, sample_weight: ArrayLike | None = None) -> tuple[Floats, Floats]:
         """Gradient and curvature in the shape of ``raw``: ``(N, C)``, or ``(N,)`` for the log-odds of two classes."""
@@ -79,9 +87,20 @@ class BoostingObjective:
         codes = check_codes(y, *clean.shape)
         weight = check_sample_weight(sample_weight, codes, n_classes)
         partition = ClassPartition(codes, n_classes, weight)
-        pair_weights = partition.pair_weights(check_pairs(self.risk.pairs, n_classes))
-        _, gradient, curvature = gradient_and_bound(self.risk, partition.classes(pair_weights), clean, self.activation)
-        scale = self._scale(partition)
+        pairs = check_pairs(self.risk.pairs, n_classes)
+        term = log_term(self.log_loss, pairs, codes, partition.weights, partition.shares)
+        if term is not None and not term.ranks:
+            gradient, curvature = _of_logs(term, clean)
+            scale = float(partition.weights.sum())
+        else:
+            classes = partition.classes(partition.pair_weights(pairs))
+            _, gradient, curvature = gradient_and_bound(self.risk, classes, clean, self.activation)
+            scale = self._scale(partition)
+        if term is not None and term.ranks:
+            of_logs = _of_logs(term, clean)
+            gradient += of_logs[0]
+            curvature += of_logs[1]
+            scale /= 1.0 + float(self.log_loss)
         return scale * gradient, np.maximum(scale * curvature, SMALLEST)
 
     def _scale(self, partition: ClassPartition) -> float:
@@ -90,6 +109,11 @@ class BoostingObjective:
         # Softmax of 0 shrinks the gradient by its value there, 1 / C.
         shrunk = partition.n_classes if self.activation == "softmax" else 1
         return float(partition.weights.sum()) * shrunk * (n_here - 1) / (n_here * slope)
+
+
+def _of_logs(term: LogTerm, raw: Floats) -> tuple[Floats, Floats]:
+    _, gradient = term.of_logits(raw, slice(None))
+    return gradient, term.curvature_above(gradient.copy())
 
 
 def holds_labels(data: Any) -> bool:

@@ -66,6 +66,7 @@ def xgboost_objective(
     surrogate: str | Any = "exponential",
     alpha: float | None = None,
     *,
+    log_loss: float | str = 0.0,
     activation: str = "softmax",
     pairs: str | ArrayLike = "ovo",
     **options: Any,
@@ -85,4 +86,4 @@ def xgboost_objective(
     >>> gradient.shape, bool((curvature > 0).all())
     ((3, 3), True)
     """
-    return _XGBoostObjective(surrogate, alpha, activation=activation, pairs=pairs, **options)
+    return _XGBoostObjective(surrogate, alpha, log_loss=log_loss, activation=activation, pairs=pairs, **options)

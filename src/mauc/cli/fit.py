@@ -31,6 +31,9 @@ def fit(
     alpha: Annotated[
         float | None, typer.Option(help="Margin of the loss; unless told, cross-validated if linear, 4 if mlp.")
     ] = None,
+    log_loss: Annotated[
+        str | None, typer.Option(help="Weight of the log-loss beside the pair loss, or only.", show_default=False)
+    ] = None,
     l2: Annotated[
         float | None, typer.Option(help="Penalty; unless told, cross-validated if linear, 1e-6 if mlp.")
     ] = None,
@@ -59,7 +62,8 @@ def fit(
     from mauc.tables.models import Choice, describe, make_classifier
 
     output = current()
-    classifier = make_classifier(Choice(model, surrogate, auto, alpha, l2, seed))
+    choice = Choice(model, surrogate, auto, alpha, l2, seed, log_loss)
+    classifier = make_classifier(choice)
     if not 0 < holdout < 1:
         raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}")
     if time_column and group:
@@ -85,9 +89,7 @@ def fit(
         found = judge(data.labels[test], {name: scores}, labels=labels, y_train=data.labels[train])
     if refit:
         with output.working(f"training on all {len(data.labels)} rows"):
-            trained = _trained(
-                data, range(len(data.labels)), make_classifier(Choice(model, surrogate, auto, alpha, l2, seed)), seed
-            )
+            trained = _trained(data, range(len(data.labels)), make_classifier(choice), seed)
             table_model = TableModel(*_storable(trained), data.kinds, target, about)
 
     write_model(out, table_model)

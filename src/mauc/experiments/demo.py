@@ -50,7 +50,9 @@ def models() -> dict[str, Any]:
     """
     tuned: dict[str, Any] = {"MAUC stacking": MAUCStackingClassifier()}
     tuned |= {
-        f"MAUC {surrogate}": MAUCClassifierCV((surrogate,), alphas=alphas, l2s=L2S, cv=RareClassKFold(FOLDS))
+        f"MAUC {surrogate}": MAUCClassifierCV(
+            (surrogate,), alphas=alphas, log_losses=(0.0,), l2s=L2S, cv=RareClassKFold(FOLDS)
+        )
         for surrogate, alphas in ALPHAS.items()
     }
     for name, weight in (("LR", None), ("LR balanced", "balanced")):

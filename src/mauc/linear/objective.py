@@ -10,6 +10,7 @@ from mauc._typing import Floats
 from mauc.activations import activate, pull_back
 from mauc.kernels.threads import over_rows
 from mauc.kernels.tiles import TILE_ELEMENTS, Classes
+from mauc.log_loss import LogTerm
 from mauc.risk import SurrogateRisk, schemes_of
 
 __all__ = ["LinearObjective"]
@@ -27,17 +28,28 @@ def _blocks(begin: int, end: int, n_columns: int) -> list[slice]:
 class LinearObjective:
     r"""``θ ↦ R(activation(X Wᵀ + b)) + (λ/2) ‖W‖²`` with its gradient; the intercept is not penalised.
 
+    A log-loss of ``X Wᵀ + b`` is added, or takes the place of the risk, where ``log_term`` says so.
+
     ``θ`` is the ``(C, d + 1)`` array ``[W, b]``, or ``(C, d)`` without intercept, flattened. One evaluation costs two
-    products with X and one evaluation of the risk; memory beyond X is two ``(N, C)`` arrays.
+    products with X and one evaluation of the risk; memory beyond X is two ``(N, C)`` arrays, three where a log-loss
+    stands beside scores other than softmax.
     """
 
     def __init__(
-        self, X: Any, classes: Classes, risk: SurrogateRisk, *, activation: str, l2: float, fit_intercept: bool
+        self,
+        X: Any,
+        classes: Classes,
+        risk: SurrogateRisk,
+        *,
+        activation: str,
+        l2: float,
+        fit_intercept: bool,
+        log_term: LogTerm | None = None,
     ) -> None:
         if risk.scheme == "auto" and len(classes.y) <= FEW and schemes_of(risk.surrogate)[0] == "ranked":
             risk = copy(risk)
             risk.scheme = "blocked"
-        self.X, self.classes, self.risk = X, classes, risk
+        self.X, self.classes, self.risk, self.log_term = X, classes, risk, log_term
         self.activation, self.l2, self.fit_intercept = activation, l2, fit_intercept
         self.shape = (classes.n_classes, X.shape[1] + fit_intercept)
         self.evaluations = 0
@@ -47,22 +59,8 @@ class LinearObjective:
         self.evaluations += 1
         weights, intercept = self.split(theta)
         logits = np.ascontiguousarray(self.X @ weights.T, dtype=np.float64)
-
-        def forward(begin: int, end: int) -> None:
-            for rows in _blocks(begin, end, logits.shape[1]):
-                if intercept is not None:
-                    logits[rows] += intercept
-                logits[rows] = activate(logits[rows], self.activation)
-
-        def backward(begin: int, end: int) -> None:
-            for rows in _blocks(begin, end, logits.shape[1]):
-                pull_back(logits[rows], slope[rows], self.activation)
-
-        over_rows(logits.shape, forward)
-        value, gradient = self.risk.compute(self.classes.with_scores(logits), gradient=True)
-        assert gradient is not None
-        slope = gradient
-        over_rows(slope.shape, backward)
+        term = self.log_term
+        value, slope = (self._ranked if term is None or term.ranks else self._logs_alone)(logits, intercept)
         out = np.empty(self.shape)
         n_features = weights.shape[1]
         out[:, :n_features] = (self.X.T @ slope).T
@@ -70,6 +68,57 @@ class LinearObjective:
         if intercept is not None:
             out[:, n_features] = slope.sum(axis=0)
         return value + 0.5 * self.l2 * float(np.vdot(weights, weights)), out.ravel()
+
+    def _ranked(self, logits: Floats, intercept: Floats | None) -> tuple[float, Floats]:
+        """The risk, with the log-loss if there is one, and the gradient in the logits; these become scores."""
+        term, activation = self.log_term, self.activation
+        of_logs = np.empty_like(logits) if term is not None and activation != "softmax" else None
+
+        def forward(begin: int, end: int) -> float:
+            lost = 0.0
+            for rows in _blocks(begin, end, logits.shape[1]):
+                if intercept is not None:
+                    logits[rows] += intercept
+                if term is not None and of_logs is None:
+                    one, logits[rows] = term.with_softmax(logits[rows], rows)
+                    lost += one
+                    continue
+                if term is not None and of_logs is not None:
+                    one, of_logs[rows] = term.of_logits(logits[rows], rows)
+                    lost += one
+                logits[rows] = activate(logits[rows], activation)
+            return lost
+
+        def backward(begin: int, end: int) -> None:
+            for rows in _blocks(begin, end, logits.shape[1]):
+                pull_back(logits[rows], slope[rows], activation)
+                if of_logs is not None:
+                    slope[rows] += of_logs[rows]
+                elif term is not None:
+                    term.add_gradient(logits[rows], slope[rows], rows)
+
+        lost = over_rows(logits.shape, forward)
+        value, gradient = self.risk.compute(self.classes.with_scores(logits), gradient=True)
+        assert gradient is not None
+        slope = gradient
+        over_rows(slope.shape, backward)
+        return value + sum(lost), slope
+
+    def _logs_alone(self, logits: Floats, intercept: Floats | None) -> tuple[float, Floats]:
+        """The log-loss and its gradient, which takes the place of the logits."""
+        term = self.log_term
+        assert term is not None
+
+        def visit(begin: int, end: int) -> float:
+            lost = 0.0
+            for rows in _blocks(begin, end, logits.shape[1]):
+                if intercept is not None:
+                    logits[rows] += intercept
+                one, logits[rows] = term.of_logits(logits[rows], rows)
+                lost += one
+            return lost
+
+        return sum(over_rows(logits.shape, visit)), logits
 
     def split(self, theta: Floats) -> tuple[Floats, Floats | None]:
         """``W`` of shape ``(C, d)`` and ``b`` of shape ``(C,)``, or None."""

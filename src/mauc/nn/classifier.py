@@ -16,7 +16,7 @@ from torch import nn
 
 from mauc._estimators import LogitClassifier, encode_classes
 from mauc._lazy import needing
-from mauc._typing import Ints
+from mauc._typing import Floats, Ints
 from mauc._validation import (
     check_choice,
     check_not_negative,
@@ -26,7 +26,9 @@ from mauc._validation import (
     check_whole,
     invalid,
 )
+from mauc.log_loss import read_log_loss
 from mauc.nn._engine.rows import Rows, dense, hold_out, rows_at_a_time
+from mauc.nn.samplers import ClassCoverageBatchSampler
 from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCMLPClassifier"]
@@ -53,6 +55,9 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         As in :class:`mauc.nn.MAUCLoss`, for ``loss="mauc"``; so are ``alpha`` and ``surrogate_options``.
     alpha : float, optional
         Margin or rate of the surrogate; 4 unless told, where it has one: the paper's choice for deep networks.
+    log_loss : float >= 0 or "only", default=0.0
+        Weight of the log-loss of logits shifted by the class shares, for ``loss="mauc"``; ``"only"``: that alone. The
+        shares are those of the minibatches, in which rare classes come more often than in the data.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs in the loss, the validation score and :meth:`score`.
     surrogate_options : dict, optional
@@ -133,6 +138,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         loss: Any = "mauc",
         surrogate: Any = "exponential",
         alpha: float | None = None,
+        log_loss: float | str = 0.0,
         pairs: Any = "ovo",
         surrogate_options: dict[str, Any] | None = None,
         batch_norm: bool = True,
@@ -160,6 +166,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.loss = loss
         self.surrogate = surrogate
         self.alpha = alpha
+        self.log_loss = log_loss
         self.pairs = pairs
         self.surrogate_options = surrogate_options
         self.batch_norm = batch_norm
@@ -229,7 +236,8 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             **{name: getattr(self, name) for name in SHARED},
         )
         network = self._network(X.shape[1], classes, seed)
-        history = training.train(network, self._loss(), Rows(X, codes, weight, rows), validation, settings)
+        part = Rows(X, codes, weight, rows)
+        history = training.train(network, self._loss(part), part, validation, settings)
         self.classes_ = classes
         self.model_ = network
         self.n_iter_ = len(history.losses)
@@ -259,7 +267,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             advice = "pass the checkpoint_dir of the run to resume"
             raise invalid("checkpoint_dir", "must be a folder where resume=True", None, advice)
 
-    def _loss(self) -> nn.Module:
+    def _loss(self, part: Rows) -> nn.Module:
         from mauc.nn.modules import MAUCLoss
 
         if isinstance(self.loss, nn.Module):
@@ -269,7 +277,17 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             raise invalid("loss", requirement, repr(self.loss))
         if self.loss == "cross_entropy":
             return nn.CrossEntropyLoss()
-        return MAUCLoss(self._surrogate(), pairs=self.pairs)
+        share, _ = read_log_loss(self.log_loss)
+        sizes = self._batch_shares(part) if share else None
+        return MAUCLoss(self._surrogate(), log_loss=self.log_loss, pairs=self.pairs, class_counts=sizes)
+
+    def _batch_shares(self, part: Rows) -> Floats:
+        """``(C,)`` summed weight of each class in the minibatches of an epoch."""
+        codes = part.codes[part.rows]
+        sampler = ClassCoverageBatchSampler(codes, self.batch_size, min_per_class=self.min_per_class)
+        if part.weight is None:
+            return sampler.class_visits
+        return sampler.class_visits * np.bincount(codes, part.weight[part.rows]) / np.bincount(codes)
 
     def _surrogate(self) -> Surrogate:
         options = self.surrogate_options or {}

@@ -9,7 +9,7 @@ import numpy as np
 from torch import Tensor, distributed
 from torch.utils.data import Sampler
 
-from mauc._typing import Ints
+from mauc._typing import Floats, Ints
 from mauc._validation import check_real, check_whole, invalid
 
 __all__ = ["ClassCoverageBatchSampler"]
@@ -148,6 +148,13 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
     def sampler(self) -> ClassCoverageBatchSampler:
         """Itself: Lightning calls ``set_epoch`` of the sampler in a batch sampler."""
         return self
+
+    @property
+    def class_visits(self) -> Floats:
+        """``(C,)`` how often an epoch visits samples of each class, over all ranks: the class shares a loss sees."""
+        covered = self.min_per_class * self._plan.turns
+        left = np.maximum(self._counts - covered, 0)
+        return np.asarray(covered + left * (self._plan.n_left / max(1, left.sum())), dtype=np.float64)
 
     def set_epoch(self, epoch: int) -> None:
         """The number of the epoch to come; those after it count on from there. With the seed it fixes the order."""

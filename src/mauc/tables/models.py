@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mauc._validation import check_choice
+from mauc.log_loss import ONLY, read_log_loss
 from mauc.tables.errors import Failure, Usage
 
 __all__ = ["MODELS", "Choice", "describe", "make_classifier"]
@@ -23,6 +24,12 @@ class Choice:
     alpha: float | None = None
     l2: float | None = None
     seed: int = 0
+    log_loss: str | None = None
+
+    @property
+    def weight(self) -> float | str | None:
+        """Of the log-loss: a number, "only", or None."""
+        return self.log_loss if self.log_loss in (None, ONLY) else float(self.log_loss)
 
 
 def check(choice: Choice) -> None:
@@ -40,6 +47,7 @@ def check(choice: Choice) -> None:
         ("--model mlp", choice.model == "mlp"),
         ("--alpha", choice.alpha is not None),
         ("--l2", choice.l2 is not None),
+        ("--log-loss", choice.log_loss is not None),
     ):
         if choice.auto and given:
             raise Usage(
@@ -48,6 +56,13 @@ def check(choice: Choice) -> None:
     for option, value in (("--alpha", choice.alpha), ("--l2", choice.l2)):
         if value is not None and not 0 < value < float("inf"):
             raise Usage(f"{option} must be a finite number above 0, got {value}")
+    try:
+        read_log_loss(0.0 if choice.weight is None else choice.weight)
+    except ValueError:
+        raise Usage(f"--log-loss must be a finite number of at least 0 or 'only', got {choice.log_loss!r}") from None
+    for option, told in (("--surrogate", choice.surrogate is not None), ("--alpha", choice.alpha is not None)):
+        if choice.log_loss == ONLY and told:
+            raise Usage(f"--log-loss only leaves the ranking loss out and cannot be combined with {option}")
     if choice.alpha is not None:
         try:
             get_surrogate(choice.surrogate or "exponential", alpha=choice.alpha)
@@ -65,29 +80,36 @@ def make_classifier(choice: Choice) -> Any:
         return _mlp(choice, surrogate)
     from mauc.linear import MAUCClassifier, MAUCClassifierCV
 
-    if choice.alpha is not None and choice.l2 is not None:
-        return MAUCClassifier(surrogate, alpha=choice.alpha, l2=choice.l2)
+    weight: dict[str, Any] = {} if choice.weight is None else {"log_loss": choice.weight}
+    if choice.l2 is not None and (choice.alpha is not None or choice.weight == ONLY):
+        return MAUCClassifier(surrogate, alpha=choice.alpha, l2=choice.l2, **weight)
     search: dict[str, Any] = {"alphas": ALPHAS.get(surrogate) if choice.alpha is None else (choice.alpha,)}
     if choice.l2 is not None:
         search["l2s"] = (choice.l2,)
+    if choice.weight is not None:
+        search["log_losses"] = (choice.weight,)
     return MAUCClassifierCV((surrogate,), cv=3, **search)
 
 
 def describe(classifier: Any) -> str:
     """A fitted classifier in a few words."""
     name = type(classifier).__name__
-    if hasattr(classifier, "surrogate_"):
-        return f"{name}: {classifier.surrogate_}{_alpha(classifier.alpha_)}, l2 {classifier.l2_:g}"
+    if hasattr(classifier, "log_loss_"):
+        loss = _loss(classifier.surrogate_, classifier.alpha_, classifier.log_loss_)
+        return f"{name}: {loss}, l2 {classifier.l2_:g}"
     if hasattr(classifier, "surrogate") and hasattr(classifier, "alpha"):
         given = classifier.alpha
         # None where the classifier took its own; then what it resolves to.
         chosen = getattr(classifier._surrogate(), "alpha", None) if given is None else given
-        return f"{name}: {classifier.surrogate}{_alpha(chosen)}"
+        return f"{name}: {_loss(classifier.surrogate, chosen, getattr(classifier, 'log_loss', 0.0))}"
     return name
 
 
-def _alpha(alpha: float | None) -> str:
-    return "" if alpha is None else f", alpha {alpha:g}"
+def _loss(surrogate: Any, alpha: float | None, log_loss: float | str) -> str:
+    if log_loss == ONLY:
+        return "log-loss"
+    margin = "" if alpha is None else f", alpha {alpha:g}"
+    return f"{surrogate}{margin}" + (f", log-loss {log_loss:g}" if log_loss else "")
 
 
 def _mlp(choice: Choice, surrogate: str) -> Any:
@@ -96,7 +118,10 @@ def _mlp(choice: Choice, surrogate: str) -> Any:
     except ImportError:
         raise Failure("--model mlp needs torch: pip install 'mauc[torch]', or use --model linear") from None
     decay = 1e-6 if choice.l2 is None else choice.l2
-    return MAUCMLPClassifier(surrogate=surrogate, alpha=choice.alpha, weight_decay=decay, random_state=choice.seed)
+    options: dict[str, Any] = {} if choice.weight is None else {"log_loss": choice.weight}
+    return MAUCMLPClassifier(
+        surrogate=surrogate, alpha=choice.alpha, weight_decay=decay, random_state=choice.seed, **options
+    )
 
 
 def _auto(seed: int) -> Any:

@@ -5,29 +5,16 @@ r"""The log-loss beside the risk: cross-entropy of logits that are shifted by th
 as in :mod:`mauc.log_loss`; a common factor of the r does not matter.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from mauc._validation import invalid
-from mauc.log_loss import partner_weights
+from mauc.log_loss import ONLY, partner_weights, read_log_loss
 from mauc.nn._engine.batch import Batch, exact_dtype
 from mauc.nn._engine.processes import Communicator
 
 __all__ = ["ONLY", "LogTerm", "class_ratios", "log_term", "log_term_and_gradient", "of_partners", "read_log_loss"]
-
-ONLY = "only"
-
-
-def read_log_loss(log_loss: Any) -> tuple[float, bool]:
-    """The weight of the log-loss, and whether the risk counts beside it."""
-    if log_loss == ONLY:
-        return 1.0, False
-    if isinstance(log_loss, bool) or not isinstance(log_loss, int | float) or not 0 <= log_loss < float("inf"):
-        advice = "0 is the ranking loss alone, 'only' the log-loss alone"
-        raise invalid("log_loss", "must be a finite number >= 0 or 'only'", repr(log_loss), advice)
-    return float(log_loss), True
 
 
 class LogTerm(NamedTuple):

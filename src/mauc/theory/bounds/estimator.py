@@ -140,7 +140,8 @@ def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float)
     scores = activate(model._logits(X), model.activation)
     options = model.surrogate_options or {}
     if isinstance(model, MAUCClassifierCV):
-        risk = SurrogateRisk(model.surrogate_, alpha=model.alpha_, **options)
+        # The log-loss alone has no surrogate. The bound is about scores and holds for any.
+        risk = SurrogateRisk(model.surrogate_ or "exponential", alpha=model.alpha_, **options)
     else:
         risk = SurrogateRisk(model.surrogate, alpha=model.alpha, **options)
     weights, radius = model.coef_, _largest_norm(X)
