@@ -8,20 +8,21 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from strategies import EXPLORED, REPEATED
 
 settings.register_profile(
     "mauc",
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=20,
+    max_examples=REPEATED,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
     "explore",
     parent=settings.get_profile("mauc"),
     derandomize=False,
-    max_examples=500,
+    max_examples=EXPLORED,
     print_blob=True,
 )
 settings.load_profile(os.environ.get("MAUC_HYPOTHESIS", "mauc"))

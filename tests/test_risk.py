@@ -21,10 +21,9 @@ from cases import (
     some_cases,
 )
 from hypothesis import assume, given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 from numpy.polynomial import Polynomial
-from strategies import Sample, samples
+from strategies import Sample, examples, samples
 
 import mauc.risk
 from mauc import SurrogateRisk
@@ -140,7 +139,7 @@ def largest(case: Case, scores: np.ndarray) -> tuple[float, float]:
 
 
 @every_case
-@examples(max_examples=12)
+@examples(12)
 @given(sample=samples(scales=(1e-30, 1.0, 1e30)))
 def test_any_sample_at_any_scale(case, sample):
     y, scores, weight, pairs = sample
@@ -239,7 +238,7 @@ CHANGES = (
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @every_case
-@examples(max_examples=6)
+@examples(6)
 @given(sample=samples(min_present=2), seed=st.integers(0, 99))
 def test_risk_does_not_change_when(case, change, sample, seed):
     if sample.weight is None:

@@ -4,11 +4,12 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 from sklearn.exceptions import UndefinedMetricWarning
+from strategies import examples
 
 import mauc
 from mauc.kernels import auc as ranks
@@ -16,8 +17,6 @@ from mauc.kernels import tiles as problem
 from mauc.metrics.inference import Comparison, Interval, compare_mauc, mauc_interval
 from mauc.metrics.scores import mauc_score
 from mauc.partition import ClassPartition
-
-steady = settings(derandomize=True, deadline=None, max_examples=100)
 
 COUNTS = (220, 120, 60)
 
@@ -103,7 +102,7 @@ class TestInfluence:
         score = mauc_score(y, scores, pairs=v, sample_weight=partition.sample_weight)
         assert p.classes.unit @ influence == pytest.approx(2 * score, abs=1e-14)
 
-    @steady
+    @examples(100)
     @given(st.data())
     def test_any_scores(self, data):
         counts = data.draw(st.lists(st.sampled_from([1, 1, 2, 3, 6]), min_size=2, max_size=4))

@@ -5,21 +5,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import expit
 from scipy.stats import rankdata
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import roc_auc_score
+from strategies import examples
 
 from mauc.kernels import auc as ranks
 from mauc.kernels import pairwise
 from mauc.kernels import tiles as problem
 from mauc.metrics.scores import mauc_score, pairwise_auc
 from mauc.partition import ClassPartition
-
-steady = settings(derandomize=True, deadline=None, max_examples=150)
 
 
 def simulated(counts, seed=0, *, sep=1.0, decimals=None):
@@ -134,7 +133,7 @@ class TestAgainstTheDefinition:
         assert_close(auc, definition(y, scores, len(counts), weight))
         assert_close(auc, oracle(y, scores, len(counts), weight))
 
-    @steady
+    @examples(150)
     @given(scored())
     def test_any_scores(self, data):
         codes, scores = data
@@ -143,7 +142,7 @@ class TestAgainstTheDefinition:
         assert_same(pairwise_auc(codes, scores), expected)
         assert_close(oracle(codes, scores, n_classes), expected)
 
-    @steady
+    @examples(150)
     @given(scored(), st.data())
     def test_any_weights(self, data, more):
         codes, scores = data
@@ -264,7 +263,7 @@ class TestTwoClasses:
 class TestTheoremOne:
     """The relations of ova and ovo in the paper."""
 
-    @steady
+    @examples(150)
     @given(scored())
     def test_a_ova_from_the_matrix(self, data):
         codes, scores = data
@@ -287,7 +286,7 @@ class TestTheoremOne:
         assert ovo == pytest.approx(ova, abs=1e-14)
         assert 0 < ovo < 1
 
-    @steady
+    @examples(150)
     @given(scored())
     def test_c_both_are_1_or_neither(self, data):
         codes, scores = data
@@ -371,7 +370,7 @@ class TestExactValues:
 
 
 class TestInvariance:
-    @steady
+    @examples(150)
     @given(scored(), st.randoms(use_true_random=False))
     def test_order_of_samples(self, data, random):
         codes, scores = data
@@ -379,7 +378,7 @@ class TestInvariance:
         assert_same(pairwise_auc(codes[order], scores[order]), pairwise_auc(codes, scores))
         assert mauc_score(codes[order], scores[order], pairs="ova") == mauc_score(codes, scores, pairs="ova")
 
-    @steady
+    @examples(150)
     @given(scored(), st.randoms(use_true_random=False))
     def test_relabelling(self, data, random):
         codes, scores = data
@@ -389,7 +388,7 @@ class TestInvariance:
         moved[:, new] = scores
         assert_same(pairwise_auc(new[codes], moved)[np.ix_(new, new)], pairwise_auc(codes, scores))
 
-    @steady
+    @examples(150)
     @given(scored(dtypes=[np.float64]), st.data())
     def test_strictly_increasing_maps_of_a_column(self, data, more):
         codes, scores = data
