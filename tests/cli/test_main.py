@@ -63,10 +63,10 @@ def test_class_names_that_the_terminal_cannot_show(tmp_path):
     (tmp_path / "s.csv").write_text(f"y,ü,文\n{rows}", encoding="utf-8")
     call = [sys.executable, "-c", "from mauc.cli import main; main()", "evaluate", "s.csv", "--target", "y"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    for option, shown in (("--no-report", "\\u6587"), ("--json", '"\\u6587"')):
-        done = subprocess.run([*call, option], cwd=tmp_path, env=environment, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        assert shown in done.stdout
+    done = subprocess.run([*call, "--no-report"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "\\u6587" in done.stdout
+    assert '"\\u6587"' in run("evaluate", tmp_path / "s.csv", "--target", "y", "--json", "--no-report").stdout
 
 
 def test_demo(tmp_path, monkeypatch):

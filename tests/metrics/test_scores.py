@@ -114,8 +114,10 @@ def scored(draw, dtypes=(np.float64, np.float32)):
 
 class TestAgainstTheDefinition:
     @pytest.mark.parametrize("counts", COUNTS)
-    @pytest.mark.parametrize("decimals", [None, 1, 0])
-    @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64])
+    @pytest.mark.parametrize(
+        ("decimals", "dtype"),
+        [(None, np.float64), (1, np.float64), (0, np.float64), (1, np.float32), (None, np.float16), (0, np.int64)],
+    )
     def test_exact(self, counts, decimals, dtype):
         y, scores = simulated(counts, decimals=decimals)
         scores = scores.astype(dtype)
@@ -133,7 +135,7 @@ class TestAgainstTheDefinition:
         assert_close(auc, definition(y, scores, len(counts), weight))
         assert_close(auc, oracle(y, scores, len(counts), weight))
 
-    @examples(150)
+    @examples(40)
     @given(scored())
     def test_any_scores(self, data):
         codes, scores = data
@@ -142,7 +144,7 @@ class TestAgainstTheDefinition:
         assert_same(pairwise_auc(codes, scores), expected)
         assert_close(oracle(codes, scores, n_classes), expected)
 
-    @examples(150)
+    @examples(40)
     @given(scored(), st.data())
     def test_any_weights(self, data, more):
         codes, scores = data
@@ -194,7 +196,6 @@ class TestAgainstScikitLearn:
             pytest.param((400, 90, 20, 2, 1), id="5 imbalanced"),
             pytest.param(tuple(range(1, 13)), id="12"),
             pytest.param((1, 2, 40) * 11, id="33"),
-            pytest.param((2, 3, 5, 30) * 15, id="60"),
         ],
     )
     KINDS = pytest.mark.parametrize("kind", ["smooth", "tied", "float32"])
@@ -263,7 +264,7 @@ class TestTwoClasses:
 class TestTheoremOne:
     """The relations of ova and ovo in the paper."""
 
-    @examples(150)
+    @examples(40)
     @given(scored())
     def test_a_ova_from_the_matrix(self, data):
         codes, scores = data
@@ -286,7 +287,7 @@ class TestTheoremOne:
         assert ovo == pytest.approx(ova, abs=1e-14)
         assert 0 < ovo < 1
 
-    @examples(150)
+    @examples(40)
     @given(scored())
     def test_c_both_are_1_or_neither(self, data):
         codes, scores = data
@@ -370,7 +371,7 @@ class TestExactValues:
 
 
 class TestInvariance:
-    @examples(150)
+    @examples(40)
     @given(scored(), st.randoms(use_true_random=False))
     def test_order_of_samples(self, data, random):
         codes, scores = data
@@ -378,7 +379,7 @@ class TestInvariance:
         assert_same(pairwise_auc(codes[order], scores[order]), pairwise_auc(codes, scores))
         assert mauc_score(codes[order], scores[order], pairs="ova") == mauc_score(codes, scores, pairs="ova")
 
-    @examples(150)
+    @examples(40)
     @given(scored(), st.randoms(use_true_random=False))
     def test_relabelling(self, data, random):
         codes, scores = data
@@ -388,7 +389,7 @@ class TestInvariance:
         moved[:, new] = scores
         assert_same(pairwise_auc(new[codes], moved)[np.ix_(new, new)], pairwise_auc(codes, scores))
 
-    @examples(150)
+    @examples(40)
     @given(scored(dtypes=[np.float64]), st.data())
     def test_strictly_increasing_maps_of_a_column(self, data, more):
         codes, scores = data
