@@ -102,7 +102,7 @@ def test_signatures(name, expected):
 def test_signature_of_the_risk():
     text = signature(mauc.SurrogateRisk)
     assert text.startswith(
-        "(surrogate='exponential', *, alpha=1.0, pairs='ovo', scheme='auto', approximation='chebyshev'"
+        "(surrogate='exponential', *, alpha=None, pairs='ovo', scheme='auto', approximation='chebyshev'"
     )
     assert text.endswith(", **options)")
     for method in ("value", "value_and_gradient"):
