@@ -79,10 +79,12 @@ test-newest:
 	.venv-newest/bin/pytest -n 2 --doctest-ignore-import-errors $(TESTS)
 
 coverage: export OMP_NUM_THREADS := 1
+coverage: export OPENBLAS_NUM_THREADS := 1
 coverage: export MPLBACKEND := Agg
+coverage: export COVERAGE_FILE := $(CURDIR)/.coverage
 coverage: $(DEV)
-	rm -f .coverage .coverage.*
-	COVERAGE_PROCESS_START=$(CURDIR)/pyproject.toml $(BIN)/coverage run -m pytest
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 

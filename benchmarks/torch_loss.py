@@ -161,8 +161,9 @@ def main() -> None:
             target = TARGETS.get((device.type, surrogate))
             if n == 32:
                 target = 1.3 if device.type == "cuda" else None
+            name = f"{surrogate} α={alpha:g}" + (" + log-loss" if log_loss else "")
             print(
-                f"| ({n}, {c}) | {surrogate} α={alpha:g}{' + log-loss' if log_loss else ''} | {off:.1e} | {mine * 1e6:.1f} | {theirs * 1e6:.1f} "
+                f"| ({n}, {c}) | {name} | {off:.1e} | {mine * 1e6:.1f} | {theirs * 1e6:.1f} "
                 f"| {mine / theirs:.2f} | {'' if target is None else f'≤ {target:g}'} | {floor / mine:.2f} |",
                 flush=True,
             )

@@ -62,7 +62,7 @@ def main() -> None:
             DataLoader(TensorDataset(X_train, y_train), batch_sampler=sampler),
             DataLoader(TensorDataset(X_val, y_val), batch_size=512),
         )
-    print(f"epochs {trainer.current_epoch}, last one's order {sampler.epoch}")
+    print(f"epochs {trainer.current_epoch}, next one's order {sampler.epoch}")
     print(f"validation MAUC {trainer.callback_metrics['val_mauc']:.4f}")
 
 

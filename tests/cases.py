@@ -1,7 +1,8 @@
 """The one list of losses that drives the suite: a new surrogate is one entry, and every contract then runs on it.
 
-:data:`CASES` drives the contracts of surrogates, planner and risk; :data:`EACH_KIND`, one of each kind of pieces, those
-of the torch loss, the fused kernels, several processes and boosting.
+:data:`CASES` drives the facts of the surrogates, the planner and the comparison of every scheme with the definition;
+:data:`EACH_KIND`, one of each kind of pieces, the other contracts of the risk, the torch loss, the fused kernels,
+several processes and boosting.
 """
 
 import warnings
@@ -165,6 +166,7 @@ def one_of_each_kind(cases: list[Case]) -> list[Case]:
 EACH_KIND = one_of_each_kind(CASES)
 
 every_case = pytest.mark.parametrize("case", CASES, ids=str)
+each_kind = pytest.mark.parametrize("case", EACH_KIND, ids=str)
 SOME_CASES = [
     Case("squared"),
     Case("exponential"),

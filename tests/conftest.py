@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from strategies import EXPLORED, REPEATED
 
 # Campaigns, not tests: they have no doctests, and need every extra to be imported.
 collect_ignore = ["fuzz", "kills.py"]
@@ -17,14 +18,14 @@ settings.register_profile(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=20,
+    max_examples=REPEATED,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile(
     "explore",
     parent=settings.get_profile("mauc"),
     derandomize=False,
-    max_examples=500,
+    max_examples=EXPLORED,
     print_blob=True,
 )
 settings.load_profile(os.environ.get("MAUC_HYPOTHESIS", "mauc"))

@@ -3,8 +3,17 @@
 from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+
+REPEATED, EXPLORED = 20, 500
+"""Examples per test unless it says otherwise: the same on every run, and new ones under ``make fuzz``."""
+
+
+def examples(n: int) -> settings:
+    """``n`` examples, and as many times more as the profile explores; all else is the profile's."""
+    return settings(max_examples=n * settings().max_examples // REPEATED)
 
 
 class Sample(NamedTuple):

@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -13,6 +12,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.svm import LinearSVC
+from strategies import examples
 
 from mauc import MAUCClassifier, mauc_score, mauc_scorer
 from mauc._estimators import encode_classes
@@ -188,7 +188,7 @@ def targets(draw):
     )
 
 
-@examples(max_examples=100)
+@examples(100)
 @given(targets(), st.integers(2, 8), st.integers(0, 3))
 def test_folds(y, n_splits, seed):
     X = np.zeros((len(y), 1))

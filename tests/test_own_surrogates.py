@@ -86,7 +86,7 @@ def test_alpha_beside_an_object_is_refused_whatever_its_value(build):
 @pytest.mark.parametrize(
     ("build", "alpha"),
     [(linear, 1.0), (stacked, 6.0), (network, 4.0), (boosted, 2.0)],
-    ids=lambda x: getattr(x, "__name__", str(x)),
+    ids=["linear", "stacked", "network", "boosted"],
 )
 def test_unless_told_alpha_is_the_estimators_own(build, alpha):
     np.testing.assert_array_equal(scores_of(build("exponential")), scores_of(build("exponential", alpha=alpha)))

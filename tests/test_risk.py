@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from cases import (
-    CASES,
+    EACH_KIND,
     INF,
     KINDS,
     SIGMOID,
@@ -15,16 +15,16 @@ from cases import (
     assert_close,
     draw_classes,
     draw_scores,
+    each_kind,
     evaluate,
     every_case,
     settings,
     some_cases,
 )
 from hypothesis import assume, given
-from hypothesis import settings as examples
 from hypothesis import strategies as st
 from numpy.polynomial import Polynomial
-from strategies import Sample, samples
+from strategies import Sample, examples, samples
 
 import mauc.risk
 from mauc import SurrogateRisk
@@ -59,7 +59,7 @@ def check_all_schemes(case: Case, some_settings) -> None:
         assert risk.value(y, scores, weight) == pytest.approx(got[0], rel=1e-14, abs=1e-16), "value alone"
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 5])
+@pytest.mark.parametrize("n_classes", [2, 4])
 @kinds
 @every_case
 def test_every_scheme_is_the_definition(case, kind, n_classes):
@@ -67,13 +67,13 @@ def test_every_scheme_is_the_definition(case, kind, n_classes):
 
 
 @pytest.mark.parametrize("kind", ["ties", "float32"])
-@every_case
+@each_kind
 def test_every_scheme_is_the_definition_in_every_layout(case, kind, layout):
     check_all_schemes(case, islice(settings(kind, 4, seed=1), 4, None, 5))
 
 
-@pytest.mark.parametrize("n_classes", [31, 32, 40])
-@every_case
+@pytest.mark.parametrize("n_classes", [31, 32])
+@each_kind
 def test_every_scheme_is_the_definition_with_many_classes(case, n_classes, monkeypatch):
     monkeypatch.setattr(problem, "TILE_ELEMENTS", 13 * n_classes)
     for kind, which in (("ties", 5), ("softmax", 12)):
@@ -91,7 +91,7 @@ def test_more_samples_than_one_tile_holds(case, n_classes):
         assert_close(case.risk(scheme=scheme).value_and_gradient(y, scores), expected, case.tolerance, scheme)
 
 
-@every_case
+@each_kind
 def test_linear_scheme_on_softmax_scores(case):
     _, y, scores, weight, pairs = next(settings("softmax", 5))
     risk = case.risk(pairs=pairs)
@@ -107,7 +107,7 @@ def test_linear_scheme_on_softmax_scores(case):
 
 
 @pytest.mark.parametrize("kind", ["softmax", "logits"])
-@every_case
+@each_kind
 def test_gradient_is_the_slope_of_the_value(case, kind):
     rng = np.random.default_rng(3)
     y, scores, weight = draw_classes(9, np.arange(3), rng), draw_scores(kind, 9, 3, rng), rng.random(9) + 0.1
@@ -139,8 +139,8 @@ def largest(case: Case, scores: np.ndarray) -> tuple[float, float]:
     )
 
 
-@every_case
-@examples(max_examples=12)
+@each_kind
+@examples(12)
 @given(sample=samples(scales=(1e-30, 1.0, 1e30)))
 def test_any_sample_at_any_scale(case, sample):
     y, scores, weight, pairs = sample
@@ -163,7 +163,7 @@ def test_any_sample_at_any_scale(case, sample):
 
 
 @pytest.mark.parametrize("size", [1.0, -1e9, 1e17, -1e30])
-@every_case
+@each_kind
 def test_constant_scores_cost_the_loss_at_zero(case, size):
     y, surrogate = np.array([0, 1, 2, 1, 1]), case.build()
     for scheme in ("auto", "blocked", "pairwise"):
@@ -238,8 +238,8 @@ CHANGES = (
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-@every_case
-@examples(max_examples=6)
+@each_kind
+@examples(6)
 @given(sample=samples(min_present=2), seed=st.integers(0, 99))
 def test_risk_does_not_change_when(case, change, sample, seed):
     if sample.weight is None:
@@ -270,7 +270,7 @@ def test_ovo_does_not_see_the_size_of_a_class(sample):
 
 
 @pytest.mark.parametrize("pairs", ["ovo", "ova", np.ones((3, 3))], ids=["ovo", "ova", "matrix"])
-@every_case
+@each_kind
 def test_fewer_than_two_classes_cost_nothing(case, pairs):
     scores = np.array([[-5.0, 0.0, 1.0], [0.5, 2.0, -1.0]])
     for scheme in ("auto", "blocked", "pairwise"):
@@ -286,7 +286,7 @@ def test_one_column_costs_nothing():
     np.testing.assert_array_equal(gradient, np.zeros((2, 1)))
 
 
-@every_case
+@each_kind
 def test_scheme_and_degree_are_told(case):
     y, scores = [0, 1, 2, 0], np.eye(4)[:, :3] / 2
     for scheme in ("blocked", "pairwise"):
@@ -446,7 +446,7 @@ def test_pairs_that_do_not_count_do_not_overflow():
         assert_same_floats(other, got[0], 1e-12)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.exact and not case.label], ids=str)
+@pytest.mark.parametrize("case", [case for case in EACH_KIND if case.exact and not case.label], ids=str)
 @pytest.mark.parametrize("offset", [1e8, -1e8])
 def test_scores_far_from_zero_keep_their_digits(case, offset):
     # Dyadic scores: the shift itself is exact, so the risk must not feel it.
@@ -455,7 +455,7 @@ def test_scores_far_from_zero_keep_their_digits(case, offset):
     assert_close(case.risk().value_and_gradient(y, scores + offset), case.risk().value_and_gradient(y, scores), 1e-10)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if case.scheme == "ranked" and case.exact], ids=str)
+@pytest.mark.parametrize("case", [case for case in EACH_KIND if case.scheme == "ranked" and case.exact], ids=str)
 def test_a_far_outlier_does_not_cost_the_others_their_digits(case):
     rng = np.random.default_rng(0)
     y, scores = draw_classes(60, np.arange(4), rng), draw_scores("ties", 60, 4, rng)
@@ -491,7 +491,7 @@ def test_degree_is_kept_by_the_risk(degree, approximation):
     assert (risk.scheme_, risk.degree_) == ("moments", degree)
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not case.exact], ids=str)
+@pytest.mark.parametrize("case", [case for case in EACH_KIND if not case.exact], ids=str)
 def test_bernstein_is_as_near_as_its_error_says(case):
     _, y, scores, weight, _ = next(settings("softmax", 4))
     exact = case.risk(scheme="pairwise").value_and_gradient(y, scores, weight)
@@ -550,7 +550,7 @@ def test_one_far_score_does_not_hide_the_others_from_an_approximation(far):
 
 
 @pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-30, 1e-12, 1e-9, 1e-6, 1e-3])
-@pytest.mark.parametrize("case", [case for case in CASES if case.linear], ids=str)
+@pytest.mark.parametrize("case", [case for case in EACH_KIND if case.linear], ids=str)
 def test_scores_that_hardly_differ_stay_linear(case, scale):
     """As at the start of training: no block, no warning."""
     _, y, scores, weight, _ = next(settings("ties", 4))
@@ -612,7 +612,7 @@ APART = np.eye(2)  # P − Q = 1 in both columns
 
 @pytest.mark.parametrize("pairs", ["ovo", "ova"])
 @pytest.mark.parametrize("n_classes", [2, 3, 40])
-@every_case
+@each_kind
 def test_slip_risk_is_normalised_over_pairs(case, n_classes, pairs):
     # Prop. 1 forgets 1/(C(C−1)): constant scores would cost C(C−1) ℓ(0).
     y = np.arange(n_classes).repeat(np.arange(n_classes) % 3 + 1)

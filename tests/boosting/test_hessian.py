@@ -47,7 +47,7 @@ def dense_hessian(risk, classes, raw, activation, step=1e-5):
 
 @every_loss
 @every_activation
-@pytest.mark.parametrize("scale", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("scale", [0.1, 2.0])
 def test_above_the_hessian_and_its_diagonal(case, activation, scale):
     if case.options.get("alpha") == 4.0 and activation == "identity":
         scale *= 0.3  # finite differences of exp(4 t) lose their digits beyond

@@ -1,5 +1,7 @@
 """A small table with every kind of column, and the command in an empty folder."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,25 @@ def run(tmp_path, monkeypatch):
         return CliRunner().invoke(app, [str(a) for a in arguments])
 
     return call
+
+
+@pytest.fixture(scope="session")
+def fitted(tmp_path_factory):
+    """The bytes of a model file of ``trees.csv``."""
+    folder = tmp_path_factory.mktemp("fitted")
+    make_trees().to_csv(folder / "trees.csv", index=False)
+    call = "fit trees.csv --target species --alpha 4 --l2 0.01 --no-report --quiet"
+    with contextlib.chdir(folder):
+        result = CliRunner().invoke(app, call.split())
+    assert (result.exit_code, result.output) == (0, "")
+    return (folder / "model.skops").read_bytes()
+
+
+@pytest.fixture
+def model(run, trees, tmp_path, fitted):
+    """A folder with a fitted model."""
+    (tmp_path / "model.skops").write_bytes(fitted)
+    return "model.skops"
 
 
 @pytest.fixture

@@ -17,14 +17,6 @@ from mauc import mauc_score
 FAST = ("--alpha", 4, "--l2", 0.01)
 
 
-@pytest.fixture
-def model(run, trees):
-    """A folder with a fitted model."""
-    result = run("fit", "trees.csv", "--target", "species", *FAST, "--no-report", "--quiet")
-    assert (result.exit_code, result.output) == (0, "")
-    return "model.skops"
-
-
 def test_fit_predict_evaluate(run, trees, tmp_path):
     fitted = run("fit", "trees.csv", "--target", "species", *FAST, "--out", "sub/m.skops")
     assert fitted.exit_code == 0, fitted.output

@@ -34,7 +34,7 @@ def test_cells():
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_learns(method):
     ceiling = measure(BAYES, 300, 0, "cpu", 0)["test"]
-    result = measure(method, 300, 0, "cpu", 100)
+    result = measure(method, 300, 0, "cpu", 40)
     assert result["diverged"] is None
     assert 0.6 < result["test"] < ceiling + 0.01
 

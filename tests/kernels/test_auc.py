@@ -11,7 +11,7 @@ from mauc.kernels.pairwise import pairwise_auc
 from mauc.partition import ClassPartition
 
 KINDS = ("ties", "softmax", "float32")
-sizes = pytest.mark.parametrize("n_classes", [2, 3, 5, 32, 40])
+sizes = pytest.mark.parametrize("n_classes", [2, 5, 32])
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 

@@ -5,21 +5,20 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import expit
 from scipy.stats import rankdata
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import roc_auc_score
+from strategies import examples
 
 from mauc.kernels import auc as ranks
 from mauc.kernels import pairwise
 from mauc.kernels import tiles as problem
 from mauc.metrics.scores import mauc_score, pairwise_auc
 from mauc.partition import ClassPartition
-
-steady = settings(derandomize=True, deadline=None, max_examples=150)
 
 
 def simulated(counts, seed=0, *, sep=1.0, decimals=None):
@@ -117,8 +116,10 @@ def scored(draw, dtypes=(np.float64, np.float32)):
 
 class TestAgainstTheDefinition:
     @pytest.mark.parametrize("counts", COUNTS)
-    @pytest.mark.parametrize("decimals", [None, 1, 0])
-    @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, np.int64])
+    @pytest.mark.parametrize(
+        ("decimals", "dtype"),
+        [(None, np.float64), (1, np.float64), (0, np.float64), (1, np.float32), (None, np.float16), (0, np.int64)],
+    )
     def test_exact(self, counts, decimals, dtype):
         y, scores = simulated(counts, decimals=decimals)
         scores = scores.astype(dtype)
@@ -136,7 +137,7 @@ class TestAgainstTheDefinition:
         assert_close(auc, definition(y, scores, len(counts), weight))
         assert_close(auc, oracle(y, scores, len(counts), weight))
 
-    @steady
+    @examples(40)
     @given(scored())
     def test_any_scores(self, data):
         codes, scores = data
@@ -145,7 +146,7 @@ class TestAgainstTheDefinition:
         assert_same(pairwise_auc(codes, scores), expected)
         assert_close(oracle(codes, scores, n_classes), expected)
 
-    @steady
+    @examples(40)
     @given(scored(), st.data())
     def test_any_weights(self, data, more):
         codes, scores = data
@@ -197,7 +198,6 @@ class TestAgainstScikitLearn:
             pytest.param((400, 90, 20, 2, 1), id="5 imbalanced"),
             pytest.param(tuple(range(1, 13)), id="12"),
             pytest.param((1, 2, 40) * 11, id="33"),
-            pytest.param((2, 3, 5, 30) * 15, id="60"),
         ],
     )
     KINDS = pytest.mark.parametrize("kind", ["smooth", "tied", "float32"])
@@ -266,7 +266,7 @@ class TestTwoClasses:
 class TestTheoremOne:
     """The relations of ova and ovo in the paper."""
 
-    @steady
+    @examples(40)
     @given(scored())
     def test_a_ova_from_the_matrix(self, data):
         codes, scores = data
@@ -289,7 +289,7 @@ class TestTheoremOne:
         assert ovo == pytest.approx(ova, abs=1e-14)
         assert 0 < ovo < 1
 
-    @steady
+    @examples(40)
     @given(scored())
     def test_c_both_are_1_or_neither(self, data):
         codes, scores = data
@@ -373,7 +373,7 @@ class TestExactValues:
 
 
 class TestInvariance:
-    @steady
+    @examples(40)
     @given(scored(), st.randoms(use_true_random=False))
     def test_order_of_samples(self, data, random):
         codes, scores = data
@@ -381,7 +381,7 @@ class TestInvariance:
         assert_same(pairwise_auc(codes[order], scores[order]), pairwise_auc(codes, scores))
         assert mauc_score(codes[order], scores[order], pairs="ova") == mauc_score(codes, scores, pairs="ova")
 
-    @steady
+    @examples(40)
     @given(scored(), st.randoms(use_true_random=False))
     def test_relabelling(self, data, random):
         codes, scores = data
@@ -391,7 +391,7 @@ class TestInvariance:
         moved[:, new] = scores
         assert_same(pairwise_auc(new[codes], moved)[np.ix_(new, new)], pairwise_auc(codes, scores))
 
-    @steady
+    @examples(40)
     @given(scored(dtypes=[np.float64]), st.data())
     def test_strictly_increasing_maps_of_a_column(self, data, more):
         codes, scores = data

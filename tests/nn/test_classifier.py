@@ -31,7 +31,8 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [MAUCMLPClassifier(**SMALL, max_epochs=25, alpha=1.0)], expected_failed_checks=expected_failures
+    [MAUCMLPClassifier(**(SMALL | {"learning_rate": 0.05}), max_epochs=8, alpha=1.0)],
+    expected_failed_checks=expected_failures,
 )
 def test_estimator_checks(estimator, check):
     check(estimator)

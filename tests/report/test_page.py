@@ -74,8 +74,8 @@ def test_hostile_names_are_text():
 
 
 def test_numbers_as_people_read_them():
-    assert [_auc(v) for v in (1.0, 0.99999, 0.5, float("nan"))] == ["1.000", "> 0.999", "0.500", "–"]
-    assert [_pvalue(v) for v in (0.00001, 0.0312, float("nan"))] == ["< 0.001", "0.031", "–"]
+    assert [_auc(v) for v in (1.0, 0.99999, 0.5)] == ["1.000", "> 0.999", "0.500"]
+    assert [_pvalue(v) for v in (0.00001, 0.0312)] == ["< 0.001", "0.031"]
 
 
 def test_advice():

@@ -1,13 +1,11 @@
 """A judgement in the terminal and in JSON."""
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 
 from mauc.cli.output import TextTable
-from mauc.metrics import Interval
 from mauc.report import Judgement, ModelScore
 
 __all__ = ["as_json", "comparison", "headline", "sizes", "worst_pairs"]
@@ -19,18 +17,13 @@ MOST_SIZES = 20
 def headline(judgement: Judgement) -> list[str]:
     """The two multiclass AUCs and accuracy, as lines."""
     model = judgement.headline
+    reach = f"{judgement.level_text} interval {model.mauc.low:.4f} to {model.mauc.high:.4f}"
     lines = [
-        f"MAUC (ovo, every pair of classes counts the same)  {model.mauc.score:.4f}{_reach(model.mauc, judgement)}",
+        f"MAUC (ovo, every pair of classes counts the same)  {model.mauc.score:.4f}   {reach}",
         f"MAUC (ova, frequent classes count more)            {model.ova.score:.4f}",
         f"accuracy                                           {model.accuracy:.4f}",
     ]
     return [*lines, *judgement.notes]
-
-
-def _reach(interval: Interval, judgement: Judgement) -> str:
-    if math.isnan(interval.low) or interval.stderr == 0.0:
-        return "   no interval"
-    return f"   {judgement.level_text} interval {interval.low:.4f} to {interval.high:.4f}"
 
 
 def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> TextTable:
@@ -73,7 +66,7 @@ def comparison(judgement: Judgement) -> TextTable:
     tests = {test.name: test for test in judgement.tests}
     for model in judgement.models:
         interval, test = model.mauc, tests.get(model.name)
-        reach = "–" if math.isnan(interval.low) else f"{interval.low:.3f}–{interval.high:.3f}"
+        reach = f"{interval.low:.3f}–{interval.high:.3f}"
         difference, p = ("–", "–") if test is None else (f"{test.comparison.difference:+.4f}", _p(test.holm))
         row = (f"{interval.score:.4f}", reach, f"{model.ova.score:.4f}", f"{model.accuracy:.4f}", difference, p)
         table.add_row(model.name, *row)
@@ -81,7 +74,7 @@ def comparison(judgement: Judgement) -> TextTable:
 
 
 def _p(value: float) -> str:
-    return "–" if math.isnan(value) else "<0.001" if value < 0.001 else f"{value:.3f}"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def as_json(judgement: Judgement) -> dict[str, Any]:

@@ -22,8 +22,6 @@ def headline_sentence(judgement: Judgement) -> str:
 
 def verdict(test: PairedTest, judgement: Judgement) -> str:
     """A paired test in words."""
-    if math.isnan(test.holm):
-        return "cannot be tested"
     if test.holm >= 1.0 - judgement.level:
         return "no clear difference"
     return "better" if test.comparison.difference > 0 else "worse"

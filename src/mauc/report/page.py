@@ -134,15 +134,14 @@ def _balanced_chi(n_classes: int) -> float:
 
 def _interval_scale(judgement: Judgement) -> dict[str, float]:
     """Where the axis of the interval bars starts: below all of them, at a round number."""
-    ends = [x for model in judgement.models for x in (model.mauc.low, model.mauc.score) if not math.isnan(x)]
-    low = min(ends)
+    low = min(model.mauc.low for model in judgement.models)
     step = 0.1 if low < 0.8 else 0.05 if low < 0.92 else 0.01
     return {"low": max(0.0, math.floor((low - 0.02 * (1 - low)) / step) * step)}
 
 
 def _auc(value: float, digits: int = 3) -> str:
     # 0.9996 is not 1.
-    text = "–" if math.isnan(value) else f"{value:.{digits}f}"
+    text = f"{value:.{digits}f}"
     return f"> 0.{'9' * digits}" if value < 1.0 and text == f"{1:.{digits}f}" else text
 
 
@@ -156,8 +155,8 @@ def _count(value: float) -> str:
 
 
 def _pvalue(value: float) -> str:
-    return "–" if math.isnan(value) else "< 0.001" if value < 0.001 else f"{value:.3f}"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _signed(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:+.4f}".replace("-", "−")
+    return f"{value:+.4f}".replace("-", "−")
