@@ -443,10 +443,11 @@ def get_surrogate(
     kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
     if default_alpha is not None and has_alpha(surrogate):
         options = {"alpha": default_alpha, **options}
+    given = tuple((name, value, type(value)) for name, value in options.items())
     try:
-        return _make(kind, options.get("alpha"), tuple(options.items()))
+        return _make(kind, given)
     except TypeError:  # a parameter that cannot be hashed: let the surrogate say what is wrong with it
-        return _make.__wrapped__(kind, None, tuple(options.items()))
+        return _make.__wrapped__(kind, given)
 
 
 def has_alpha(surrogate: Any) -> bool:
@@ -454,15 +455,15 @@ def has_alpha(surrogate: Any) -> bool:
     return isinstance(surrogate, str) and surrogate in SURROGATES and "alpha" in _parameters(SURROGATES[surrogate])
 
 
-# Typed in alpha, because True equals 1.0 and is no margin.
-@lru_cache(maxsize=256, typed=True)
-def _make(kind: type[Surrogate], alpha: Any, options: tuple[tuple[str, float], ...]) -> Surrogate:
+@lru_cache(maxsize=256)
+def _make(kind: type[Surrogate], given: tuple[tuple[str, float, type], ...]) -> Surrogate:
+    """Parameters come with their types, because True equals 1.0 and is no margin."""
     known = _parameters(kind)
-    for name, value in options:
+    for name, value, _ in given:
         if name not in known:
             what = "does not exist for" if name == "alpha" else "is not an option of"
             raise invalid(name, f"{what} the {kind.name} surrogate", value, f"it takes {_listing(known)}")
-    return kind(**dict(options))
+    return kind(**{name: value for name, value, _ in given})
 
 
 def _parameters(kind: type[Surrogate]) -> set[str]:
