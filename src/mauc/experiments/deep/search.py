@@ -62,12 +62,15 @@ def in_words(methods: Iterable[str], number: int, seeds: int) -> str:
         for name in methods
         if name in METHODS and METHODS[name].own
     )
+    chosen_by = "The validation part of the first seed of each set chooses"
+    if seeds > 1:
+        chosen_by = f"The validation parts of the first {seeds} seeds of each set choose"
     return (
         f"Every method has {number} settings, drawn once by a fixed seed: learning rate {_listed(RATE_FACTORS)} times "
         f"that of the set (DeepAUC, whose optimiser is its own: {_listed(METHODS['DeepAUC'].rates or ())}), weight "
         f"decay {_listed(DECAYS)} (the optimiser's own L2 penalty, not AdamW's), dropout {_listed(DROPOUTS)}, in the "
         "same combinations for every method; and of each method's own parameters, every combination as often as any "
-        f"other up to one. {own}. The mean on the validation parts of the first {seeds} seeds chooses; what it chose "
+        f"other up to one. {own}. {chosen_by}; what was chosen "
         "is judged on all seeds. The samplers BM, MM, IHT, NM and TL, and on images covered batches, are left out of "
         "a search unless they are named: the neighbour searches of the samplers run on the host, for minutes in each "
         "of thousands of fits."
