@@ -170,7 +170,7 @@ def test_over_processes_they_are_refused(monkeypatch):
     class Two(processes.Communicator):
         size = 2
 
-    monkeypatch.setattr("mauc.nn.functional.communicator", lambda sync, group: Two())
+    monkeypatch.setattr("mauc.nn._engine.loss.communicator", lambda sync, group: Two())
     logits, y, _ = draw()
     (g,) = torch.autograd.grad(mauc_loss(logits, y, sync=True), logits, create_graph=True)
     with pytest.raises(NotImplementedError, match="not available with sync=True: gather the logits"):

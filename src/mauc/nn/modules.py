@@ -11,8 +11,8 @@ from mauc.nn._engine.batch import is_traced
 from mauc.nn._engine.buffers import ExactBuffers
 from mauc.nn._engine.checks import count_vector, pair_matrix
 from mauc.nn._engine.log_term import class_ratios, of_partners, read_log_loss
+from mauc.nn._engine.loss import loss_of
 from mauc.nn._engine.watch import OneClassWatch
-from mauc.nn.functional import loss_of
 from mauc.surrogates import get_surrogate
 
 __all__ = ["MAUCLoss"]

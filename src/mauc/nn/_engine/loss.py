@@ -1,0 +1,317 @@
+"""One evaluation of the loss: checks, then the fused kernels or plain operations, and a gradient attached to it.
+
+:mod:`mauc.nn.functional` has the definition.
+"""
+
+from __future__ import annotations
+
+import warnings
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mauc._validation import PAIRS, check_choice
+from mauc.activations import ACTIVATIONS
+from mauc.nn._engine import fused, moments, ranked
+from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_free, prepare, take
+from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
+from mauc.nn._engine.log_term import LogTerm, log_term, log_term_and_gradient, of_partners, read_log_loss
+from mauc.nn._engine.moments import Result, Slope
+from mauc.nn._engine.processes import Communicator, communicator
+from mauc.nn._engine.second_order import (
+    Again,
+    curved_risk,
+    differentiable_again,
+    has_plain_form,
+    mark_compiled,
+    plain_risk,
+)
+from mauc.plan import TOLERANCES, needs_range, plan, radius_for
+from mauc.surrogates import Surrogate
+
+__all__ = ["loss_of"]
+
+
+def loss_of(
+    logits: Tensor,
+    target: Tensor,
+    chosen: Surrogate,
+    *,
+    log_loss: float | str,
+    ratios: Tensor | None,
+    activation: str,
+    pairs: Any,
+    weight: Tensor | None,
+    class_counts: Any,
+    ignore_index: int,
+    sync: bool,
+    process_group: Any,
+) -> Tensor:
+    """The loss of a surrogate; ``ratios`` are those of the log-loss, where they are known before the batch."""
+    if activation not in ACTIVATIONS:
+        check_choice("activation", activation, ACTIVATIONS)
+    share, ranks = (0.0, True) if log_loss == 0 else read_log_loss(log_loss)
+    complete = check_input(logits, target, weight, ignore_index)
+    world = communicator(sync, process_group)
+    n_classes = logits.shape[1]
+    place = logits.device
+    if not isinstance(pairs, str):
+        pairs = pair_matrix(pairs, n_classes).to(place)
+    else:
+        check_choice("pairs", pairs, PAIRS)
+    counts = None if class_counts is None else count_vector(class_counts, n_classes).to(place)
+    term = LogTerm(share, ranks, ratios, of_partners(pairs) if share and ratios is None else None)
+
+    mixed = place.type in ("cpu", "cuda") and torch.is_autocast_enabled(place.type)
+    dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
+    wants_gradient = logits.requires_grad and torch.is_grad_enabled()
+    ignored = None if complete else ignore_index
+    again = partial(_again, target, chosen, activation, pairs, weight, counts, ignored, world, term)
+    if _transformed() and (wants_gradient or has_plain_form(chosen)):
+        return again(logits).to(dtype)
+    form = None if sync or not ranks else fused.fuses(logits, chosen, activation, pairs)
+    if form is not None:
+        return fused.fused_loss(
+            logits,
+            target,
+            form,
+            again,
+            term,
+            activation=activation,
+            pairs=pairs,
+            weight=weight,
+            class_counts=counts,
+            ignore_index=ignore_index,
+            dtype=dtype,
+        )
+    with torch.no_grad(), torch.autocast(place.type, enabled=False) if mixed else nullcontext():
+        value, gradient = _evaluate(
+            logits.detach(),
+            target.long(),
+            chosen,
+            activation,
+            pairs,
+            weight,
+            counts,
+            _valid(target, ignored),
+            world,
+            term,
+            gradient=wants_gradient,
+        )
+        value = value.to(dtype)
+    if gradient is None:
+        return value
+    attached: Tensor = _Attach.apply(logits, value, gradient, again)  # type: ignore[no-untyped-call]
+    return attached
+
+
+class _Attach(torch.autograd.Function):
+    """A value whose gradient is known already: it was computed together with the value, in one walk."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, value: Tensor, gradient: Tensor, again: Again) -> Tensor:
+        ctx.save_for_backward(logits, gradient)
+        ctx.again = again
+        return value.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None, None]:
+        logits, gradient = ctx.saved_tensors
+        if torch.compiler.is_compiling():
+            with torch.enable_grad():
+                return gradient * mark_compiled(grad_output, logits).to(gradient.dtype), None, None, None
+        if torch.is_grad_enabled():  # create_graph=True
+            gradient = differentiable_again(logits, gradient, ctx.again)
+        elif is_free(grad_output.device) and grad_output.item() == 1.0:
+            return gradient, None, None, None
+        return gradient * grad_output.to(gradient.dtype), None, None, None
+
+
+def _valid(target: Tensor, ignored: int | None) -> Tensor | None:
+    """Which samples count, where some may not."""
+    return None if ignored is None else target != ignored
+
+
+def _transformed() -> bool:
+    """Whether a transform of :mod:`torch.func` is at work: it differentiates plain operations alone."""
+    active: bool = torch._C._are_functorch_transforms_active()
+    return active
+
+
+def _again(
+    target: Tensor,
+    surrogate: Surrogate,
+    activation: str,
+    pairs: str | Tensor,
+    weight: Tensor | None,
+    class_counts: Tensor | None,
+    ignored: int | None,
+    world: Communicator,
+    term: LogTerm,
+    logits: Tensor,
+) -> Tensor:
+    """The loss once more, in a form that can be differentiated twice; see :mod:`mauc.nn._engine.second_order`."""
+    if world.size > 1:
+        raise NotImplementedError(
+            "second derivatives of the loss are not available with sync=True: gather the logits and the targets of all "
+            "ranks, with torch.distributed.nn.functional.all_gather, and pass them with sync=False"
+        )
+    if term.ranks and _transformed() and not has_plain_form(surrogate):
+        raise NotImplementedError(
+            f"torch.func transforms of the loss with the {surrogate.name} surrogate are not available: take 'squared' "
+            "or 'exponential', or torch.autograd in place of torch.func"
+        )
+    valid = _valid(target, ignored)
+    with torch.no_grad():
+        batch = prepare(
+            target.long(),
+            logits.shape[1],
+            weight=weight,
+            valid=valid,
+            pairs=pairs,
+            class_counts=class_counts,
+            world=world,
+        )
+    clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)
+    of_logs = logits.new_zeros(())
+    if term.share:
+        of_logs = term.share * log_term(clean, batch.y, batch.mass, term.of(batch, pairs, class_counts))
+    if not term.ranks:
+        return of_logs
+    scores = _activate(clean, activation, torch.float64 if logits.dtype == torch.float64 else torch.float32)
+    if has_plain_form(surrogate):
+        return plain_risk(scores, batch, surrogate) + of_logs
+    with torch.no_grad():
+        value, slope = _risk(scores.detach(), batch, surrogate, activation != "identity", world, gradient=True)
+        assert slope is not None
+        dense = _through(slope, scores, batch.y, "identity")
+    return curved_risk(scores, value, dense, batch, surrogate) + of_logs
+
+
+def _evaluate(
+    logits: Tensor,
+    target: Tensor,
+    surrogate: Surrogate,
+    activation: str,
+    pairs: str | Tensor,
+    weight: Tensor | None,
+    class_counts: Tensor | None,
+    valid: Tensor | None,
+    world: Communicator,
+    term: LogTerm,
+    *,
+    gradient: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """The loss, and its gradient with respect to the logits."""
+    batch = prepare(
+        target,
+        logits.shape[1],
+        weight=weight,
+        valid=valid,
+        pairs=pairs,
+        class_counts=class_counts,
+        world=world,
+    )
+    wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
+    clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)
+    of_logs: Tensor | None = None
+    if term.share:
+        known = term.of(batch, pairs, class_counts)
+        lost, of_logs = log_term_and_gradient(clean, batch.y, batch.mass, known, world)
+        of_logs *= term.share
+    if not term.ranks:
+        value, gradient_of_logits = lost, of_logs
+    else:
+        scores = _activate(clean, activation, wide)
+        value, slope = _risk(scores, batch, surrogate, activation != "identity", world, gradient=gradient)
+        value = value if of_logs is None else value + term.share * lost
+        if slope is None:
+            return value, None
+        gradient_of_logits = _through(slope, scores, batch.y, activation)
+        gradient_of_logits = gradient_of_logits if of_logs is None else gradient_of_logits.add_(of_logs)
+    assert gradient_of_logits is not None
+    if world.size > 1:
+        gradient_of_logits *= world.size
+    return value, gradient_of_logits.to(logits.dtype)
+
+
+def _risk(
+    scores: Tensor, batch: Batch, surrogate: Surrogate, bounded: bool, world: Communicator, *, gradient: bool
+) -> Result:
+    form = surrogate.closed_form
+    if form is None:
+        return _piecewise(scores, batch, surrogate, bounded, world, gradient=gradient)
+    if form.kind == "squared":
+        return moments.squared(scores, batch, form.alpha, world, gradient=gradient)
+    return moments.exponential(scores, batch, form.alpha, world, bounded=bounded, gradient=gradient)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _piecewise(
+    scores: Tensor, batch: Batch, surrogate: Surrogate, bounded: bool, world: Communicator, *, gradient: bool
+) -> Result:
+    """Not compiled: its polynomials are made by NumPy, and searching depends on the class sizes."""
+    precision = "float64" if scores.dtype == torch.float64 else "float32"
+    exact = exact_dtype(scores.device)
+    if bounded or not needs_range(surrogate):
+        radius = 1.0 if bounded else float("inf")
+        centre = torch.full((scores.shape[1],), 0.5 if bounded else 0.0, dtype=exact, device=scores.device)
+    else:
+        radius, centre = _range(scores, world)
+    if radius != radius:
+        return _not_a_number(scores, gradient)
+    found = plan(surrogate, radius, tolerances=TOLERANCES[precision], saturated=bounded)
+    if found is not None and found.scheme == "moments":
+        return moments.polynomial(scores, batch, found.pieces[0], centre, world, gradient=gradient)
+    if found is not None:
+        return ranked.ranked(scores, batch, found.pieces, centre, world, gradient=gradient)
+    if world.sum((0.0 * scores).sum()).isnan():
+        return _not_a_number(scores, gradient)
+    what = f"no polynomial of the {surrogate.name} surrogate on differences up to {radius:g} is close enough"
+    warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=6)
+    return ranked.blocked(scores, batch, surrogate, world, gradient=gradient)
+
+
+def _not_a_number(scores: Tensor, gradient: bool) -> Result:
+    return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
+
+
+def _range(scores: Tensor, world: Communicator) -> tuple[float, Tensor]:
+    """The radius for the widest column, NaN where a score is none, and the columns' middles; waits for the device."""
+    n_classes = scores.shape[1]
+    wide = scores.to(exact_dtype(scores.device))
+    ends = wide.new_full((2 * n_classes,), -torch.inf)
+    if len(scores):
+        ends = torch.cat([wide.amax(0), -wide.amin(0)])
+    ends = world.largest(ends)
+    high, low = ends[:n_classes], -ends[n_classes:]
+    span = float((high - low).max())
+    return (radius_for(span) if span < torch.inf else float("nan")), low + 0.5 * (high - low)
+
+
+def _activate(logits: Tensor, activation: str, dtype: torch.dtype) -> Tensor:
+    if activation == "softmax":
+        return torch.softmax(logits, 1, dtype=dtype)
+    return torch.sigmoid(logits.to(dtype)) if activation == "sigmoid" else logits.to(dtype)
+
+
+def _through(slope: Slope, scores: Tensor, y: Tensor, activation: str) -> Tensor:
+    """The gradient with respect to the logits: ``F ⊙ (G − Σ_i F G)`` row by row for the softmax."""
+    whole = slope.array
+    for rows in chunks(scores):
+        part, score = take(whole, rows), take(scores, rows)
+        if slope.column is not None:
+            part = part.mul_(slope.column)
+        if slope.own is not None:
+            part = part.scatter_(1, take(y, rows)[:, None], take(slope.own, rows))
+        if activation == "softmax":
+            part = torch.ops.aten._softmax_backward_data.default(part, score, 1, score.dtype)
+        elif activation == "sigmoid":
+            part = torch.ops.aten.sigmoid_backward.default(part, score)
+        if rows is EVERY:
+            return part
+        whole[rows] = part
+    return whole
