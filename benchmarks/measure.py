@@ -17,7 +17,8 @@ class Row:
     theirs: str
     ratio: float
     target: str
-    met: bool
+    met: bool | None
+    """None where there is no target."""
     error: str
 
 
@@ -70,7 +71,7 @@ def as_markdown(rows: list[Row]) -> str:
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        met = "yes" if row.met else "no"
+        met = {True: "yes", False: "no", None: ""}[row.met]
         lines.append(
             "| "
             + " | ".join([row.work, row.against, row.ours, row.theirs, f"{row.ratio:.3g}", row.target, met, row.error])

@@ -54,9 +54,9 @@ def against_loops() -> list[Row]:
         )
         value, gradient = risk.value_and_gradient(y, scores)
         error = max(abs(value - kept[0][0]), float(np.abs(gradient - kept[0][1]).max()))
-        rows.append(
-            faster(f"{name} value and gradient, N={n}, C={c}", "pairwise loops in Python", ours, theirs, 10_000, error)
-        )
+        target = 4_000 if risk.scheme_ == "ranked" else 10_000
+        work = f"{name} value and gradient, N={n}, C={c}"
+        rows.append(faster(work, "pairwise loops in Python", ours, theirs, target, error))
     return rows
 
 
@@ -68,7 +68,8 @@ def ranked_against_moments() -> list[Row]:
     oracle = SurrogateRisk("hinge", alpha=0.5, scheme="pairwise").value_and_gradient(y[few], p[few])[1]
     error = float(np.abs(hinge.value_and_gradient(y[few], p[few])[1] - oracle).max() / np.abs(oracle).max())
     rows = []
-    for name in ("exponential", "squared"):
+    # The squared risk is the cheapest there is: no target, but worth knowing.
+    for name, target in (("exponential", 1.5), ("squared", None)):
         moments = SurrogateRisk(name, alpha=4.0)
         ours, theirs = alternate(
             lambda: hinge.value_and_gradient(y, p),
@@ -78,7 +79,8 @@ def ranked_against_moments() -> list[Row]:
         )
         work, ratio = "hinge (ranked) value and gradient, N=20,000, C=100", ours / theirs
         against = f"{name} (moments)"
-        rows.append(Row(work, against, seconds(ours), seconds(theirs), ratio, "≤ 2x", ratio <= 2, f"{error:.1e}"))
+        asked, met = ("", None) if target is None else (f"≤ {target:g}x", ratio <= target)
+        rows.append(Row(work, against, seconds(ours), seconds(theirs), ratio, asked, met, f"{error:.1e}"))
     return rows
 
 
