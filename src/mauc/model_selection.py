@@ -21,17 +21,17 @@ __all__ = ["MAUCScorer", "RareClassKFold", "folds_of", "mauc_scorer"]
 
 
 def folds_of(
-    cv: Any, X: Any, y: NDArray[Any], there: NDArray[np.bool_], random_state: int = 0
+    cv: Any, X: Any, y: NDArray[Any], counted: NDArray[np.bool_], random_state: int = 0
 ) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Rows to train on and to hold out, of those that are ``there``: a weight of 0 is no sample.
+    """Rows to train on and to hold out, of those that are ``counted``: a weight of 0 is no sample.
 
     A number gives :class:`RareClassKFold`; else a splitter, or a list of pairs of rows or masks.
     """
     rows = np.arange(len(y))
     if isinstance(cv, int | np.integer):
-        kept = rows[there]
+        kept = rows[counted]
         splitter = RareClassKFold(int(cv), random_state=random_state)
-        return [(kept[a], kept[b]) for a, b in splitter.split(kept, y[there])]
+        return [(kept[a], kept[b]) for a, b in splitter.split(kept, y[counted])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that a class has fewer samples than there are folds
         try:
@@ -44,7 +44,7 @@ def folds_of(
     if not folds:
         raise invalid("cv", "must give a fold", repr(cv), "pass a number of folds or a splitter")
     by_row = [(rows[train], rows[test]) for train, test in folds]
-    return [(train[there[train]], test[there[test]]) for train, test in by_row]
+    return [(train[counted[train]], test[counted[test]]) for train, test in by_row]
 
 
 class MAUCScorer(BaseEstimator):  # type: ignore[misc]

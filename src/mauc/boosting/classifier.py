@@ -205,11 +205,11 @@ class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[mi
         )
         classes, codes = encode_classes(y)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
-        there = np.ones(len(codes), dtype=bool) if weight is None else weight > 0
-        folds = [] if self.cv is None else self._folds(X, classes[codes], codes, there)
+        counted = np.ones(len(codes), dtype=bool) if weight is None else weight > 0
+        folds = [] if self.cv is None else self._folds(X, classes[codes], codes, counted)
         if weight is not None:
             # LightGBM counts samples of weight 0 in its bins and leaves.
-            X, codes, weight = X[there], codes[there], weight[there]
+            X, codes, weight = X[counted], codes[counted], weight[counted]
         X = _for_lightgbm(X)
         params = self._params(len(classes))
         categories = params.pop("categorical_feature", "auto")
@@ -286,10 +286,10 @@ class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[mi
             **further,
         }
 
-    def _folds(self, X: Any, labels: NDArray[Any], codes: Ints, there: NDArray[np.bool_]) -> list[tuple[Ints, Ints]]:
-        """Rows to train on and to hold out, counted among those that are there."""
-        place = np.cumsum(there) - 1
-        folds = folds_of(self.cv, X, labels, there, self.random_state)
+    def _folds(self, X: Any, labels: NDArray[Any], codes: Ints, counted: NDArray[np.bool_]) -> list[tuple[Ints, Ints]]:
+        """Rows to train on and to hold out, numbered among those that count."""
+        place = np.cumsum(counted) - 1
+        folds = folds_of(self.cv, X, labels, counted, self.random_state)
         folds = [(place[a], place[b]) for a, b in folds if len(np.unique(codes[b])) > 1]
         if not folds:
             advice = "use fewer folds or other ones, or cv=None"

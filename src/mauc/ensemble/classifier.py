@@ -207,14 +207,15 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             check_numbers(X, "the default models")
         for _, model in named:
             weight_argument(model, weight)
-        there = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
-        folds = self._folds(X, classes[codes], codes, there)
-        held_out = self._fit_models(named, X, codes, len(classes), weight, there, folds)
+        # A weight of 0 is no sample.
+        counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
+        folds = self._folds(X, classes[codes], codes, counted)
+        held_out = self._fit_models(named, X, codes, len(classes), weight, counted, folds)
         shares = np.bincount(codes, weight, len(classes))
         self._floors = floor * shares / shares.sum()
         self.classes_ = classes
         self.oof_log_scores_ = np.log(np.maximum(held_out, self._floors))
-        seen = there[~np.isnan(held_out[0, there, 0])]
+        seen = counted[~np.isnan(held_out[0, counted, 0])]
         data = OutOfFold(self.oof_log_scores_[:, seen], codes[seen], None if weight is None else weight[seen])
         scores = [data.mauc(each, pairs) for each in held_out[:, seen]]
         self.oof_scores_ = {name: score for (name, _), score in zip(named, scores, strict=True)}
@@ -243,9 +244,9 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             return PENALTIES
         return (check_real("interactions", self.interactions, low=0),)
 
-    def _folds(self, X: Any, labels: NDArray[Any], codes: Ints, there: Ints) -> list[tuple[Ints, Ints]]:
+    def _folds(self, X: Any, labels: NDArray[Any], codes: Ints, counted: Ints) -> list[tuple[Ints, Ints]]:
         """Pairs of training and test rows; a weight of 0 is no sample, and a training part needs two classes."""
-        folds = folds_of(self.cv, X, labels, np.isin(np.arange(len(codes)), there), self.random_state)
+        folds = folds_of(self.cv, X, labels, np.isin(np.arange(len(codes)), counted), self.random_state)
         return [(a, b) for a, b in folds if len(b) and len(np.unique(codes[a])) > 1]
 
     def _fit_models(
@@ -255,7 +256,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         codes: Ints,
         n_classes: int,
         weight: Floats | None,
-        there: Ints,
+        counted: Ints,
         folds: list[tuple[Ints, Ints]],
     ) -> Floats:
         """Fit all, keep the models of all data, and return ``(K, N, C)`` scores of the held-out samples: the mean where
@@ -265,7 +266,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         # Not every backend of joblib has generators, which only progress needs.
         done = Parallel(n_jobs=self.n_jobs, return_as="generator" if self.verbose else "list")(
             delayed(_fit_one)(
-                clone(named[k][1]), X, codes, n_classes, weight, *((there, None) if f is None else folds[f])
+                clone(named[k][1]), X, codes, n_classes, weight, *((counted, None) if f is None else folds[f])
             )
             for k, f in work
         )

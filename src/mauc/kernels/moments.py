@@ -97,7 +97,7 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
 
     walk = walks(problem)
     # Terms are computed twice, unless there is but one tile: keeping all of them, in the slope, was no faster.
-    kept: list[Floats] = []
+    only_tile: list[Floats] = []
 
     def peak_of_negatives(part: Iterable[Tile]) -> Floats:
         peak = np.full(n_classes, -np.inf)
@@ -105,7 +105,7 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
             term = _log_terms(tile, alpha, centre)
             np.maximum(peak, tile.peak(term), out=peak)
             if term.size == problem.scores.size:
-                kept.append(term)
+                only_tile.append(term)
         return peak
 
     peak_q = _finite_peak(np.max(walk(peak_of_negatives), axis=0))
@@ -119,7 +119,7 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
         scale = alpha * np.exp(log_p + peak_q)
         total = np.zeros(n_classes)
         for tile in part:
-            term = kept.pop() if kept else _log_terms(tile, alpha, centre)
+            term = only_tile.pop() if only_tile else _log_terms(tile, alpha, centre)
             if slope is not None and extreme:
                 tile.of(slope)[...] = alpha * np.exp(term + tile.along(log_p))
             term -= tile.along(peak_q)

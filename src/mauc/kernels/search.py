@@ -87,6 +87,7 @@ def sort_columns(own: Floats, offsets: Ints, weight: Floats) -> SortedColumns:
     spread = coarse if n_columns == 1 else coarse.map(lambda a: a.repeat(length))
     bins = _bin(own, spread).astype(np.int64)  # np.bincount is several times slower on 32-bit numbers
 
+    # How many distinct values each bin holds: samples first, then ties within a bin are counted once.
     bin_end = np.cumsum(n_bins)
     held = np.bincount(bins, minlength=int(bin_end[-1])).astype(np.int32)
     sharing = np.flatnonzero(held.take(bins) > 1)
@@ -96,13 +97,16 @@ def sort_columns(own: Floats, offsets: Ints, weight: Floats) -> SortedColumns:
         new_value |= new_bin
         rank = np.cumsum(new_value)
         held[bins[sharing[new_bin]]] = np.diff(rank[new_bin], append=rank[-1] + 1)
-    held[bin_end[:-1]] += 1  # the +inf that closes the column before
+    # The position of each bin's first value: a running count, into which the +inf that closes a column is counted as one
+    # more value of the next column's first bin, and then taken out of that bin again.
+    held[bin_end[:-1]] += 1
     before = np.cumsum(held, dtype=np.int32)
     held[bin_end[:-1]] -= 1
     start = np.zeros(n_columns + 1, dtype=np.int64)
     start[1:] = before[bin_end - 1] + 1
     before -= held
 
+    # The position of each score: that of its bin, and its rank among the distinct values of the bin.
     slot = before.take(bins).astype(np.int64)
     if len(sharing):
         slot[sharing] += rank - np.maximum.accumulate(np.where(new_bin, rank, 0))

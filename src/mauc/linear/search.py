@@ -152,8 +152,8 @@ class MAUCClassifierCV(MAUCClassifier):
 
     def _folds(self, X: Any, y: Any, weight: NDArray[np.float64] | None) -> list[tuple[Any, Any]]:
         """The folds that can be scored: two classes or more are held out. A weight of 0 is no sample."""
-        there = np.ones(len(y), dtype=bool) if weight is None else weight > 0
-        folds = [fold for fold in folds_of(self.cv, X, y, there) if len(np.unique(y[fold[1]])) > 1]
+        counted = np.ones(len(y), dtype=bool) if weight is None else weight > 0
+        folds = [fold for fold in folds_of(self.cv, X, y, counted) if len(np.unique(y[fold[1]])) > 1]
         if not folds:
             advice = "use fewer folds or other ones, or join the classes of one sample"
             raise invalid("cv", "must give a fold that holds out two classes or more", repr(self.cv), advice)
