@@ -97,8 +97,8 @@ def sort_columns(own: Floats, offsets: Ints, weight: Floats) -> SortedColumns:
         new_value |= new_bin
         rank = np.cumsum(new_value)
         held[bins[sharing[new_bin]]] = np.diff(rank[new_bin], append=rank[-1] + 1)
-    # The position of each bin's first value: a running count. The +inf that closes a column is counted as one more value
-    # of the next column's first bin, and then taken out of that bin again.
+    # The position of each bin's first value: a running count. The +inf that closes a column is counted as one more
+    # value of the next column's first bin, and then taken out of that bin again.
     held[bin_end[:-1]] += 1
     before = np.cumsum(held, dtype=np.int32)
     held[bin_end[:-1]] -= 1
