@@ -1,6 +1,5 @@
 """Features of real images: what the last pooling of a ResNet-50 makes of them, as the user's files hold it."""
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
+from mauc._archive import read_arrays
 from mauc._typing import Ints
 from mauc._validation import invalid
 from mauc.datasets.counts import CIFAR100_IMB
@@ -49,13 +49,12 @@ def read_images(path: Path, name: str, dtype: "np.dtype[Any]") -> Bunch:
     """
     known = IMAGES[name]
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            arrays = dict(file.items())
+        arrays = read_arrays(path)
         if missing := {"q", "scale", "y", "class_names"} - set(arrays):
             raise ValueError(f"none of {', '.join(sorted(missing))}")
         X, y, names, rest = _decode(arrays, known, dtype)
         _check(X, y, known, rest)
-    except (zipfile.BadZipFile, EOFError, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         requirement = "must hold the arrays q, scale, y and class_names of those images"
         raise invalid(str(path), requirement, str(error), "fetch the file again") from None
     descr = f"Source: {known.origin}; outputs of the last pooling of a ResNet-50 trained on ImageNet."
