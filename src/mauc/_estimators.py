@@ -126,7 +126,8 @@ class LogitClassifier(RankingClassifier):
     activation: str = "softmax"
 
     def _logits(self, X: Any) -> NDArray[Any]:
-        raise NotImplementedError
+        """``(N, C)`` logits: what a classifier of this kind has to give."""
+        raise NotImplementedError(f"{type(self).__name__} must define _logits(X)")
 
     def _ranking_scores(self, X: Any) -> NDArray[Any]:
         return activate(self._logits(X), self.activation)
