@@ -85,7 +85,7 @@ def mauc_interval(
     if v is None:
         return Interval(np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
-    _warn_of_singles(sample, scored.labels)
+    warn_of_singles(sample, scored.labels)
     return interval(sample, *_score_and_influence(partition, scored.scores, v), level)
 
 
@@ -140,7 +140,7 @@ def compare_mauc(
     if v is None:
         return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
-    _warn_of_singles(sample, a.labels)
+    warn_of_singles(sample, a.labels)
     model_a, model_b = (_score_and_influence(partition, scores, v) for scores in (a.scores, b.scores))
     return comparison(sample, model_a, model_b, level)
 
@@ -150,7 +150,7 @@ def _score_and_influence(partition: ClassPartition, scores: NDArray[np.floating]
     return weighted_mean(matrix, v), auc_influence(partition.problem(scores, v))
 
 
-def _warn_of_singles(sample: Sample, labels: NDArray[Any]) -> None:
+def warn_of_singles(sample: Sample, labels: NDArray[Any]) -> None:
     single = labels[sample.counts & (sample.size < 1.0 + 1e-9)]
     if len(single):
         shown = ", ".join(str(name) for name in single[:8]) + (", …" if len(single) > 8 else "")
