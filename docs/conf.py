@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
+    "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
 exclude_patterns = ["_build", "auto_examples/*.ipynb", "auto_examples/*.py", "api/backreferences"]
@@ -45,6 +46,10 @@ if os.environ.get("MAUC_DOCS_INTERSPHINX") == "1":
 # Pages
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
+
+# Copied code has no prompts; of a doctest it is the code alone, of other blocks all.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 # API
 autosummary_generate = True
@@ -99,7 +104,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {page: [] for page in ("index", "start", "comparison", "theory", "add_surrogate")}
+html_sidebars = {page: [] for page in ("index", "start", "coming_from", "comparison", "theory", "add_surrogate")}
 
 logger = logging.getLogger(__name__)
 

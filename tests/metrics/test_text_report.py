@@ -82,6 +82,11 @@ def test_a_class_of_one_sample_is_told_once():
     assert report["yew"]["low"] < report["yew"]["auc"] <= report["yew"]["high"]
 
 
+def test_no_class_is_hardest_where_all_pairs_are_ranked_right():
+    text = multiclass_auc_report([0, 0, 1, 1, 2, 2], np.eye(3)[[0, 0, 1, 1, 2, 2]], digits=2)
+    assert re.search(r"^ +1  1\.00 +\[0\.\d\d, 1\.00\] +2$", text, re.MULTILINE)
+
+
 def test_two_classes_by_one_column():
     y, score = [0, 0, 1, 1], [0.1, 0.4, 0.3, 0.9]
     report = multiclass_auc_report(y, score, target_names=["no", "yes"], output_dict=True)

@@ -193,5 +193,7 @@ def _cells(entry: dict[str, Any], digits: int) -> list[str]:
     if np.isnan(entry["auc"]):
         return ["–", "–", size, ""]
     auc, low, high = (f"{entry[key]:.{digits}f}" for key in ("auc", "low", "high"))
-    hardest = entry.get("hardest")
-    return [auc, f"[{low}, {high}]", size, f"{hardest} ({entry['hardest_auc']:.{digits}f})" if hardest else ""]
+    lowest = entry.get("hardest_auc", 1.0)
+    # Where all pairs are ranked right no class is harder than the others.
+    hardest = f"{entry['hardest']} ({lowest:.{digits}f})" if lowest < 1.0 else ""
+    return [auc, f"[{low}, {high}]", size, hardest]
