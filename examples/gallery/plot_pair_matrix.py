@@ -23,8 +23,8 @@ model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 scores = cross_val_predict(model, data.X, data.y, cv=RareClassKFold(4), method="predict_proba")
 
 # %%
-# Classes are drawn from the most frequent to the rarest: rare pairs are at the bottom right. Pale is fine, strong is bad;
-# the colours span what this model has, 0.8 to 1, and an AUC of 1.000 needs no number.
+# Classes are drawn from the most frequent to the rarest: rare pairs are at the bottom right. Pale is fine, strong is
+# bad; the colours span what this model has, 0.8 to 1, and an AUC of 1.000 needs no number.
 display = PairwiseAUCDisplay.from_predictions(data.y, scores)
 display.ax_.set_title(f"Which digits are confused? MAUC = {display.mauc:.3f}")
 plt.show()
