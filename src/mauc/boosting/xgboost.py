@@ -74,9 +74,9 @@ def xgboost_objective(
     """The surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.
 
     Set ``num_class`` for ``xgboost.train``, and stop by the objective's ``metric``, not by ``xgboost_metric``.
-    ``Booster.predict(…, output_margin=True)`` gives raw scores: with ``activation="softmax"`` rank by their softmax over
-    the row, else by the columns themselves. Without ``output_margin`` it gives classes. ``XGBClassifier.predict_proba``
-    has the softmax already.
+    ``Booster.predict(…, output_margin=True)`` gives raw scores: with ``activation="softmax"`` rank by their softmax
+    over the row, else by the columns themselves. Without ``output_margin`` it gives classes.
+    ``XGBClassifier.predict_proba`` has the softmax already.
 
     Parameters
     ----------
