@@ -168,4 +168,6 @@ def report(found: Any, machine: str) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    from benchmarks import two_terms  # under its own name, which other processes can import
+
+    two_terms.main(sys.argv[1], *map(int, sys.argv[2:]))
