@@ -14,12 +14,11 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
 from rich.text import Text
-
-from mauc import datasets
+from sklearn.datasets import load_wine
 
 HERE = Path(__file__).parent
 COLUMNS = 100
-COMMAND = "mauc fit digits.csv --target digit --out model.skops"
+COMMAND = "mauc fit wines.csv --target kind --out model.skops"
 PAGE = """<body style="margin: 0; background: #12171a"><pre style="margin: 0; padding: 18px 22px; width: max-content;
 color: #e9ecea; font: 15px/1.3 'DejaVu Sans Mono', monospace">{code}</pre></body>"""
 
@@ -36,12 +35,13 @@ def run(command: str, folder: Path) -> str:
     return done.stdout
 
 
-def write_digits(folder: Path) -> None:
-    """170 zeros down to 8 nines, as a table would have them."""
-    digits = datasets.load("digits-imb")
-    head = ",".join([*(f"pixel {k}" for k in range(64)), "digit"])
-    rows = [",".join(map(str, [*x, y])) for x, y in zip(digits.X.astype(int), digits.y, strict=True)]
-    (folder / "digits.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
+def write_wines(folder: Path) -> None:
+    """59, 71 and 10 wines and four of their columns, as a table would have them."""
+    wine = load_wine()
+    head = ",".join([*wine.feature_names[5:9], "kind"])
+    kinds = ("Barolo", "Grignolino", "Barbera")
+    rows = [",".join([*map(str, x), kinds[k]]) for x, k in zip(wine.data[:140, 5:9], wine.target[:140], strict=True)]
+    (folder / "wines.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
 
 
 def shoot(browser: Browser, url: str, name: str, width: int, height: int | None) -> None:
@@ -62,7 +62,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
         folder = Path(name)
         run("mauc demo --out report.html", folder)
-        write_digits(folder)
+        write_wines(folder)
         console = Console(record=True, width=COLUMNS, file=open(os.devnull, "w"))  # noqa: SIM115
         console.print(f"[bold]$ {COMMAND}[/bold]")
         console.print(Text.from_ansi(run(COMMAND, folder)))

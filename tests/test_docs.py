@@ -45,7 +45,7 @@ def write_patients(folder):
     rng = np.random.default_rng(0)
     for name, scale in (("patients.csv", 3), ("new-patients.csv", 1)):
         kinds = np.repeat(["healthy", "flu", "measles"], np.array([40, 14, 6]) * scale)
-        fever = rng.normal(37 + (kinds != "healthy"), 0.7).round(1)
+        fever = rng.normal(37 + (kinds != "healthy"), 0.7).round(3)
         rash = np.where(rng.random(len(kinds)) < np.where(kinds == "measles", 0.8, 0.1), "yes", "no")
         rows = [
             f"{f if k % 9 else ''},{r},{kind}" for k, (f, r, kind) in enumerate(zip(fever, rash, kinds, strict=True))
