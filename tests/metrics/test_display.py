@@ -1,7 +1,7 @@
 import builtins
 import itertools
 import re
-from importlib import resources
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import mauc
 from mauc.metrics.display import MinorityPairsDisplay, PairwiseAUCDisplay
 from mauc.metrics.display.minority import COLORS, MARKERS
 from mauc.metrics.scores import mauc_score, pairwise_auc
@@ -134,7 +135,7 @@ class TestPairwiseAUC:
 
     def test_pale_is_fine_and_strong_is_bad_as_in_the_report(self):
         display = PairwiseAUCDisplay([[np.nan, 1.0], [0.5, np.nan]]).plot(include_values=True)
-        script = resources.files("mauc.report").joinpath("templates", "heatmap.js").read_text(encoding="utf-8")
+        script = (Path(mauc.__file__).parent / "report" / "templates" / "heatmap.js").read_text(encoding="utf-8")
         ramp = re.findall(r"#\w{6}", re.search(r"light: \[(.*?)\]", script).group(1))
         drawn = [matplotlib.colors.to_hex(display.im_.cmap(at)) for at in np.linspace(1.0, 0.0, len(ramp))]
         assert drawn[0] == ramp[0]
