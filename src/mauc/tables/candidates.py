@@ -16,6 +16,7 @@ from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier
 from mauc.linear import MAUCClassifier, MAUCClassifierCV
 from mauc.tables.durations import ROWS_OF_ONE_FOLD, Size, parts_of_stack, seconds_of
+from mauc.tables.holdout import some_of_each
 
 __all__ = ["CANDIDATES", "Candidate", "Fold", "LeftOut", "Part", "Trained"]
 
@@ -87,7 +88,9 @@ class Candidate:
 def _frequencies(part: Part) -> Trained:
     from sklearn.dummy import DummyClassifier
 
-    return _plain(part, lambda: DummyClassifier(strategy="prior"))
+    part.step("all training rows")
+    # Out of fold they are below 1/2, since a fold that holds more of a class leaves less of it to train on.
+    return Trained(DummyClassifier(strategy="prior").fit(part.X, part.labels), None, 0.5)
 
 
 def _logistic(part: Part) -> Trained:
@@ -129,7 +132,7 @@ def _linear(part: Part) -> Trained:
 
 def _linear_of_one_fold(part: Part, one_fit: float) -> Trained:
     train = part.folds[0][0]
-    some = train[_some(part.labels[train], FEW_ROWS, part.seed)]
+    some = train[some_of_each(part.labels[train], FEW_ROWS, part.seed)]
     in_search = part.slowness * seconds_of("mauc", part.size._replace(rows=len(some)))
     needs = 2 * one_fit + 3 * GRID_SIZES["small"] * in_search
     if needs > part.seconds:
@@ -155,7 +158,7 @@ def _stack(part: Part) -> Trained:
     folds = list(part.folds)[: plan.n_folds]
     if plan.n_folds == 1:
         train, test = folds[0]
-        folds = [(train[_some(part.labels[train], ROWS_OF_ONE_FOLD, part.seed)], test)]
+        folds = [(train[some_of_each(part.labels[train], ROWS_OF_ONE_FOLD, part.seed)], test)]
 
     def step(name: str, fold: int | None) -> None:
         part.step(f"{name}, " + ("all training rows" if fold is None else _of_folds(fold, len(folds))))
@@ -172,21 +175,9 @@ def _of_folds(k: int, n: int) -> str:
     return f"fold {k + 1} of {n}" if n > 1 else "validation rows held out"
 
 
-def _some(labels: NDArray[Any], most: int, seed: int) -> Ints:
-    """So many rows at most, of every class its share and a hundred where it has them."""
-    if len(labels) <= most:
-        return np.arange(len(labels))
-    rng = np.random.default_rng(seed)
-    kept = [
-        rng.permutation(members)[: max(100, int(most * len(members) / len(labels)))]
-        for members in (np.flatnonzero(labels == label) for label in np.unique(labels))
-    ]
-    return np.sort(np.concatenate(kept))
-
-
 CANDIDATES = (
     Candidate("class frequencies", _frequencies),
-    Candidate("balanced logistic regression", _logistic),
+    Candidate("logistic regression", _logistic),
     Candidate("linear MAUC model", _linear),
     Candidate("stack of models", _stack),
 )

@@ -17,6 +17,7 @@ from mauc._typing import Ints
 from mauc.metrics import mauc_interval
 from mauc.metrics.uncertainty import Interval
 from mauc.model_selection import RareClassKFold
+from mauc.tables.holdout import some_of_each
 from mauc.tables.read import Table
 
 __all__ = ["COLUMN_KINDS", "Doubt", "column_doubts", "column_scores", "repeated_rows", "suspects"]
@@ -62,7 +63,8 @@ def column_doubts(table: Table, labels: NDArray[Any], target: str, seed: int = 0
     unit constant nan
     code target 1.0
     """
-    rows = _some(labels, int(np.clip(MOST_CELLS // max(1, table.shape[1]), FEWEST_ROWS, MOST_ROWS)), seed)
+    most = int(np.clip(MOST_CELLS // max(1, table.shape[1]), FEWEST_ROWS, MOST_ROWS))
+    rows = some_of_each(labels, most, seed)
     some_labels = labels[rows]
     found = []
     for name in map(str, table.columns):
@@ -89,20 +91,20 @@ def suspects(doubts: Sequence[Doubt]) -> list[str]:
     return [doubt.column for doubt in doubts if doubt.column is not None]
 
 
-def repeated_rows(table: Table, train: Ints, test: Ints) -> Doubt | None:
-    """Rows to judge by that are, in every column, rows that were trained on."""
+def repeated_rows(table: Table, train: Ints, test: Ints) -> list[Doubt]:
+    """One doubt where rows to judge by are, in every column, rows that were trained on; else none."""
     import pandas as pd
 
     hashes = np.asarray(pd.util.hash_pandas_object(table, index=False))
     n_repeated = int(np.isin(hashes[test], hashes[train]).sum())
     if not n_repeated:
-        return None
+        return []
     rows = "1 row is" if n_repeated == 1 else f"{n_repeated} rows are"
     text = (
         f"{rows} both trained on and judged by, alike in every column ({100 * n_repeated / len(test):.1f} % of those "
         "judged by): drop repeated rows, or keep those of one origin together with --group"
     )
-    return Doubt("rows", None, float("nan"), text)
+    return [Doubt("rows", None, float("nan"), text)]
 
 
 def column_scores(values: Any, labels: NDArray[Any], seed: int = 0) -> tuple[Ints, NDArray[np.float64]]:
@@ -201,15 +203,3 @@ def _are_dates(words: Any) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that formats are guessed
         return bool(pd.to_datetime(words.head(200), errors="coerce", utc=True).notna().mean() > 0.9)
-
-
-def _some(labels: NDArray[Any], most: int, seed: int) -> Ints:
-    """So many rows at most, in their order, of every class its share and ten where it has them."""
-    if len(labels) <= most:
-        return np.arange(len(labels))
-    rng = np.random.default_rng(seed)
-    kept = [
-        rng.permutation(members)[: max(ENOUGH, int(most * len(members) / len(labels)))]
-        for members in (np.flatnonzero(labels == label) for label in np.unique(labels))
-    ]
-    return np.sort(np.concatenate(kept))
