@@ -64,7 +64,7 @@ def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
     """The models that were compared, the winner first: how it was chosen, and how all fare on the rows judged by."""
     table = TextTable("Models compared; p: paired test against the first", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("model", overflow="fold")
-    for heading in ("validation", "MAUC", f"{judgement.level_text} interval", "difference", "p", "seconds"):
+    for heading in ("validation", "MAUC", f"{judgement.level_text} interval", "difference", "p"):
         table.add_column(heading, justify="right")
     tests = {test.name: test for test in judgement.tests}
     scores = {model.name: model for model in judgement.models}
@@ -73,7 +73,7 @@ def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
         difference, p = ("–", "–") if test is None else (f"{test.comparison.difference:+.4f}", _p(test.holm))
         validation = "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}"
         reach = f"{found.low:.3f}–{found.high:.3f}"
-        table.add_row(entry.name, validation, f"{found.score:.4f}", reach, difference, p, f"{entry.seconds:.1f}")
+        table.add_row(entry.name, validation, f"{found.score:.4f}", reach, difference, p)
     return table
 
 
