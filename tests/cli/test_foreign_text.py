@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from mauc._text import as_cell, of_cell, visible
 
-FAST = ("--alpha", 4, "--l2", 0.01)
+FAST = ("--alpha", 4, "--l2", 0.01, "--no-importance")
 HOSTILE = ["\x1b[2Jyew", "el\u202em\x07", "o\x9bak\r\x7f", "a[red]sh\n:cat:"]
 UNSAFE = [chr(c) for c in (*range(9), *range(11, 32), *range(127, 160))] + list("\u202a\u202e\u2066\u2069\u061c\u200f")
 

@@ -30,8 +30,8 @@ __all__ = [
 ]
 
 TIME_LIMIT = 60.0
-TRAINING_SHARE = 0.8
-IMPORTANCE_SHARE = 0.1
+TRAINING_SHARE = 0.75
+IMPORTANCE_SHARE = 0.2
 MOST_DOUBTS = 8
 
 
@@ -113,7 +113,7 @@ def importance_of(
     """What each column is worth to the model, by rows that it did not see."""
     seen = judged.seen
     return importance_within(
-        min(IMPORTANCE_SHARE * clock.limit, clock.left),
+        IMPORTANCE_SHARE * clock.limit,
         lambda table: seen.classifier.predict_proba(seen.features.transform(table)),
         trainer.table.iloc[judged.unseen],
         trainer.labels[judged.unseen],

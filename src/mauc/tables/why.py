@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from mauc.metrics import Importance, mauc_importance
@@ -13,8 +12,8 @@ from mauc.tables.read import Table
 
 __all__ = ["importance_within"]
 
-MOST_ROWS, FEWEST_ROWS = 5_000, 500
-MOST_REPEATS = 10
+MOST_ROWS, FEWEST_ROWS = 2_000, 500
+REPEATS = 5
 
 
 def importance_within(
@@ -28,19 +27,18 @@ def importance_within(
     seed: int = 0,
     watch: Callable[[str], None] | None = None,
 ) -> tuple[list[Importance], str]:
-    """:func:`mauc.metrics.mauc_importance` by as many shuffles and rows as the seconds allow, and how many, in words.
+    """:func:`mauc.metrics.mauc_importance`, and by how many shuffles and rows, in words.
 
-    None, and why, where one shuffle of each column would take three times as long.
+    Five shuffles among up to 2,000 rows; one, and among 500, where these would take longer than so many seconds; none,
+    and why, where even that would. A table that is not large gets the same numbers however fast the machine is.
     """
-    rows = some_of_each(labels, MOST_ROWS, seed)
-    one = _seconds_of(scores, table.iloc[rows])
-    if one * table.shape[1] > seconds:
-        rows = some_of_each(labels, FEWEST_ROWS, seed)
-        one = _seconds_of(scores, table.iloc[rows])
-    needs = one * table.shape[1]
-    if needs > 3 * seconds:
+    for most, n_repeats in ((MOST_ROWS, REPEATS), (MOST_ROWS, 1), (FEWEST_ROWS, 1)):
+        rows = some_of_each(labels, most, seed)
+        needs = n_repeats * table.shape[1] * _seconds_of(scores, table.iloc[rows])
+        if needs <= seconds:
+            break
+    else:
         return [], f"the columns were not shuffled, which would take {needs:.0f} s: raise --time-limit"
-    n_repeats = int(np.clip(seconds / max(needs, 1e-9), 1, MOST_REPEATS))
     found = mauc_importance(
         scores,
         table.iloc[rows],
