@@ -49,7 +49,7 @@ def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> Te
 def worst_pairs(judgement: Judgement) -> TextTable:
     """The pairs that these rows show to be ranked worst: by the high end of their intervals."""
     pairs = judgement.worst[:WORST]
-    table = TextTable(f"The {len(pairs)} worst pairs of classes, by the high end of their intervals")
+    table = TextTable(f"The {len(pairs)} worst pairs of classes, by the high end of intervals")
     for heading in ("class", "rows", "and", "rows", "mean AUC", f"{judgement.level_text} interval"):
         table.add_column(heading, justify="right")
     names, counts = judgement.labels, judgement.counts
@@ -79,18 +79,18 @@ def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
 
 def importance(found: Sequence[Importance], how: str) -> list[str | TextTable]:
     """The columns that the model needs most, over all pairs of classes and for each pair that was asked for."""
-    tables: list[str | TextTable] = []
+    said: list[str | TextTable] = []
     for pair in dict.fromkeys(each.pair for each in found):
         rows = [each for each in found if each.pair == pair]
         of = "" if pair is None else f" of {pair[0]} and {pair[1]}"
-        which = f"the first {COLUMNS} of {len(rows)} columns" if len(rows) > COLUMNS else "each column"
-        table = TextTable(f"What the MAUC{of} loses without {which}")
-        for heading in ("column", "drop", "standard error"):
+        which = f"; the first {COLUMNS} of {len(rows)} columns" if len(rows) > COLUMNS else ""
+        table = TextTable("")
+        for heading in ("column", "MAUC lost", "standard error"):
             table.add_column(heading, justify="right")
         for each in rows[:COLUMNS]:
             table.add_row(each.column, f"{each.drop:.4f}", f"{each.stderr:.4f}")
-        tables.append(table)
-    return [*tables, f"({how})"] if how else tables
+        said += [f"What the MAUC{of} loses without a column ({how}{which})", table]
+    return said or ([how] if how else [])
 
 
 def comparison(judgement: Judgement) -> TextTable:

@@ -92,7 +92,7 @@ def _frequencies(part: Part) -> Trained:
 
     part.step("all training rows")
     # Out of fold they are below 1/2, since a fold that holds more of a class leaves less of it to train on.
-    return Trained(DummyClassifier(strategy="prior").fit(part.X, part.labels), None, 0.5)
+    return Trained(DummyClassifier(strategy="prior").fit(part.X, part.labels), None, 0.5 if part.folds else None)
 
 
 def _logistic(part: Part) -> Trained:

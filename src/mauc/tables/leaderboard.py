@@ -131,7 +131,7 @@ def compare_candidates(
         else:
             models[candidate.name] = trained.classifier
             score = _validation(trained, labels)
-            about = describe(trained.classifier) + (f": {trained.remark}" if trained.remark else "")
+            about = describe(trained.classifier) + (f"; {trained.remark}" if trained.remark else "")
             entry = Entry(candidate.name, about, score, clock() - start)
         entries.append(entry)
         watch.ends(entry)
