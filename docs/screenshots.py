@@ -27,11 +27,9 @@ def run(command: str, folder: Path) -> str:
     """What the command prints in a terminal of :data:`COLUMNS` columns, with its colours and without its progress."""
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color"}
     call = [sys.executable, "-c", "from mauc.cli import main; main()", *command.split()[1:]]
-    done = subprocess.run(
-        call, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
+    done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(done.stdout)
+        raise SystemExit(done.stderr)
     return done.stdout
 
 
