@@ -11,7 +11,7 @@ import numpy as np
 from mauc._archive import MAX_SIZE, Refused, TooLarge, read_arrays
 from mauc.tables.errors import Failure, Usage
 
-__all__ = ["classes_of", "column", "nearest", "read_table", "rows_with_lists"]
+__all__ = ["classes_of", "column", "date_form", "nearest", "read_table", "rows_with_lists"]
 
 Table = Any  # pandas has types; they are not needed here, and importing it takes a second
 READABLE = ".csv, .tsv, .parquet or .npz"
@@ -60,14 +60,17 @@ def _as_in_text(table: Table) -> Table:
     for name in table.columns:
         values = table[name]
         if values.dtype.kind == "M":
-            stays = values.dropna()
-            form = "%Y-%m-%d" if (stays == stays.dt.normalize()).all() else "%Y-%m-%d %H:%M:%S"
-            if stays.dt.microsecond.any():
-                form += ".%f"
-            table[name] = values.dt.strftime(form)
+            table[name] = values.dt.strftime(date_form(values))
         elif str(values.dtype) == "category":
             table[name] = values.astype(values.cat.categories.dtype)
     return table
+
+
+def date_form(values: Any) -> str:
+    """How dates are written so that none loses anything."""
+    stays = values.dropna()
+    form = "%Y-%m-%d" if (stays == stays.dt.normalize()).all() else "%Y-%m-%d %H:%M:%S"
+    return form + ".%f" if stays.dt.microsecond.any() else form
 
 
 def _csv(path: Path, text: Collection[str], codes: Collection[str]) -> Table:
