@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -73,6 +75,8 @@ class Judgement:
     tests: tuple[PairedTest, ...]
     rarest: tuple[PairScore, ...]
     worst: tuple[PairScore, ...]
+    """By the high end of their intervals: the pairs that these rows show to be bad, not those of a few rows that chance
+    may have ranked so."""
     imbalance: Imbalance
     """Of the training classes where they were given, else of those judged by."""
     of_training: bool
@@ -164,9 +168,7 @@ def judge(
         _model(str(name), partition, np.ascontiguousarray(checked.scores[:, order]), level)
         for name, checked in zip(given, clean, strict=True)
     ]
-    pairs = _pairs(partition.counts, models[0].matrix)
-    rarest, worst = pairs.rarest[:listed], pairs.worst[:listed]
-    found = {pair: _pair(partition, models[0], *pair, level) for pair in dict.fromkeys((*rarest, *worst))}
+    pairs = _Pairs(partition, models[0], level)
     train = None if y_train is None else np.asarray(y_train)
     return Judgement(
         labels=names,
@@ -174,8 +176,8 @@ def judge(
         codes=codes,
         models=tuple(models),
         tests=_tests(partition, models, level),
-        rarest=tuple(found[pair] for pair in rarest),
-        worst=tuple(found[pair] for pair in worst),
+        rarest=pairs.rarest(listed),
+        worst=pairs.worst(listed),
         imbalance=imbalance(first.labels[first.codes] if train is None else train),
         of_training=train is not None,
         absent=tuple(str(label) for label in first.labels[counts == 0]),
@@ -223,22 +225,30 @@ def holm(pvalues: Floats) -> Floats:
     return corrected
 
 
-@dataclass(frozen=True)
 class _Pairs:
-    rarest: list[tuple[int, int]]
-    worst: list[tuple[int, int]]
+    """All pairs of classes, the rarer class first, in the two orders of interest; intervals only where they count."""
 
+    def __init__(self, partition: ClassPartition, model: ModelScore, level: float) -> None:
+        # Counts fall, so the later class is the rarer one.
+        self.j, self.i = np.triu_indices(len(partition.counts), 1)
+        self.means = (model.matrix[self.i, self.j] + model.matrix[self.j, self.i]) / 2
+        self.products = partition.counts[self.i].astype(np.float64) * partition.counts[self.j]
+        self.score = cache(lambda k: _pair(partition, model, int(self.i[k]), int(self.j[k]), level))
 
-def _pairs(counts: Ints, matrix: Floats) -> _Pairs:
-    """All pairs of classes, the rarer class first, in the two orders of interest."""
-    j, i = np.triu_indices(len(counts), 1)  # counts fall, so the later class is the rarer one
-    mean = (matrix[i, j] + matrix[j, i]) / 2
-    product = counts[i].astype(np.float64) * counts[j]
+    def rarest(self, n: int) -> tuple[PairScore, ...]:
+        """By the product of the two class sizes."""
+        return tuple(self.score(int(k)) for k in np.argsort(self.products, kind="stable")[:n])
 
-    def listing(key: Floats) -> list[tuple[int, int]]:
-        return [(int(i[k]), int(j[k])) for k in np.argsort(key, kind="stable")]
-
-    return _Pairs(rarest=listing(product), worst=listing(mean))
+    def worst(self, n: int) -> tuple[PairScore, ...]:
+        """By the high end of the interval, which is never below the mean: once a mean is above the n-th lowest high end
+        so far, no later pair can come before it."""
+        found: list[PairScore] = []
+        for k in np.argsort(self.means, kind="stable"):
+            if len(found) == n and (n == 0 or self.means[k] > found[-1].interval.high):
+                break
+            insort(found, self.score(int(k)), key=lambda pair: (pair.interval.high, pair.interval.score))
+            del found[n:]
+        return tuple(found)
 
 
 def _pair(partition: ClassPartition, model: ModelScore, i: int, j: int, level: float) -> PairScore:
