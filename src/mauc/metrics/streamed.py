@@ -9,7 +9,7 @@ Rows and columns are grouped so that what is held stays within a budget; the num
    row's own score among the positives of its class, for the first share. Of their sums only moments are kept.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -95,7 +95,7 @@ def stream_auc(
 ) -> StreamedAUC:
     """Matrix of AUCs, and moments of what each row takes off their weighted means.
 
-    ``weights`` are ``(C, C)`` matrices ``v``; ``seen(i, by_class)`` is called with the scores of column i, sorted within
+    ``weights`` are ``(C, C)`` matrices ``v``; ``seen(i, by_class)`` is called with the scores of column i, sorted in
     each class. O(N·C log N) time; memory for N scores, for N class codes, for one column and for its table of
     ``n_i × C`` counts, the latter in slices that fit ``budget`` bytes.
     """
@@ -131,8 +131,10 @@ def stream_auc(
     return found
 
 
-def sorted_columns(rows: ScoredRows, wanted: dict[int, Sequence[int]], seen: Seen, *, budget: float = BUDGET) -> None:
-    """``seen(i, by_class)`` for columns ``i``, with the scores of the classes ``wanted[i]`` sorted, the others empty."""
+def sorted_columns(
+    rows: ScoredRows, wanted: Mapping[int, Sequence[int]], seen: Seen, *, budget: float = BUDGET
+) -> None:
+    """``seen(i, by_class)`` for columns ``i``, with the scores of classes ``wanted[i]`` sorted, the others empty."""
     room = SHARE * max(budget - BASE - rows.codes.nbytes, LEAST)
     columns = list(wanted)
     widths = [8.0 * sum(int(rows.counts[j]) for j in wanted[i]) for i in columns]
@@ -189,7 +191,7 @@ def _by_class(codes: NDArray[Any], n_classes: int) -> Iterator[tuple[int, Ints]]
 
 
 def _sorted_by_class(
-    rows: ScoredRows, wanted: dict[int, Sequence[int]], own: Sequence[Column] | None = None
+    rows: ScoredRows, wanted: Mapping[int, Sequence[int]], own: Sequence[Column] | None = None
 ) -> dict[int, list[Column]]:
     """Column → its scores of each wanted class, sorted; those of its own class are taken from ``own`` if given."""
     n_classes = len(rows.counts)
@@ -208,8 +210,9 @@ def _sorted_by_class(
                     found[i][j][filled[k, j] : filled[k, j] + len(members)] = x[members]
                     filled[k, j] += len(members)
     _in_threads(lambda x: x.sort(), [x for by_class in found.values() for x in by_class])
-    for i in found if own is not None else ():
-        found[i][i] = own[i]
+    if own is not None:
+        for i, by_class in found.items():
+            by_class[i] = own[i]
     return found
 
 
@@ -300,18 +303,7 @@ def _add_losses(
             continue
         here = np.concatenate([rows_here for _, rows_here, _ in chosen])
         classes = np.repeat([table.i for table, _, _ in chosen], [len(slots) for _, _, slots in chosen])
-        # Columns first: NumPy works fast along long rows only.
-        as_negative = np.zeros((n_classes, len(here)))
-
-        def visit(k: int, here: Ints, classes: Ints, columns: list[Column], out: Floats) -> None:
-            others = np.flatnonzero(classes != k)
-            x = columns[k][here[others]]
-            order = np.argsort(x)
-            for begin, doubled in _doubled_ranks(own[k], x[order]):
-                out[others[order[begin : begin + len(doubled)]]] = doubled
-
-        _in_threads(lambda k: visit(k, here, classes, columns, as_negative[k]), range(n_classes))
-        as_negative *= half
+        as_negative = _beaten(columns, here, classes, own) * half
         end = 0
         for table, rows_here, slots in chosen:
             i, begin, end = table.i, end, end + len(slots)
@@ -325,6 +317,25 @@ def _add_losses(
             as_positive += lost
             as_positive *= 0.5
             found.lost_in_pair.add(i, as_positive)
+
+
+def _beaten(columns: Sequence[Column], here: Ints, classes: Ints, own: Sequence[Column]) -> Floats:
+    """``(C, M)`` twice the number of positives of each column that the scores of some rows beat; 0 in their own one.
+
+    Columns come first because NumPy works fast along long rows only.
+    """
+    found = np.zeros((len(own), len(here)))
+
+    def visit(k: int) -> None:
+        others = np.flatnonzero(classes != k)
+        x = columns[k][here[others]]
+        order = np.argsort(x)
+        others = others[order]
+        for begin, doubled in _doubled_ranks(own[k], x[order]):
+            found[k, others[begin : begin + len(doubled)]] = doubled
+
+    _in_threads(visit, range(len(own)))
+    return found
 
 
 def _in_threads(work: Callable[[Any], Any], items: Sequence[Any] | range) -> None:

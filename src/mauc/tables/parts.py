@@ -121,6 +121,11 @@ class Parts:
         return forms
 
     @property
+    def n_rows(self) -> int:
+        """Of Parquet."""
+        return sum(opened(path).metadata.num_rows for path in self.paths)
+
+    @property
     def n_bytes(self) -> int:
         return sum(path.stat().st_size for path in self.paths)
 

@@ -16,7 +16,7 @@ from mauc.tables.errors import Failure
 from mauc.tables.parts import BATCH_ROWS, UNREADABLE, Parts, no_table, opened, parquet_batches
 from mauc.tables.read import _as_in_text, _separator, classes_of
 
-__all__ = ["ScoreColumns", "TrueClasses", "read_classes", "read_columns"]
+__all__ = ["ScoreColumns", "TrueClasses", "narrow", "read_classes", "read_columns"]
 
 MOST_VALUES = 100_000
 """Different values of a column of classes."""
@@ -34,7 +34,7 @@ class TrueClasses:
     def named(self, names: NDArray[np.str_]) -> "TrueClasses":
         """The same rows with other names for the labels; labels that get one name become one."""
         labels, place = np.unique(names, return_inverse=True)
-        return TrueClasses(labels, _narrow(place, len(labels))[self.codes])
+        return TrueClasses(labels, narrow(place, len(labels))[self.codes])
 
 
 def read_classes(parts: Parts, name: str) -> TrueClasses:
@@ -55,7 +55,7 @@ def read_classes(parts: Parts, name: str) -> TrueClasses:
                     "choose another column"
                 )
             if not missing:
-                found.append(_narrow(place, len(places))[index])
+                found.append(narrow(place, len(places))[index])
         if missing:
             rows = "1 row" if missing == 1 else f"{missing} rows"
             raise Failure(
@@ -65,7 +65,7 @@ def read_classes(parts: Parts, name: str) -> TrueClasses:
     if not places:
         raise Failure(f"{parts.shown} has no rows: check that it is the right file")
     labels = classes_of(_as_series(parts, name, list(places)), name, Path(parts.shown))
-    codes = np.empty(sum(map(len, found)), _narrow(np.zeros(0), len(places)).dtype)
+    codes = np.empty(sum(map(len, found)), narrow(np.zeros(0), len(places)).dtype)
     end = 0
     while found:  # not all in memory twice
         part = found.pop(0)
@@ -74,7 +74,7 @@ def read_classes(parts: Parts, name: str) -> TrueClasses:
     return TrueClasses(np.arange(len(places)).astype(str), codes).named(labels)
 
 
-def _narrow(index: Any, n: int) -> NDArray[Any]:
+def narrow(index: Any, n: int) -> NDArray[Any]:
     """Numbers below n in as few bytes as they need."""
     return np.asarray(index).astype(np.min_scalar_type(max(n - 1, 0)))
 
@@ -157,16 +157,13 @@ class ScoreColumns:
         self._checked.update(names)
 
     def _numbers(self, values: Any, name: str, path: Path, row: int) -> NDArray[np.floating]:
-        import pyarrow as pa
+        import pyarrow.types as t
 
         of = values.type
-        if pa.types.is_float16(of) or pa.types.is_float32(of):
-            wanted = np.float32
-        elif pa.types.is_floating(of) or pa.types.is_integer(of) or pa.types.is_boolean(of) or pa.types.is_decimal(of):
-            wanted = np.float64
-        else:
+        if not any(kind(of) for kind in (t.is_floating, t.is_integer, t.is_boolean, t.is_decimal)):
             raise _no_number(name, path)
-        array = values.to_numpy(zero_copy_only=False).astype(wanted, copy=False)
+        narrow_enough = t.is_float16(of) or t.is_float32(of)
+        array = values.to_numpy(zero_copy_only=False).astype(np.float32 if narrow_enough else np.float64, copy=False)
         if name not in self._checked:
             _check_finite(array, name, path, row)
         return array
@@ -197,7 +194,7 @@ def _of_text(values: Any, name: str, path: Path, row: int) -> NDArray[np.floatin
 
 
 def read_columns(parts: Parts, names: Sequence[str], scratch: Path) -> Parts:
-    """Parts that can be read one column at a time: those of Parquet themselves, those of CSV rewritten in ``scratch``."""
+    """Parts that are read one column at a time: those of Parquet themselves, those of CSV rewritten in ``scratch``."""
     if parts.kind == "parquet":
         return parts
     import pyarrow as pa
@@ -206,8 +203,8 @@ def read_columns(parts: Parts, names: Sequence[str], scratch: Path) -> Parts:
     needed, free = parts.n_bytes, shutil.disk_usage(scratch).free
     if needed > free:
         raise Failure(
-            f"{parts.shown} is rewritten column by column, which takes about {needed / 1e9:.1f} GB in {scratch.parent}, "
-            f"and {free / 1e9:.1f} GB are free: set TMPDIR to a larger place, or save the parts as Parquet"
+            f"{parts.shown} is rewritten by columns, which takes about {needed / 1e9:.1f} GB in {scratch.parent}, and "
+            f"{free / 1e9:.1f} GB are free: set TMPDIR to a larger place, or save the parts as Parquet"
         )
     schema = pa.schema([(name, pa.float64()) for name in names])
     written = []
