@@ -21,9 +21,11 @@ REPORT = Path("mauc-report/evaluation.html")  # not that of mauc fit
 
 def evaluate(
     scores: Annotated[
-        Path,
+        list[Path],
         typer.Argument(
-            readable=False, help="Table of scores, one column per class; - is standard input.", show_default=False
+            readable=False,
+            help="Scores, one column per class: a file, the parts of one, or their folder; - is standard input.",
+            show_default=False,
         ),
     ],
     target: Annotated[str, typer.Option(help="Column that holds the true class of each row.", show_default=False)],
@@ -44,6 +46,15 @@ def evaluate(
     sheet: Sheet = None,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Read a single file in parts, or whole; parts unless it fits in memory.",
+            show_default=False,
+        ),
+    ] = None,
+    memory: Annotated[float, typer.Option(min=0.5, help="GiB to stay within where tables are read in parts.")] = 2.0,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Judge scores of any program, and compare models.
@@ -52,28 +63,43 @@ def evaluate(
     """
     from mauc.cli.summary import as_json, comparison, headline, sizes, worst_pairs
     from mauc.report import judge, render
+    from mauc.tables.parts import find_parts
     from mauc.tables.read import Reading
-    from mauc.tables.source import shown
 
     output = current()
     if not 0 < level < 1:
         raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}")
+    parts, others = find_parts(scores, "SCORES"), [find_parts([path], "--compare") for path in compare or []]
+    true_parts = None if truth is None else find_parts([truth], "--truth")
+    tables = [parts, *others, *([] if true_parts is None else [true_parts])]
     if not no_report:
-        check_writable(report, "--report", (scores, *(compare or []), *([truth] if truth else [])))
-    with output.working(f"judging {shown(scores)}"):
-        how = Reading(tuple(missing or ()), encoding, sheet)
-        wanted = _Wanted(target, prefix, drop_unlabelled, max_size, how)
-        labels, classes, models = _read(scores, compare or [], truth, wanted)
-        scores = shown(scores)
-        found = judge(labels, models, labels=classes, level=level)
+        check_writable(report, "--report", [path for table in tables for path in table.paths])
+    how = Reading(tuple(missing or ()), encoding, sheet)
+    if _streams(tables, stream):
+        if how != Reading() or drop_unlabelled:
+            raise Usage(
+                f"{parts.shown} is read in parts, where --missing, --encoding, --sheet and --drop-unlabelled have no "
+                "effect: leave them out, or name one file that fits in memory"
+            )
+        from mauc.cli.evaluate_parts import judge_parts
+
+        size = f"{len(parts.paths)} files, " if parts.several else ""
+        output.note(f"{parts.shown} ({size}{parts.n_bytes / 1e9:.2g} GB) is read in parts")
+        with output.working(f"judging {parts.shown}"):
+            found = judge_parts(parts, target, others, true_parts, prefix, level=level, memory=memory)
+    else:
+        with output.working(f"judging {parts.shown}"):
+            wanted = _Wanted(target, prefix, drop_unlabelled, max_size, how)
+            labels, classes, models = _read(scores[0], compare or [], truth, wanted)
+            found = judge(labels, models, labels=classes, level=level)
     files = {}
     if not no_report:
-        details = [("scores", str(scores)), ("target", target), *(("compared with", str(p)) for p in compare or [])]
-        write_whole(report, render(found, title=f"{target} by {scores.name}", details=details))
+        details = [("scores", parts.shown), ("target", target), *(("compared with", p.shown) for p in others)]
+        write_whole(report, render(found, title=f"{target} by {parts.name}", details=details))
         files["report"] = report
     if found.absent:
         output.note(f"classes without a row are left out: {', '.join(map(visible, found.absent[:8]))}")
-    several = [comparison(found)] if len(models) > 1 else []
+    several = [comparison(found)] if found.tests else []
     output.say(
         *headline(found),
         "",
@@ -83,6 +109,18 @@ def evaluate(
         *(f"wrote {visible(f)}" for f in files.values()),
     )
     output.result({**as_json(found), "files": files})
+
+
+def _streams(tables: list[Any], asked: bool | None) -> bool:
+    """Whether tables are read in parts: several files, what does not fit in memory, or what the user says."""
+    several = [table for table in tables if table.several]
+    if several and asked is False:
+        raise Usage(f"--no-stream reads single files, and {several[0].shown} is not one: leave it out")
+    if several or asked:
+        unfit = [table for table in tables if table.kind not in ("csv", "parquet")]
+        if unfit and all(path.exists() for path in unfit[0].paths):
+            raise Failure(f"{unfit[0].shown} cannot be read in parts: save it as CSV or Parquet")
+    return bool(several) or (asked if asked is not None else not all(table.fits() for table in tables))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from mauc.tables.model_file import is_model
 from mauc.tables.source import Source
 from mauc.tables.text import Reading, check_names, read_text
 
-__all__ = ["Reading", "classes_of", "column", "labelled", "nearest", "read_table", "rows_with_lists"]
+__all__ = ["Reading", "classes_of", "column", "date_form", "labelled", "nearest", "read_table", "rows_with_lists"]
 
 Table = Any  # pandas has types; they are not needed here, and importing it takes a second
 READABLE = ".csv, .tsv, .xlsx, .parquet or .npz"
@@ -64,8 +64,8 @@ def read_table(
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise Failure(f"{source.path} has no rows: check that it is the right file")
     table = table.rename(columns=str)
-    check_names(table.columns, source)
-    return _as_in_text(table)
+    check_names(table.columns, source.path)
+    return as_in_text(table)
 
 
 def _without(table: Table, missing: Collection[str]) -> Table:
@@ -75,20 +75,23 @@ def _without(table: Table, missing: Collection[str]) -> Table:
     return table.mask(table.map(lambda value: str(value).removesuffix(".0") in missing or str(value) in missing))
 
 
-def _as_in_text(table: Table) -> Table:
+def as_in_text(table: Table) -> Table:
     """Dates and categories as a CSV file would have them, so that all formats give the same model."""
     table = table.copy()
     for name in table.columns:
         values = table[name]
         if values.dtype.kind == "M":
-            stays = values.dropna()
-            form = "%Y-%m-%d" if (stays == stays.dt.normalize()).all() else "%Y-%m-%d %H:%M:%S"
-            if stays.dt.microsecond.any():
-                form += ".%f"
-            table[name] = values.dt.strftime(form)
+            table[name] = values.dt.strftime(date_form(values))
         elif str(values.dtype) == "category":
             table[name] = values.astype(values.cat.categories.dtype)
     return table
+
+
+def date_form(values: Any) -> str:
+    """How dates are written so that none loses anything."""
+    stays = values.dropna()
+    form = "%Y-%m-%d" if (stays == stays.dt.normalize()).all() else "%Y-%m-%d %H:%M:%S"
+    return form + ".%f" if stays.dt.microsecond.any() else form
 
 
 def _parquet(source: Source) -> Table:

@@ -11,7 +11,7 @@ from mauc._text import of_cell
 from mauc.tables.errors import Failure
 from mauc.tables.read import Table, nearest
 
-__all__ = ["PREFIX", "Scores", "as_in_columns", "scores_in"]
+__all__ = ["PREFIX", "Scores", "as_in_columns", "score_columns", "scores_in"]
 
 PREFIX = "score:"
 
@@ -29,8 +29,12 @@ def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) 
 
     With a prefix, a class may have a column and no row; without one, nothing tells such a column from other columns.
     """
-    names = [str(c) for c in table.columns]
-    classes = [str(c) for c in np.unique(labels)]
+    columns = score_columns([str(c) for c in table.columns], np.unique(labels).tolist(), path, prefix)
+    return Scores(list(columns), _numbers(table, list(columns.values()), path))
+
+
+def score_columns(names: list[str], classes: list[str], path: Path | str, prefix: str | None = None) -> dict[str, str]:
+    """Class → the name of its column, of all that :func:`scores_in` takes."""
     detected = prefix is None
     prefix = _prefix(names, prefix, classes)
     missing = [c for c in classes if prefix + c not in names]
@@ -45,7 +49,7 @@ def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) 
     # A prefix that was found may stand before other columns too: p_cat, and p_value.
     known = not prefix or (detected and prefix != PREFIX)
     found = classes if known else [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
-    return Scores(found, _numbers(table, [prefix + c for c in found], path))
+    return {c: prefix + c for c in found}
 
 
 def as_in_columns(labels: Any, table: Table, prefix: str | None = None) -> Any:

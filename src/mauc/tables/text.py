@@ -10,12 +10,13 @@ import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from mauc.tables.errors import Failure, Usage
 from mauc.tables.source import Source
 
-__all__ = ["Reading", "read_text"]
+__all__ = ["Reading", "check_names", "read_text", "separator_of"]
 
 BLOCK = 1 << 20
 SAMPLE_ROWS = 50
@@ -54,7 +55,7 @@ def read_text(
 
     encoding = _encoding(source) if how.encoding is None else _known(how.encoding)
     try:
-        separator = _separator(source, encoding)
+        separator = separator_of(source, encoding)
 
         def parsed(**options: Any) -> Any:
             with source.open() as stream:
@@ -62,7 +63,7 @@ def read_text(
 
         # By itself: pandas renames the second of two columns of one name.
         header = pd.Index(parsed(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0])
-        check_names(header[header != ""], source)
+        check_names(header[header != ""], source.path)
         table = parsed(low_memory=False, dtype=dict.fromkeys(text, str), na_values=list(how.missing))
         written = _as_written(parsed, set(codes) & set(table.columns), how.missing)
     except (pd.errors.EmptyDataError, pd.errors.ParserError, EOFError, UnicodeError, ValueError) as error:
@@ -84,11 +85,11 @@ def read_text(
     return table
 
 
-def check_names(names: Any, source: Source) -> None:
+def check_names(names: Any, path: Path) -> None:
     """No column twice."""
     twice = names[names.duplicated()]
     if len(twice):
-        raise Failure(f"{source.path} has two columns named {twice[0]!r}: rename one of them")
+        raise Failure(f"{path} has two columns named {twice[0]!r}: rename one of them")
 
 
 def _known(encoding: str) -> str:
@@ -134,7 +135,7 @@ def _by_zeros(start: bytes, source: Source) -> str:
     raise Failure(f"{source.path} is no text: check the file, or give it the ending of what it is")
 
 
-def _separator(source: Source, encoding: str) -> str:
+def separator_of(source: Source, encoding: str = "utf-8") -> str:
     """The one that cuts most of the first lines into as many fields as the header, then the one with most fields."""
     with source.open() as stream:
         sample = stream.read(BLOCK)
