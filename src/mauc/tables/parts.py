@@ -198,9 +198,8 @@ def _header(path: Path) -> dict[str, str]:
         if not path.exists():
             raise Failure(f"{path} is not there: check the name")
         try:
-            written = pd.read_csv(
-                path, sep=separator_of(Source(path)), header=None, nrows=1, dtype=str, keep_default_na=False
-            )
+            separator = separator_of(Source(path))
+            written = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
             names = pd.Index(written.iloc[0])
             check_names(names[names != ""], path)
             return dict.fromkeys(pd.read_csv(path, sep=separator, nrows=0).columns, "text")
