@@ -18,6 +18,7 @@ from mauc.kernels.auc import auc_influence, auc_matrix
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
+from mauc.report.further import Further, look_further
 from mauc.theory import Imbalance, imbalance
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ class Judgement:
     level: float
     notes: tuple[str, ...]
     """What the reader must know of these numbers, in plain words."""
+    further: Further | None = None
+    """More on the first model; None where the scores were read in parts."""
 
     @property
     def headline(self) -> ModelScore:
@@ -193,7 +196,23 @@ def judge(
         absent=tuple(str(label) for label in first.labels[counts == 0]),
         level=level,
         notes=notes_of(names, partition.counts, models[0]),
+        further=look_further(
+            partition,
+            models[0].repeats,
+            models[0].matrix,
+            models[0].influence,
+            _priors(names, first.labels[first.codes] if train is None else train),
+            level=level,
+            listed=listed,
+        ),
     )
+
+
+def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
+    """``(C,)`` share of each judged class among these; None where one of them is not there."""
+    found, counts = np.unique(classes.astype(str), return_counts=True)
+    share = dict(zip(found.tolist(), counts / counts.sum(), strict=True))
+    return np.array([share[name] for name in names]) if all(name in share for name in names) else None
 
 
 def _model(name: str, partition: ClassPartition, repeats: list[NDArray[Any]], level: float) -> ModelScore:
