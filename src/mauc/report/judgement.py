@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,9 +18,13 @@ from mauc.kernels.auc import auc_influence, auc_matrix
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
+from mauc.report.further import Further, look_further
 from mauc.theory import Imbalance, imbalance
 
-__all__ = ["Judgement", "ModelScore", "PairScore", "PairedTest", "judge"]
+if TYPE_CHECKING:
+    from mauc.report.pairs import Drawn
+
+__all__ = ["Judgement", "ModelScore", "PairScore", "PairedTest", "Pairs", "holm", "judge", "notes_of"]
 
 LISTED = 30
 
@@ -37,11 +41,13 @@ class ModelScore:
     matrix: Floats
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
     scores: NDArray[Any]
-    """``(N, C)``, columns in the same order; of the first repeat."""
+    """``(N, C)``, columns in the same order; of the first repeat; no rows where the scores were read in parts."""
     influence: Floats
-    """``(N,)`` share of each row in the multiclass AUC."""
-    repeats: tuple[NDArray[Any], ...]
+    """``(N,)`` share of each row in the multiclass AUC; empty likewise."""
+    repeats: tuple[NDArray[Any], ...] = ()
     """The scores of all repeats, over which the numbers are means; pictures are of the first."""
+    drawn: Drawn | None = None
+    """What a page draws of the scores, where these were read in parts."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,8 @@ class Judgement:
     level: float
     notes: tuple[str, ...]
     """What the reader must know of these numbers, in plain words."""
+    further: Further | None = None
+    """More on the first model; None where the scores were read in parts."""
 
     @property
     def headline(self) -> ModelScore:
@@ -173,7 +181,7 @@ def judge(
         _model(str(name), partition, [np.ascontiguousarray(each.scores[:, order]) for each in checked], level)
         for name, checked in zip(given, clean, strict=True)
     ]
-    pairs = _Pairs(partition, models[0], level)
+    pairs = Pairs(partition.counts, models[0].matrix, lambda i, j: _pair(partition, models[0], i, j, level))
     train = None if y_train is None else np.asarray(y_train)
     return Judgement(
         labels=names,
@@ -187,8 +195,24 @@ def judge(
         of_training=train is not None,
         absent=tuple(str(label) for label in first.labels[counts == 0]),
         level=level,
-        notes=_notes(names, partition.counts, models[0]),
+        notes=notes_of(names, partition.counts, models[0]),
+        further=look_further(
+            partition,
+            models[0].repeats,
+            models[0].matrix,
+            models[0].influence,
+            _priors(names, first.labels[first.codes] if train is None else train),
+            level=level,
+            listed=listed,
+        ),
     )
+
+
+def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
+    """``(C,)`` share of each judged class among these; None where one of them is not there."""
+    found, counts = np.unique(classes.astype(str), return_counts=True)
+    share = dict(zip(found.tolist(), counts / counts.sum(), strict=True))
+    return np.array([share[name] for name in names]) if all(name in share for name in names) else None
 
 
 def _model(name: str, partition: ClassPartition, repeats: list[NDArray[Any]], level: float) -> ModelScore:
@@ -237,15 +261,15 @@ def holm(pvalues: Floats) -> Floats:
     return corrected
 
 
-class _Pairs:
+class Pairs:
     """All pairs of classes, the rarer class first, in the two orders of interest; intervals only where they count."""
 
-    def __init__(self, partition: ClassPartition, model: ModelScore, level: float) -> None:
+    def __init__(self, counts: Ints, matrix: Floats, score: Callable[[int, int], PairScore]) -> None:
         # Counts fall, so the later class is the rarer one.
-        self.j, self.i = np.triu_indices(len(partition.counts), 1)
-        self.means = (model.matrix[self.i, self.j] + model.matrix[self.j, self.i]) / 2
-        self.products = partition.counts[self.i].astype(np.float64) * partition.counts[self.j]
-        self.score = cache(lambda k: _pair(partition, model, int(self.i[k]), int(self.j[k]), level))
+        self.j, self.i = np.triu_indices(len(counts), 1)
+        self.means = (matrix[self.i, self.j] + matrix[self.j, self.i]) / 2
+        self.products = counts[self.i].astype(np.float64) * counts[self.j]
+        self.score = cache(lambda k: score(int(self.i[k]), int(self.j[k])))
 
     def rarest(self, n: int) -> tuple[PairScore, ...]:
         """By the product of the two class sizes."""
@@ -272,7 +296,8 @@ def _pair(partition: ClassPartition, model: ModelScore, i: int, j: int, level: f
     return PairScore(i, j, auc_ij, auc_ji, interval(Sample.of(two, v), 0.5 * (auc_ij + auc_ji), influence, level))
 
 
-def _notes(labels: tuple[str, ...], counts: Ints, model: ModelScore) -> tuple[str, ...]:
+def notes_of(labels: tuple[str, ...], counts: Ints, model: ModelScore) -> tuple[str, ...]:
+    """What must be known of a model's numbers, in plain words."""
     share = counts.max() / counts.sum()
     if model.accuracy >= share:
         return _of_interval(labels, counts, model.mauc)
