@@ -141,8 +141,12 @@ class Parts:
     def n_bytes(self) -> int:
         return sum(path.stat().st_size for path in self.paths)
 
+    def rows_that_fit(self) -> int:
+        """How many rows of the table can be read and worked on in the memory that is free, about."""
+        return int(SHARE * available_memory() / (BYTES_PER_CELL * max(1, len(self.names))))
+
     def fits(self) -> bool:
-        """Whether the table can be read whole and worked on in the memory that is free."""
+        """Whether the whole table can be read and worked on in the memory that is free."""
         if self.kind == "npz" or not all(path.is_file() for path in self.paths):
             return True  # read whole, or refused, by others
         cells = self.n_bytes / CELL_OF_TEXT
@@ -150,6 +154,18 @@ class Parts:
             metadata = [opened(path).metadata for path in self.paths]
             cells = sum(m.num_rows * m.num_columns for m in metadata)
         return cells * BYTES_PER_CELL < SHARE * available_memory()
+
+
+def check_fits(parts: Parts) -> None:
+    """A table to train on is read whole."""
+    n_rows = parts.rows_that_fit()
+    if parts.several:
+        raise Failure(f"mauc fit reads a single file, and {parts.shown} stands for {len(parts.paths)}: join them")
+    if not parts.fits():
+        raise Failure(
+            f"{parts.shown} does not fit in memory ({parts.n_bytes / 1e9:.2g} GB, {available_memory() / 1e9:.2g} GB are "
+            f"free): about {n_rows} of its rows do; take as many of them, at random, or a larger machine"
+        )
 
 
 def available_memory() -> float:
