@@ -1,6 +1,7 @@
 """``mauc predict``: a model file and a table → the scores of every row."""
 
 import csv
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,11 +12,14 @@ from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import as_cell, visible
 from mauc.cli.files import check_writable
-from mauc.cli.options import MaxSize
+from mauc.cli.options import TABLE, Encoding, MaxSize, Missing, Sheet
 from mauc.cli.output import current
-from mauc.tables.errors import Failure
+from mauc.tables.errors import Failure, Usage
 
 __all__ = ["as_csv", "note_quoted", "note_unused", "predict", "score_rows", "without_formulas"]
+
+SCORES = Path("scores.csv")
+STDOUT = Path("-")
 
 
 def predict(
@@ -25,17 +29,23 @@ def predict(
         typer.Argument(
             metavar="TABLE...",
             readable=False,
-            help="CSV, TSV, Parquet or NPZ with the same columns: a file, or the parts of one, or their folder.",
+            help=f"The same columns in {TABLE} Or the parts of a table, or their folder.",
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option(readable=False, help="CSV file to write; of a table in parts, a folder.")] = Path(
-        "scores.csv"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option(
+            readable=False, help="CSV file to write; - is standard output. Of a table in parts, a folder of parts."
+        ),
+    ] = SCORES,
     keep: Annotated[list[str] | None, typer.Option(help="Copy this column too, such as a row number.")] = None,
     raw_cells: Annotated[
         bool, typer.Option("--raw-cells", help="Leave cells that a spreadsheet would run as formulas unquoted.")
     ] = False,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load types that mauc does not know.")] = False,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
@@ -49,31 +59,47 @@ def predict(
     from mauc.tables.features import text_columns
     from mauc.tables.model_file import read_model
     from mauc.tables.parts import find_parts
-    from mauc.tables.read import read_table
+    from mauc.tables.read import Reading, read_table
+    from mauc.tables.source import shown
 
     output = current()
+    _check_order(model, tables[0])
+    to_stdout = out == STDOUT
+    if to_stdout and output.as_json:
+        raise Usage("--out - and --json both write to standard output: leave one of them out")
+    how = Reading(tuple(missing or ()), encoding, sheet)
     parts = find_parts(tables, "TABLE")
-    table = parts.paths[0]
     if parts.several or out.is_dir():
+        if how != Reading():
+            raise Usage(
+                f"{parts.shown} is read in parts, where --missing, --encoding and --sheet have no effect: "
+                "leave them out, or name one file and a file to write"
+            )
         from mauc.cli.predict_parts import predict_parts
 
         with output.working(f"scoring {parts.shown}"):
             loaded = read_model(model, trust=trust, max_size=max_size)
             predict_parts(model, loaded, parts, out, keep or [], raw_cells=raw_cells)
         return
-    check_writable(out, "--out", (model, table))
+    table = tables[0]
+    if not to_stdout:
+        check_writable(out, "--out", (model, table))
     if not parts.fits():
         output.note(f"{table} may not fit in memory: --out with the name of a folder that is there scores it in parts")
-    with output.working(f"scoring {table}"):
+    with output.working(f"scoring {shown(table)}"):
         loaded = read_model(model, trust=trust, max_size=max_size)
-        rows = read_table(table, text_columns(loaded.kinds), [loaded.target, *(keep or [])], max_size)
-        copied, written, extra = score_rows(rows, loaded, keep or [], table)
+        names = [loaded.target, *(keep or [])]
+        rows = read_table(table, text_columns(loaded.kinds), max_size=max_size, names=names, how=how)
+        copied, written, extra = score_rows(rows, loaded, keep or [], shown(table))
         note_unused(extra)
     classes = [str(c) for c in loaded.classifier.classes_]
     frame = pd.DataFrame({**copied, **written})
     if not raw_cells:
         frame, n_quoted = without_formulas(frame)
         note_quoted(n_quoted)
+    if to_stdout:
+        sys.stdout.write(as_csv(frame))
+        return
     write_whole(out, as_csv(frame))
     output.say(f"{loaded.about}: {len(rows)} rows scored for {len(classes)} classes", f"wrote {visible(out)}")
     output.result({"model": loaded.about, "rows": len(rows), "classes": classes, "files": {"scores": out}})
@@ -131,6 +157,14 @@ def as_csv(frame: Any) -> str:
     text = str(frame.to_csv(index=False))
     # The csv module does not quote a lone carriage return, which readers take for the end of a row.
     return str(frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)) if "\r" in text else text
+
+
+def _check_order(model: Path, table: Path) -> None:
+    """The model comes first."""
+    from mauc.tables.model_file import is_model
+
+    if is_model(table) and not is_model(model):
+        raise Usage(f"the model comes first: mauc predict {table} {model}")
 
 
 def _check_distinct(columns: Iterable[str], written: Iterable[str], target: str, path: Path) -> None:

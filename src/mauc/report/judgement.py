@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
@@ -40,9 +40,11 @@ class ModelScore:
     matrix: Floats
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
     scores: NDArray[Any]
-    """``(N, C)``, columns in the same order; no rows where the scores were read in parts."""
+    """``(N, C)``, columns in the same order; of the first repeat; no rows where the scores were read in parts."""
     influence: Floats
     """``(N,)`` share of each row in the multiclass AUC; empty likewise."""
+    repeats: tuple[NDArray[Any], ...] = ()
+    """The scores of all repeats, over which the numbers are means; pictures are of the first."""
     drawn: Drawn | None = None
     """What a page draws of the scores, where these were read in parts."""
 
@@ -121,7 +123,9 @@ def judge(
     ----------
     y_true : (N,) classes
     y_score : (N, C) array, or dict of name -> (N, C) array
-        The first model is the one reported; the others are compared with it.
+        The first model is the one reported; the others are compared with it. A list of such arrays holds the scores of
+        repeated cross-validation: AUCs, accuracies and influences are then means over the repeats, and intervals are
+        those of the means, as wide as the rows make them, however many repeats there are.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
     y_train : (M,) classes, optional
@@ -152,10 +156,11 @@ def judge(
     clean = []
     for name, scores in given.items():
         try:
-            clean.append(check_scored_classes(y_true, scores, labels, None))
+            several = scores if isinstance(scores, list) and np.ndim(scores[0]) == 2 else [scores]
+            clean.append([check_scored_classes(y_true, each, labels, None) for each in several])
         except ValueError as error:
             raise ValueError(f"model {name!r}: {error}" if len(given) > 1 else str(error)) from None
-    first = clean[0]
+    first = clean[0][0]
     counts = np.bincount(first.codes, minlength=len(first.labels))
     order = np.argsort(-counts, kind="stable")
     order = order[counts[order] > 0]
@@ -170,7 +175,7 @@ def judge(
     names = tuple(str(first.labels[k]) for k in order)
     partition = ClassPartition(codes, len(order))
     models = [
-        _model(str(name), partition, np.ascontiguousarray(checked.scores[:, order]), level)
+        _model(str(name), partition, [np.ascontiguousarray(each.scores[:, order]) for each in checked], level)
         for name, checked in zip(given, clean, strict=True)
     ]
     pairs = Pairs(partition.counts, models[0].matrix, lambda i, j: _pair(partition, models[0], i, j, level))
@@ -191,13 +196,13 @@ def judge(
     )
 
 
-def _model(name: str, partition: ClassPartition, scores: NDArray[Any], level: float) -> ModelScore:
-    right = scores.argmax(axis=1) == partition.codes
+def _model(name: str, partition: ClassPartition, repeats: list[NDArray[Any]], level: float) -> ModelScore:
+    right = np.mean([scores.argmax(axis=1) == partition.codes for scores in repeats], axis=0)
     recalls = np.bincount(partition.codes, right) / partition.counts
     ovo, ova = partition.pair_weights("ovo"), partition.pair_weights("ova")
-    matrix = auc_matrix(partition.problem(scores, ovo, normalised=False))
-    influence = auc_influence(partition.problem(scores, ovo))
-    of_ova = auc_influence(partition.problem(scores, ova))
+    matrix = _mean(auc_matrix(partition.problem(scores, ovo, normalised=False)) for scores in repeats)
+    influence = _mean(auc_influence(partition.problem(scores, ovo)) for scores in repeats)
+    of_ova = _mean(auc_influence(partition.problem(scores, ova)) for scores in repeats)
     return ModelScore(
         name=name,
         mauc=interval(Sample.of(partition, ovo), weighted_mean(matrix, ovo), influence, level),
@@ -205,9 +210,16 @@ def _model(name: str, partition: ClassPartition, scores: NDArray[Any], level: fl
         accuracy=float(right.mean()),
         balanced_accuracy=float(recalls.mean()),
         matrix=matrix,
-        scores=scores,
+        scores=repeats[0],
         influence=influence,
+        repeats=tuple(repeats),
     )
+
+
+def _mean(arrays: Iterable[Floats]) -> Floats:
+    """Of one array itself, to the last bit."""
+    first, *others = arrays
+    return np.asarray(np.mean([first, *others], axis=0)) if others else first
 
 
 def _tests(partition: ClassPartition, models: list[ModelScore], level: float) -> tuple[PairedTest, ...]:
@@ -259,10 +271,9 @@ class Pairs:
 def _pair(partition: ClassPartition, model: ModelScore, i: int, j: int, level: float) -> PairScore:
     rows = np.flatnonzero((partition.codes == i) | (partition.codes == j))
     two = ClassPartition((partition.codes[rows] == i).astype(np.int64), 2)
-    scores = np.take(model.scores, rows, axis=0)[:, [j, i]]
     v = two.pair_weights("ovo")
     auc_ij, auc_ji = float(model.matrix[i, j]), float(model.matrix[j, i])
-    influence = auc_influence(two.problem(scores, v))
+    influence = _mean(auc_influence(two.problem(np.take(s, rows, axis=0)[:, [j, i]], v)) for s in model.repeats)
     return PairScore(i, j, auc_ij, auc_ji, interval(Sample.of(two, v), 0.5 * (auc_ij + auc_ji), influence, level))
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from mauc.tables.errors import Failure, Usage
-from mauc.tables.read import READABLE, Table, _as_in_text, _check_names, _separator, date_form
+from mauc.tables.read import READABLE, Table, as_in_text, date_form
+from mauc.tables.source import Source, shown
+from mauc.tables.text import check_names, separator_of
 
 __all__ = [
     "Parts",
@@ -100,11 +102,13 @@ class Parts:
     @property
     def shown(self) -> str:
         """For messages: what was typed, or the first of many and how many follow."""
-        return str(self.given[0]) if len(self.given) == 1 else f"{self.given[0]} and {len(self.given) - 1} more"
+        return str(shown(self.given[0])) if len(self.given) == 1 else f"{self.given[0]} and {len(self.given) - 1} more"
 
     @property
     def name(self) -> str:
         """For a report: of a file or a folder its name, of others that of the folder they are all in."""
+        if len(self.given) == 1 and self.paths == self.given:
+            return shown(self.given[0]).name
         if len(self.given) == 1 and self.given[0].exists():
             return self.given[0].name
         folders = {path.parent for path in self.paths}
@@ -163,8 +167,8 @@ def check_fits(parts: Parts) -> None:
         raise Failure(f"mauc fit reads a single file, and {parts.shown} stands for {len(parts.paths)}: join them")
     if not parts.fits():
         raise Failure(
-            f"{parts.shown} does not fit in memory ({parts.n_bytes / 1e9:.2g} GB, {available_memory() / 1e9:.2g} GB are "
-            f"free): about {n_rows} of its rows do; take as many of them, at random, or a larger machine"
+            f"{parts.shown} does not fit in memory ({parts.n_bytes / 1e9:.2g} GB, and {available_memory() / 1e9:.2g} "
+            f"are free): about {n_rows} of its rows do; take as many of them, at random, or a larger machine"
         )
 
 
@@ -222,15 +226,16 @@ def _header(path: Path) -> dict[str, str]:
         if not path.exists():
             raise Failure(f"{path} is not there: check the name")
         try:
-            written = pd.read_csv(path, sep=_separator(path), header=None, nrows=1, dtype=str, keep_default_na=False)
+            separator = separator_of(Source(path))
+            written = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
             names = pd.Index(written.iloc[0])
-            _check_names(names[names != ""], path)
-            return dict.fromkeys(pd.read_csv(path, sep=_separator(path), nrows=0).columns, "text")
+            check_names(names[names != ""], path)
+            return dict.fromkeys(pd.read_csv(path, sep=separator, nrows=0).columns, "text")
         except UNREADABLE as error:
             raise no_table(path, error) from None
     schema = opened(path).schema_arrow
     index = (schema.pandas_metadata or {}).get("index_columns", [])
-    _check_names(pd.Index(schema.names), path)
+    check_names(pd.Index(schema.names), path)
     return {field.name: _type_name(field.type) for field in schema if field.name not in index}
 
 
@@ -277,7 +282,8 @@ def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> It
         return
     try:
         dtypes = dict.fromkeys(text, str)
-        with pd.read_csv(path, sep=_separator(path), chunksize=rows, dtype=dtypes, low_memory=False) as chunks:
+        chunks = pd.read_csv(path, sep=separator_of(Source(path)), chunksize=rows, dtype=dtypes, low_memory=False)
+        with chunks:
             for chunk in chunks:
                 if len(chunk):
                     yield chunk.reset_index(drop=True), None
@@ -291,4 +297,4 @@ def _as_table(batch: Any, forms: Mapping[str, str]) -> Table:
     table = pa.Table.from_batches([batch]).to_pandas().rename(columns=str)
     for name, form in forms.items():
         table[name] = table[name].dt.strftime(form)
-    return _as_in_text(table.reset_index(drop=True))
+    return as_in_text(table.reset_index(drop=True))

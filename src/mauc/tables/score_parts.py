@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from mauc._typing import Ints
 from mauc.tables.errors import Failure
 from mauc.tables.parts import BATCH_ROWS, UNREADABLE, Parts, no_table, opened, parquet_batches
-from mauc.tables.read import _as_in_text, _separator, classes_of
+from mauc.tables.read import as_in_text, classes_of
+from mauc.tables.source import Source
+from mauc.tables.text import as_code, separator_of
 
 __all__ = ["ScoreColumns", "TrueClasses", "narrow", "read_classes", "read_columns"]
 
@@ -100,17 +102,23 @@ def _values_of(parts: Parts, path: Path, name: str) -> Iterator[tuple[list[Any],
         return
     import pandas as pd
 
-    for chunk in _csv_chunks(path, [name], str):
+    # Whether NA is a gap or a class is told by the other values.
+    for chunk in _csv_chunks(path, [name], dtype=str, keep_default_na=False, na_values=[""]):
         index, distinct = pd.factorize(chunk[name])
         yield list(distinct), index.astype(np.int64)
 
 
-def _csv_chunks(path: Path, names: Sequence[str], dtype: Any = None) -> Iterator[Any]:
+def _csv_chunks(path: Path, names: Sequence[str], **options: Any) -> Iterator[Any]:
     import pandas as pd
 
     try:
         with pd.read_csv(
-            path, sep=_separator(path), usecols=list(names), dtype=dtype, chunksize=BATCH_ROWS, low_memory=False
+            path,
+            sep=separator_of(Source(path)),
+            usecols=list(names),
+            chunksize=BATCH_ROWS,
+            low_memory=False,
+            **options,
         ) as chunks:
             yield from chunks
     except UNREADABLE as error:
@@ -127,12 +135,14 @@ def _as_series(parts: Parts, name: str, values: list[Any]) -> Any:
         of = opened(parts.paths[0]).schema_arrow.field(name).type
         of = of.value_type if pa.types.is_dictionary(of) else of
         table = pa.table({name: pa.array(values, type=of)}).to_pandas()
-        return _as_in_text(table)[name]
+        return as_in_text(table)[name]
     text = io.StringIO(pd.DataFrame({name: values}).to_csv(index=False, quoting=csv.QUOTE_ALL))
-    inferred = pd.read_csv(text, low_memory=False)[name]
     written = pd.Series(values, dtype=str)
-    codes = inferred.dtype.kind in "iuf" and written.str.match(r"\s*0\d").any()
-    return written if codes else inferred
+    typed = as_code(pd.read_csv(text, low_memory=False)[name], written, literal=True)
+    gaps = written[typed.isna()].tolist()
+    if gaps:
+        raise Failure(f"column {name!r} of {parts.shown} holds {gaps[0]!r} among numbers: fill it in or drop such rows")
+    return typed
 
 
 class ScoreColumns:
