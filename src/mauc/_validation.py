@@ -27,6 +27,7 @@ __all__ = [
     "check_sample_weight",
     "check_scored_classes",
     "check_scores",
+    "check_weights",
     "check_whole",
     "invalid",
     "is_sparse",
@@ -153,18 +154,7 @@ def check_sample_weight(
     """Finite weights >= 0, one per sample, whose sum is positive in every class that has a sample."""
     if sample_weight is None:
         return None
-    parameter = "sample_weight"
-    given = unwrap(sample_weight, parameter)
-    try:
-        weight = _real(given).astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        raise invalid(parameter, "must be real numbers", repr(sample_weight), "pass one number per sample") from None
-    if weight.shape != codes.shape:
-        advice = "pass one weight per sample"
-        raise invalid(parameter, f"must have the shape {codes.shape}", f"shape {weight.shape}", advice)
-    _check_finite(weight, parameter)
-    if (weight < 0).any():
-        raise invalid(parameter, "must not be negative", f"{weight.min():g}", "pass weights >= 0")
+    weight = check_weights(sample_weight, codes.shape)
     with np.errstate(over="ignore"):
         if not np.isfinite(weight.sum()):
             weight = np.ldexp(weight, -64)  # no result depends on a common factor
@@ -173,7 +163,24 @@ def check_sample_weight(
     if len(empty):
         advice = "drop the samples of that class, or give one of them a positive weight"
         first = empty[0] if names is None else names[empty[0]]
-        raise invalid(parameter, "must have a positive sum in every class", f"zero for class {first}", advice)
+        raise invalid("sample_weight", "must have a positive sum in every class", f"zero for class {first}", advice)
+    return weight
+
+
+def check_weights(sample_weight: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Finite weights >= 0, one per sample."""
+    parameter = "sample_weight"
+    given = unwrap(sample_weight, parameter)
+    try:
+        weight = _real(given).astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise invalid(parameter, "must be real numbers", repr(sample_weight), "pass one number per sample") from None
+    if weight.shape != shape:
+        advice = "pass one weight per sample"
+        raise invalid(parameter, f"must have the shape {shape}", f"shape {weight.shape}", advice)
+    _check_finite(weight, parameter)
+    if (weight < 0).any():
+        raise invalid(parameter, "must not be negative", f"{weight.min():g}", "pass weights >= 0")
     return weight
 
 

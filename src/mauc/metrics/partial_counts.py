@@ -104,6 +104,8 @@ class OwnScores:
     mass: tuple[Floats | None, ...]
     """Summed units of the samples that have the value; None where each is 1."""
     totals: ClassTotals
+    first: int = 0
+    """The class of the first array, where these are some of the columns; the totals are those of all."""
 
     @classmethod
     def of(cls, codes: Ints, own: NDArray[np.floating], n_classes: int, weight: Floats | None = None) -> OwnScores:
@@ -126,8 +128,8 @@ class OwnScores:
         return cls(values, mass, ClassTotals(counts, exponent, powers, weight is not None))
 
     def columns(self, first: int, last: int) -> OwnScores:
-        """The classes ``first`` to ``last`` alone; the totals stay those of all."""
-        return OwnScores(self.values[first:last], self.mass[first:last], self.totals)
+        """The classes ``first`` to ``last`` alone."""
+        return OwnScores(self.values[first:last], self.mass[first:last], self.totals, first)
 
     def ladders(self) -> list[Ladder]:
         """One per class, for the second phase."""
@@ -195,7 +197,7 @@ def merge(parts: Sequence[OwnScores]) -> OwnScores:
     powers = np.sum([np.ldexp(each.powers, power * by) for each, by in zip(totals, shifts, strict=True)], axis=0)
     values, mass = zip(*(_merged(parts, shifts, k) for k in range(len(parts[0].values))), strict=True)
     counts = np.sum([each.counts for each in totals], axis=0)
-    return OwnScores(values, mass, ClassTotals(counts, exponent, powers, totals[0].weighted))
+    return OwnScores(values, mass, ClassTotals(counts, exponent, powers, totals[0].weighted), parts[0].first)
 
 
 def _merged(parts: Sequence[OwnScores], shifts: list[Ints], k: int) -> tuple[NDArray[np.floating], Floats | None]:
@@ -205,7 +207,7 @@ def _merged(parts: Sequence[OwnScores], shifts: list[Ints], k: int) -> tuple[NDA
     filled = []
     for part, shift in zip(parts, shifts, strict=True):
         mass = part.mass[k]
-        filled.append(np.ones(len(part.values[k])) if mass is None else np.ldexp(mass, shift[k]))
+        filled.append(np.ones(len(part.values[k])) if mass is None else np.ldexp(mass, shift[part.first + k]))
     return _joined(values, np.concatenate(filled))
 
 
