@@ -5,6 +5,7 @@ whose variance is that of the value asked about, as in Wilson's for a proportion
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,9 @@ SPREAD = 1.0 / 3.0
 # back it up. With 1 there, the interval of two samples among hundreds was a quarter wider and covered 99.8 %.
 BORROWED = 1.0
 BORROWED_FREEDOM = 2.0
+
+# Samples in a part of a sum over all of them.
+PART = 1 << 16
 
 # Scores of 0 and 1 are taken for a little less than certain, by this many effective samples that are half right.
 UNCERTAIN = 0.5
@@ -54,9 +58,7 @@ class Comparison:
 class Sample:
     """What the variance of a multiclass AUC needs of the samples, whatever their scores."""
 
-    codes: Ints
-    share: Floats
-    """``(N,)`` share of each sample in the weight of its class."""
+    partition: ClassPartition
     size: Floats
     """``(C,)`` samples of equal weight that are worth those of the class; 0 where it has none."""
     unbiased: Floats
@@ -75,7 +77,7 @@ class Sample:
             square[~partition.present] = 1.0
         size = np.where(partition.present, 1.0 / square, 0.0)
         unbiased = 1.0 - 2.0 * cube / square + square
-        return cls(partition.codes, partition.shares, size, unbiased, v.sum(axis=0) + v.sum(axis=1))
+        return cls(partition, size, unbiased, v.sum(axis=0) + v.sum(axis=1))
 
     @property
     def counts(self) -> NDArray[np.bool_]:
@@ -84,7 +86,17 @@ class Sample:
 
     def mean(self, influence: Floats) -> Floats:
         """``(C,)`` mean influence of each class."""
-        return _sums(self.codes, self.share * influence, len(self.size))
+        return self._sums(lambda codes, share, rows: share * influence[rows])
+
+    def _sums(self, of_rows: Callable[[Ints, Floats, slice], Floats]) -> Floats:
+        """``(C,)`` sums over each class of a function of codes, shares and rows, in parts: no array of all samples."""
+        partition, total = self.partition, np.zeros(len(self.size))
+        for begin in range(0, len(partition.codes), PART):
+            rows = slice(begin, begin + PART)
+            codes = partition.codes[rows]
+            share = partition.shares[rows] if partition.sample_weight is not None else 1.0 / partition.weights[codes]
+            total += _sums(codes, of_rows(codes, share, rows), len(total))
+        return total
 
     @property
     def freedom(self) -> Floats:
@@ -93,10 +105,15 @@ class Sample:
 
     def squares(self, influence: Floats) -> Floats:
         """``(C,)`` variance of the influences of each class in units of ``w_i²``, times its degrees of freedom."""
-        centred = influence - self.mean(influence)[self.codes]
-        # Differences of rounding size are none: equal models must come out equal.
-        centred[np.abs(centred) < 1e-14] = 0.0
-        of_mean = _sums(self.codes, (self.share * centred) ** 2, len(self.size))
+        mean = self.mean(influence)
+
+        def square(codes: Ints, share: Floats, rows: slice) -> Floats:
+            centred = influence[rows] - mean[codes]
+            # Differences of rounding size are none: equal models must come out equal.
+            centred[np.abs(centred) < 1e-14] = 0.0
+            return np.asarray((share * centred) ** 2)
+
+        of_mean = self._sums(square)
         several = self.counts & (self.unbiased > 1e-12)
         found = np.zeros(len(self.size))
         np.divide(of_mean * self.size * self.freedom, self.unbiased * self.weight**2, out=found, where=several)
