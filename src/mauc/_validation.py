@@ -20,6 +20,7 @@ __all__ = [
     "check_classes",
     "check_codes",
     "check_hashable",
+    "check_n_jobs",
     "check_not_negative",
     "check_numbers",
     "check_pairs",
@@ -88,6 +89,14 @@ def check_real(
             span = f"strictly between {low:g} and {high:g}"
         raise invalid(parameter, f"must be a finite number {span}", repr(value), advice)
     return float(value)
+
+
+def check_n_jobs(value: Any) -> int | None:
+    """A number of threads or processes: None, -1 for one per core, or a whole number of at least 1."""
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if value is not None and not (is_whole and (value == -1 or value >= 1)):
+        raise invalid("n_jobs", "must be None, -1 or a whole number of at least 1", repr(value))
+    return None if value is None else int(value)
 
 
 def check_not_negative(parameter: str, value: Any, advice: str | None = None) -> float:

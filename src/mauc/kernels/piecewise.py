@@ -18,7 +18,8 @@ from numpy.polynomial import chebyshev
 from mauc._typing import Floats, Ints
 from mauc.kernels.ends import Run, exact_run, running_sum
 from mauc.kernels.search import SortedColumns, locate, sort_columns
-from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walk
+from mauc.kernels.threads import one_by_one
+from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles
 
 __all__ = ["Piece", "ranked_risk"]
 
@@ -68,16 +69,19 @@ def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tup
                 np.multiply(tile.weight, steepness, out=tile.of(slope))
         return value, landed
 
-    values, landed = zip(*walk(problem, visit), strict=True)
+    parts = one_by_one(problem.scores.shape, lambda first, last: visit(tiles(problem, first, last)))
+    value, landed = next(parts)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for more, landed_there in parts:
+            value += more
+            for total, there in zip(landed, landed_there, strict=True):
+                total += there
     if slope is not None:
         with np.errstate(over="ignore", invalid="ignore"):
-            on_values = sum(
-                run.collect(np.sum(of_parts, axis=0) if len(of_parts) > 1 else of_parts[0])
-                for run, of_parts in zip(runs, zip(*landed, strict=True), strict=True)
-            )
+            on_values = sum(run.collect(total) for run, total in zip(runs, landed, strict=True))
             own = classes.unit[order] * np.asarray(on_values)[table.slot]
         slope[order, classes.y[order]] = np.where(np.isnan(own), 0.0, own)
-    return sum(values), slope
+    return value, slope
 
 
 def _defined(x: Floats, weight: Floats) -> Floats:
@@ -141,11 +145,11 @@ class _Approximated:
         for row, term in zip(landed, terms, strict=False):
             weighted = tile.weight * term
             if end.shape == weighted.shape:
-                row += np.bincount(end.ravel(), weighted.ravel(), len(row))
+                np.add.at(row, end.ravel(), weighted.ravel())
             else:
                 row[self.last] += tile.sum(weighted)
             if begin is not None:
-                row -= np.bincount(begin.ravel(), weighted.ravel(), len(row))
+                np.subtract.at(row, begin.ravel(), weighted.ravel())
         return value, _polynomial(self.slope_of_q, begin, end, terms)
 
     def collect(self, landed: Floats) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
 from mauc._validation import check_real, check_scored_classes, invalid
-from mauc.kernels.auc import auc_influence, auc_matrix
+from mauc.kernels.auc import auc_influence, auc_matrix_and_influence
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
@@ -188,8 +188,7 @@ def _model(name: str, partition: ClassPartition, scores: NDArray[Any], level: fl
     right = scores.argmax(axis=1) == partition.codes
     recalls = np.bincount(partition.codes, right) / partition.counts
     ovo, ova = partition.pair_weights("ovo"), partition.pair_weights("ova")
-    matrix = auc_matrix(partition.problem(scores, ovo, normalised=False))
-    influence = auc_influence(partition.problem(scores, ovo))
+    matrix, influence = auc_matrix_and_influence(partition.problem(scores, ovo, normalised=False))
     of_ova = auc_influence(partition.problem(scores, ova))
     return ModelScore(
         name=name,
