@@ -192,11 +192,15 @@ class SurrogateRisk:
             low, high = column_range(problem)
             with np.errstate(over="ignore"):
                 radius = radius_for(float((high - low).max()))
-        tolerances = None if self.tolerance is None else (self.tolerance,)
-        found = plan(self.surrogate, radius, tolerances=tolerances, method=self.approximation, degree=self.degree)
+        found = self.plan_for(radius)
         if found is None:
             self._report_failure(radius)
         return found
+
+    def plan_for(self, radius: float) -> Plan | None:
+        """Polynomial pieces for differences up to ``radius``; None where there are none within the tolerance."""
+        tolerances = None if self.tolerance is None else (self.tolerance,)
+        return plan(self.surrogate, radius, tolerances=tolerances, method=self.approximation, degree=self.degree)
 
     def _report_failure(self, radius: float) -> None:
         what = f"no polynomial of the {self.surrogate.name} surrogate on differences up to {radius:g} meets " + (

@@ -24,7 +24,7 @@ from mauc.metrics import partial_counts as counts
 from mauc.metrics.partial_counts import ClassTotals, Ladder, Landed, OwnScores, Placed
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 
-__all__ = ["Ranking", "ScoredPartitions", "class_sizes"]
+__all__ = ["Ranking", "ScoredPartitions", "class_sizes", "codes_of"]
 
 BLOCK_SCORES = 1 << 25
 """Own-class scores that a worker holds at once, 256 MiB of float64; a class alone may be more."""
@@ -137,7 +137,7 @@ class Ranking:
             merged.append(tree(self.name, counts.merge, mine, "merge-own-scores", at=first))
         self.own: list[Delayed] = list(dask.persist(*merged))
         (self.totals,) = run(self.name(_totals, self.own[0]))
-        _check_class_weights(self.totals, scored.labels)
+        counts.check_class_weights(self.totals, scored.labels)
 
     def climb(self) -> None:
         """From own scores to ladders, which stay on the workers."""
@@ -220,14 +220,6 @@ def _by_label(classes: NDArray[Any], sizes: Ints, labels: NDArray[Any]) -> Ints:
     """Sizes in the order of the labels; a class that they lack is told when its partition is read."""
     of = dict(zip(classes.tolist(), sizes.tolist(), strict=True))
     return np.array([of.get(label, 0) for label in labels.tolist()], dtype=np.int64)
-
-
-def _check_class_weights(totals: ClassTotals, labels: NDArray[Any]) -> None:
-    empty = np.flatnonzero((totals.units == 0) & (totals.counts > 0))
-    if len(empty):
-        advice = "drop the samples of that class, or give one of them a positive weight"
-        came = f"zero for class {labels[empty[0]]}"
-        raise invalid("sample_weight", "must have a positive sum in every class", came, advice)
 
 
 def _check_present(y: Any, parameter: str = "y_true") -> None:
@@ -333,7 +325,7 @@ def _squares(
     totals: ClassTotals, means: list[Floats], number: int, y: Any, weight: Any, labels: NDArray[Any], *hs: Floats
 ) -> list[Floats]:
     """One row per model, and one for the difference of two."""
-    codes = _codes(y, labels)
+    codes = codes_of(y, labels)
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)
     pairs = list(zip(hs, means, strict=True))
     if len(pairs) == 2:
@@ -341,7 +333,7 @@ def _squares(
     return [counts.influence_squares(mean, h, totals, codes, weight) for h, mean in pairs]
 
 
-def _codes(y: Any, labels: NDArray[Any]) -> Ints:
+def codes_of(y: Any, labels: NDArray[Any]) -> Ints:
     """Codes of classes that are known to be among the labels."""
     if len(y) == 0:
         return np.zeros(0, dtype=np.int64)

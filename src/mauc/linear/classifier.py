@@ -26,7 +26,7 @@ from mauc._validation import (
 )
 from mauc.activations import ACTIVATIONS
 from mauc.kernels.threads import threads
-from mauc.linear.objective import LinearObjective
+from mauc.linear.objective import LinearObjective, Objective
 from mauc.linear.solvers import SOLVERS, minimize
 from mauc.log_loss import log_term, read_log_loss
 from mauc.partition import ClassPartition
@@ -215,14 +215,14 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         check_whole("max_iter", self.max_iter, least=1)
         check_n_jobs(self.n_jobs)
 
-    def _start(self, objective: LinearObjective, classes: NDArray[Any]) -> Floats:
+    def _start(self, objective: Objective, classes: NDArray[Any]) -> Floats:
         if self.warm_start and hasattr(self, "coef_"):
             theta = np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
             if theta.shape == objective.shape and np.array_equal(classes, self.classes_):
                 return np.array(theta, dtype=np.float64).ravel()
         return np.zeros(objective.shape[0] * objective.shape[1])
 
-    def _keep(self, objective: LinearObjective, classes: NDArray[Any], solution: Any) -> None:
+    def _keep(self, objective: Objective, classes: NDArray[Any], solution: Any) -> None:
         weights, intercept = objective.split(solution.theta)
         self.classes_ = classes
         self.coef_ = weights.copy()

@@ -1,7 +1,7 @@
 """The objective of the linear model and its gradient: the chain rule through activation and X, dense or sparse."""
 
 from copy import copy
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from mauc.kernels.tiles import TILE_ELEMENTS, Classes
 from mauc.log_loss import LogTerm
 from mauc.risk import SurrogateRisk, schemes_of
 
-__all__ = ["LinearObjective"]
+__all__ = ["LinearObjective", "Objective"]
 
 # Below so many samples all pairs at once take less time than sorting: 78 µs against 274 µs at 125 samples.
 FEW = 150
@@ -33,6 +33,20 @@ def _rows_of(X: Any, begin: int, end: int) -> Any:
     first, last = X.indptr[begin], X.indptr[end]
     rows = X.data[first:last], X.indices[first:last], X.indptr[begin : end + 1] - first
     return type(X)(rows, shape=(end - begin, X.shape[1]), copy=False)
+
+
+class Objective(Protocol):
+    """What a fit minimises, wherever its rows are."""
+
+    shape: tuple[int, int]
+    """Of ``[W, b]``."""
+    evaluations: int
+
+    def __call__(self, theta: Floats) -> tuple[float, Floats]:
+        """Value and flat gradient."""
+
+    def split(self, theta: Floats) -> tuple[Floats, Floats | None]:
+        """``W`` and ``b``, or None."""
 
 
 class LinearObjective:
