@@ -161,14 +161,17 @@ class Parts:
 
 
 def check_fits(parts: Parts) -> None:
-    """A table to train on is read whole."""
-    n_rows = parts.rows_that_fit()
+    """What is trained on in memory is read whole."""
     if parts.several:
-        raise Failure(f"mauc fit reads a single file, and {parts.shown} stands for {len(parts.paths)}: join them")
+        raise Failure(
+            f"mauc fit reads a single file into memory, and {parts.shown} stands for {len(parts.paths)}: join them, or "
+            "train on all of them with --engine dask"
+        )
     if not parts.fits():
         raise Failure(
             f"{parts.shown} does not fit in memory ({parts.n_bytes / 1e9:.2g} GB, and {available_memory() / 1e9:.2g} "
-            f"are free): about {n_rows} of its rows do; take as many of them, at random, or a larger machine"
+            f"are free): about {parts.rows_that_fit()} of its rows do; take as many of them, at random, or train on "
+            "all of them with --engine dask"
         )
 
 
@@ -277,8 +280,10 @@ def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> It
     import pandas as pd
 
     if parts.kind == "parquet":
+        import pyarrow as pa
+
         for batch in parquet_batches(path, rows=rows):
-            yield _as_table(batch, parts.date_forms), batch
+            yield _as_table(pa.Table.from_batches([batch]), parts.date_forms), batch
         return
     try:
         dtypes = dict.fromkeys(text, str)
@@ -291,10 +296,21 @@ def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> It
         raise no_table(path, error) from None
 
 
-def _as_table(batch: Any, forms: Mapping[str, str]) -> Table:
-    import pyarrow as pa
+def table_rows(parts: Parts, path: Path, groups: Sequence[int] | None, text: Sequence[str]) -> Table:
+    """Some groups of rows of a Parquet part, or a whole one of CSV, read as :func:`table_chunks` reads them."""
+    if parts.kind == "parquet":
+        return _as_table(opened(path).read_row_groups(list(groups or ())), parts.date_forms)
+    import pandas as pd
 
-    table = pa.Table.from_batches([batch]).to_pandas().rename(columns=str)
+    try:
+        dtypes = dict.fromkeys(text, str)
+        return pd.read_csv(path, sep=separator_of(Source(path)), dtype=dtypes, low_memory=False)
+    except UNREADABLE as error:
+        raise no_table(path, error) from None
+
+
+def _as_table(rows: Any, forms: Mapping[str, str]) -> Table:
+    table = rows.to_pandas().rename(columns=str)
     for name, form in forms.items():
         table[name] = table[name].dt.strftime(form)
     return as_in_text(table.reset_index(drop=True))

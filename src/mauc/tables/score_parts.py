@@ -32,17 +32,20 @@ class TrueClasses:
     """Some classes, sorted."""
     codes: NDArray[Any]
     """``(N,)`` their places, in as few bytes as they need."""
+    part_rows: tuple[int, ...] = ()
+    """Rows of each part."""
 
     def named(self, names: NDArray[np.str_]) -> "TrueClasses":
         """The same rows with other names for the labels; labels that get one name become one."""
         labels, place = np.unique(names, return_inverse=True)
-        return TrueClasses(labels, narrow(place, len(labels))[self.codes])
+        return TrueClasses(labels, narrow(place, len(labels))[self.codes], self.part_rows)
 
 
 def read_classes(parts: Parts, name: str) -> TrueClasses:
     """The classes in column ``name``, written as ``classes_of`` writes them where a table is read whole."""
     places: dict[Any, int] = {}
     found: list[NDArray[Any]] = []
+    part_rows = []
     for path in parts.paths:
         missing, first_missing, row = 0, 0, 0
         for values, index in _values_of(parts, path, name):
@@ -64,6 +67,7 @@ def read_classes(parts: Parts, name: str) -> TrueClasses:
                 f"column {name!r} of {path} has no class in {rows} (first: row {first_missing}): fill them in or "
                 "drop them"
             )
+        part_rows.append(row)
     if not places:
         raise Failure(f"{parts.shown} has no rows: check that it is the right file")
     labels = classes_of(_as_series(parts, name, list(places)), name, Path(parts.shown))
@@ -73,7 +77,7 @@ def read_classes(parts: Parts, name: str) -> TrueClasses:
         part = found.pop(0)
         codes[end : end + len(part)] = part
         end += len(part)
-    return TrueClasses(np.arange(len(places)).astype(str), codes).named(labels)
+    return TrueClasses(np.arange(len(places)).astype(str), codes, tuple(part_rows)).named(labels)
 
 
 def narrow(index: Any, n: int) -> NDArray[Any]:
