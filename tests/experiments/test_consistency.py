@@ -13,6 +13,7 @@ import torch
 from mauc.experiments import consistency
 from mauc.experiments.consistency import BAYES, METHODS, SIZES, cells, measure, write_report
 from mauc.experiments.store import Store, run_cells
+from mauc.nn import LogitAdjustedLoss
 from mauc.surrogates import SURROGATES
 
 
@@ -37,6 +38,17 @@ def test_every_method_learns(method):
     result = measure(method, 300, 0, "cpu", 40)
     assert result["diverged"] is None
     assert 0.6 < result["test"] < ceiling + 0.01
+
+
+def test_terms_of_the_adjusted_losses():
+    """Alone with the frequencies of the sample, in the sum with those of the batch."""
+    counts, y = np.array([50, 20, 4]), torch.tensor([0, 0, 1, 2])
+    logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
+    alone = consistency._loss(consistency.ADJUSTED, counts)(logits, y)
+    torch.testing.assert_close(alone, LogitAdjustedLoss(counts)(logits, y))
+    risk = consistency._loss("MAUC exponential", counts)(logits, y)
+    both = consistency._loss(consistency.BOTH, counts)(logits, y)
+    torch.testing.assert_close(both, risk + LogitAdjustedLoss([2, 1, 1])(logits, y))
 
 
 def test_the_same_seed_gives_the_same_numbers():

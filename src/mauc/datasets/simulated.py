@@ -79,8 +79,8 @@ def load_simulated(
         Class sizes and features of one of the paper's large sets: 16 550 × 2048 in 100 classes of 20 to 600 (136 MB);
         32 400 × 21 527, sparse, in 12 classes of 400 to 8000; 675 170 × 2048 in 5089 classes (5.5 GB). In the first
         two, the sizes are those that the paper lists; it also says that they sum to 23 350 and 24 400, which they do
-        not. In the third they are ours, 26 to 3934 after Zipf and Mandelbrot: the paper has no list. ``n_features``,
-        ``separation``, ``kind``, ``dtype`` and ``class_counts`` win over the preset's.
+        not. In the third they are ours, 14 to 3870 after Zipf and Mandelbrot: the paper has their ratio, 276.4, and no
+        list. ``n_features``, ``separation``, ``kind``, ``dtype`` and ``class_counts`` win over the preset's.
     class_counts : (C,) array of int, optional
         Size of each class.
     n_samples, n_classes, imbalance : int, int, float, default=1000, 3, 10

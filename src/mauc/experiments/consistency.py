@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from mauc import datasets
-from mauc._typing import Floats
+from mauc._typing import Floats, Ints
 from mauc.experiments.deep.fit import Batches, Features, InOrder, Schedule, Shuffled, fit, scores_of
 from mauc.experiments.deep.networks import network
 from mauc.experiments.device import check_device
@@ -46,7 +46,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "distance_weighted": {},
 }
 """Of the surrogates, such that they fall on all of [−1, 1], where the differences of softmax scores are."""
-METHODS = (*(f"MAUC {name}" for name in OPTIONS), "cross-entropy", "plug-in on cross-entropy")
+ADJUSTED = "adjusted cross-entropy"
+BOTH = f"MAUC exponential + {ADJUSTED}"
+METHODS = (*(f"MAUC {name}" for name in OPTIONS), BOTH, ADJUSTED, "cross-entropy", "plug-in on cross-entropy")
 BAYES = "Bayes scores"
 
 
@@ -84,14 +86,10 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
     X_held, y_held = known.sample(np.maximum(counts // 4, 4), seed=2 + 2 * (1000 * seed + n))
     where = torch.device(place)
     rows = np.arange(len(y))
-    order: Shuffled | ClassCoverageBatchSampler
-    loss: nn.Module
+    order: Shuffled | ClassCoverageBatchSampler = Shuffled(len(y), BATCH, seed)
     if method.startswith("MAUC "):
-        name = method.removeprefix("MAUC ")
-        loss = MAUCLoss(name, **OPTIONS[name])
         order = ClassCoverageBatchSampler(y, BATCH, min_per_class=4, seed=seed)
-    else:
-        loss, order = nn.CrossEntropyLoss(), Shuffled(len(y), BATCH, seed)
+    loss = _loss(method, counts)
     prior = torch.from_numpy(np.log(counts / counts.sum())).to(where) if method.startswith("plug-in") else None
     features = Features(X.astype(np.float32), where)
     train = Batches(features, torch.from_numpy(y).to(where), rows, order, steps // EPOCHS)
@@ -104,6 +102,18 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
         return {**out, "test": None}
     test = InOrder(Features(X_test.astype(np.float32), where), np.arange(len(y_test)))
     return {**out, "test": mauc_score(y_test, scores_of(model, test, prior))}
+
+
+def _loss(method: str, counts: Ints) -> nn.Module:
+    """Logits are adjusted by the frequencies of what is drawn: the sample's, or those of a batch with every class."""
+    if method == BOTH:
+        return MAUCLoss("exponential", **OPTIONS["exponential"], log_loss=1.0)
+    if method == ADJUSTED:
+        return MAUCLoss(log_loss="only", class_counts=counts)
+    if method.startswith("MAUC "):
+        name = method.removeprefix("MAUC ")
+        return MAUCLoss(name, **OPTIONS[name])
+    return nn.CrossEntropyLoss()
 
 
 def write_report(store: Store, folder: Path, device: str = "cpu", *, quick: bool = False) -> list[Path]:
@@ -142,8 +152,8 @@ def _markdown(gaps: dict[str, dict[int, Floats]], lost: dict[str, int], ceiling:
         f"Bayes MAUC × 100 less test MAUC × 100 after training on N samples: mean ± standard deviation over the "
         f"seeds, {PROBLEM['n_classes']} Gaussian classes, the largest {PROBLEM['imbalance']:g} times the smallest, "
         f"{PROBLEM['n_features']} features. The exact posteriors reach {100 * ceiling:.2f} on the same test samples. "
-        "One network and one number of steps for all; the surrogates have four samples of every class in each batch. "
-        + machine()
+        "One network and one number of steps for all; the rows “MAUC …” have four samples of every class or more in each "
+        "batch. " + machine()
     )
     head = ["method", *(f"N = {n:,}" for n in shown), "diverged"]
     return f"{note}\n\n{markdown_table(head, rows)}\n"
@@ -152,7 +162,7 @@ def _markdown(gaps: dict[str, dict[int, Floats]], lost: dict[str, int], ceiling:
 def _figure(gaps: dict[str, dict[int, Floats]]) -> Any:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
     axes = figure.subplots()
     for k, (method, by_size) in enumerate(gaps.items()):
         points = {n: values.mean() for n, values in by_size.items() if len(values)}

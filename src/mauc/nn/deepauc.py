@@ -316,7 +316,8 @@ class PPDOptimizer(torch.optim.Optimizer):
         if group["weight_decay"]:
             g = g.add(p, alpha=group["weight_decay"])
         if "reference" not in state:
-            state["reference"], state["sum"], state["count"] = p.clone(), torch.zeros_like(p), 0
+            state["reference"], state["sum"] = p.clone(), torch.zeros_like(p)
+            state["count"] = torch.zeros((), device=p.device)  # there, so that a recorded step counts too
         metric: Tensor | float = 1.0
         if self.method == "adagrad":
             squares = state.setdefault("squares", torch.zeros_like(p)).addcmul_(g, g)
@@ -342,7 +343,7 @@ class PPDOptimizer(torch.optim.Optimizer):
                     p.copy_(state["sum"] / state["count"])
                 state["reference"].copy_(p)
                 state["sum"].zero_()
-                state["count"] = 0
+                state["count"].zero_()
                 if "squares" in state:
                     state["squares"].zero_()
             group["lr"] /= self.decay

@@ -15,7 +15,7 @@ from sklearn.utils import Bunch
 
 from mauc.experiments.deep import data as deep_data
 from mauc.experiments.deep import run as deep
-from mauc.experiments.deep.data import PAPER_SETS, capped, load, parts_of, resolve
+from mauc.experiments.deep.data import PAPER_SETS, DeepData, capped, load, parts_of, resolve
 from mauc.experiments.deep.methods import RECIPES
 from mauc.experiments.deep.run import cells, run
 
@@ -46,6 +46,23 @@ def test_features_of_a_file(features):
     result = run("cifar100-imb", None, features, "CE", 0, "cpu", True)
     assert result["test"] > 0.5
     assert {name for pair in result["rare_pairs"] for name in pair[:2]} == {"ant", "bee", "cat"}
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("simulated-inaturalist", (700, 150, 150)),
+        ("inaturalist-0123abcd", (700, 150, 150)),
+        ("caltech101", (800, 100, 100)),
+    ],
+)
+def test_the_papers_split(name, sizes):
+    """70/15/15 of iNaturalist, of which the rarest class of 14 rows has 10, 2 and 2."""
+    y = np.repeat([0, 1], [986, 14])
+    parts = parts_of(DeepData(name, np.zeros((1000, 1), dtype=np.float32), y, ("a", "b"), ()), 0)
+    assert tuple(len(part) for part in (parts.train, parts.validation, parts.test)) == sizes
+    if name != "caltech101":
+        assert [int(y[part].sum()) for part in (parts.train, parts.validation, parts.test)] == [10, 2, 2]
 
 
 def save(path, **arrays):

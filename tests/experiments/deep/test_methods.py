@@ -86,6 +86,10 @@ def test_the_papers_settings():
     assert user.hidden == (128, 64)
     assert [alpha for _, alpha in user.ours.values()] == [0.5, 2.0, 2.0]
     assert replace(user.plain, max_epochs=0) == Schedule("sgd", 0.005, 1e-4, 0.97, 1, 32, 0)
-    assert (large.plain.batch_size, large.plain.learning_rate) == (8196, 1e-5)
+    assert large.hidden == cifar.hidden
+    assert large.plain == Schedule("adam", 1e-5, 1e-6, 0.99, 5, 8196, 50)
+    assert large.ours["squared"] == (Schedule("adam", 1e-5, 5e-6, 0.97, 5, 8196, 50), 1.0)
+    assert large.ours["exponential"] == (Schedule("adam", 1e-5, 1e-6, 0.99, 5, 8196, 48), 4.0)
+    assert large.ours["hinge"] == (Schedule("adam", 1e-5, 5e-5, 0.99, 3, 8196, 50), 4.0)
     quick = recipe_of("simulated-cifar100-imb", quick=True)
     assert {s.max_epochs for s, _ in quick.ours.values()} == {quick.plain.max_epochs} == {10}

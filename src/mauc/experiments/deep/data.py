@@ -16,7 +16,7 @@ from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, invalid
 from mauc.datasets.images import IMAGES
 
-__all__ = ["DATASETS", "MIN_ROWS", "PAPER_SETS", "DeepData", "Parts", "load", "parts_of", "resolve"]
+__all__ = ["DATASETS", "MIN_ROWS", "PAPER_SETS", "DeepData", "Parts", "load", "parts_of", "resolve", "split_sizes"]
 
 PAPER_SETS = ("cifar100-imb", "user-imb", "inaturalist")
 SIMULATED = (*(f"simulated-{name}" for name in PAPER_SETS), "simulated-small")
@@ -79,6 +79,18 @@ class Parts:
     def counts(self) -> Ints:
         """``(C,)`` class sizes of the training part."""
         return np.bincount(self.y[self.train], minlength=int(self.y.max()) + 1)
+
+
+def split_sizes(name: str) -> tuple[float, float, float]:
+    """Shares of training, validation and test: the paper's 70/15/15 for iNaturalist, real or simulated, 80/10/10 else.
+
+    Examples
+    --------
+    >>> from mauc.experiments.deep.data import split_sizes
+    >>> split_sizes("simulated-inaturalist")
+    (0.7, 0.15, 0.15)
+    """
+    return (0.7, 0.15, 0.15) if name.removeprefix("simulated-").startswith("inaturalist") else (0.8, 0.1, 0.1)
 
 
 def resolve(dataset: str, features: str | Path | None = None, data_home: str | Path | None = None) -> str:
@@ -240,13 +252,13 @@ def capped(y: Ints, most: int, seed: int) -> Ints:
 
 
 def parts_of(data: DeepData, seed: int) -> Parts:
-    """The stratified 80/10/10 split of a seed, by groups where the set has them.
+    """The stratified split of a seed into parts of :func:`split_sizes`, by groups where the set has them.
 
     Sparse features stay as they are: centred, they would be dense.
     """
     rows = np.arange(len(data.y)) if data.extra is None else np.flatnonzero(~data.extra)
     group = None if data.group is None else data.group[rows]
-    parts = datasets.stratified_splits(data.y[rows], n_splits=1, seed=seed, groups=group)[0]
+    parts = datasets.stratified_splits(data.y[rows], 1, split_sizes(data.name), seed, group)[0]
     train, validation, test = (rows[part] for part in parts)
     large = None if data.extra is None else np.concatenate([test, np.flatnonzero(data.extra)])
     X = data.X

@@ -1,6 +1,7 @@
 """One fit of the deep experiments: a plain loop on the device; validation MAUC chooses the epoch, divergence is told.
 
-A trainer takes 7 ms for a step that the device does in a tenth of it, and a fit needs none of what it offers.
+A trainer takes 7 ms for a step that the device does in a tenth of it, and a fit needs none of what it offers. On a GPU
+the steps are replayed (:mod:`mauc.experiments.deep.steps`).
 """
 
 import math
@@ -18,15 +19,15 @@ from torch import Tensor, nn
 
 from mauc._typing import Floats, Ints
 from mauc._validation import is_sparse
-from mauc.experiments.deep.networks import ranking, ranking_scores
+from mauc.experiments.deep.networks import ranking
+from mauc.experiments.deep.steps import Steps
 from mauc.nn._engine.rows import dense, rows_at_a_time
 from mauc.nn._engine.schedule import Schedule
-from mauc.nn.baselines import LDAMLoss
 from mauc.nn.deepauc import DeepAUCLoss, PPDOptimizer
 from mauc.nn.functional import mauc_score
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
-__all__ = ["Batches", "Features", "Fit", "InOrder", "Schedule", "Shuffled", "fit", "scores_of"]
+__all__ = ["Batches", "Features", "Fit", "InOrder", "Schedule", "Shuffled", "fit", "logits_of", "ranked", "scores_of"]
 
 DENSE_BYTES = 16 << 30
 """A sparse matrix is made dense on a GPU up to this size."""
@@ -144,6 +145,7 @@ def fit(
     *,
     log_prior: Tensor | None = None,
     seed: int = 0,
+    replay: bool = True,
 ) -> Fit:
     """Train the network in place, and leave it at the epoch of the highest MAUC on the validation rows.
 
@@ -162,21 +164,26 @@ def fit(
         Judge by the optimal scores of Theorem 2 instead of the softmax.
     seed : int, default=0
         Of the dropout.
+    replay : bool, default=True
+        On a GPU, record a step once and replay it.
     """
     place = train.X.place
     result, best = Fit(network), list[Tensor]()
     y_held = torch.from_numpy(y_validation).to(place)
-    with _deterministic(place), _seeded(seed, place):
+    with _deterministic(place), _seeded(seed, place), _own_stream(place):
         network.to(place)
         loss.to(place)
         kept = [*network.parameters(), *network.buffers()]
         optimizer = _optimizer(network, loss, schedule, place)
+        steps = Steps(network, loss, optimizer, place, replay=replay and place.type == "cuda")
         for epoch in range(schedule.max_epochs):
             began = time.perf_counter()
-            _begin(epoch, optimizer, loss, schedule)
-            mean = _train(network.train(), loss, optimizer, train).item()
+            if _begin(epoch, optimizer, loss, schedule):
+                steps.forget()
+            network.train()
+            mean = steps.epoch(train).item()
             result.seconds += time.perf_counter() - began
-            logits = _logits(network, validation)
+            logits = logits_of(network, validation)
             if not math.isfinite(mean) or not bool(logits.isfinite().all()):
                 result.diverged = epoch + 1
                 break
@@ -192,49 +199,55 @@ def fit(
     return result
 
 
-def _train(network: nn.Module, loss: nn.Module, optimizer: torch.optim.Optimizer, batches: Batches) -> Tensor:
-    """One epoch; the mean loss of its steps."""
-    total = torch.zeros((), device=batches.X.place)
-    for x, y in batches:
-        optimizer.zero_grad()
-        value = loss(network(x), y)
-        value.backward()
-        optimizer.step()
-        total += value.detach()
-    return total / len(batches)
-
-
 def _optimizer(network: nn.Module, loss: nn.Module, s: Schedule, place: torch.device) -> torch.optim.Optimizer:
-    parameters, decay = network.parameters(), s.weight_decay
+    decay = s.weight_decay
     if s.optimizer == "ppd":
         assert isinstance(loss, DeepAUCLoss)  # schedules and losses are ours
-        return PPDOptimizer(parameters, loss, s.learning_rate, weight_decay=decay, method="adagrad")
+        return PPDOptimizer(network.parameters(), loss, s.learning_rate, weight_decay=decay, method="adagrad")
+    parameters, fused = [*network.parameters(), *loss.parameters()], place.type == "cuda"
+    # A number on the device, which a replayed step reads anew.
+    rate = torch.tensor(s.learning_rate, device=place) if fused else s.learning_rate
     if s.optimizer == "sgd":
-        return torch.optim.SGD(parameters, lr=s.learning_rate, momentum=s.momentum, weight_decay=decay)
-    return torch.optim.Adam(parameters, lr=s.learning_rate, weight_decay=decay, fused=place.type == "cuda")
+        return torch.optim.SGD(parameters, lr=rate, momentum=s.momentum, weight_decay=decay, fused=fused)
+    return torch.optim.Adam(parameters, lr=rate, weight_decay=decay, fused=fused, capturable=fused)
 
 
-def _begin(epoch: int, optimizer: torch.optim.Optimizer, loss: nn.Module, s: Schedule) -> None:
-    """Rate and weights of an epoch, from 0."""
-    if isinstance(loss, LDAMLoss):
-        loss.set_epoch(epoch)
-    if not isinstance(optimizer, PPDOptimizer):
-        for group in optimizer.param_groups:
-            group["lr"] = s.learning_rate * s.lr_decay ** (epoch // s.lr_decay_every)
-    elif epoch in [math.ceil(share * s.max_epochs) for share in STAGE_ENDS]:
-        optimizer.end_stage()
+def _begin(epoch: int, optimizer: torch.optim.Optimizer, loss: nn.Module, s: Schedule) -> bool:
+    """Rate and weights of an epoch, from 0; whether a step is now another one than before."""
+    staged = getattr(loss, "drw_epoch", None) == epoch
+    set_epoch: Any = getattr(loss, "set_epoch", None)
+    if set_epoch is not None:
+        set_epoch(epoch)
+    if isinstance(optimizer, PPDOptimizer):
+        ends = epoch in [math.ceil(share * s.max_epochs) for share in STAGE_ENDS]
+        if ends:
+            optimizer.end_stage()
+        return ends
+    rate = s.learning_rate * s.lr_decay ** (epoch // s.lr_decay_every)
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+    return staged
 
 
-def _logits(network: nn.Module, rows: InOrder) -> Tensor:
+def logits_of(network: nn.Module, rows: InOrder) -> Tensor:
+    """``(n, C)`` on the device."""
     network.eval()
     with torch.inference_mode():
         return torch.cat([network(x) for x in rows])
 
 
-def scores_of(network: nn.Module, rows: InOrder, log_prior: Tensor | None = None) -> Floats:
-    """``(n, C)`` what the rows are ranked by."""
+def ranked(network: nn.Module, rows: InOrder, log_prior: Tensor | None = None) -> Tensor:
+    """``(n, C)`` what the rows are ranked by, on the device."""
     with _deterministic(rows.X.place):
-        return ranking_scores(_logits(network.to(rows.X.place), rows), log_prior)
+        return ranking(logits_of(network.to(rows.X.place), rows), log_prior)
+
+
+def scores_of(network: nn.Module, rows: InOrder, log_prior: Tensor | None = None) -> Floats:
+    """:func:`ranked` on the host."""
+    return ranked(network, rows, log_prior).cpu().numpy()
 
 
 @contextmanager
@@ -244,6 +257,22 @@ def _seeded(seed: int, place: torch.device) -> Iterator[None]:
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
         yield
+
+
+@contextmanager
+def _own_stream(place: torch.device) -> Iterator[None]:
+    """On a GPU a stream that steps can be recorded on: the default one cannot."""
+    if place.type != "cuda":
+        yield
+        return
+    stream = torch.cuda.Stream(place)  # type: ignore[no-untyped-call]
+    before = torch.cuda.current_stream(place)
+    stream.wait_stream(before)
+    try:
+        with torch.cuda.stream(stream):
+            yield
+    finally:
+        before.wait_stream(stream)
 
 
 @contextmanager

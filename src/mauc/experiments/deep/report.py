@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mauc._typing import Floats
-from mauc.experiments.deep.data import CLIP, PAPER_SETS
+from mauc.experiments.deep.data import CLIP, PAPER_SETS, split_sizes
 from mauc.experiments.deep.methods import METHODS, PAPER, PAPER_PAIRS
 from mauc.experiments.deep.results import Results, depth_of, read_results, search_size
 from mauc.experiments.deep.run import BAYES, SHARES
@@ -18,12 +18,10 @@ from mauc.experiments.report_parts import markdown_table, save_figure, spread
 from mauc.experiments.statistics import resampled_t_holm, wilcoxon_holm
 from mauc.experiments.store import Store, write_whole
 
-__all__ = ["REFERENCE", "TEST_RATIO", "paired", "write_report"]
+__all__ = ["REFERENCE", "paired", "write_report"]
 
 REFERENCE = "adjusted CE"
 """What the others are tested against: the best of the methods that do not rank."""
-TEST_RATIO = 0.1 / 0.8
-"""Rows of the test part by those of the training part."""
 LARGE = "On the large test part:"
 
 
@@ -47,8 +45,9 @@ def write_report(
 def _markdown(results: Results, name: str, quick: bool, tried: tuple[int, int] | None) -> str:
     runs = next(iter(results.values()))
     seeds = f"mean ± standard deviation over {len(runs)} seeds, each with its" if len(runs) > 1 else "one seed with its"
+    split = "/".join(f"{100 * size:.0f}" for size in split_sizes(name))
     intro = (
-        f"Test MAUC × 100 on `{name}`, {seeds} own stratified 80/10/10 split, initial weights and batches. The "
+        f"Test MAUC × 100 on `{name}`, {seeds} own stratified {split} split, initial weights and batches. The "
         "epoch is the best on the validation part; the test part chooses nothing. Every method has the same network "
         "and, in an epoch, as many steps."
     )
@@ -59,8 +58,8 @@ def _markdown(results: Results, name: str, quick: bool, tried: tuple[int, int] |
     large = _large(results) if any("large" in run for each in results.values() for run in each) else None
     parts += ["## All pairs of classes (Table 2)", _overall(results, name, large)]
     if REFERENCE in results and len(runs) > 2:
-        parts += [f"## Against {REFERENCE}, seed by seed", _against(results)]
-        parts += [LARGE, _differences(large)] if large else []
+        parts += [f"## Against {REFERENCE}, seed by seed", _against(results, name)]
+        parts += [LARGE, _differences(large, name)] if large else []
     if tried is not None:
         parts += ["## What was searched", in_words(results, *tried), _settings(results)]
     parts += ["## The five rarest pairs (Table 3)", _rare(results, name)]
@@ -85,7 +84,7 @@ def _settings(results: Results) -> str:
     return markdown_table(["method", "chosen setting"], rows)
 
 
-def paired(results: Results) -> dict[str, tuple[float, int, float, float]]:
+def paired(results: Results, name: str) -> dict[str, tuple[float, int, float, float]]:
     """By method: mean difference to the reference × 100, seeds above it, and p of Wilcoxon's and of the corrected
     t-test, both after Holm; without methods that have a seed without score.
     """
@@ -95,7 +94,8 @@ def paired(results: Results) -> dict[str, tuple[float, int, float, float]]:
     if REFERENCE not in names or n_seeds < 3:
         return {}
     table, at = np.column_stack([scores[m] for m in names]), names.index(REFERENCE)
-    wilcoxon, corrected = wilcoxon_holm(table, at), resampled_t_holm(table, at, ratio=TEST_RATIO)
+    train, _, test = split_sizes(name)
+    wilcoxon, corrected = wilcoxon_holm(table, at), resampled_t_holm(table, at, ratio=test / train)
     difference = table - table[:, [at]]
     return {
         m: (difference[:, k].mean(), int((difference[:, k] > 0).sum()), wilcoxon[k], corrected[k])
@@ -104,19 +104,19 @@ def paired(results: Results) -> dict[str, tuple[float, int, float, float]]:
     }
 
 
-def _against(results: Results) -> str:
+def _against(results: Results, name: str) -> str:
     note = (
         f"Difference of the test MAUC × 100 to {REFERENCE} on the same seed; p of Wilcoxon's signed ranks, and of a "
         "t-test whose variance is corrected for splits that share their rows (Nadeau and Bengio 2003); both after Holm."
     )
-    return f"{note}\n\n{_differences(results, corrected=True)}"
+    return f"{note}\n\n{_differences(results, name, corrected=True)}"
 
 
-def _differences(results: Results, *, corrected: bool = False) -> str:
+def _differences(results: Results, name: str, *, corrected: bool = False) -> str:
     """Of all seeds; the correction is for parts that every seed draws anew, which most of a large test part is not."""
     number = len(next(iter(results.values())))
     head = ["method", "difference", "seeds above", "p, Wilcoxon", *(["p, corrected t"] if corrected else [])]
-    tests = sorted(paired(results).items(), key=lambda item: -item[1][0])
+    tests = sorted(paired(results, name).items(), key=lambda item: -item[1][0])
     rows = [
         [m, f"{d:+.2f}", f"{wins} of {number}", f"{p:.3f}", *([f"{t:.3f}"] if corrected else [])]
         for m, (d, wins, p, t) in tests

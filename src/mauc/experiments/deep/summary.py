@@ -70,7 +70,7 @@ def _is_whole(results: Results, method: str) -> bool:
 
 def _tests(by_set: dict[str, Results]) -> str:
     """One row per method, one column per set."""
-    tests = {s: paired(results) for s, results in by_set.items()}
+    tests = {s: paired(results, s) for s, results in by_set.items()}
     names = list(dict.fromkeys(m for by_method in tests.values() for m in by_method))
     rows = []
     for m in names:

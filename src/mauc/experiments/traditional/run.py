@@ -177,7 +177,8 @@ def _compute(
     table: str, data_home: str | None, protocol: str, preprocessing: str, split: int, name: str, quick: bool
 ) -> dict[str, Any]:
     method = next(m for m in methods(table, quick=quick) if m.name == name)
-    return run_method(method, parts_of(table, data_home, protocol, preprocessing, split))
+    result = run_method(method, parts_of(table, data_home, protocol, preprocessing, split))
+    return {**result, "counts": np.bincount(_load(table, data_home).y).tolist()}
 
 
 def cells(
