@@ -284,8 +284,8 @@ class Pairs:
     def worst(self, n: int) -> tuple[PairScore, ...]:
         """By the high end of the interval, of pairs in the order of its estimate. It is never below the mean: once no
         mean of those left is below the n-th lowest high end so far, no later pair can come before it. With very many
-        pairs the search ends after :data:`SEARCHED`: with all pairs of two hundred classes it took seconds, and of the thirty
-        pairs listed none or one was another."""
+        pairs the search ends after :data:`SEARCHED`: on all pairs of two hundred classes it took seconds, and changed
+        one of thirty at most."""
         found: list[PairScore] = []
         order = np.argsort(self.about_high, kind="stable")[: max(n, SEARCHED)]
         least_left = np.minimum.accumulate(self.means[order][::-1])[::-1]
