@@ -75,6 +75,12 @@ def fit(
     ] = None,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    engine: Annotated[
+        str, typer.Option(help="memory, or dask: the linear model on a table in parts, or too large for memory.")
+    ] = "memory",
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler; unless told, workers are started here.")
+    ] = None,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Train on a table, judge on rows not trained on, write model and report.
@@ -94,6 +100,7 @@ def fit(
     from mauc.tables.kept import KeptScores, fingerprints, place_of, write_kept
     from mauc.tables.model_file import TableModel, write_model
     from mauc.tables.models import Choice, make_classifier
+    from mauc.tables.parts import check_fits, find_parts
     from mauc.tables.read import Reading
     from mauc.tables.source import shown
     from mauc.tables.training import Trainer
@@ -111,10 +118,37 @@ def fit(
     if time_column and group:
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
     check_cv(cv, repeats, time_column, refit=refit)
-    check_writable(out, "--out", (table,))
-    check_writable(place_of(out), "--out", (table, out))
+    parts = find_parts([table], "TABLE")
+    check_writable(out, "--out", parts.paths)
+    check_writable(place_of(out), "--out", (*parts.paths, out))
     if not no_report:
-        check_writable(report, "--report", (table, out, place_of(out)))
+        check_writable(report, "--report", (*parts.paths, out, place_of(out)))
+    if engine != "memory" or scheduler is not None:
+        from mauc.cli.fit_dask import fit_on_dask
+
+        unused = {
+            "--time-column": time_column, "--group": group, "--min-rows": min_rows > 1, "--refit": refit,
+            "--drop-unlabelled": drop_unlabelled, "--missing": missing, "--dates": dates, "--encoding": encoding,
+            "--sheet": sheet, "--cv": cv, "--drop-suspects": drop_suspects, "--importance-pair": importance_pair,
+            "--time-limit": time_limit,
+        }  # fmt: skip
+        given = [option for option, value in unused.items() if value]
+        if engine != "dask":
+            raise Usage(f"--engine must be memory or dask, and dask with --scheduler, got {engine!r}")
+        if given:
+            raise Usage(f"--engine dask has no use for {given[0]}: leave it out")
+        fit_on_dask(
+            parts,
+            target,
+            drop or [],
+            choice or Choice(seed=seed),
+            holdout,
+            scheduler,
+            out,
+            None if no_report else report,
+        )
+        return
+    check_fits(parts)
 
     with output.working(f"reading {shown(table)}"):
         wanted = _Wanted(target, time_column, group, drop or [], min_rows, drop_unlabelled, dates)

@@ -153,8 +153,7 @@ def _markdown(gaps: dict[str, dict[int, Floats]], lost: dict[str, int], ceiling:
         f"seeds, {PROBLEM['n_classes']} Gaussian classes, the largest {PROBLEM['imbalance']:g} times the smallest, "
         f"{PROBLEM['n_features']} features. The exact posteriors reach {100 * ceiling:.2f} on the same test samples. "
         "One network and one number of steps for all; the rows “MAUC …” have four samples of every class or more in each "
-        "batch. "
-        + machine()
+        "batch. " + machine()
     )
     head = ["method", *(f"N = {n:,}" for n in shown), "diverged"]
     return f"{note}\n\n{markdown_table(head, rows)}\n"
