@@ -152,9 +152,8 @@ def _markdown(gaps: dict[str, dict[int, Floats]], lost: dict[str, int], ceiling:
         f"Bayes MAUC × 100 less test MAUC × 100 after training on N samples: mean ± standard deviation over the "
         f"seeds, {PROBLEM['n_classes']} Gaussian classes, the largest {PROBLEM['imbalance']:g} times the smallest, "
         f"{PROBLEM['n_features']} features. The exact posteriors reach {100 * ceiling:.2f} on the same test samples. "
-        "One network and one number of steps for all; the rows “MAUC …” have four samples of every class or more in each "
-        "batch. "
-        + machine()
+        "One network and one number of steps for all; the rows “MAUC …” have at least four samples of every class in "
+        "each batch. " + machine()
     )
     head = ["method", *(f"N = {n:,}" for n in shown), "diverged"]
     return f"{note}\n\n{markdown_table(head, rows)}\n"
