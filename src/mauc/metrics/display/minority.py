@@ -180,8 +180,8 @@ class MinorityPairsDisplay:
             style = artist_style(plt.Line2D, style, marker_kw)
             self.points_ += axes.plot(shown[m], rows + spread[m], **style)
             if self.intervals_ is not None and self.low is not None and self.high is not None:
-                low, high = (np.where(hidden[m], np.nan, ends[m]) for ends in (self.low, self.high))
-                bars = axes.hlines(rows + spread[m], low, high, color=style["color"], linewidth=1.2, alpha=0.6)
+                left, right = (np.where(hidden[m], np.nan, ends[m]) for ends in (self.low, self.high))
+                bars = axes.hlines(rows + spread[m], left, right, color=style["color"], linewidth=1.2, alpha=0.6)
                 self.intervals_.append(bars)
 
         drawn = shown if self.low is None else np.where(hidden, np.nan, self.low)
