@@ -199,9 +199,9 @@ def _markdown(results: Results) -> str:
         f"As the paper has it: x and W uniform on [0, 1], d = {N_FEATURES}, f(x) = softmax(W x), five classes with "
         f"shares .2, .1, .2, .4, .1, and the mean over {len(next(iter(results.values()))[0]['value'])} repetitions of "
         "the loops' time by ours. “Value” is the loss from X and W, “gradient” the loss and its gradient in W, “risk "
-        "alone” either from given scores; medians of processor time. “Loops” are the definition in Python: all pairs of samples, with "
-        "scores and chain rule by the same matrix products as ours. Beyond the paper's six sizes there are no loops. "
-        + machine()
+        "alone” either from given scores; medians of processor time. “Loops” are the definition in Python: all pairs "
+        "of samples, with scores and chain rule by the same matrix products as ours. Beyond the paper's six sizes "
+        "there are no loops. " + machine()
     )
     return f"{note}\n\n{markdown_table([*head, 'error'], rows)}\n"
 
