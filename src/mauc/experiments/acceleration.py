@@ -14,7 +14,7 @@ from mauc._typing import Floats, Ints
 from mauc.activations import activate, pull_back
 from mauc.experiments.plots import GUIDE, series
 from mauc.experiments.registry import Experiment
-from mauc.experiments.report_parts import machine, markdown_table, save_figure
+from mauc.experiments.report_parts import machine, machines, markdown_table, save_figure
 from mauc.experiments.store import Cell, Store, write_whole
 from mauc.risk import SurrogateRisk
 
@@ -136,6 +136,7 @@ def measure(name: str, n: int, repetitions: int, with_loops: bool) -> dict[str, 
     out: dict[str, Any] = {
         "n": n,
         "scheme": risk.scheme_,
+        "machine": machine(),
         "value": _time(lambda: risk.value(y, model.scores()), repetitions),
         "gradient": _time(ours, repetitions),
         "risk_value": _time(lambda: risk.value(y, scores), repetitions),
@@ -201,7 +202,7 @@ def _markdown(results: Results) -> str:
         "the loops' time by ours. “Value” is the loss from X and W, “gradient” the loss and its gradient in W, “risk "
         "alone” either from given scores; medians of processor time. “Loops” are the definition in Python: all pairs "
         "of samples, with scores and chain rule by the same matrix products as ours. Beyond the paper's six sizes "
-        "there are no loops. " + machine()
+        "there are no loops. " + machines(r for measured in results.values() for r in measured)
     )
     return f"{note}\n\n{markdown_table([*head, 'error'], rows)}\n"
 

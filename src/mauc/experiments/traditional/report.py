@@ -9,7 +9,7 @@ import numpy as np
 from mauc._typing import Floats
 from mauc.baselines import BASELINES
 from mauc.experiments.plots import bars_with_points, critical_difference, rare_pairs
-from mauc.experiments.report_parts import machine, save_figure
+from mauc.experiments.report_parts import machines, save_figure
 from mauc.experiments.score_tables import (
     Results,
     direction_sizes,
@@ -85,7 +85,8 @@ def write_report(
         stopping = table_of_iterations(store, protocol, tables) if preprocessing == "rows" else None
         if stopping:
             text += ["## Stopping early\n\nMean test MAUC × 100 after so many accelerated gradient steps.", stopping]
-        write_whole(page, "\n\n".join([*text, machine()]) + "\n")
+        measured_on = machines(run for by_table in results.values() for runs in by_table.values() for run in runs)
+        write_whole(page, "\n\n".join([*text, measured_on]) + "\n")
         files.append(page)
         names = list(results)
         files.append(save_figure(bars_with_points(points(results), tables), folder / f"{stem}-figure1.png"))
