@@ -163,14 +163,16 @@ def _sizes(n: int) -> Ints:
 
 
 def _time(function: Callable[[], Any], repetitions: int) -> list[float]:
-    """Seconds of the processor: those of the clock would charge the seconds-long loops, and not what takes
-    microseconds, with the machine's other work.
+    """Seconds of the processor, where it counts microseconds: those of the clock would charge the seconds-long loops,
+    and not what takes microseconds, with the machine's other work.
     """
+    fine = time.get_clock_info("process_time").resolution <= 1e-6
+    now = time.process_time if fine else time.perf_counter
     seconds = []
     for _ in range(repetitions):
-        begin = time.process_time()
+        begin = now()
         function()
-        seconds.append(time.process_time() - begin)
+        seconds.append(now() - begin)
     return seconds
 
 

@@ -15,7 +15,7 @@ from mauc.experiments.deep.networks import network
 from mauc.experiments.device import check_device, machine_with
 from mauc.experiments.plots import series
 from mauc.experiments.registry import Experiment
-from mauc.experiments.report_parts import machine, machines, markdown_table, save_figure, spread
+from mauc.experiments.report_parts import machines, markdown_table, save_figure, spread
 from mauc.experiments.score_tables import done
 from mauc.experiments.store import Cell, Store, write_whole
 from mauc.metrics import mauc_score
@@ -80,7 +80,11 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
     known = datasets.load_simulated(n_samples=1000, **PROBLEM, seed=0)
     X_test, y_test = known.sample(np.full(len(known.priors), PER_CLASS), seed=0)
     if method == BAYES:
-        return {"test": mauc_score(y_test, known.bayes_scores(X_test)), "diverged": None, "machine": machine()}
+        return {
+            "test": mauc_score(y_test, known.bayes_scores(X_test)),
+            "diverged": None,
+            "machine": machine_with(place),
+        }
     counts = np.maximum(np.rint(n * known.priors).astype(np.int64), 4)
     X, y = known.sample(counts, seed=1 + 2 * (1000 * seed + n))
     X_held, y_held = known.sample(np.maximum(counts // 4, 4), seed=2 + 2 * (1000 * seed + n))

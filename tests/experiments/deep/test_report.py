@@ -112,7 +112,7 @@ def test_pages_say_which_tables_they_show(name, first, tables):
     assert [table for table in (2, 3, 4) if after(table, name) == f"(Table {table})"] == list(tables)
 
 
-def test_a_straight_hinge_is_told():
+def test_a_straight_hinge_and_rows_that_lack_are_told():
     """α ≥ 1 on differences within [−1, 1]."""
     runs = {"hinge": [{"params": {"alpha": alpha}, "test": 0.7} for alpha in (0.5, 0.5)]}
     (fixed,) = (line for line in remarks(runs, "simulated-user-imb", tuned=False) if "hinge" in line)
@@ -120,4 +120,8 @@ def test_a_straight_hinge_is_told():
     assert "straight line" in fixed
     (searched,) = (line for line in remarks(runs, "caltech101", tuned=True) if "hinge" in line)
     assert searched.endswith("Here the search chose α = 0.5.")
+    assert any(
+        line.startswith("Rows of the paper that were not run: CE, BM") for line in remarks(runs, "user-imb", True)
+    )
+    assert not any("not run" in line for line in remarks(runs, "caltech101", tuned=True))
     assert not any("hinge" in line for line in remarks({"CE": [{"test": 0.7}]}, "caltech101", tuned=True))

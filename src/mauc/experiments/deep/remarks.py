@@ -63,6 +63,9 @@ def remarks(results: Results, name: str, tuned: bool) -> list[str]:
             "numbers cannot be had from sound features of these images: here plain CE reaches "
             f"{reached}. Its column shows an order, not a level to compare with."
         )
+    absent = [method for method in PAPER if method not in results]
+    if paper_column(name) is not None and absent:
+        out.append(f"Rows of the paper that were not run: {', '.join(absent)}.")
     ceiling = next((r for r in results.get(BAYES, []) if "ceiling" in r), None)
     if ceiling:
         value, error = 100 * ceiling["ceiling"], 100 * ceiling["ceiling_stderr"]
