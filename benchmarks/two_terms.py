@@ -8,11 +8,9 @@ reported. No test row is looked at.
 
 import sys
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from mauc.experiments.deep.methods import recipe_of
 from mauc.experiments.deep.networks import network, ranking_scores
 from mauc.experiments.device import machine_with
 from mauc.experiments.report_parts import markdown_table
+from mauc.experiments.store import Cell, Store, compute, missing_of
 from mauc.nn import ClassCoverageBatchSampler, MAUCLoss
 
 DATASET = "cifar100-imb-32px"
@@ -114,7 +113,7 @@ def _parts(home: str, seed: int, place: str) -> Any:
     return parts, Features(parts.X, where), torch.from_numpy(parts.y).to(where)
 
 
-def one(home: str, place: str, seed: int, name: str, rate: float) -> tuple[float, float]:
+def one(home: str, place: str, seed: int, name: str, rate: float) -> dict[str, float]:
     """Validation MAUC of a fit, ranked by softmax and by the logits."""
     parts, X, y = _parts(home, seed, place)
     variant = VARIANTS[name]
@@ -128,22 +127,27 @@ def one(home: str, place: str, seed: int, name: str, rate: float) -> tuple[float
     y_held = parts.y[parts.validation]
     result = fit(model, variant.loss(parts.counts), schedule, train, held, y_held, seed=seed, replay=False)
     logits = logits_of(result.network, held)
-    return mauc_score(y_held, ranking_scores(logits)), mauc_score(y_held, logits.double().cpu().numpy())
+    by_logit = mauc_score(y_held, logits.double().cpu().numpy())
+    return {"softmax": mauc_score(y_held, ranking_scores(logits)), "logit": by_logit}
 
 
 def main(home: str, seeds: int = 5, processes: int = 1) -> None:
-    """Fit all, print the table."""
+    """Fit what is not there yet, print the table."""
     place = "cuda" if torch.cuda.is_available() else "cpu"
-    # Seed by seed, so that a process keeps its parts.
-    jobs = list(product(range(seeds), VARIANTS, RATES))
-    if processes == 1:
-        found = [one(home, place, seed, name, rate) for seed, name, rate in jobs]
-    else:
-        with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-            found = list(pool.map(one, *zip(*((home, place, *job) for job in jobs), strict=True)))
-    text = report(np.array(found).reshape(seeds, len(VARIANTS), len(RATES), 2), machine_with(place))
     out = Path(__file__).parent / "results"
-    out.mkdir(exist_ok=True)
+    store = Store(out / "two_terms")
+    # Seed by seed, so that a process keeps its parts.
+    cells = [
+        Cell((place, name, f"{rate:g}", f"{seed:02d}"), one, (home, place, seed, name, rate), (seed, k % 3))
+        for seed in range(seeds)
+        for k, (name, rate) in enumerate(product(VARIANTS, RATES))
+    ]
+    missing, done = missing_of(cells, store), 0
+    for keys in compute(missing, store, jobs=processes):
+        done += len(keys)
+        print(f"{done} of {len(missing)} fits", flush=True)
+    found = [[store.read(cell.key)[by] for by in ("softmax", "logit")] for cell in cells]
+    text = report(np.array(found).reshape(seeds, len(VARIANTS), len(RATES), 2), machine_with(place))
     (out / "two_terms.md").write_text(text)
     print(text)
 
@@ -164,4 +168,6 @@ def report(found: Any, machine: str) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    from benchmarks import two_terms  # under its own name, which other processes can import
+
+    two_terms.main(sys.argv[1], *map(int, sys.argv[2:]))

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc import mauc_score as reference
+from mauc import pairwise_auc as reference_pairs
 from mauc.nn import MAUC
 from mauc.nn._engine import score as engine
-from mauc.nn.functional import mauc_score
+from mauc.nn.functional import mauc_score, pairwise_auc
 
 
 def draw(seed, n_classes=6, n=80, *, tied=True, weighted=False, dtype=np.float64):
@@ -47,6 +48,20 @@ def test_the_score_is_that_of_numpy(seed, n_classes, n, tied, weighted, pairs, b
     assert found.shape == ()
     assert found.dtype == torch.float64
     assert found.item() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pairs_of_classes(weighted, monkeypatch):
+    """In blocks of one column, with ties and a class that no row has."""
+    monkeypatch.setattr(engine, "HOST_BLOCK", 50)
+    y, scores, weight = draw(3, weighted=weighted)
+    y[y == 2] = 4
+    expected = reference_pairs(y, scores, labels=np.arange(6), sample_weight=weight)
+    u = None if weight is None else torch.from_numpy(weight)
+    found = pairwise_auc(torch.from_numpy(y), torch.from_numpy(scores), weight=u).numpy()
+    assert np.isnan(found[2]).all()
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    assert pairwise_auc(torch.zeros(0, dtype=torch.long), torch.rand(0, 3)).isnan().all()
 
 
 def test_no_pair_is_no_number():

@@ -5,10 +5,10 @@ from typing import Any
 from torch import Tensor
 
 from mauc.nn._engine.loss import loss_of
-from mauc.nn._engine.score import score_of
+from mauc.nn._engine.score import pairwise_of, score_of
 from mauc.surrogates import get_surrogate
 
-__all__ = ["mauc_loss", "mauc_score"]
+__all__ = ["mauc_loss", "mauc_score", "pairwise_auc"]
 
 
 def mauc_loss(
@@ -167,3 +167,39 @@ def mauc_score(target: Tensor, scores: Tensor, *, pairs: Any = "ovo", weight: Te
     0.875
     """
     return score_of(target, scores, pairs, weight)
+
+
+def pairwise_auc(target: Tensor, scores: Tensor, *, weight: Tensor | None = None) -> Tensor:
+    r"""The AUC of every ordered pair of classes on the device of the scores, as :func:`mauc.pairwise_auc` has it.
+
+    Parameters
+    ----------
+    target : (N,) integer tensor
+        Classes ``0..C-1``.
+    scores : (N, C) floating tensor
+        Used as they come: nothing applies a softmax.
+    weight : (N,) tensor, optional
+        Weights of the samples, >= 0.
+
+    Returns
+    -------
+    (C, C) Tensor
+        :math:`\mathrm{AUC}_{i|j}` at ``[i, j]``, float64, on that device, without gradient: how well column i ranks
+        class i above class j. NaN on the diagonal and for classes without samples; all NaN where a score is not
+        finite and looking at it would wait for the device.
+
+    Notes
+    -----
+    The cost is that of :func:`mauc_score`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from mauc.nn.functional import pairwise_auc
+    >>> scores = torch.tensor([[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]])
+    >>> pairwise_auc(torch.tensor([0, 0, 1, 2]), scores)
+    tensor([[   nan, 0.5000, 1.0000],
+            [0.7500,    nan, 1.0000],
+            [1.0000, 1.0000,    nan]], dtype=torch.float64)
+    """
+    return pairwise_of(target, scores, weight)

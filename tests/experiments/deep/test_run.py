@@ -135,8 +135,8 @@ def test_judge():
     counts = np.array([500, 300, 40, 20, 10, 5, 5])
     y = np.repeat(np.arange(7), [50, 30, 4, 2, 1, 1, 0])
     scores = rng.random((len(y), 7))
-    result = judge(y, scores, counts, "abcdefg")
-    assert result["test"] == mauc_score(y, scores, labels=np.arange(7), absent="ignore")
+    result = judge(y, torch.from_numpy(scores), counts, "abcdefg")
+    assert result["test"] == pytest.approx(mauc_score(y, scores, labels=np.arange(7), absent="ignore"), abs=1e-12)
     assert [pair[:2] for pair in result["rare_pairs"]] == [["f", "g"], ["e", "f"], ["e", "g"], ["d", "f"], ["d", "g"]]
     assert [pair[2] is None for pair in result["rare_pairs"]] == [True, False, True, False, True], (
         "g is not in the test"

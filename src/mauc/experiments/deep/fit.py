@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from mauc._typing import Floats, Ints
 from mauc._validation import is_sparse
-from mauc.experiments.deep.networks import ranking, ranking_scores
+from mauc.experiments.deep.networks import ranking
 from mauc.experiments.deep.steps import Steps
 from mauc.nn._engine.rows import dense, rows_at_a_time
 from mauc.nn._engine.schedule import Schedule
@@ -27,7 +27,7 @@ from mauc.nn.deepauc import DeepAUCLoss, PPDOptimizer
 from mauc.nn.functional import mauc_score
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
-__all__ = ["Batches", "Features", "Fit", "InOrder", "Schedule", "Shuffled", "fit", "logits_of", "scores_of"]
+__all__ = ["Batches", "Features", "Fit", "InOrder", "Schedule", "Shuffled", "fit", "logits_of", "ranked", "scores_of"]
 
 DENSE_BYTES = 16 << 30
 """A sparse matrix is made dense on a GPU up to this size."""
@@ -239,10 +239,15 @@ def logits_of(network: nn.Module, rows: InOrder) -> Tensor:
         return torch.cat([network(x) for x in rows])
 
 
-def scores_of(network: nn.Module, rows: InOrder, log_prior: Tensor | None = None) -> Floats:
-    """``(n, C)`` what the rows are ranked by."""
+def ranked(network: nn.Module, rows: InOrder, log_prior: Tensor | None = None) -> Tensor:
+    """``(n, C)`` what the rows are ranked by, on the device."""
     with _deterministic(rows.X.place):
-        return ranking_scores(logits_of(network.to(rows.X.place), rows), log_prior)
+        return ranking(logits_of(network.to(rows.X.place), rows), log_prior)
+
+
+def scores_of(network: nn.Module, rows: InOrder, log_prior: Tensor | None = None) -> Floats:
+    """:func:`ranked` on the host."""
+    return ranked(network, rows, log_prior).cpu().numpy()
 
 
 @contextmanager

@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.neighbors import KNeighborsClassifier
+from torch import Tensor
 
 from mauc._typing import Floats, Ints
 from mauc._validation import check_choice
 from mauc.experiments.deep import data as deep_data
 from mauc.experiments.deep.data import Parts, capped, parts_of
-from mauc.experiments.deep.fit import Batches, Features, Fit, InOrder, Schedule, Shuffled, fit, scores_of
+from mauc.experiments.deep.fit import Batches, Features, Fit, InOrder, Schedule, Shuffled, fit, ranked
 from mauc.experiments.deep.methods import METHODS, Method, Recipe, method_names, recipe_of
 from mauc.experiments.deep.networks import network
 from mauc.experiments.device import check_device, machine_with
 from mauc.experiments.score_tables import pairs_by_rarity
 from mauc.experiments.store import Cell
-from mauc.metrics import mauc_score, pairwise_auc
+from mauc.nn.functional import mauc_score, pairwise_auc
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
 __all__ = ["BAYES", "cells", "judge", "run"]
@@ -89,7 +90,7 @@ def run(
     data, parts, X, y = _prepared(dataset, home, file, seed, place, quick)
     if name == BAYES:
         ceiling = data.bayes_mauc() if seed == 0 else None
-        scores = data.bayes_scores(data.X[parts.test])
+        scores = torch.from_numpy(data.bayes_scores(data.X[parts.test])).to(place)
         known = {} if ceiling is None else {"ceiling": ceiling.value, "ceiling_stderr": ceiling.stderr}
         return {**judge(parts.y[parts.test], scores, data.counts, data.names), **known, "notes": list(data.notes)}
     method, recipe = METHODS[name], recipe_of(dataset, quick=quick)
@@ -121,8 +122,7 @@ def run(
         return {**out, "test": None, "rare_pairs": None, "shares": None}
     for part, rows in (("large", parts.large), ("", parts.test)):
         if rows is not None:
-            scores = scores_of(chosen.network, InOrder(X, rows), prior)
-            judged = judge(parts.y[rows], scores, data.counts, data.names)
+            judged = judge(parts.y[rows], ranked(chosen.network, InOrder(X, rows), prior), data.counts, data.names)
             out |= {part: judged} if part else judged
     return out
 
@@ -163,8 +163,8 @@ def _fit(
         order = ClassCoverageBatchSampler(codes, schedule.batch_size, min_per_class=least, seed=seed)
     n_batches = -(-len(parts.train) // schedule.batch_size)
     train = Batches(X, y, rows, order, n_batches)
-    # The true hinge sorts, and waits for the device: its steps cannot be recorded.
-    replay = not (method.surrogate == "hinge" and options["alpha"] < 1.0)
+    # The hinge waits for the device: its steps cannot be recorded.
+    replay = method.surrogate != "hinge"
     y_held = parts.y[parts.validation]
     return fit(model, loss, schedule, train, held_out, y_held, log_prior=prior, seed=seed, replay=replay)
 
@@ -206,18 +206,18 @@ def _cap(counts: Ints, total: int) -> int:
     return low
 
 
-def judge(y: Ints, scores: Floats, counts: Ints, names: Sequence[str]) -> dict[str, Any]:
+def judge(y: Ints, scores: Tensor, counts: Ints, names: Sequence[str]) -> dict[str, Any]:
     """Test MAUC, the AUC of the rarest pairs of classes, and the mean AUC of the pairs by their rarity.
 
     A pair is as rare as the product of its class sizes in the whole set is small, so every seed has the same pairs;
     its AUC is the mean of its two columns', which the rarest have too.
     """
-    labels = np.arange(len(counts))
-    matrix = pairwise_auc(y, scores, labels=labels)
+    there = torch.from_numpy(y).to(scores.device)
+    matrix = pairwise_auc(there, scores).cpu().numpy()
     i, j, auc = pairs_by_rarity(matrix, counts)
     ends = [(round(len(auc) * low / 100), round(len(auc) * high / 100)) for low, high in SHARES]
     return {
-        "test": mauc_score(y, scores, labels=labels, absent="ignore"),
+        "test": mauc_score(there, scores).item(),
         "rare_pairs": [
             [names[i[k]], names[j[k]], *map(_number, (auc[k], matrix[i[k], j[k]], matrix[j[k], i[k]]))]
             for k in range(min(RARE_PAIRS, len(auc)))

@@ -1,5 +1,6 @@
 """The exact multiclass AUC of scores where they are: sorted positives, and a search of every score among them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from mauc.nn._engine.batch import Batch, is_free, prepare
 from mauc.nn._engine.checks import pair_matrix
 from mauc.nn._engine.processes import communicator
 
-__all__ = ["score_of"]
+__all__ = ["pairwise_of", "score_of"]
 
 BLOCK = 1 << 24
 """Scores and padded positives that are searched at a time: under a gigabyte with the float64 numbers made of them."""
@@ -20,6 +21,36 @@ HOST_BLOCK = 1 << 20
 
 def score_of(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
     """:func:`mauc.nn.functional.mauc_score`."""
+    scores, batch = _read(target, scores, pairs, weight)
+    if batch is None:
+        return torch.full((), torch.nan, dtype=torch.float64, device=scores.device)
+    lost = torch.zeros((), dtype=batch.unit.dtype, device=scores.device)
+    for columns, beaten in _beaten(scores, batch, weighted=weight is not None):
+        lost = lost + _weighed(beaten, batch, columns)
+    # One less what is lost: exactly 1 where nothing is.
+    value = 1.0 - lost / batch.total.sum()
+    # NaN where no pair is left, and where a score is not a number: it has no place in the order.
+    whole = (batch.total.sum() > 0) & scores.isfinite().all()
+    return torch.where(whole, value.clamp(0.0, 1.0), torch.nan)
+
+
+def pairwise_of(target: Tensor, scores: Tensor, weight: Tensor | None) -> Tensor:
+    """:func:`mauc.nn.functional.pairwise_auc`."""
+    scores, batch = _read(target, scores, "ovo", weight)
+    n_classes = scores.shape[1]
+    matrix = torch.full((n_classes, n_classes), torch.nan, dtype=torch.float64, device=scores.device)
+    if batch is None:
+        return matrix
+    for columns, beaten in _beaten(scores, batch, weighted=weight is not None):
+        lost = beaten.new_zeros((len(columns), n_classes)).index_add_(1, batch.y, beaten * batch.unit)
+        matrix[columns] = (1.0 - lost).clamp_(0.0, 1.0)
+    there = batch.size > 0
+    known = torch.outer(there, there).fill_diagonal_(False) & scores.isfinite().all()
+    return matrix.masked_fill_(~known, torch.nan)
+
+
+def _read(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Batch | None]:
+    """Scores that can be sorted, and the weights of the pairs; None where there is no row."""
     _check(target, scores, weight)
     n_classes, place = scores.shape[1], scores.device
     v = check_choice("pairs", pairs, PAIRS) if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
@@ -27,10 +58,9 @@ def score_of(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) 
     if scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()
     if len(scores) == 0:
-        return torch.full((), torch.nan, dtype=torch.float64, device=place)
-    y = target.long()
+        return scores, None
     batch = prepare(
-        y,
+        target.long(),
         n_classes,
         weight=None if weight is None else weight.detach(),
         valid=None,
@@ -38,15 +68,13 @@ def score_of(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) 
         class_counts=None,
         world=communicator(False),
     )
-    # One less what is lost: exactly 1 where nothing is.
-    value = 1.0 - _lost(scores, batch, weighted=weight is not None) / batch.total.sum()
-    # NaN where no pair is left, and where a score is not a number: it has no place in the order.
-    whole = (batch.total.sum() > 0) & scores.isfinite().all()
-    return torch.where(whole, value.clamp(0.0, 1.0), torch.nan)
+    return scores, batch
 
 
-def _lost(scores: Tensor, batch: Batch, weighted: bool) -> Tensor:
-    r""":math:`\sum_i \sum_{n \notin i} w_{ni} \sum_{m \in i} u_m ([F_{mi} < F_{ni}] + \frac12 [F_{mi} = F_{ni}])`."""
+def _beaten(scores: Tensor, batch: Batch, weighted: bool) -> Iterator[tuple[Tensor, Tensor]]:
+    r"""Some columns at a time, and for each of their scores :math:`\sum_{m \in i} u_m ([F_{mi} < F_{ni}] + \frac12
+    [F_{mi} = F_{ni}])`, ``(columns, N)``.
+    """
     n_rows, n_classes = scores.shape
     y, exact = batch.y, batch.unit.dtype
     size = torch.bincount(y, minlength=n_classes)
@@ -59,7 +87,6 @@ def _lost(scores: Tensor, batch: Batch, weighted: bool) -> Tensor:
     place = torch.arange(n_rows, device=y.device) - first[code]
     block = HOST_BLOCK if is_free(y.device) else BLOCK
     step = max(1, min(n_classes, block // (n_rows + longest)))
-    total = torch.zeros((), dtype=exact, device=y.device)
     for begin in range(0, n_classes, step):
         columns = torch.arange(begin, min(begin + step, n_classes), device=y.device)
         here = torch.where((code >= begin) & (code < begin + step), code - begin, len(columns))
@@ -74,11 +101,9 @@ def _lost(scores: Tensor, batch: Batch, weighted: bool) -> Tensor:
             mass = unit.new_zeros((len(columns) + 1, longest + 1))
             mass[here, place + 1] = unit
             below = mass[:-1].cumsum(1)
-            beaten = 0.5 * (below.gather(1, lower.long()) + below.gather(1, upper.long()))
+            yield columns, 0.5 * (below.gather(1, lower.long()) + below.gather(1, upper.long()))
         else:
-            beaten = (lower + upper).to(exact) / (2.0 * size[columns, None].clamp(min=1))
-        total = total + _weighed(beaten, batch, columns)
-    return total
+            yield columns, (lower + upper).to(exact) / (2.0 * size[columns, None].clamp(min=1))
 
 
 def _weighed(beaten: Tensor, batch: Batch, columns: Tensor) -> Tensor:
