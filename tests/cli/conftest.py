@@ -43,8 +43,8 @@ def trees(tmp_path):
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments):
-        return CliRunner().invoke(app, [str(a) for a in arguments])
+    def call(*arguments, stdin=None):
+        return CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
 
     return call
 

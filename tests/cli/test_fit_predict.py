@@ -1,5 +1,6 @@
 """``mauc fit`` and ``mauc predict``: from a table to scores, and every way to fail."""
 
+import io
 import json
 import re
 
@@ -349,6 +350,9 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
     for name in ("text.skops", "other.skops", "tag.skops", "3.skops"):
         assert f"{name} is no model file of mauc fit" in fails("predict", name, "trees.csv")
     assert "is not there" in fails("predict", "nowhere.skops", "trees.csv")
+    assert f"the model comes first: mauc predict {model} trees.csv" in fails("predict", "trees.csv", model, code=2)
+    assert "--out" not in fails("predict", "trees.csv", "trees.csv"), "no hint that would overwrite the data"
+    assert f"{model} is a model file, not a table" in fails("evaluate", model, "--target", "species")
     assert "is a folder" in fails("predict", tmp_path, "trees.csv")
 
 
@@ -410,3 +414,37 @@ def test_debug_shows_the_error(run, trees):
 
     result = run("fit", "nowhere.csv", "--target", "species", "--debug")
     assert isinstance(result.exception, Failure)
+
+
+def test_streams_and_days_first(run, fails, trees, tmp_path):
+    """A German export through standard input, its model, and new rows whose dates alone would leave the order open."""
+    days = pd.to_datetime(trees["seen"])
+    german = trees.assign(seen=days.dt.strftime("%d/%m/%Y")).to_csv(sep=";", decimal=",", index=False)
+    result = run("fit", "-", "--target", "species", *FAST, stdin=german)
+    assert result.exit_code == 0, result.output
+    assert "standard input is read as a table with semicolons between columns, with decimal commas" in result.stderr
+    assert "column 'seen' of standard input holds dates with the day first, such as" in result.stderr
+    trees.to_csv("iso.csv", index=False)
+    assert run("predict", "model.skops", "iso.csv").exit_code == 0
+    trees[days.dt.day <= 12].assign(seen=days.dt.strftime("%d/%m/%Y")).to_csv("open.csv", index=False)
+    shown = run("predict", "model.skops", "open.csv", "--out", "-")
+    expected = pd.read_csv("scores.csv")[days.dt.day <= 12]
+    assert shown.stderr == ""
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(shown.stdout)), expected.reset_index(drop=True))
+    trees.assign(seen="12/31/2024").to_csv("us.csv", index=False)
+    assert "held dates with the day first when the model was trained" in fails("predict", "model.skops", "us.csv")
+    assert "--out - and --json both write" in fails("predict", "model.skops", "iso.csv", "--out", "-", "--json", code=2)
+
+
+def test_days_first_in_the_time_column(run, fails, trees):
+    fit = ("fit", "t.csv", "--target", "species", "--time-column", "seen", *FAST, "--no-report", "--json")
+    days = pd.to_datetime(trees["seen"])
+    trees.to_csv("t.csv", index=False)
+    expected = json.loads(run(*fit).stdout)
+    trees.assign(seen=days.dt.strftime("%d.%m.%Y")).to_csv("t.csv", index=False)
+    assert json.loads(run(*fit).stdout)["models"] == expected["models"]
+    trees.assign(seen=days.dt.strftime("%m/%d/%Y")).to_csv("t.csv", index=False)
+    assert json.loads(run(*fit).stdout)["models"] == expected["models"]
+    trees.assign(seen="01/02/2024").to_csv("t.csv", index=False)
+    assert "which could be either of two days: say which with --dates day-first" in fails(*fit)
+    assert "--dates must be day-first or month-first, got 'x'" in fails(*fit, "--dates", "x", code=2)

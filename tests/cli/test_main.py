@@ -14,7 +14,7 @@ pytest.importorskip("typer", reason="needs the extra mauc[cli]")
 
 from typer.testing import CliRunner
 
-from mauc import mauc_score
+from mauc import __version__, mauc_score
 from mauc.cli import app
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.experiments import demo
@@ -48,13 +48,19 @@ def test_without_arguments_it_helps():
 
 def test_the_module_is_the_command():
     done = subprocess.run(
-        [sys.executable, "-c", "from mauc.cli import main; main()", "--help"],
+        [sys.executable, "-m", "mauc", "--help"],
         capture_output=True,
         text=True,
         check=True,
     )
     assert "demo" in done.stdout
     assert done.stderr == ""
+
+
+def test_version_and_completion(monkeypatch):
+    assert run("--version").stdout == f"mauc {__version__}\n"
+    monkeypatch.setenv("SHELL", "/bin/bash")
+    assert "complete" in run("--show-completion", "bash").stdout
 
 
 def test_class_names_that_the_terminal_cannot_show(tmp_path):

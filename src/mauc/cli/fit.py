@@ -10,7 +10,7 @@ from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import visible
 from mauc.cli.files import check_writable
-from mauc.cli.options import MaxSize
+from mauc.cli.options import TABLE, Dates, DropUnlabelled, Encoding, MaxSize, Missing, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
@@ -20,7 +20,7 @@ REPORT = Path("mauc-report/index.html")
 
 
 def fit(
-    table: Annotated[Path, typer.Argument(readable=False, help="CSV, TSV, Parquet or NPZ.", show_default=False)],
+    table: Annotated[Path, typer.Argument(readable=False, help=TABLE, show_default=False)],
     target: Annotated[str, typer.Option(help="Column that holds the class of each row.", show_default=False)],
     out: Annotated[Path, typer.Option(readable=False, help="Model file to write.")] = Path("model.skops"),
     surrogate: Annotated[
@@ -46,6 +46,11 @@ def fit(
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out, such as a row number.")] = None,
     holdout: Annotated[float, typer.Option(help="Share of the rows to judge by.")] = 0.25,
     min_rows: Annotated[int, typer.Option(min=1, help="Leave out classes with fewer rows.")] = 1,
+    drop_unlabelled: DropUnlabelled = False,
+    missing: Missing = None,
+    dates: Dates = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     refit: Annotated[bool, typer.Option("--refit", help="After judging, train again on all rows.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
@@ -60,6 +65,8 @@ def fit(
     from mauc.report import judge, render
     from mauc.tables.model_file import TableModel, write_model
     from mauc.tables.models import Choice, describe, make_classifier
+    from mauc.tables.read import Reading
+    from mauc.tables.source import shown
 
     output = current()
     choice = Choice(model, surrogate, auto, alpha, l2, seed, log_loss)
@@ -72,8 +79,9 @@ def fit(
     if not no_report:
         check_writable(report, "--report", (table, out))
 
-    with output.working(f"reading {table}"):
-        data = _read(table, target, time_column, group, drop or [], min_rows, max_size)
+    with output.working(f"reading {shown(table)}"):
+        wanted = _Wanted(target, time_column, group, drop or [], min_rows, drop_unlabelled, dates)
+        data = _read(table, wanted, max_size, Reading(tuple(missing or ()), encoding, sheet))
         train, test = _split(data, holdout, seed)
         lost = len(data.labels) - len(train) - len(test)
         if lost:
@@ -97,14 +105,14 @@ def fit(
     if not no_report:
         how = "the latest" if time_column else "whole groups of" if group else "random, stratified"
         details = [
-            ("table", str(table)),
+            ("table", str(shown(table))),
             ("target", target),
             ("model", about + (", trained again on all rows after judging" if refit else "")),
             ("training rows", str(len(train))),
             ("rows judged by", f"{len(test)} ({how} rows)"),
             ("columns", str(len(data.kinds))),
         ]
-        write_whole(report, render(found, title=f"{target} of {table.name}", details=details))
+        write_whole(report, render(found, title=f"{target} of {shown(table).name}", details=details))
         files["report"] = report
     training = {str(c): int((data.labels[train] == c).sum()) for c in labels}
     output.say(
@@ -119,6 +127,19 @@ def fit(
 
 
 @dataclass(frozen=True)
+class _Wanted:
+    """What the options say about columns and rows."""
+
+    target: str
+    time_column: str | None
+    group: str | None
+    drop: list[str]
+    min_rows: int
+    drop_unlabelled: bool
+    dates: str | None
+
+
+@dataclass(frozen=True)
 class _Data:
     path: Path
     labels: Any
@@ -128,23 +149,24 @@ class _Data:
     groups: Any = None
 
 
-def _read(
-    path: Path,
-    target: str,
-    time_column: str | None,
-    group: str | None,
-    drop: list[str],
-    min_rows: int,
-    max_size: float,
-) -> _Data:
+def _read(path: Path, wanted: _Wanted, max_size: float, how: Any) -> _Data:
     import numpy as np
 
+    from mauc.tables.dates import check_order, with_iso_dates
     from mauc.tables.features import check_finite, check_single, kinds_of
-    from mauc.tables.read import classes_of, column, read_table
+    from mauc.tables.read import classes_of, column, labelled, read_table
+    from mauc.tables.source import shown
 
-    table = read_table(path, codes=[name for name in (target, group) if name], max_size=max_size)
+    target, time_column, group = wanted.target, wanted.time_column, wanted.group
+    drop, min_rows = wanted.drop, wanted.min_rows
+    check_order(wanted.dates)
+    table = read_table(path, codes=[group] if group else [], max_size=max_size, names=[target], how=how)
+    path = shown(path)
     single = column(table, target, "--target", path).to_frame()
     check_single(single, path, "choose another --target")
+    if wanted.drop_unlabelled:
+        table = table[labelled(single[target], target, path)].reset_index(drop=True)
+        single = table[[target]]
     labels = classes_of(single[target], target, path)
     others = {
         option: column(table, name, option, path)
@@ -164,27 +186,42 @@ def _read(
         raise Failure(f"{path} has no column besides {target!r}: a model needs at least one to learn from")
     check_single(features, path, "spread them over columns, or leave the column out with --drop")
     check_finite(features, path)
+    features, kinds = with_iso_dates(features.reset_index(drop=True), kinds_of(features), wanted.dates, path)
     return _Data(
         path,
         labels[kept],
-        features.reset_index(drop=True),
-        kinds_of(features),
-        times=_times(others["--time-column"][kept], str(time_column), path) if time_column else None,
+        features,
+        kinds,
+        times=_times(others["--time-column"][kept], str(time_column), path, wanted.dates) if time_column else None,
         groups=_groups(others["--group"][kept], str(group), path) if group else None,
     )
 
 
-def _times(values: Any, name: str, path: Path) -> Any:
-    """Numbers as they are, all else as dates; 01/02/2024 is refused, since it may be either of two days."""
+def _times(values: Any, name: str, path: Path, order: str | None) -> Any:
+    """Numbers as they are, all else as dates; 01/02/2024 is refused where it may be either of two days."""
     import numpy as np
     import pandas as pd
+
+    from mauc.tables.dates import as_iso, order_of
 
     without = f"column {name!r} of {path} has rows without a time: fill them in or drop them"
     if values.isna().any():
         raise Failure(without)
+    found = order_of(values)
+    if found == "open" and order is None:
+        raise Failure(
+            f"column {name!r} of {path} holds dates such as {values.iloc[0]}, which could be either of two days: "
+            "say which with --dates day-first or --dates month-first"
+        )
+    found = order if found == "open" else found
     try:
-        numeric = values.dtype.kind in "iuf"
-        times = values if numeric else pd.to_datetime(values, format="ISO8601", utc=True).astype("int64")
+        if values.dtype.kind in "iuf":
+            times = values
+        elif found == "month-first":
+            times = pd.to_datetime(values, dayfirst=False, utc=True).astype("int64")
+        else:
+            turned = as_iso(values) if found == "day-first" else None
+            times = pd.to_datetime(values if turned is None else turned, format="ISO8601", utc=True).astype("int64")
     except (ValueError, TypeError):
         raise Failure(
             f"column {name!r} of {path} holds neither numbers nor dates like 2024-03-31: write them so, "

@@ -1,12 +1,12 @@
 """A judgement in the terminal and in JSON."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from rich.box import SIMPLE_HEAD
 
 from mauc.cli.output import TextTable
-from mauc.report import Judgement, ModelScore
+from mauc.report import Judgement
+from mauc.report.numbers import as_json
 
 __all__ = ["as_json", "comparison", "headline", "sizes", "worst_pairs"]
 
@@ -75,46 +75,3 @@ def comparison(judgement: Judgement) -> TextTable:
 
 def _p(value: float) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def as_json(judgement: Judgement) -> dict[str, Any]:
-    """Everything, by name."""
-    names, counts = judgement.labels, judgement.counts
-    return {
-        "rows": len(judgement.codes),
-        "level": judgement.level,
-        "models": [_model(model) for model in judgement.models],
-        "tests": [
-            {"model": t.name, "against": judgement.headline.name, **vars(t.comparison), "pvalue_holm": t.holm}
-            for t in judgement.tests
-        ],
-        "classes": [
-            {"class": name, "rows": int(n), "mean_auc": float(auc)}
-            for name, n, auc in zip(names, counts, judgement.class_auc, strict=True)
-        ],
-        "worst_pairs": [_pair(judgement, p) for p in judgement.worst],
-        "rarest_pairs": [_pair(judgement, p) for p in judgement.rarest],
-        "imbalance": {name: getattr(judgement.imbalance, name) for name in ("xi", "chi", "ratio", "rate")},
-        "absent": list(judgement.absent),
-        "notes": list(judgement.notes),
-    }
-
-
-def _model(model: ModelScore) -> dict[str, Any]:
-    return {
-        "name": model.name,
-        "mauc": vars(model.mauc),
-        "ova": vars(model.ova),
-        "accuracy": model.accuracy,
-        "balanced_accuracy": model.balanced_accuracy,
-    }
-
-
-def _pair(judgement: Judgement, pair: Any) -> dict[str, Any]:
-    i, j = pair.i, pair.j
-    return {
-        "classes": [judgement.labels[i], judgement.labels[j]],
-        "rows": [int(judgement.counts[i]), int(judgement.counts[j])],
-        "auc": [pair.auc_ij, pair.auc_ji],
-        "mean": vars(pair.interval),
-    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import warnings
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any, Self
 
@@ -69,8 +70,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         Processes, as in joblib: one fit of one model on one fold at a time.
     random_state : int, default=0
         Of the folds and of the default models.
-    verbose : int, default=0
-        Print a line for each model as it is done, and one for the combination.
+    verbose : int or function, default=0
+        Print a line for each model as it is done, and one for the combination. A function is called instead, before
+        each fit, with the name of the model and the number of the fold, None for the fit on all data; what it raises
+        ends the training.
 
     Attributes
     ----------
@@ -125,7 +128,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         surrogate_options: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         random_state: int = 0,
-        verbose: int = 0,
+        verbose: int | Callable[[str, int | None], None] = 0,
     ) -> None:
         self.estimators = estimators
         self.cv = cv
@@ -274,16 +277,27 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         times = np.zeros((len(named), len(codes), 1))
         self.estimators_: list[Any] = []
         began = time.perf_counter()
-        for (k, f), (model, scores) in zip(work, done, strict=True):
+
+        def announced() -> Iterator[tuple[int, int | None]]:
+            for k, f in work:
+                if callable(self.verbose):
+                    self.verbose(named[k][0], f)
+                yield k, f
+
+        for (k, f), (model, scores) in zip(announced(), done, strict=True):
             if f is not None:
                 total[k, folds[f][1]] += scores
                 times[k, folds[f][1]] += 1
                 continue
             self.estimators_.append(model)
-            if self.verbose:
+            if self._prints:
                 print(f"MAUCStackingClassifier: {named[k][0]} fitted, {time.perf_counter() - began:.1f} s so far")
         self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
         return np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
+
+    @property
+    def _prints(self) -> bool:
+        return bool(self.verbose) and not callable(self.verbose)
 
     def _combine(self, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, penalties: tuple[float, ...]) -> None:
         self.penalty_, self.oof_scores_[WHOLE] = choose_penalty(
@@ -293,7 +307,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         weights = self._combination.weights
         self.weights_ = {name: float(w) for name, w in zip(self.named_estimators_, weights, strict=True)}
         self.interactions_ = self._combination.interactions
-        if self.verbose:
+        if self._prints:
             parts = ", ".join(f"{name} {self.oof_scores_[name]:.4f} × {w:.2f}" for name, w in self.weights_.items())
             print(f"MAUCStackingClassifier: out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}")
 

@@ -13,7 +13,7 @@ from mauc._typing import Floats
 from mauc._validation import check_real, check_scored_classes
 from mauc.kernels.auc import auc_influence, auc_matrix
 from mauc.metrics.scores import check_pair_weights, weighted_mean
-from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
+from mauc.metrics.uncertainty import Comparison, Interval, Sample, Sizes, comparison, interval
 from mauc.partition import ClassPartition
 
 __all__ = ["Comparison", "Interval", "compare_mauc", "mauc_interval"]
@@ -81,11 +81,11 @@ def mauc_interval(
     level = check_real("level", level, low=0, high=1)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
-    v = check_pair_weights(scored, partition, pairs, absent)
+    v = check_pair_weights(scored.labels, partition, pairs, absent)
     if v is None:
         return Interval(np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
-    _warn_of_singles(sample, scored.labels)
+    warn_of_singles(sample, scored.labels)
     return interval(sample, *_score_and_influence(partition, scored.scores, v), level)
 
 
@@ -136,11 +136,11 @@ def compare_mauc(
     a = check_scored_classes(y_true, score_a, labels, sample_weight, "score_a")
     b = check_scored_classes(y_true, score_b, labels, sample_weight, "score_b")
     partition = ClassPartition(a.codes, len(a.labels), a.sample_weight)
-    v = check_pair_weights(a, partition, pairs, absent)
+    v = check_pair_weights(a.labels, partition, pairs, absent)
     if v is None:
         return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
-    _warn_of_singles(sample, a.labels)
+    warn_of_singles(sample, a.labels)
     model_a, model_b = (_score_and_influence(partition, scores, v) for scores in (a.scores, b.scores))
     return comparison(sample, model_a, model_b, level)
 
@@ -150,8 +150,9 @@ def _score_and_influence(partition: ClassPartition, scores: NDArray[np.floating]
     return weighted_mean(matrix, v), auc_influence(partition.problem(scores, v))
 
 
-def _warn_of_singles(sample: Sample, labels: NDArray[Any]) -> None:
-    single = labels[sample.counts & (sample.size < 1.0 + 1e-9)]
+def warn_of_singles(sizes: Sizes, labels: NDArray[Any]) -> None:
+    """One warning for the classes whose variance a single sample cannot tell."""
+    single = labels[sizes.counts & (sizes.size < 1.0 + 1e-9)]
     if len(single):
         shown = ", ".join(str(name) for name in single[:8]) + (", …" if len(single) > 8 else "")
         classes = f"class {shown} has" if len(single) == 1 else f"classes {shown} have"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Floats
@@ -111,23 +112,23 @@ def mauc_score(
     """
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
     partition = _partition(scored)
-    v = check_pair_weights(scored, partition, pairs, absent)
+    v = check_pair_weights(scored.labels, partition, pairs, absent)
     return float(np.nan) if v is None else weighted_mean(_matrix(scored, partition), v)
 
 
 def check_pair_weights(
-    scored: ScoredClasses, partition: ClassPartition, pairs: str | ArrayLike, absent: str
+    labels: NDArray[Any], partition: ClassPartition, pairs: str | ArrayLike, absent: str
 ) -> Floats | None:
     """``(C, C)`` pair weights; None, with a warning, if ``absent="ignore"`` leaves no pair."""
     check_choice("absent", absent, ABSENT)
     weights = check_pairs(pairs, partition.n_classes)
-    missing = scored.labels[~partition.present]
+    missing = labels[~partition.present]
     if absent == "raise" and len(missing):
         shown = ", ".join(str(name) for name in missing[:8])
         advice = "drop the class from labels and its column from y_score, or pass absent='ignore'"
         raise invalid("y_true", "must hold every class of labels", f"no sample of {shown}", advice)
     if absent == "raise" and partition.n_classes < 2:
-        came = f"only the class {scored.labels[0]}"
+        came = f"only the class {labels[0]}"
         raise invalid(
             "y_true", "must hold two classes or more", came, "multiclass AUC compares classes; check the split"
         )
