@@ -23,8 +23,12 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from mauc.nn._engine.batch import prepare
+from mauc.nn._engine.fused_ranked import Saved, Settings, Truncated, ranked_forward, ranked_gradient, truncated_powers
+from mauc.nn._engine.launch import Kernel, kind_of, processors_of
 from mauc.nn._engine.log_term import LogTerm, class_ratios
 from mauc.nn._engine.moments import FLAT_ALPHA
+from mauc.nn._engine.processes import communicator
 from mauc.nn._engine.second_order import Again, differentiable_again
 from mauc.surrogates import Surrogate
 
@@ -70,26 +74,28 @@ def form_of(surrogate: Surrogate) -> Form | None:
         return None
 
 
-def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any) -> Form | None:
+def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any) -> Form | Truncated | None:
     """The kernels' form of this loss, or None if they do not compute it."""
-    if not logits.is_cuda or activation == "identity" or not isinstance(pairs, str):
-        return None
-    if logits.dtype not in DTYPES or not 2 <= logits.shape[1] <= MOST_CLASSES or logits.shape[0] == 0:
+    if not logits.is_cuda or logits.dtype not in DTYPES or logits.shape[0] == 0 or logits.shape[1] < 2:
         return None
     if torch.compiler.is_compiling() or torch.are_deterministic_algorithms_enabled() or not _installed():
         return None
-    return form_of(surrogate)
+    if activation != "identity" and isinstance(pairs, str) and logits.shape[1] <= MOST_CLASSES:
+        form = form_of(surrogate)
+        if form is not None:
+            return form
+    return truncated_powers(surrogate)
 
 
 def fused_loss(
     logits: Tensor,
     target: Tensor,
-    form: Form,
+    form: Form | Truncated,
     again: Again,
     term: LogTerm,
     *,
     activation: str,
-    pairs: str,
+    pairs: str | Tensor,
     weight: Tensor | None,
     class_counts: Tensor | None,
     ignore_index: int,
@@ -98,24 +104,51 @@ def fused_loss(
     """The loss, of ``dtype``; ``again`` is the same loss in plain operations, for second derivatives."""
     if logits.stride(1) != 1:
         logits = logits.contiguous()
-    log_loss = term.share / form.scale
-    settings = (form.kind, form.alpha, activation == "softmax", pairs == "ovo", ignore_index, dtype, log_loss)
-    sizes = class_counts if pairs == "ova" else None
+    sizes = class_counts if isinstance(pairs, str) and pairs == "ova" else None
     ratios = None
     if term.share:
         ratios = term.ratios
         if ratios is None:
-            ratios = class_ratios(pairs, None, _sizes(logits, target, weight, ignore_index, class_counts))
+            counted = _sizes(logits, target, weight, ignore_index, class_counts)
+            ratios = class_ratios(pairs, term.partners, counted)
         ratios = ratios.to(torch.float32)
-    inputs = (logits, target.contiguous(), _flat(weight), _flat(sizes), _flat(ratios), settings, again, form.scale)
+    data = (logits, target.contiguous(), _flat(weight), _flat(sizes), _flat(ratios))
     # Function.apply looks for functorch transforms, which never come here, in every argument; its base does not.
-    apply = super(torch.autograd.Function, _Fused).apply
+    if isinstance(form, Truncated):
+        kind, matrix = (pairs, None) if isinstance(pairs, str) else ("matrix", _normalised(data, pairs, ignore_index))
+        settings = Settings(form, activation, kind, ignore_index, dtype, term.share)
+        gradient = logits.requires_grad and torch.is_grad_enabled()
+        apply, inputs = super(torch.autograd.Function, _Ranked).apply, (*data, matrix, settings, gradient, again)
+        scale = 1.0
+    else:
+        assert isinstance(pairs, str)
+        scale = form.scale
+        share = term.share / scale
+        call = (form.kind, form.alpha, activation == "softmax", pairs == "ovo", ignore_index, dtype, share)
+        apply, inputs = super(torch.autograd.Function, _Fused).apply, (*data, call, again, scale)
     if logits.device.index == torch.cuda.current_device():
-        value: Tensor = apply(*inputs)  # type: ignore[no-untyped-call]
+        value: Tensor = apply(*inputs)
     else:
         with torch.cuda.device(logits.device):
-            value = apply(*inputs)  # type: ignore[no-untyped-call]
-    return value if form.scale == 1.0 else form.scale * value
+            value = apply(*inputs)
+    return value if scale == 1.0 else scale * value
+
+
+def _normalised(data: Any, pairs: Tensor, ignore_index: int) -> Tensor:
+    """``(C, C)`` pair weights of the classes present, ``[j, i]`` for column i."""
+    logits, target, weight, *_ = data
+    valid = (target != ignore_index) & (target >= 0) & (target < logits.shape[1])
+    batch = prepare(
+        target.long(),
+        logits.shape[1],
+        weight=weight,
+        valid=valid,
+        pairs=pairs,
+        class_counts=None,
+        world=communicator(False),
+    )
+    assert batch.matrix is not None
+    return batch.matrix.to(torch.float32)
 
 
 def _sizes(
@@ -164,27 +197,6 @@ def _cut_gradient(n: int, block: int, processors: int) -> _Cut:
     return _Cut(rows, block, warps, tiles, min(tiles, processors * max(1, 16 // warps)))
 
 
-class _Kernel:
-    """A kernel with its compile-time arguments, compiled at the first call.
-
-    Later calls go past Triton's look at every argument, which at small shapes is most of the time; what the code
-    depends on besides (whole numbers, dtypes, alignment) must be the same at every call.
-    """
-
-    def __init__(self, kernel: Any, programs: int, warps: int, constants: dict[str, Any]) -> None:
-        self.kernel, self.grid, self.warps, self.constants = kernel, (programs, 1, 1), warps, constants
-        self.positional = tuple(constants.values())
-        self.launch: Any = None
-
-    def __call__(self, *inputs: Any) -> None:
-        if self.launch is None:
-            compiled = self.kernel[self.grid](*inputs, **self.constants, num_warps=self.warps)  # and launched
-            # What a compiled kernel gives for a grid launches at once; it wants the constants too, by their places.
-            self.launch = compiled[self.grid]
-        else:
-            self.launch(*inputs, *self.positional)
-
-
 class _Recipe:
     """The kernels of one kind of call, ready to launch."""
 
@@ -193,17 +205,17 @@ class _Recipe:
 
         kind, _, softmax, ovo, _, _, log_loss = settings
         n, c = logits.shape
-        processors = torch.cuda.get_device_properties(logits.device).multi_processor_count
+        processors = processors_of(logits.device)
         block = max(16, 1 << (c - 1).bit_length())
         first, second = _cut_statistics(n, block, kind, processors), _cut_gradient(n, block, processors)
         counted = n > FEW and (ovo or sizes is not None)
         weighted = {"C": c, "HAS_WEIGHT": weight is not None}
         common = {"C": c, "KIND": KINDS[kind], "SOFTMAX": softmax, "LOG": log_loss > 0}
         self.tiles, self.gradient_tiles = first.tiles, second.tiles
-        self.count = _Kernel(kernels.count, -(-n // 512), 4, weighted | {"BLOCK": 512}) if counted else None
-        self.statistics = _Kernel(
+        self.count = Kernel(kernels.count, (-(-n // 512),), 4, weighted | {"BLOCK": 512}) if counted else None
+        self.statistics = Kernel(
             kernels.statistics,
-            first.programs,
+            (first.programs,),
             first.warps,
             common
             | {
@@ -217,7 +229,7 @@ class _Recipe:
             },
         )
         cut = {"HAS_WEIGHT": weight is not None, "ROWS": second.rows, "BLOCK": block}
-        self.gradient = _Kernel(kernels.gradient, second.programs, second.warps, common | cut)
+        self.gradient = Kernel(kernels.gradient, (second.programs,), second.warps, common | cut)
 
 
 _RECIPES: dict[tuple[Any, ...], _Recipe] = {}
@@ -236,11 +248,6 @@ def _scratch(device: torch.device, n_classes: int) -> Tensor:
     return kept
 
 
-def _kind(x: Tensor | None) -> Any:
-    """What compiled code depends on."""
-    return None if x is None else (x.dtype, x.data_ptr() % 16)
-
-
 def _forward(
     ctx: Any,
     logits: Tensor,
@@ -253,7 +260,7 @@ def _forward(
     _, alpha, _, _, ignore_index, dtype, log_loss = settings
     n, c = logits.shape
     stride, device = logits.stride(0), logits.device
-    key = (n, c, stride, device.index, settings, *map(_kind, (logits, target, weight, sizes, ratios)))
+    key = (n, c, stride, device.index, settings, *map(kind_of, (logits, target, weight, sizes, ratios)))
     recipe = _RECIPES.get(key)
     if recipe is None:
         recipe = _RECIPES[key] = _Recipe(logits, weight, sizes, settings)
@@ -322,6 +329,27 @@ class _Fused(torch.autograd.Function):
             gradient = _backward(ctx, torch.ones_like(upstream))
         gradient = differentiable_again(ctx.saved_tensors[0], gradient, partial(_unscaled, ctx.again, ctx.scale))
         return gradient * upstream.to(gradient.dtype), *NO_GRADIENT
+
+
+class _Ranked(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor, *inputs: Any) -> Tensor:
+        *data, ctx.settings, gradient, ctx.again = inputs
+        value, saved = ranked_forward(logits, *data, ctx.settings, gradient=gradient)
+        ctx.save_for_backward(logits, *data, *saved)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        *inputs, upstream = *ctx.saved_tensors, upstream if upstream.data_ptr() % 16 == 0 else upstream.clone()
+        data, saved = inputs[:6], Saved(*inputs[6:])
+        if not torch.is_grad_enabled():
+            return ranked_gradient(*data, ctx.settings, saved, upstream), *NO_GRADIENT, None
+        # create_graph=True
+        with torch.no_grad():
+            gradient = ranked_gradient(*data, ctx.settings, saved, torch.ones_like(upstream))
+        gradient = differentiable_again(data[0], gradient, ctx.again)
+        return gradient * upstream.to(gradient.dtype), *NO_GRADIENT, None
 
 
 NO_GRADIENT = (None,) * 7
