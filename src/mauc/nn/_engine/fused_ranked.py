@@ -20,6 +20,7 @@ degrees is foreseen by :func:`truncated_powers`, which then declines.
 """
 
 from functools import lru_cache
+from itertools import pairwise
 from math import comb
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ import torch
 from torch import Tensor
 
 from mauc.nn._engine.launch import Kernel, kind_of, processors_of
+from mauc.nn._engine.tiles import ACTIVATIONS, Data, Settings, survey_kernel
 from mauc.surrogates import Piece, Surrogate
 
 __all__ = ["Truncated", "ranked_forward", "ranked_gradient", "truncated_powers"]
@@ -35,8 +37,6 @@ MOST_DEGREE = 5
 MOST_PIECES = 3
 DIGITS = 1e-9
 """Rounding of the float64 sums over ``ℓ(0)`` up to which a form is taken."""
-ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
-PAIRS = {"ovo": 0, "ova": 1, "matrix": 2}
 
 
 class Truncated(NamedTuple):
@@ -73,7 +73,7 @@ def _truncated_powers(surrogate: Surrogate) -> Truncated | None:
     if any(piece.coefficients is None for piece in pieces):
         return None
     ends = tuple(piece.high for piece in pieces[:-1])
-    jumps = [_jump(left, right) for left, right in zip(pieces[:-1], pieces[1:], strict=True)]
+    jumps = [_jump(left, right) for left, right in pairwise(pieces)]
     degree = max(1, *(len(jump) - 1 for jump in jumps))
     if degree > MOST_DEGREE:
         return None
@@ -100,18 +100,6 @@ def _jump(left: Piece, right: Piece) -> tuple[float, ...]:
     while len(out) > 1 and out[-1] == 0.0:
         out.pop()
     return tuple(out)
-
-
-class Settings(NamedTuple):
-    """What one kind of call is made of, besides its tensors."""
-
-    form: Truncated
-    activation: str
-    pairs: str
-    ignore_index: int
-    dtype: torch.dtype
-    """Of the value."""
-    log_loss: float
 
 
 class Saved(NamedTuple):
@@ -162,26 +150,15 @@ GRADIENT_CUT = _Cut(32, 32, 8, None, 16)
 class _Recipe:
     """The kernels of one kind of call."""
 
-    def __init__(self, logits: Tensor, weight: Tensor | None, sizes: Tensor | None, settings: Settings, gradient: bool):
+    def __init__(self, data: Data, settings: Settings, gradient: bool) -> None:
         from mauc.nn._engine import ranked_kernels as kernels
 
-        n, c = logits.shape
-        form, processors = settings.form, processors_of(logits.device)
-        chunk = min(2048, max(16, 1 << (c - 1).bit_length()))
-        rows = max(1, min(16, 2048 // chunk))
-        self.tiles = -(-n // rows)
+        n, c = data.logits.shape
+        form, processors = settings.form, processors_of(data.logits.device)
+        self.survey, self.tiles = survey_kernel(data, settings, processors)
         common = {"C": c, "ACTIVATION": ACTIVATIONS[settings.activation]}
-        weighted = {"HAS_WEIGHT": weight is not None}
+        weighted = {"HAS_WEIGHT": data.weight is not None}
         shape = {"PIECES": len(form.ends), "DEGREE": form.degree, "POWERS": form.powers}
-        self.survey = Kernel(
-            kernels.survey,
-            (min(self.tiles, 16 * processors),),
-            4,
-            common
-            | {"LOG": settings.log_loss > 0, "PAIRS": PAIRS[settings.pairs]}
-            | weighted
-            | {"HAS_SIZES": sizes is not None, "ROWS": rows, "CHUNK": chunk},
-        )
         block = min(1024, max(32, 1 << (2 * n // c).bit_length()))
         warps = max(1, block // 256)
         self.tabulate = Kernel(
@@ -209,21 +186,12 @@ class _Recipe:
 _RECIPES: dict[tuple[Any, ...], _Recipe] = {}
 
 
-def _recipe(
-    logits: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    sizes: Tensor | None,
-    ratios: Tensor | None,
-    matrix: Tensor | None,
-    settings: Settings,
-    gradient: bool,
-) -> _Recipe:
-    kinds = tuple(map(kind_of, (logits, target, weight, sizes, ratios, matrix)))
-    key = (*logits.shape, logits.stride(0), logits.device, settings, gradient, kinds)
+def _recipe(data: Data, settings: Settings, gradient: bool) -> _Recipe:
+    logits = data.logits
+    key = (*logits.shape, logits.stride(0), logits.device, settings, gradient, *map(kind_of, data))
     recipe = _RECIPES.get(key)
     if recipe is None:
-        recipe = _RECIPES[key] = _Recipe(logits, weight, sizes, settings, gradient)
+        recipe = _RECIPES[key] = _Recipe(data, settings, gradient)
     return recipe
 
 
@@ -233,25 +201,12 @@ def _form_on(form: Truncated, device: torch.device) -> Tensor:
     return torch.tensor(table, dtype=torch.float64).to(device)
 
 
-def ranked_forward(
-    logits: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    sizes: Tensor | None,
-    ratios: Tensor | None,
-    matrix: Tensor | None,
-    settings: Settings,
-    *,
-    gradient: bool,
-) -> tuple[Tensor, Saved]:
-    """The value, and what :func:`ranked_gradient` goes on with.
-
-    ``sizes`` of the classes for "ova", ``ratios`` of the log-loss, a ``(C, C)`` ``matrix`` of pair weights, that of
-    ``[j, i]`` for column i, normalised: all None where they are not needed.
-    """
+def ranked_forward(data: Data, settings: Settings, *, gradient: bool) -> tuple[Tensor, Saved]:
+    """The value, and what :func:`ranked_gradient` goes on with."""
+    logits, target = data[:2]
     n, c = logits.shape
     form, device, stride = settings.form, logits.device, logits.stride(0)
-    recipe = _recipe(logits, target, weight, sizes, ratios, matrix, settings, gradient)
+    recipe = _recipe(data, settings, gradient)
 
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=device)
@@ -269,8 +224,7 @@ def ranked_forward(
     at_own, value = empty(n), empty(dtype=settings.dtype)
     table = _form_on(form, device)
     saved = Saved(rows, class_counts, start, of_class, centre, positives, prefix, row_sums, at_own, totals)
-    # Where something is not there a kernel is compiled not to read it, but wants some pointer in its place.
-    weight, sizes, ratios, matrix = (logits if x is None else x for x in (weight, sizes, ratios, matrix))
+    weight, sizes, ratios, matrix = data.or_any()
     recipe.survey(
         logits, target, weight, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, totals, tickets[0],
         n, stride, settings.ignore_index, recipe.tiles,
@@ -286,23 +240,14 @@ def ranked_forward(
     return value, saved
 
 
-def ranked_gradient(
-    logits: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    sizes: Tensor | None,
-    ratios: Tensor | None,
-    matrix: Tensor | None,
-    settings: Settings,
-    saved: Saved,
-    upstream: Tensor,
-) -> Tensor:
+def ranked_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tensor) -> Tensor:
     """The gradient times ``upstream``."""
+    logits, target = data[:2]
     n, c = logits.shape
-    recipe = _recipe(logits, target, weight, sizes, ratios, matrix, settings, True)
+    recipe = _recipe(data, settings, True)
     out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
     table = _form_on(settings.form, logits.device)
-    weight, ratios, matrix = (logits if x is None else x for x in (weight, ratios, matrix))
+    weight, _, ratios, matrix = data.or_any()
     rows, class_counts, start, of_class, centre, positives, prefix, row_sums, at_own, totals = saved
     recipe.gradient(
         logits, target, weight, matrix, ratios, rows, class_counts, start, of_class, centre, positives, prefix, table,
