@@ -105,7 +105,8 @@ def survey(
         tl.atomic_add(class_counts + y, tl.full((ROWS,), 1, tl.int32), mask=counts, sem="relaxed")
     tl.debug_barrier()
     if tl.atomic_add(ticket, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
-        _weigh(class_sums, class_counts, sizes, start, of_class, totals, C, PAIRS, HAS_SIZES, CHUNK)
+        few: tl.constexpr = CHUNK if CHUNK < 512 else 512
+        _weigh(class_sums, class_counts, sizes, start, of_class, totals, C, PAIRS, HAS_SIZES, few)
 
 
 @triton.jit

@@ -64,4 +64,4 @@ def survey_kernel(data: Data, settings: Settings, processors: int) -> tuple[Kern
         "ROWS": rows,
         "CHUNK": chunk,
     }
-    return Kernel(kernels.survey, (min(tiles, 16 * processors),), 4, constants), tiles
+    return Kernel(kernels.survey, (min(tiles, 16 * processors),), 4, constants, 128), tiles

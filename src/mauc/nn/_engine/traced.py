@@ -6,6 +6,7 @@ above. A second derivative through it is refused.
 """
 
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
@@ -94,9 +95,29 @@ def traced_loss(
     gradient: bool,
 ) -> Tensor:
     """The loss as an operation, float32 or float64."""
-    parameters = [float(getattr(surrogate, name)) for name in surrogate.__dataclass_fields__]  # type: ignore[attr-defined]
+    parameters = [float(getattr(surrogate, field.name)) for field in fields(surrogate)]  # type: ignore[arg-type]
     matrix = None if isinstance(pairs, str) else pairs
     kind = pairs if isinstance(pairs, str) else "matrix"
     settings = (surrogate.name, parameters, activation, kind, ignore_index, log_loss, gradient)
-    value: Tensor = _operation(logits, target, weight, class_counts, ratios, matrix, *settings)[0]
-    return value
+    inputs = (logits, target, weight, class_counts, ratios, matrix, *settings)
+    if torch.compiler.is_compiling():
+        value: Tensor = _operation(*inputs)[0]
+        return value
+    return _Traced.apply(*inputs)[0]  # type: ignore[no-untyped-call, no-any-return]
+
+
+class _Traced(torch.autograd.Function):
+    """The operation for :mod:`torch.func`, which wants its context set up apart."""
+
+    @staticmethod
+    def forward(*inputs: Any) -> tuple[Tensor, Tensor]:
+        value, gradient = _operation(*inputs)
+        return value, gradient
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        _keep(ctx, inputs, output)
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
+        return _backward(ctx, upstream, _)
