@@ -1,7 +1,8 @@
-"""``mauc evaluate`` of tables in parts: the numbers and the page of the table read whole, and errors that name the part."""
+"""``mauc evaluate`` of tables in parts: numbers and page of the table read whole, and errors that name the part."""
 
 import json
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 
 import pandas as pd
-
 
 CLASSES = ["ash", "elm", "fir", "oak"]
 
@@ -26,7 +26,7 @@ def make_scores(n=600, seed=0, ties=False):
 def write_parts(table, folder, kind, edges=(0, 7, 250, 250, 600)):
     """Parts of uneven sizes, one of them without a row."""
     folder.mkdir()
-    for k, (begin, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for k, (begin, end) in enumerate(pairwise(edges)):
         part = table.iloc[begin:end]
         if kind == "csv":
             part.to_csv(folder / f"{k}.csv", index=False)

@@ -8,7 +8,7 @@ from typing import Any
 from mauc.tables.errors import Failure, Usage
 from mauc.tables.parts import Parts, available_memory
 
-__all__ = ["GIB", "judge_parts"]
+__all__ = ["GIB", "judge_parts", "target_name"]
 
 GIB = 2.0**30
 
@@ -32,7 +32,7 @@ def judge_parts(
 
     source = scores if truth is None else truth
     otherwise = "" if truth else "; a table of the same rows that has it can be named with --truth"
-    written = read_classes(source, _target(source, target, otherwise))
+    written = read_classes(source, target_name(source, target, otherwise))
     _check_memory(len(written.codes), memory, scores)
     true = written.named(_as_named(written.labels, scores, prefix))
     columns = score_columns(_scored(scores, target), true.labels.tolist(), scores.shown, prefix)
@@ -81,7 +81,7 @@ def _rows(parts: Parts, names: list[str], codes: Any, counts: Any, scratch: Path
     return ScoreColumns(readable, names, codes, counts)
 
 
-def _target(parts: Parts, target: str, otherwise: str) -> str:
+def target_name(parts: Parts, target: str, otherwise: str) -> str:
     """The target as it is named: ``mauc predict`` may have had to put a quote before it."""
     import pandas as pd
 
@@ -119,7 +119,7 @@ def _check_same_classes(parts: Parts, target: str, prefix: str | None, true: Any
 
     if not {target, as_cell(target)} & set(parts.names):
         return
-    written = read_classes(parts, _target(parts, target, ""))
+    written = read_classes(parts, target_name(parts, target, ""))
     theirs = written.named(_as_named(written.labels, parts, prefix))
     if len(theirs.codes) != len(true.codes):
         return  # told where rows are counted

@@ -55,6 +55,12 @@ def fit(
     seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    engine: Annotated[
+        str, typer.Option(help="memory, or dask: the linear model on a table in parts, or too large for memory.")
+    ] = "memory",
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler; unless told, workers are started here.")
+    ] = None,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Train on a table, judge on held-out rows, write model and report.
@@ -65,6 +71,7 @@ def fit(
     from mauc.report import judge, render
     from mauc.tables.model_file import TableModel, write_model
     from mauc.tables.models import Choice, describe, make_classifier
+    from mauc.tables.parts import check_fits, find_parts
     from mauc.tables.read import Reading
     from mauc.tables.source import shown
 
@@ -75,9 +82,26 @@ def fit(
         raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}")
     if time_column and group:
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
-    check_writable(out, "--out", (table,))
+    parts = find_parts([table], "TABLE")
+    check_writable(out, "--out", parts.paths)
     if not no_report:
-        check_writable(report, "--report", (table, out))
+        check_writable(report, "--report", (*parts.paths, out))
+    if engine != "memory" or scheduler is not None:
+        from mauc.cli.fit_dask import fit_on_dask
+
+        unused = {
+            "--time-column": time_column, "--group": group, "--min-rows": min_rows > 1, "--refit": refit,
+            "--drop-unlabelled": drop_unlabelled, "--missing": missing, "--dates": dates, "--encoding": encoding,
+            "--sheet": sheet,
+        }  # fmt: skip
+        given = [option for option, value in unused.items() if value]
+        if engine != "dask":
+            raise Usage(f"--engine must be memory or dask, and dask with --scheduler, got {engine!r}")
+        if given:
+            raise Usage(f"--engine dask has no use for {given[0]}: leave it out")
+        fit_on_dask(parts, target, drop or [], choice, holdout, scheduler, out, None if no_report else report)
+        return
+    check_fits(parts)
 
     with output.working(f"reading {shown(table)}"):
         wanted = _Wanted(target, time_column, group, drop or [], min_rows, drop_unlabelled, dates)

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Floats
-from mauc._validation import check_real, check_scored_classes
-from mauc.kernels.auc import auc_influence, auc_matrix
+from mauc._validation import check_n_jobs, check_real, check_scored_classes
+from mauc.kernels.auc import auc_matrix_and_influence
+from mauc.kernels.threads import threads
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, Sizes, comparison, interval
 from mauc.partition import ClassPartition
@@ -28,6 +29,7 @@ def mauc_interval(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     absent: str = "raise",
+    n_jobs: int | None = None,
 ) -> Interval:
     r"""Multiclass AUC with a confidence interval.
 
@@ -45,7 +47,7 @@ def mauc_interval(
 
     Parameters
     ----------
-    y_true, y_score, pairs, labels, sample_weight, absent
+    y_true, y_score, pairs, labels, sample_weight, absent, n_jobs
         As in :func:`mauc_score`. Weights are taken as sampling weights; pair weights as fixed.
     level : float, default=0.95
         Confidence level, between 0 and 1.
@@ -58,8 +60,8 @@ def mauc_interval(
 
     Notes
     -----
-    O(N·C) time after a sort of each class, O(N) extra memory. Coverage from 2 samples per class on is in the table of
-    :doc:`/results/intervals`.
+    O(N·C) time after a sort of each class, the same sort that gives the score; O(N) extra memory. Coverage from 2
+    samples per class on is in the table of :doc:`/results/intervals`.
 
     References
     ----------
@@ -78,7 +80,7 @@ def mauc_interval(
     >>> print(f"{result.score:.3f} [{result.low:.3f}, {result.high:.3f}]")
     0.871 [0.799, 0.920]
     """
-    level = check_real("level", level, low=0, high=1)
+    level, jobs = check_real("level", level, low=0, high=1), check_n_jobs(n_jobs)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     v = check_pair_weights(scored.labels, partition, pairs, absent)
@@ -86,7 +88,8 @@ def mauc_interval(
         return Interval(np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
     warn_of_singles(sample, scored.labels)
-    return interval(sample, *_score_and_influence(partition, scored.scores, v), level)
+    with threads(jobs):
+        return interval(sample, *_score_and_influence(partition, scored.scores, v), level)
 
 
 def compare_mauc(
@@ -99,6 +102,7 @@ def compare_mauc(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     absent: str = "raise",
+    n_jobs: int | None = None,
 ) -> Comparison:
     r"""Is model a better than model b? The paired difference of their multiclass AUCs on the same samples.
 
@@ -111,7 +115,7 @@ def compare_mauc(
     ----------
     y_true : (N,) array of classes
     score_a, score_b : (N, C) arrays of scores of the two models
-    level, pairs, labels, sample_weight, absent
+    level, pairs, labels, sample_weight, absent, n_jobs
         As in :func:`mauc_interval`.
 
     Returns
@@ -132,7 +136,7 @@ def compare_mauc(
     >>> print(f"{result.difference:.3f} [{result.low:.3f}, {result.high:.3f}], p = {result.pvalue:.1g}")
     0.193 [0.118, 0.265], p = 3e-05
     """
-    level = check_real("level", level, low=0, high=1)
+    level, jobs = check_real("level", level, low=0, high=1), check_n_jobs(n_jobs)
     a = check_scored_classes(y_true, score_a, labels, sample_weight, "score_a")
     b = check_scored_classes(y_true, score_b, labels, sample_weight, "score_b")
     partition = ClassPartition(a.codes, len(a.labels), a.sample_weight)
@@ -141,13 +145,14 @@ def compare_mauc(
         return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
     warn_of_singles(sample, a.labels)
-    model_a, model_b = (_score_and_influence(partition, scores, v) for scores in (a.scores, b.scores))
+    with threads(jobs):
+        model_a, model_b = (_score_and_influence(partition, scores, v) for scores in (a.scores, b.scores))
     return comparison(sample, model_a, model_b, level)
 
 
 def _score_and_influence(partition: ClassPartition, scores: NDArray[np.floating], v: Floats) -> tuple[float, Floats]:
-    matrix = auc_matrix(partition.problem(scores, normalised=False))
-    return weighted_mean(matrix, v), auc_influence(partition.problem(scores, v))
+    matrix, influence = auc_matrix_and_influence(partition.problem(scores, v, normalised=False))
+    return weighted_mean(matrix, v), influence
 
 
 def warn_of_singles(sizes: Sizes, labels: NDArray[Any]) -> None:

@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
+from mauc._validation import invalid
 from mauc.kernels.search import locate, sort_columns
 from mauc.kernels.tiles import TILE_ELEMENTS
 from mauc.metrics.uncertainty import Sizes, squares_about
@@ -39,7 +40,9 @@ __all__ = [
     "OwnScores",
     "Placed",
     "add_landed",
+    "add_totals",
     "auc_of_lost",
+    "check_class_weights",
     "count_lost",
     "influence",
     "influence_squares",
@@ -70,6 +73,19 @@ class ClassTotals:
     """``(3, C)`` sums of the units, of their squares and of their cubes."""
     weighted: bool
 
+    @classmethod
+    def of(cls, codes: Ints, n_classes: int, weight: Floats | None = None) -> ClassTotals:
+        """Of a part."""
+        counts = np.bincount(codes, minlength=n_classes)
+        if weight is None:
+            exponent = np.zeros(n_classes, dtype=np.int64)
+            return cls(counts, exponent, np.tile(counts.astype(np.float64), (3, 1)), False)
+        largest = np.zeros(n_classes)
+        np.maximum.at(largest, codes, weight)
+        exponent = np.where(largest > 0, np.frexp(largest)[1], NO_EXPONENT).astype(np.int64)
+        unit = np.ldexp(weight, -exponent[codes])
+        return cls(counts, exponent, np.stack([np.bincount(codes, unit**k, n_classes) for k in (1, 2, 3)]), True)
+
     @property
     def units(self) -> Floats:
         """``(C,)`` summed units."""
@@ -81,6 +97,10 @@ class ClassTotals:
         highest = self.exponent[present].max(initial=NO_EXPONENT)
         weights = np.ldexp(self.units[present], self.exponent[present] - highest)
         return ClassPartition(present, len(self.counts), np.maximum(weights, np.finfo(np.float64).tiny))
+
+    def shares(self, codes: Ints, weight: Floats | None) -> Floats:
+        """``(n,)`` shares of some samples in the weight of their class."""
+        return self.unit(codes, weight) / self.units[codes]
 
     def unit(self, codes: Ints, weight: Floats | None) -> Floats:
         """``(n,)`` units of some samples."""
@@ -104,30 +124,25 @@ class OwnScores:
     mass: tuple[Floats | None, ...]
     """Summed units of the samples that have the value; None where each is 1."""
     totals: ClassTotals
+    first: int = 0
+    """The class of the first array, where these are some of the columns; the totals are those of all."""
 
     @classmethod
     def of(cls, codes: Ints, own: NDArray[np.floating], n_classes: int, weight: Floats | None = None) -> OwnScores:
         """Of a part: ``(n,)`` class codes, own-class scores (float32 is kept) and clean weights. O(n log n)."""
         order = np.argsort(codes, kind="stable")
-        counts = np.bincount(codes, minlength=n_classes)
-        ends = np.cumsum(counts)[:-1]
-        exponent = np.zeros(n_classes, dtype=np.int64)
-        powers = np.tile(counts.astype(np.float64), (3, 1))
+        totals = ClassTotals.of(codes, n_classes, weight)
+        ends = np.cumsum(totals.counts)[:-1]
         units: list[Floats | None] = [None] * n_classes
         if weight is not None:
-            largest = np.zeros(n_classes)
-            np.maximum.at(largest, codes, weight)
-            exponent = np.where(largest > 0, np.frexp(largest)[1], NO_EXPONENT).astype(np.int64)
-            unit = np.ldexp(weight, -exponent[codes])
-            powers = np.stack([np.bincount(codes, unit**k, n_classes) for k in (1, 2, 3)])
-            units = list(np.split(unit[order], ends))
+            units = list(np.split(totals.unit(codes, weight)[order], ends))
         joined = [_joined(*each) for each in zip(np.split(own[order], ends), units, strict=True)]
         values, mass = zip(*joined, strict=True)
-        return cls(values, mass, ClassTotals(counts, exponent, powers, weight is not None))
+        return cls(values, mass, totals)
 
     def columns(self, first: int, last: int) -> OwnScores:
-        """The classes ``first`` to ``last`` alone; the totals stay those of all."""
-        return OwnScores(self.values[first:last], self.mass[first:last], self.totals)
+        """The classes ``first`` to ``last`` alone."""
+        return OwnScores(self.values[first:last], self.mass[first:last], self.totals, first)
 
     def ladders(self) -> list[Ladder]:
         """One per class, for the second phase."""
@@ -188,14 +203,27 @@ def merge(parts: Sequence[OwnScores]) -> OwnScores:
     """The own scores of several parts, class by class; sorted runs are merged, not sorted anew."""
     if len(parts) == 1:
         return parts[0]
-    totals = [part.totals for part in parts]
-    exponent = np.max([each.exponent for each in totals], axis=0)
-    shifts = [each.exponent - exponent for each in totals]
-    power = np.arange(1, 4)[:, None]
-    powers = np.sum([np.ldexp(each.powers, power * by) for each, by in zip(totals, shifts, strict=True)], axis=0)
+    totals = add_totals([part.totals for part in parts])
+    shifts = [part.totals.exponent - totals.exponent for part in parts]
     values, mass = zip(*(_merged(parts, shifts, k) for k in range(len(parts[0].values))), strict=True)
-    counts = np.sum([each.counts for each in totals], axis=0)
-    return OwnScores(values, mass, ClassTotals(counts, exponent, powers, totals[0].weighted))
+    return OwnScores(values, mass, totals, parts[0].first)
+
+
+def add_totals(parts: Sequence[ClassTotals]) -> ClassTotals:
+    """The totals of several parts."""
+    exponent = np.max([part.exponent for part in parts], axis=0)
+    power = np.arange(1, 4)[:, None]
+    powers = np.sum([np.ldexp(part.powers, power * (part.exponent - exponent)) for part in parts], axis=0)
+    return ClassTotals(np.sum([part.counts for part in parts], axis=0), exponent, powers, parts[0].weighted)
+
+
+def check_class_weights(totals: ClassTotals, labels: NDArray[Any]) -> None:
+    """Refuse a class whose samples all weigh nothing, which only the totals of all parts can tell."""
+    empty = np.flatnonzero((totals.units == 0) & (totals.counts > 0))
+    if len(empty):
+        advice = "drop the samples of that class, or give one of them a positive weight"
+        came = f"zero for class {labels[empty[0]]}"
+        raise invalid("sample_weight", "must have a positive sum in every class", came, advice)
 
 
 def _merged(parts: Sequence[OwnScores], shifts: list[Ints], k: int) -> tuple[NDArray[np.floating], Floats | None]:
@@ -205,7 +233,7 @@ def _merged(parts: Sequence[OwnScores], shifts: list[Ints], k: int) -> tuple[NDA
     filled = []
     for part, shift in zip(parts, shifts, strict=True):
         mass = part.mass[k]
-        filled.append(np.ones(len(part.values[k])) if mass is None else np.ldexp(mass, shift[k]))
+        filled.append(np.ones(len(part.values[k])) if mass is None else np.ldexp(mass, shift[part.first + k]))
     return _joined(values, np.concatenate(filled))
 
 
@@ -289,7 +317,7 @@ def place(
     the first ladder. A landing is at most as long as the part, and as the ladder.
     """
     unit = totals.unit(codes, weight)
-    share = unit / totals.units[codes]
+    share = totals.shares(codes, weight)
     lost = np.zeros((len(totals.counts), len(ladders)))
     as_negative = np.zeros(len(codes))
     landed = []
@@ -358,7 +386,7 @@ def influence_squares(
     mean: Floats, influences: Floats, totals: ClassTotals, codes: Ints, weight: Floats | None = None
 ) -> Floats:
     """``(C,)`` :attr:`mauc.metrics.uncertainty.Moments.squares` of a part, about the means of all."""
-    return squares_about(mean, influences, codes, totals.unit(codes, weight) / totals.units[codes])
+    return squares_about(mean, influences, codes, totals.shares(codes, weight))
 
 
 def own_scores(codes: Ints, scores: NDArray[Any]) -> NDArray[Any]:

@@ -7,6 +7,7 @@ whose variance is that of the value asked about, as in Wilson's for a proportion
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -38,6 +39,9 @@ SPREAD = 1.0 / 3.0
 # back it up. With 1 there, the interval of two samples among hundreds was a quarter wider and covered 99.8 %.
 BORROWED = 1.0
 BORROWED_FREEDOM = 2.0
+
+# Samples in a part of a sum over all of them.
+PART = 1 << 16
 
 # Scores of 0 and 1 are taken for a little less than certain, by this many effective samples that are half right.
 UNCERTAIN = 0.5
@@ -113,9 +117,7 @@ class Sizes:
 class Sample(Sizes):
     """The sizes with the samples themselves."""
 
-    codes: Ints
-    share: Floats
-    """``(N,)`` share of each sample in the weight of its class."""
+    partition: ClassPartition
 
     @classmethod
     def of(cls, partition: ClassPartition, v: Floats) -> Sample:
@@ -126,12 +128,24 @@ class Sample(Sizes):
             square, cube = (_sums(partition.codes, partition.shares**k, partition.n_classes) for k in (2, 3))
             square[~partition.present] = 1.0
         sizes = Sizes.of_shares(partition.present, square, cube, v)
-        return cls(sizes.size, sizes.unbiased, sizes.weight, partition.codes, partition.shares)
+        return cls(sizes.size, sizes.unbiased, sizes.weight, partition)
 
     def moments(self, influence: Floats) -> Moments:
         """Those of ``(N,)`` influences."""
-        mean = _sums(self.codes, self.share * influence, len(self.size))
-        return Moments(mean, squares_about(mean, influence, self.codes, self.share))
+        n_classes = len(self.size)
+        mean = self._sums(lambda codes, share, rows: _sums(codes, share * influence[rows], n_classes))
+        squares = self._sums(lambda codes, share, rows: squares_about(mean, influence[rows], codes, share))
+        return Moments(mean, squares)
+
+    def _sums(self, of_rows: Callable[[Ints, Floats, slice], Floats]) -> Floats:
+        """``(C,)`` sums of those of parts, from codes, shares and rows: no array of all samples."""
+        partition, total = self.partition, np.zeros(len(self.size))
+        for begin in range(0, len(partition.codes), PART):
+            rows = slice(begin, begin + PART)
+            codes = partition.codes[rows]
+            share = partition.shares[rows] if partition.sample_weight is not None else 1.0 / partition.weights[codes]
+            total += of_rows(codes, share, rows)
+        return total
 
 
 def squares_about(mean: Floats, influence: Floats, codes: Ints, share: Floats) -> Floats:

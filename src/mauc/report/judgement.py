@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
 from mauc._validation import check_real, check_scored_classes, invalid
-from mauc.kernels.auc import auc_influence, auc_matrix
+from mauc.kernels.auc import auc_influence, auc_matrix_and_influence
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
@@ -219,8 +219,8 @@ def _model(name: str, partition: ClassPartition, repeats: list[NDArray[Any]], le
     right = np.mean([scores.argmax(axis=1) == partition.codes for scores in repeats], axis=0)
     recalls = np.bincount(partition.codes, right) / partition.counts
     ovo, ova = partition.pair_weights("ovo"), partition.pair_weights("ova")
-    matrix = _mean(auc_matrix(partition.problem(scores, ovo, normalised=False)) for scores in repeats)
-    influence = _mean(auc_influence(partition.problem(scores, ovo)) for scores in repeats)
+    both = [auc_matrix_and_influence(partition.problem(scores, ovo, normalised=False)) for scores in repeats]
+    matrix, influence = (_mean(each) for each in zip(*both, strict=True))
     of_ova = _mean(auc_influence(partition.problem(scores, ova)) for scores in repeats)
     return ModelScore(
         name=name,

@@ -1,5 +1,6 @@
 """A table in parts: the files of a folder, of a pattern or of a list, read in batches of bounded size."""
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 KINDS = {"csv": "csv", "tsv": "csv", "tab": "csv", "txt": "csv", "parquet": "parquet", "pq": "parquet", "npz": "npz"}
+MANIFEST = ".mauc-predict.json"
+"""In a folder of scores that ``mauc predict`` writes in parts: of what, and whether it is complete."""
 BATCH_ROWS = 1 << 18
 BYTES_PER_CELL = 40
 """Of a table that is read whole and judged: the cell, its copies, and what is worked out of it."""
@@ -46,6 +49,8 @@ def find_parts(given: Sequence[Path], option: str) -> "Parts":
     twice = [path for k, path in enumerate(found) if path in found[:k]]
     if twice:
         raise Usage(f"{option} names {twice[0]} twice: its rows would count twice")
+    for folder in dict.fromkeys(path.parent for path in found):
+        _check_complete(folder)
     parts = Parts(tuple(given), tuple(found))
     if parts.several:
         for path in found:
@@ -69,6 +74,13 @@ def _expanded(path: Path) -> list[Path]:
             raise Failure(f"no file matches {path}: check the pattern")
         return files
     return [path]
+
+
+def _check_complete(folder: Path) -> None:
+    """A number of a part of the rows is not that of all."""
+    manifest = folder / MANIFEST
+    if manifest.is_file() and not json.loads(manifest.read_text(encoding="utf-8")).get("complete"):
+        raise Failure(f"the scores in {folder} are not complete: run the same mauc predict again, it goes on there")
 
 
 @dataclass(frozen=True)
@@ -133,8 +145,12 @@ class Parts:
     def n_bytes(self) -> int:
         return sum(path.stat().st_size for path in self.paths)
 
+    def rows_that_fit(self) -> int:
+        """How many rows of the table can be read and worked on in the memory that is free, about."""
+        return int(SHARE * available_memory() / (BYTES_PER_CELL * max(1, len(self.names))))
+
     def fits(self) -> bool:
-        """Whether the table can be read whole and worked on in the memory that is free."""
+        """Whether the whole table can be read and worked on in the memory that is free."""
         if self.kind == "npz" or not all(path.is_file() for path in self.paths):
             return True  # read whole, or refused, by others
         cells = self.n_bytes / CELL_OF_TEXT
@@ -142,6 +158,21 @@ class Parts:
             metadata = [opened(path).metadata for path in self.paths]
             cells = sum(m.num_rows * m.num_columns for m in metadata)
         return cells * BYTES_PER_CELL < SHARE * available_memory()
+
+
+def check_fits(parts: Parts) -> None:
+    """What is trained on in memory is read whole."""
+    if parts.several:
+        raise Failure(
+            f"mauc fit reads a single file into memory, and {parts.shown} stands for {len(parts.paths)}: join them, or "
+            "train on all of them with --engine dask"
+        )
+    if not parts.fits():
+        raise Failure(
+            f"{parts.shown} does not fit in memory ({parts.n_bytes / 1e9:.2g} GB, and {available_memory() / 1e9:.2g} "
+            f"are free): about {parts.rows_that_fit()} of its rows do; take as many of them, at random, or train on "
+            "all of them with --engine dask"
+        )
 
 
 def available_memory() -> float:
@@ -219,10 +250,12 @@ def no_table(path: Path, error: Exception) -> Failure:
 
 
 def _type_name(of: Any) -> str:
-    """Text is text, however it is stored."""
+    """Text is text and a date is a date, however it is stored."""
     import pyarrow as pa
 
     of = of.value_type if pa.types.is_dictionary(of) else of
+    if pa.types.is_timestamp(of):
+        return "timestamp" if of.tz is None else f"timestamp of {of.tz}"
     return "string" if pa.types.is_large_string(of) or pa.types.is_string_view(of) else str(of)
 
 
@@ -233,34 +266,51 @@ def _check_alike(path: Path, found: Mapping[str, str], first: Path, expected: Ma
     for name, of in found.items():
         if name not in expected:
             raise Failure(f"{path} has a column {name!r}, which {first} lacks: parts of a table have the same columns")
-        if of != expected[name]:
+        if of != expected[name] and "null" not in (of, expected[name]):  # the type of a column without a value
             raise Failure(
                 f"column {name!r} of {path} holds {of}, and {expected[name]} in {first}: write all parts with one type"
             )
 
 
-def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> Iterator[Table]:
-    """One of the parts as tables of so many rows, read as the whole would be; columns in ``text`` as written."""
+def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> Iterator[tuple[Table, Any]]:
+    """One of the parts as tables of so many rows, read as the whole would be; columns in ``text`` as they are written.
+
+    With each table comes the batch of pyarrow that it was made of, None if it was made of CSV.
+    """
     import pandas as pd
 
     if parts.kind == "parquet":
+        import pyarrow as pa
+
         for batch in parquet_batches(path, rows=rows):
-            yield _as_table(batch, parts.date_forms)
+            yield _as_table(pa.Table.from_batches([batch]), parts.date_forms), batch
         return
     try:
         dtypes = dict.fromkeys(text, str)
         chunks = pd.read_csv(path, sep=separator_of(Source(path)), chunksize=rows, dtype=dtypes, low_memory=False)
         with chunks:
             for chunk in chunks:
-                yield chunk.reset_index(drop=True)
+                if len(chunk):
+                    yield chunk.reset_index(drop=True), None
     except UNREADABLE as error:
         raise no_table(path, error) from None
 
 
-def _as_table(batch: Any, forms: Mapping[str, str]) -> Table:
-    import pyarrow as pa
+def table_rows(parts: Parts, path: Path, groups: Sequence[int] | None, text: Sequence[str]) -> Table:
+    """Some groups of rows of a Parquet part, or a whole one of CSV, read as :func:`table_chunks` reads them."""
+    if parts.kind == "parquet":
+        return _as_table(opened(path).read_row_groups(list(groups or ())), parts.date_forms)
+    import pandas as pd
 
-    table = pa.Table.from_batches([batch]).to_pandas().rename(columns=str)
+    try:
+        dtypes = dict.fromkeys(text, str)
+        return pd.read_csv(path, sep=separator_of(Source(path)), dtype=dtypes, low_memory=False)
+    except UNREADABLE as error:
+        raise no_table(path, error) from None
+
+
+def _as_table(rows: Any, forms: Mapping[str, str]) -> Table:
+    table = rows.to_pandas().rename(columns=str)
     for name, form in forms.items():
         table[name] = table[name].dt.strftime(form)
     return as_in_text(table.reset_index(drop=True))

@@ -16,7 +16,7 @@ from mauc.tables.errors import Failure
 from mauc.tables.parts import BATCH_ROWS, UNREADABLE, Parts, no_table, opened, parquet_batches
 from mauc.tables.read import as_in_text, classes_of
 from mauc.tables.source import Source
-from mauc.tables.text import separator_of
+from mauc.tables.text import as_code, separator_of
 
 __all__ = ["ScoreColumns", "TrueClasses", "narrow", "read_classes", "read_columns"]
 
@@ -32,17 +32,20 @@ class TrueClasses:
     """Some classes, sorted."""
     codes: NDArray[Any]
     """``(N,)`` their places, in as few bytes as they need."""
+    part_rows: tuple[int, ...] = ()
+    """Rows of each part."""
 
     def named(self, names: NDArray[np.str_]) -> "TrueClasses":
         """The same rows with other names for the labels; labels that get one name become one."""
         labels, place = np.unique(names, return_inverse=True)
-        return TrueClasses(labels, narrow(place, len(labels))[self.codes])
+        return TrueClasses(labels, narrow(place, len(labels))[self.codes], self.part_rows)
 
 
 def read_classes(parts: Parts, name: str) -> TrueClasses:
     """The classes in column ``name``, written as ``classes_of`` writes them where a table is read whole."""
     places: dict[Any, int] = {}
     found: list[NDArray[Any]] = []
+    part_rows = []
     for path in parts.paths:
         missing, first_missing, row = 0, 0, 0
         for values, index in _values_of(parts, path, name):
@@ -64,6 +67,7 @@ def read_classes(parts: Parts, name: str) -> TrueClasses:
                 f"column {name!r} of {path} has no class in {rows} (first: row {first_missing}): fill them in or "
                 "drop them"
             )
+        part_rows.append(row)
     if not places:
         raise Failure(f"{parts.shown} has no rows: check that it is the right file")
     labels = classes_of(_as_series(parts, name, list(places)), name, Path(parts.shown))
@@ -73,7 +77,7 @@ def read_classes(parts: Parts, name: str) -> TrueClasses:
         part = found.pop(0)
         codes[end : end + len(part)] = part
         end += len(part)
-    return TrueClasses(np.arange(len(places)).astype(str), codes).named(labels)
+    return TrueClasses(np.arange(len(places)).astype(str), codes, tuple(part_rows)).named(labels)
 
 
 def narrow(index: Any, n: int) -> NDArray[Any]:
@@ -102,12 +106,13 @@ def _values_of(parts: Parts, path: Path, name: str) -> Iterator[tuple[list[Any],
         return
     import pandas as pd
 
-    for chunk in _csv_chunks(path, [name], str):
+    # Whether NA is a gap or a class is told by the other values.
+    for chunk in _csv_chunks(path, [name], dtype=str, keep_default_na=False, na_values=[""]):
         index, distinct = pd.factorize(chunk[name])
         yield list(distinct), index.astype(np.int64)
 
 
-def _csv_chunks(path: Path, names: Sequence[str], dtype: Any = None) -> Iterator[Any]:
+def _csv_chunks(path: Path, names: Sequence[str], **options: Any) -> Iterator[Any]:
     import pandas as pd
 
     try:
@@ -115,9 +120,9 @@ def _csv_chunks(path: Path, names: Sequence[str], dtype: Any = None) -> Iterator
             path,
             sep=separator_of(Source(path)),
             usecols=list(names),
-            dtype=dtype,
             chunksize=BATCH_ROWS,
             low_memory=False,
+            **options,
         ) as chunks:
             yield from chunks
     except UNREADABLE as error:
@@ -136,10 +141,12 @@ def _as_series(parts: Parts, name: str, values: list[Any]) -> Any:
         table = pa.table({name: pa.array(values, type=of)}).to_pandas()
         return as_in_text(table)[name]
     text = io.StringIO(pd.DataFrame({name: values}).to_csv(index=False, quoting=csv.QUOTE_ALL))
-    inferred = pd.read_csv(text, low_memory=False)[name]
     written = pd.Series(values, dtype=str)
-    codes = inferred.dtype.kind in "iuf" and written.str.match(r"\s*0\d").any()
-    return written if codes else inferred
+    typed = as_code(pd.read_csv(text, low_memory=False)[name], written, literal=True)
+    gaps = written[typed.isna()].tolist()
+    if gaps:
+        raise Failure(f"column {name!r} of {parts.shown} holds {gaps[0]!r} among numbers: fill it in or drop such rows")
+    return typed
 
 
 class ScoreColumns:

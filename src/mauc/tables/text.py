@@ -16,7 +16,7 @@ from typing import Any
 from mauc.tables.errors import Failure, Usage
 from mauc.tables.source import Source
 
-__all__ = ["Reading", "check_names", "read_text", "separator_of"]
+__all__ = ["Reading", "as_code", "check_names", "read_text", "separator_of"]
 
 BLOCK = 1 << 20
 SAMPLE_ROWS = 50
@@ -73,7 +73,7 @@ def read_text(
             "per row"
         ) from None
     for name, values in written.items():
-        table[name] = _code(table[name], values, literal=name in names)
+        table[name] = as_code(table[name], values, literal=name in names)
     decimal = _with_commas(table, {*text, *codes}, parsed, source)
     told = [] if encoding in ("utf-8", "utf-8-sig") else [f"in {NAMES.get(encoding, encoding)}"]
     if separator != ("\t" if source.kind in ("tsv", "tab") else ",") and len(header) > 1:
@@ -165,7 +165,7 @@ def _as_written(parsed: Any, names: Collection[str], missing: Collection[str]) -
     return {name: found[name] for name in found.columns}
 
 
-def _code(values: Any, written: Any, *, literal: bool) -> Any:
+def as_code(values: Any, written: Any, *, literal: bool) -> Any:
     """A column of codes: text where a number would lose a leading zero, or where ``NA`` and the like are names."""
     is_number = values.dtype.kind in "iuf"
     if is_number and written.str.match(r"\s*0\d").any():
