@@ -96,7 +96,8 @@ def _search(objective: Objective, here: Point, direction: Floats, step: float) -
     best: Point | None = None
     best_step, longer = 0.0, 0
     for _ in range(SHORTER):
-        point = Point(theta := here.theta + step * direction, *objective(theta))
+        theta = here.theta + step * direction
+        point = Point(theta, *objective(theta))
         falls = point.value <= here.value + SUFFICIENT * step * slope  # False for NaN and infinity
         if falls and (best is None or point.value < best.value):
             best, best_step = point, step
