@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import dask
 import numpy as np
 from dask.delayed import Delayed
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
 from mauc._validation import check_classes, check_scored_classes, check_weights, invalid
-from mauc.dask._partitions import Named, in_partition, partitions, run, tree
+from mauc.dask._partitions import Named, in_partition, keep, partitions, run, tree
 from mauc.metrics import partial_counts as counts
 from mauc.metrics.partial_counts import ClassTotals, Ladder, Landed, OwnScores, Placed
 from mauc.metrics.scores import check_pair_weights, weighted_mean
@@ -135,14 +134,14 @@ class Ranking:
         for first, last in blocks:
             mine = [self.name(OwnScores.columns, part, first, last, at=(first, k)) for k, part in enumerate(own)]
             merged.append(tree(self.name, counts.merge, mine, "merge-own-scores", at=first))
-        self.own: list[Delayed] = list(dask.persist(*merged))
+        self.own: list[Delayed] = keep(*merged)
         (self.totals,) = run(self.name(_totals, self.own[0]))
         counts.check_class_weights(self.totals, scored.labels)
 
     def climb(self) -> None:
         """From own scores to ladders, which stay on the workers."""
         ladders = [self.name(OwnScores.ladders, own, at=k) for k, own in enumerate(self.own)]
-        self.ladders: list[Delayed] = list(dask.persist(*ladders))
+        self.ladders: list[Delayed] = keep(*ladders)
         self.own = []
         self.shared = self.name(_itself, self.totals, what="totals")
 
@@ -179,13 +178,13 @@ class Ranking:
                 self.name(_as_negative, each, before, at=(first, k, v))
                 for k, (each, before) in enumerate(zip(placed, kept, strict=True))
             ]
-            of_rungs, found, *kept = dask.persist(
+            of_rungs, found, *kept = keep(
                 self.name(_won, ladders, summed, at=(first, v)), self.name(_lost, summed, at=(first, v)), *negative
             )
             won.append(of_rungs)
             lost += run(found)
         for (first, _), ladders, of_rungs in zip(self.blocks, self.ladders, won, strict=True):
-            kept = dask.persist(
+            kept = keep(
                 *(
                     self._task(_influence, *part, ladders, of_rungs, h, first, at=(first, k, v))
                     for k, (part, h) in enumerate(zip(self.inputs, kept, strict=True))

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import dask
 import numpy as np
 from dask.delayed import Delayed
 
 from mauc._typing import Floats
-from mauc.dask._partitions import Named, run, tree
+from mauc.dask._partitions import Named, keep, run, tree
 from mauc.kernels.piecewise import RankedSums
 from mauc.linear.by_parts import Forward, MomentSums, Part, RankedParts, RowParts, Visited, additive_risk, range_matters
 from mauc.metrics.partial_counts import OwnScores, merge
@@ -63,7 +62,7 @@ class PartitionedObjective:
 
     def _looked_at(self, name: Named, forward: list[Delayed]) -> MomentSums | RankedParts:
         """The sums for scores whose range is not known beforehand: a round of its own."""
-        forward[:] = dask.persist(*forward)
+        forward[:] = keep(*forward)
         ranges = [name(_range, each, at=k) for k, each in enumerate(forward)]
         ((low, high),) = run(tree(name, _widest, ranges, "widest-range"))
         return additive_risk(self.risk, low, high)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
-from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from dask.delayed import Delayed
 
 from mauc._validation import invalid
 
-__all__ = ["Named", "Partition", "in_partition", "partitions", "run", "tree"]
+__all__ = ["Named", "Partition", "in_partition", "keep", "partitions", "run", "tree"]
 
 # Partitions whose results are put together by one task: enough that the tree is low, few enough for a worker's memory.
 AT_ONCE = 8
@@ -129,10 +129,27 @@ def in_partition(number: int) -> Iterator[None]:
 
 
 def run(*tasks: Delayed) -> tuple[Any, ...]:
-    """The results; where they cannot be had any more, an error that says why."""
-    try:
+    """The results, here."""
+    with _connected():
         return dask.compute(*tasks)
-    except (CancelledError, concurrent.futures.CancelledError) as error:
+
+
+def keep(*tasks: Delayed) -> list[Delayed]:
+    """Tasks whose results are made, or being made, and stay where they are."""
+    with _connected():
+        return list(dask.persist(*tasks))
+
+
+@contextmanager
+def _connected() -> Iterator[None]:
+    """Where no result can be had any more, an error that says why."""
+    try:
+        yield
+    except Exception as error:
+        # distributed is not imported here, for the schedulers of one machine do without.
+        cancelled = isinstance(error, asyncio.CancelledError | concurrent.futures.CancelledError)
+        if not cancelled and type(error).__name__ not in ("ClosedClientError", "CommClosedError"):
+            raise
         raise RuntimeError(
             "the Dask client was closed, or its scheduler lost, before the result was there: "
             "connect a new Client and call again"

@@ -18,7 +18,7 @@ from mauc._validation import check_pairs, check_weights, invalid
 from mauc.dask._counting import class_sizes, codes_of
 from mauc.dask._lazy import applied
 from mauc.dask._objective import PartitionedObjective
-from mauc.dask._partitions import Named, in_partition, partitions, run, tree
+from mauc.dask._partitions import Named, in_partition, keep, partitions, run, tree
 from mauc.dask.metrics import mauc_score
 from mauc.kernels.tiles import Classes
 from mauc.linear import MAUCClassifier as LocalClassifier
@@ -106,7 +106,7 @@ class MAUCClassifier(LocalClassifier):
     def _objective(self, name: Named, parts: Any, classes: NDArray[Any], n_features: int) -> PartitionedObjective:
         """The rows, read and kept on the workers, with their objective."""
         rows = [name(_read, classes, n_features, part.number, *part.parts, at=part.number) for part in parts]
-        rows = list(dask.persist(*rows))
+        rows = keep(*rows)
         totals = [name(_totals, each, len(classes), at=k) for k, each in enumerate(rows)]
         (whole,) = run(tree(name, add_totals, totals, "sum-classes"))
         check_class_weights(whole, classes)
@@ -121,7 +121,7 @@ class MAUCClassifier(LocalClassifier):
         if log_weight:  # a matrix of pairs that has no log-loss is refused here, and not on a worker
             log_term(self.log_loss, pairs, np.arange(len(classes)), partition.weights, np.ones(len(classes)))
         return PartitionedObjective(
-            list(dask.persist(*prepared)),
+            keep(*prepared),
             name,
             RowParts(self.activation, bool(self.fit_intercept), ranks),
             self._risk(),
