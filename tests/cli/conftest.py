@@ -54,7 +54,7 @@ def fitted(tmp_path_factory):
     """The bytes of a model file of ``trees.csv``."""
     folder = tmp_path_factory.mktemp("fitted")
     make_trees().to_csv(folder / "trees.csv", index=False)
-    call = "fit trees.csv --target species --alpha 4 --l2 0.01 --no-report --quiet"
+    call = "fit trees.csv --target species --alpha 4 --l2 0.01 --no-importance --no-report --quiet"
     with contextlib.chdir(folder):
         result = CliRunner().invoke(app, call.split())
     assert (result.exit_code, result.output) == (0, "")

@@ -29,7 +29,7 @@ def test_help_names_the_commands():
     result = run("--help")
     assert result.exit_code == 0
     assert "multiclass AUC" in result.output
-    for command in ("demo", "fit", "predict", "evaluate", "bench"):
+    for command in ("demo", "fit", "predict", "evaluate", "compare", "bench"):
         assert re.search(rf"^\W*{command}\b", result.output, re.MULTILINE)
     below = run("bench", "--help").output
     for command in ("acceleration", "consistency", "deep", "generalization", "runtime", "tabular", "traditional"):
@@ -87,12 +87,12 @@ def test_demo(tmp_path, monkeypatch):
     assert ova != ovo
     assert 0.9 < ova <= 1.0
     assert "The 5 worst pairs of classes" in result.output
-    rows = re.findall(r"│\s*(\d)\s*│\s*(\d+)\s*│\s*(\d)\s*│\s*(\d+)\s*│\s*(\d\.\d{4})\s*│", result.output)
+    rows = re.findall(r"│\s*(\d)\s*│\s*\d+\s*│\s*(\d)\s*│\s*\d+\s*│\s*(\d\.\d+)\s*│\s*\S+–(\S+)\s*│", result.output)
     assert len(rows) == 5
-    aucs = [float(row[-1]) for row in rows]
-    assert aucs == sorted(aucs)
-    assert aucs[0] < ovo
-    assert all(row[0] != row[2] for row in rows)
+    ends = [float(row[-1]) for row in rows]
+    assert ends == sorted(ends)
+    assert float(rows[0][2]) < ovo
+    assert all(row[0] != row[1] for row in rows)
     assert "Models compared; p: paired test against MAUC stacking" in result.output
     for model in ("MAUC stacking", "MAUC exponential", "MAUC squared", "MAUC hinge", "LR", "LR balanced"):
         assert re.search(rf"^ {model} +0\.\d{{4}} +0\.\d{{3}}–[01]\.\d{{3}} ", result.output, re.MULTILINE)

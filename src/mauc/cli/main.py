@@ -12,6 +12,7 @@ import mauc
 from mauc._text import visible
 from mauc.cli.app import App
 from mauc.cli.bench import bench
+from mauc.cli.compare import compare
 from mauc.cli.demo import demo
 from mauc.cli.evaluate import evaluate
 from mauc.cli.fit import fit
@@ -26,6 +27,7 @@ Examples:
   mauc fit patients.csv --target diagnosis --out model.skops
   mauc predict model.skops new-patients.csv --out scores.csv
   mauc evaluate scores.csv --target diagnosis --compare other-scores.csv
+  mauc compare model.skops other-model.skops
 """
 
 app = App(
@@ -50,7 +52,7 @@ def before_all(version: Version = False) -> None:
     """Before every command."""
 
 
-for command in (demo, fit, predict, evaluate):
+for command in (demo, fit, predict, evaluate, compare):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -30,6 +30,10 @@ class Speaking(Silent):
         if self.progress is not None:
             self.progress.update(self.task, description=self.prefix, moment=moment)
 
+    def under(self, prefix: str) -> None:
+        """What comes next is part of this."""
+        self.prefix = prefix
+
     def does(self, text: str) -> None:
         """Something else begins."""
         self.begins(Moment(text, "", 0.0, None))

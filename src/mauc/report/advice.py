@@ -36,8 +36,8 @@ def gain_sentence(judgement: Judgement) -> str:
     percent = {part: f"{100 * getattr(gain, part):.0f}" for part in ("part", "narrower", "low", "high")}
     said = (
         f"Class {name} ({rows} judged) makes {percent['part']}\u00a0% of the doubt about the MAUC. Twice as many would "
-        f"make its interval {percent['narrower']}\u00a0% narrower ({percent['low']} to {percent['high']}\u00a0%); twice "
-        "as many rows of every class, 29\u00a0%."
+        f"make its interval {percent['narrower']}\u00a0% narrower ({percent['low']} to {percent['high']}\u00a0%); "
+        "twice as many rows of every class, 29\u00a0%."
     )
     judged, total = len(judgement.codes), judgement.imbalance.n_samples + len(judgement.codes)
     if judgement.of_training and judgement.imbalance.n_samples != judged:

@@ -45,7 +45,7 @@ def class_data(judgement: Judgement, first: int) -> dict[str, Any]:
         "z": float(special.ndtri(0.5 + 0.5 * level)),
         "by_class": by_class,
         "decisions": [
-            {"words": each.words, "text": decision_text(each), "cells": _cells(each.confusion[first:, first:])}
+            {"name": each.name, "text": decision_text(each), "cells": _cells(each.confusion[first:, first:])}
             for each in further.decisions
         ],
         "calibration": None if further.calibration is None else _bins(further.calibration.bins),

@@ -46,10 +46,10 @@ def are_probabilities(scores: NDArray[Any]) -> bool:
 def decide(scores: NDArray[Any], codes: Ints, counts: Ints, priors: Floats | None, level: float) -> list[Decision]:
     """By the highest score; and of probabilities, with the ``(C,)`` shares of the classes in training, by the highest
     ratio to that share, which favours no class for its size."""
-    rules = [("highest", "the class with the highest score", scores.argmax(axis=1))]
+    rules = [("highest score", "the class with the highest score", scores.argmax(axis=1))]
     if priors is not None and are_probabilities(scores):
         words = "the class whose score is highest for its frequency: score divided by the share of the class"
-        rules.append(("balanced", words, (scores / priors).argmax(axis=1)))
+        rules.append(("highest for its frequency", words, (scores / priors).argmax(axis=1)))
     return [_decision(name, words, taken, codes, counts, level) for name, words, taken in rules]
 
 

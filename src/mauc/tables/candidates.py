@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier
 from mauc.linear import MAUCClassifier, MAUCClassifierCV
-from mauc.tables.durations import ROWS_OF_ONE_FOLD, Size, parts_of_stack, seconds_of
+from mauc.tables.durations import ROWS_OF_ONE_FOLD, Size, StackPlan, parts_of_stack, seconds_of
+from mauc.tables.holdout import some_of_each
 
 __all__ = ["CANDIDATES", "Candidate", "Fold", "LeftOut", "Part", "Trained"]
 
@@ -74,6 +75,8 @@ class Trained:
     """``(N, C)``; NaN for rows that never were."""
     validation: float | None = None
     """Multiclass AUC, where the model knows it itself."""
+    remark: str = ""
+    """What else there is to know of it."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,9 @@ class Candidate:
 def _frequencies(part: Part) -> Trained:
     from sklearn.dummy import DummyClassifier
 
-    return _plain(part, lambda: DummyClassifier(strategy="prior"))
+    part.step("all training rows")
+    # Out of fold they are below 1/2, since a fold that holds more of a class leaves less of it to train on.
+    return Trained(DummyClassifier(strategy="prior").fit(part.X, part.labels), None, 0.5 if part.folds else None)
 
 
 def _logistic(part: Part) -> Trained:
@@ -129,7 +134,7 @@ def _linear(part: Part) -> Trained:
 
 def _linear_of_one_fold(part: Part, one_fit: float) -> Trained:
     train = part.folds[0][0]
-    some = train[_some(part.labels[train], FEW_ROWS, part.seed)]
+    some = train[some_of_each(part.labels[train], FEW_ROWS, part.seed)]
     in_search = part.slowness * seconds_of("mauc", part.size._replace(rows=len(some)))
     needs = 2 * one_fit + 3 * GRID_SIZES["small"] * in_search
     if needs > part.seconds:
@@ -152,10 +157,7 @@ def _stack(part: Part) -> Trained:
     plan = parts_of_stack(part.size, part.seconds / part.slowness, len(part.folds), part.seed)
     if plan.seconds > part.seconds / part.slowness:
         raise LeftOut.takes(plan.seconds * part.slowness)
-    folds = list(part.folds)[: plan.n_folds]
-    if plan.n_folds == 1:
-        train, test = folds[0]
-        folds = [(train[_some(part.labels[train], ROWS_OF_ONE_FOLD, part.seed)], test)]
+    rows, folds = _rows_and_folds(part, plan)
 
     def step(name: str, fold: int | None) -> None:
         part.step(f"{name}, " + ("all training rows" if fold is None else _of_folds(fold, len(folds))))
@@ -163,30 +165,35 @@ def _stack(part: Part) -> Trained:
     stack = MAUCStackingClassifier(
         list(plan.models), cv=folds, interactions=plan.interactions, random_state=part.seed, verbose=step
     )
-    stack.fit(part.X, part.labels)
+    stack.fit(part.X[rows], part.labels[rows])
     stack.set_params(cv=max(2, len(folds)), verbose=0)
-    return Trained(stack, None, stack.oof_scores_["combination"])
+    of_rows = f"{len(rows)} of {len(part.labels)} rows" if len(rows) < len(part.labels) else ""
+    return Trained(
+        stack, None, stack.oof_scores_["combination"], ", ".join(filter(None, [*stack.named_estimators_, of_rows]))
+    )
+
+
+def _rows_and_folds(part: Part, plan: StackPlan) -> tuple[Ints, list[Fold]]:
+    """The rows to train on, and folds by their place among these."""
+    everything = np.arange(len(part.labels))
+    if plan.n_folds > 1:
+        return everything, list(part.folds)
+    train, test = part.folds[0]
+    few = train[some_of_each(part.labels[train], min(ROWS_OF_ONE_FOLD, int(0.7 * plan.rows)), part.seed)]
+    if plan.rows == len(part.labels):
+        return everything, [(few, test)]
+    held = test[some_of_each(part.labels[test], int(0.3 * plan.rows), part.seed)]
+    rows = np.sort(np.concatenate([few, held]))
+    return rows, [(np.searchsorted(rows, few), np.searchsorted(rows, held))]
 
 
 def _of_folds(k: int, n: int) -> str:
     return f"fold {k + 1} of {n}" if n > 1 else "validation rows held out"
 
 
-def _some(labels: NDArray[Any], most: int, seed: int) -> Ints:
-    """So many rows at most, of every class its share and a hundred where it has them."""
-    if len(labels) <= most:
-        return np.arange(len(labels))
-    rng = np.random.default_rng(seed)
-    kept = [
-        rng.permutation(members)[: max(100, int(most * len(members) / len(labels)))]
-        for members in (np.flatnonzero(labels == label) for label in np.unique(labels))
-    ]
-    return np.sort(np.concatenate(kept))
-
-
 CANDIDATES = (
     Candidate("class frequencies", _frequencies),
-    Candidate("balanced logistic regression", _logistic),
+    Candidate("logistic regression", _logistic),
     Candidate("linear MAUC model", _linear),
     Candidate("stack of models", _stack),
 )

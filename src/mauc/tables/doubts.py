@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Ints
-from mauc.metrics import mauc_interval
-from mauc.metrics.uncertainty import Interval
+from mauc.metrics import mauc_score
 from mauc.model_selection import RareClassKFold
+from mauc.tables.holdout import some_of_each
 from mauc.tables.read import Table
 
 __all__ = ["COLUMN_KINDS", "Doubt", "column_doubts", "column_scores", "repeated_rows", "suspects"]
 
 COLUMN_KINDS = ("counter", "target", "constant", "code")
-MOST_CELLS = 2_000_000
-MOST_ROWS, FEWEST_ROWS = 20_000, 2_000
+MOST_CELLS = 200_000
+MOST_ROWS, FEWEST_ROWS = 5_000, 1_000
 ENOUGH = 10  # rows, below which any column is unique by chance
 NEARLY = 0.9  # distinct values per row of a code
-SURE = 0.99  # the low end of the interval of one column's multiclass AUC, from which on it may repeat the target
+SURE = 0.998  # multiclass AUC of one column from which on it may repeat the target
 IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|idx|index|uuid|guid|key|nr|no|number|row|rowid|unnamed)([^a-z]|$)")
 
 
@@ -62,8 +62,10 @@ def column_doubts(table: Table, labels: NDArray[Any], target: str, seed: int = 0
     unit constant nan
     code target 1.0
     """
-    rows = _some(labels, int(np.clip(MOST_CELLS // max(1, table.shape[1]), FEWEST_ROWS, MOST_ROWS)), seed)
+    most = int(np.clip(MOST_CELLS // max(1, table.shape[1]), FEWEST_ROWS, MOST_ROWS))
+    rows = some_of_each(labels, most, seed)
     some_labels = labels[rows]
+    enough = np.unique(some_labels, return_counts=True)[1].min() >= ENOUGH
     found = []
     for name in map(str, table.columns):
         values = table[name]
@@ -71,16 +73,16 @@ def column_doubts(table: Table, labels: NDArray[Any], target: str, seed: int = 0
             found.append(Doubt("constant", name, float("nan"), f"column {name!r} has one value in all rows"))
             continue
         alone = _alone(values.iloc[rows], some_labels, seed)
-        by_itself = f"(MAUC {alone.score:.3f} by itself)"
+        by_itself = f"(MAUC {alone:.3f} by itself)"
         if _counts_rows(values):
             kind, text = "counter", f"seems to count the rows {by_itself}: new rows will have other numbers"
-        elif _is_map(values, labels) or alone.low >= SURE:
+        elif _is_map(values, labels) or (enough and alone >= SURE):
             kind, text = "target", f"tells {target!r} without any other {by_itself}: is it known before {target!r} is?"
         elif _is_code(name, values):
             kind, text = "code", f"has another code in nearly every row {by_itself}: new rows will have others"
         else:
             continue
-        found.append(Doubt(kind, name, alone.score, f"column {name!r} {text}"))
+        found.append(Doubt(kind, name, alone, f"column {name!r} {text}"))
     return found
 
 
@@ -89,20 +91,20 @@ def suspects(doubts: Sequence[Doubt]) -> list[str]:
     return [doubt.column for doubt in doubts if doubt.column is not None]
 
 
-def repeated_rows(table: Table, train: Ints, test: Ints) -> Doubt | None:
-    """Rows to judge by that are, in every column, rows that were trained on."""
+def repeated_rows(table: Table, train: Ints, test: Ints) -> list[Doubt]:
+    """One doubt where rows to judge by are, in every column, rows that were trained on; else none."""
     import pandas as pd
 
     hashes = np.asarray(pd.util.hash_pandas_object(table, index=False))
     n_repeated = int(np.isin(hashes[test], hashes[train]).sum())
     if not n_repeated:
-        return None
+        return []
     rows = "1 row is" if n_repeated == 1 else f"{n_repeated} rows are"
     text = (
         f"{rows} both trained on and judged by, alike in every column ({100 * n_repeated / len(test):.1f} % of those "
         "judged by): drop repeated rows, or keep those of one origin together with --group"
     )
-    return Doubt("rows", None, float("nan"), text)
+    return [Doubt("rows", None, float("nan"), text)]
 
 
 def column_scores(values: Any, labels: NDArray[Any], seed: int = 0) -> tuple[Ints, NDArray[np.float64]]:
@@ -123,14 +125,11 @@ def column_scores(values: Any, labels: NDArray[Any], seed: int = 0) -> tuple[Int
     return rows, scores[rows]
 
 
-def _alone(values: Any, labels: NDArray[Any], seed: int) -> Interval:
+def _alone(values: Any, labels: NDArray[Any], seed: int) -> float:
     rows, scores = column_scores(values, labels, seed)
-    classes = np.unique(labels)
     if len(np.unique(labels[rows])) < 2:
-        return Interval(float("nan"), float("nan"), float("nan"), float("nan"))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of classes with a single row
-        return mauc_interval(labels[rows], scores, labels=classes, absent="ignore")
+        return float("nan")
+    return mauc_score(labels[rows], scores, labels=np.unique(labels), absent="ignore")
 
 
 def _tree(cells: Any, codes: Ints, new: Any, n_classes: int) -> NDArray[np.float64]:
@@ -174,10 +173,10 @@ def _counts_rows(values: Any) -> bool:
 
 def _is_map(values: Any, labels: NDArray[Any]) -> bool:
     """Every value has one class, and occurs three times or more on average."""
+    if 3 * values.nunique(dropna=False) > len(values):
+        return False
     cells = _factorised(values)
     n_values = int(cells.max()) + 1
-    if 3 * n_values > len(cells):
-        return False
     _, codes = np.unique(labels, return_inverse=True)
     return len(np.unique(cells * (codes.max() + 1) + codes)) == n_values
 
@@ -201,15 +200,3 @@ def _are_dates(words: Any) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that formats are guessed
         return bool(pd.to_datetime(words.head(200), errors="coerce", utc=True).notna().mean() > 0.9)
-
-
-def _some(labels: NDArray[Any], most: int, seed: int) -> Ints:
-    """So many rows at most, in their order, of every class its share and ten where it has them."""
-    if len(labels) <= most:
-        return np.arange(len(labels))
-    rng = np.random.default_rng(seed)
-    kept = [
-        rng.permutation(members)[: max(ENOUGH, int(most * len(members) / len(labels)))]
-        for members in (np.flatnonzero(labels == label) for label in np.unique(labels))
-    ]
-    return np.sort(np.concatenate(kept))

@@ -6,6 +6,7 @@ factor of two or so there, and on the long side where they err. :func:`slowness`
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,7 +24,9 @@ ROWS_OF_ONE_FOLD = 20_000  # at most, to learn the weights from where there is a
 FULL_TREES = 300
 # Those that gain most for their time come first where not all can be had.
 BY_VALUE = ("lr", "mauc", "hgb", "lr_strong", "kernel", "et", "rf")
-LINEAR = ("lr", "mauc", "lr_strong")
+NEEDED = ("lr", "mauc", "hgb")
+FORESTS = ("et", "rf")
+FEWER_ROWS = (20_000, 5_000)
 
 
 class Size(NamedTuple):
@@ -56,9 +59,11 @@ def seconds_of(model: str, size: Size, n_trees: int = FULL_TREES) -> float:
 
 @dataclass(frozen=True, eq=False)
 class StackPlan:
-    """Models of a stack, its folds, and how long they take."""
+    """Models of a stack, the rows and folds they are fitted on, and how long that takes."""
 
     models: tuple[tuple[str, Any], ...]
+    rows: int
+    """How many of the training rows are used at all."""
     n_folds: int
     interactions: str | None
     """As in :class:`mauc.MAUCStackingClassifier`; the matrix takes longer than most of the models."""
@@ -66,31 +71,44 @@ class StackPlan:
 
 
 def parts_of_stack(size: Size, seconds: float, n_folds: int, seed: int = 0) -> StackPlan:
-    """The largest stack that fits into so many seconds: with all folds and trees, with fewer, with fewer models.
+    """The largest stack that fits into so many seconds: with all folds and trees, with fewer, with fewer models, with
+    fewer rows. The smallest one may take longer than there is.
 
-    The smallest one has the linear models and one that is not; it may take longer than there is.
+    >>> table = Size(75_000, 20, 5)
+    >>> for seconds in (1000, 40, 20):
+    ...     plan = parts_of_stack(table, seconds, n_folds=1)
+    ...     print(plan.rows, *(name for name, _ in plan.models))
+    75000 lr lr_strong mauc kernel hgb
+    75000 lr lr_strong mauc hgb
+    20000 lr lr_strong mauc hgb
     """
-    most_trees = int(min(FULL_TREES, MOST_NODES / (2 / 3 * size.rows)))
-    names = [name for name in BY_VALUE if most_trees >= FEWEST_TREES or name not in ("et", "rf")]
-    for folds, trees in ((n_folds, most_trees), (n_folds, min(100, most_trees)), (1, min(100, most_trees))):
-        plan = _plan(names, size, folds, trees, seed)
-        if plan.seconds <= seconds:
-            return plan
-    kept: list[str] = []
-    for name in names:
-        needed = len(kept) < len(LINEAR) and (name in LINEAR or all(other in LINEAR for other in kept))
-        if needed or _plan([*kept, name], size, 1, min(100, most_trees), seed).seconds <= seconds:
-            kept.append(name)
-    return _plan(kept, size, 1, min(100, most_trees), seed)
+    trees = _most_trees(size.rows)
+    tried = [_plan(BY_VALUE, size, n_folds, n, seed) for n in dict.fromkeys((trees, min(100, trees))) if n_folds > 1]
+    for rows in (size.rows, *(fewer for fewer in FEWER_ROWS if fewer < size.rows)):
+        some = size._replace(rows=rows)
+        n_trees = min(100, _most_trees(rows))
+        tried.append(_plan(BY_VALUE, some, 1, n_trees, seed))
+        names = list(NEEDED)
+        for name in BY_VALUE:
+            if name not in names and _plan([*names, name], some, 1, n_trees, seed).seconds <= seconds:
+                names.append(name)
+        tried.append(_plan(names, some, 1, n_trees, seed))
+    return next((plan for plan in tried if plan.seconds <= seconds), tried[-1])
 
 
-def _plan(names: list[str], size: Size, n_folds: int, n_trees: int, seed: int) -> StackPlan:
+def _most_trees(rows: int) -> int:
+    return int(min(FULL_TREES, MOST_NODES / (2 / 3 * rows)))
+
+
+def _plan(names: Sequence[str], size: Size, n_folds: int, n_trees: int, seed: int) -> StackPlan:
+    """Without forests where they would have too few trees; one fold is fitted on few rows where there are many."""
+    names = [name for name in names if n_trees >= FEWEST_TREES or name not in FORESTS]
     models = [(name, model) for name, model in default_estimators(seed, max(1, n_trees)) if name in names]
     in_fold = size._replace(rows=min(size.rows, ROWS_OF_ONE_FOLD)) if n_folds == 1 else size
     cells = in_fold.rows * size.classes
     combining = 1.2e-5 * cells if n_folds == 1 else 0.5 + (2e-4 if size.rows <= 5000 else 4e-5) * cells
     total = sum(seconds_of(name, size, n_trees) + n_folds * seconds_of(name, in_fold, n_trees) for name in names)
-    return StackPlan(tuple(models), n_folds, None if n_folds == 1 else "auto", total + combining)
+    return StackPlan(tuple(models), size.rows, n_folds, None if n_folds == 1 else "auto", total + combining)
 
 
 def slowness() -> float:
@@ -101,7 +119,7 @@ def slowness() -> float:
     X, y = rng.normal(size=(1000, 10)), rng.integers(0, 3, 1000)
     trees = ExtraTreesClassifier(10, min_samples_leaf=3, random_state=0)
     took = []
-    for _ in range(2):
+    for _ in range(5):
         began = time.perf_counter()
         trees.fit(X, y)
         took.append(time.perf_counter() - began)

@@ -131,7 +131,8 @@ def compare_candidates(
         else:
             models[candidate.name] = trained.classifier
             score = _validation(trained, labels)
-            entry = Entry(candidate.name, describe(trained.classifier), score, clock() - start)
+            about = describe(trained.classifier) + (f"; {trained.remark}" if trained.remark else "")
+            entry = Entry(candidate.name, about, score, clock() - start)
         entries.append(entry)
         watch.ends(entry)
     best = _best(entries)

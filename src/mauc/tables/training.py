@@ -1,6 +1,5 @@
 """Train what was asked for on any part of the rows of a table: one model, or all that are compared."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from mauc.tables.leaderboard import Leaderboard, Silent, compare_candidates
 from mauc.tables.models import Choice, describe, make_classifier
 from mauc.tables.read import Table
 
-__all__ = ["CHOSEN", "Round", "Trainer", "out_of_fold"]
+__all__ = ["CHOSEN", "Round", "Trainer"]
 
 CHOSEN = "the model chosen in each fold"
 N_FOLDS = 5
@@ -33,11 +32,24 @@ class Round:
 
     features: Any
     models: dict[str, Any]
+    about: str
+    """The chosen one in a few words, with its parameters."""
     board: Leaderboard | None = None
 
     @property
     def name(self) -> str:
+        """Of the chosen model."""
         return next(iter(self.models))
+
+    @property
+    def classifier(self) -> Any:
+        """The chosen model."""
+        return self.models[self.name]
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """``(C,)``, the same for all models."""
+        return np.asarray(self.classifier.classes_)
 
     def scores(self, table: Table) -> dict[str, Floats]:
         """``(N, C)`` of each model, columns in the order of its classes."""
@@ -66,7 +78,8 @@ class Trainer:
         X = np.asarray(features.fit_transform(self.table.iloc[rows]), dtype=np.float64)
         if self.choice is not None:
             classifier = _fitted(make_classifier(self.choice), X, labels, groups, self.seed)
-            return Round(features, {describe(classifier).partition(":")[0]: storable(classifier)})
+            about = describe(classifier)
+            return Round(features, {about.partition(":")[0]: storable(classifier)}, about)
         times = None if self.times is None else self.times[rows]
         folds, how = _validation_folds(X, labels, groups, times, self.seed, seconds)
         candidates = [each for each in CANDIDATES if only in (None, each.name)]
@@ -75,7 +88,8 @@ class Trainer:
         )
         if not models:
             raise Failure(f"the {only} {board.entries[0].left_out}: raise --time-limit, or leave --refit out")
-        return Round(features, {name: storable(model) for name, model in models.items()}, board)
+        kept = {name: storable(model) for name, model in models.items()}
+        return Round(features, kept, board.tried[0].about, board)
 
 
 def _fitted(classifier: Any, X: Floats, labels: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> Any:
@@ -121,36 +135,3 @@ def _validation_folds(
         some = np.sort(np.random.default_rng(seed).permutation(test)[:MOST_VALIDATION_ROWS])
         return [(train, some)], f"{len(some)} rows of {kind.removeprefix('whole groups of ')}, held out"
     return folds, f"cross-validation of {kind}"
-
-
-def out_of_fold(
-    trainer: Trainer, repeats: Sequence[Sequence[Fold]], seconds: float
-) -> tuple[Ints, dict[str, list[Floats]]]:
-    """Rows that every repeat held out, and the scores of each model on them, one ``(n, C)`` array for each repeat.
-
-    Where several models are compared, one is chosen in each fold by its training rows alone; the scores of that choice
-    come first, and a model that some fold had no time for is left out.
-    """
-    classes = np.unique(trainer.labels)
-    share = seconds / sum(len(folds) for folds in repeats)
-    everywhere: dict[str, list[Floats]] = {}
-    for k, folds in enumerate(repeats):
-        found: dict[str, Floats] = {}
-        n_filled: dict[str, int] = {}
-        for train, test in folds:
-            trained = trainer.train(train, share)
-            scores = trained.scores(trainer.table.iloc[test])
-            named = scores if trained.board is None else {CHOSEN: scores[trained.name], **scores}
-            known = np.searchsorted(classes, np.unique(trainer.labels[train]))
-            for name, values in named.items():
-                whole = found.setdefault(name, np.full((len(trainer.labels), len(classes)), np.nan))
-                whole[test] = 0.0
-                whole[np.ix_(test, known)] = values
-                n_filled[name] = n_filled.get(name, 0) + 1
-        for name, whole in found.items():
-            if n_filled[name] == len(folds) and (k == 0 or len(everywhere.get(name, [])) == k):
-                everywhere.setdefault(name, []).append(whole)
-    complete = {name: arrays for name, arrays in everywhere.items() if len(arrays) == len(repeats)}
-    first = next(iter(complete.values()))
-    rows = np.flatnonzero(~np.any([np.isnan(array[:, 0]) for array in first], axis=0))
-    return rows, {name: [array[rows] for array in arrays] for name, arrays in complete.items()}

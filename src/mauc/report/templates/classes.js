@@ -53,7 +53,7 @@ if (DATA.by_class) {
   watchers.push(drawClass);
 
   const choice = document.getElementById("decision");
-  DATA.decisions.forEach((decision, k) => choice.add(new Option(decision.words, k)));
+  DATA.decisions.forEach((decision, k) => choice.add(new Option(decision.name, k)));
   choice.addEventListener("change", () => look({ decision: Number(choice.value) }));
   document.getElementById("decision-choice").hidden = DATA.decisions.length < 2;
   watchers.push(() => {
@@ -61,8 +61,8 @@ if (DATA.by_class) {
     document.getElementById("confusion-said").textContent = describeConfusion(STATE.ci, STATE.cj) + ".";
   });
   window.confusionMap = heatMap(document.getElementById("confusion"), document.getElementById("confusion-tip"), {
-    // A root, so that one row in a hundred is seen. On the diagonal, what is not found.
-    bad: (i, j) => Math.sqrt(i === j ? 1 - confusionOf(i, j) / DATA.counts[i] : confusionOf(i, j) / DATA.counts[i]),
+    // On the diagonal, what is not found. Beside it a root, so that one row in a hundred is seen.
+    bad: (i, j) => (i === j ? 1 - confusionOf(i, j) / DATA.counts[i] : Math.sqrt(confusionOf(i, j) / DATA.counts[i])),
     text: (i, j) => (confusionOf(i, j) ? String(confusionOf(i, j)) : ""),
     describe: describeConfusion,
     at: () => [STATE.ci, STATE.cj],

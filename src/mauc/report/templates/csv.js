@@ -16,7 +16,7 @@ function quoted(value) {
 function csvOf(table) {
   const heads = [...table.tHead.rows[0].cells];
   const kept = heads.map((head) => head.dataset.columns !== "");
-  const names = heads.flatMap((head, k) => (kept[k] ? (head.dataset.columns || head.textContent.trim()).split("|") : []));
+  const names = heads.flatMap((head, k) => (kept[k] ? head.dataset.columns?.split("|") || [head.textContent.trim()] : []));
   const lines = [...table.tBodies[0].rows].map((row) => [...row.cells].flatMap((cell, k) => (kept[k] ? cellsOf(cell) : [])));
   return [names, ...lines].map((line) => line.map(quoted).join(",")).join("\r\n") + "\r\n";
 }

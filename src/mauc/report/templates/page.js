@@ -43,7 +43,7 @@ document.getElementById("theme").addEventListener("click", () => {
   repaint();
 });
 
-for (const button of document.querySelectorAll("button.show")) {
+for (const button of document.querySelectorAll("button.show-pair")) {
   const [i, j] = [button.dataset.i, button.dataset.j].map((k) => Number(k) - DATA.left_out);
   button.disabled = i < 0 || j < 0;
   button.addEventListener("click", () => {
@@ -80,7 +80,7 @@ const startAt = (selector) => {
   const button = document.querySelector(`${selector}:not(:disabled)`);
   return button ? [button.dataset.i, button.dataset.j].map((k) => Number(k) - DATA.left_out) : null;
 };
-const [pair, mistake] = [startAt("#worst button.show"), startAt("#mistakes button.show-mistake")];
+const [pair, mistake] = [startAt("#worst button.show-pair"), startAt("#mistakes button.show-mistake")];
 const first = pair && (aucOf(0, ...pair) <= aucOf(0, pair[1], pair[0]) ? pair : [pair[1], pair[0]]);
 const worst = DATA.by_class ? DATA.by_class.reduce((low, found, k) => (found.auc[2] < DATA.by_class[low].auc[2] ? k : low), 0) : 0;
 look({ k: worst, ...(first ? { i: first[0], j: first[1] } : {}), ...(mistake ? { ci: mistake[0], cj: mistake[1] } : {}) });
