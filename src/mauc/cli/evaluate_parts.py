@@ -123,8 +123,8 @@ def _check_same_classes(parts: Parts, target: str, prefix: str | None, true: Any
     theirs = written.named(_as_named(written.labels, parts, prefix))
     if len(theirs.codes) != len(true.codes):
         return  # told where rows are counted
-    same = np.array([[a == b for b in true.labels] for a in theirs.labels])
-    differ = np.flatnonzero(~same[theirs.codes, true.codes])
+    place = {label: k for k, label in enumerate(true.labels.tolist())}
+    differ = np.flatnonzero(np.array([place.get(c, -1) for c in theirs.labels.tolist()])[theirs.codes] != true.codes)
     if len(differ):
         raise Failure(
             f"{parts.shown} has other classes in {target!r} than {source.shown} (first: row {differ[0] + 1} of all): "

@@ -5,6 +5,7 @@ sample → features, and what the options leave open → all other rows, as feat
 """
 
 import dataclasses
+import logging
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -287,8 +288,6 @@ def _connected(scheduler: str | None) -> Iterator[_Compute]:
         return
     n = thread_count()
     share = int(0.7 * available_memory() / n)
-    with (
-        LocalCluster(n_workers=n, threads_per_worker=1, memory_limit=share, dashboard_address=None) as cluster,
-        Client(cluster),
-    ):
+    local = {"n_workers": n, "threads_per_worker": 1, "memory_limit": share, "dashboard_address": "127.0.0.1:0"}
+    with LocalCluster(**local, silence_logs=logging.ERROR) as cluster, Client(cluster):
         yield _Compute()

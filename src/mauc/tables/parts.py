@@ -30,7 +30,7 @@ MANIFEST = ".mauc-predict.json"
 BATCH_ROWS = 1 << 18
 BYTES_PER_CELL = 40
 """Of a table that is read whole and judged: the cell, its copies, and what is worked out of it."""
-CELL_OF_TEXT = 8
+CELL_OF_TEXT, CELL_ZIPPED = 8, 3
 """Bytes that a cell of CSV takes, about."""
 UNREADABLE = (UnicodeError, ValueError)
 """What pandas raises for a file that is no table; its own errors are among them."""
@@ -153,7 +153,9 @@ class Parts:
         """Whether the whole table can be read and worked on in the memory that is free."""
         if self.kind == "npz" or not all(path.is_file() for path in self.paths):
             return True  # read whole, or refused, by others
-        cells = self.n_bytes / CELL_OF_TEXT
+        cells = sum(
+            path.stat().st_size / (CELL_ZIPPED if path.suffix == ".gz" else CELL_OF_TEXT) for path in self.paths
+        )
         if self.kind == "parquet":
             metadata = [opened(path).metadata for path in self.paths]
             cells = sum(m.num_rows * m.num_columns for m in metadata)
@@ -208,7 +210,7 @@ def opened(path: Path) -> Any:
     try:
         import pyarrow.parquet as pq
     except ImportError:
-        raise Failure(f"reading {path} in parts needs pyarrow: pip install 'mauc[parquet]'") from None
+        raise Failure(f"reading {path} needs pyarrow: pip install 'mauc[parquet]', or save the table as CSV") from None
     try:
         return pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
     except Exception as error:
