@@ -64,7 +64,9 @@ def unit(at):
 
 def test_the_mean_of_the_ratios():
     """Not the ratio of the means."""
-    assert mean_ratio({"value": [1.0, 2.0], "naive_value": [10.0, 100.0]}, "value") == 30.0
+    result = {"value": [1.0, 2.0], "risk_value": [1.0, 1.0], "naive_value": [10.0, 100.0]}
+    assert mean_ratio(result, "value") == 30.0
+    assert mean_ratio(result, "value", alone=True) == 55.0
 
 
 @losses

@@ -81,7 +81,7 @@ def rare_pairs(
     scores: Mapping[str, Mapping[str, Floats]],
     sizes: Mapping[str, Sequence[tuple[int, int]]],
     *,
-    floor: float | None = None,
+    floor: float = 0.0,
 ) -> Any:
     """One panel per table, one line per method: AUC_{i|j} of the rarest pairs of classes, the rarest first.
 
@@ -93,15 +93,15 @@ def rare_pairs(
         handles, place = [], np.arange(len(sizes[table]))
         for m, (name, by_table) in enumerate(scores.items()):
             values = by_table[table]
-            shown = values if floor is None else np.where(values < floor, np.nan, values)
+            shown = np.where(values < floor, np.nan, values)
             ours = {"linewidth": 1.6, "zorder": 3} if _color(name) == OURS else {"linewidth": 0.8}
             handles += axes.plot(place, shown, label=name, **series(m, alpha=0.85, **ours))
         axes.set_xticks(place, [f"{i}|{j}" for i, j in sizes[table]], rotation=45)
         axes.tick_params(labelsize=7)
         axes.grid(alpha=0.3)
-        if floor is not None:
+        if floor:
             axes.set_ylim(floor - 1.0, 101.0)
-    below = "" if floor is None else f"; values below {floor:g} are not shown"
+    below = f"; values below {floor:g} are not shown" if floor else ""
     figure.supxlabel(
         f"both directions i|j of the rarest pairs, rarest first, by the sizes of the two classes{below}", fontsize=9
     )

@@ -67,11 +67,11 @@ def write_report(
     preprocessings: Sequence[str] = ("rows", "standard"),
     tables: Sequence[str] = TABLES,
     depth: str = "full",
-    floor: float | None = FLOOR,
+    floor: float = FLOOR,
 ) -> list[Path]:
     """Write the table and the figures of each preprocessing; returns the files.
 
-    Of the rarest pairs, values below ``floor`` are not drawn; None draws all.
+    Of the rarest pairs, AUCs × 100 below ``floor`` are not drawn.
     """
     files = []
     for preprocessing in preprocessings:
@@ -133,8 +133,8 @@ def _markdown(results: Results, tables: Sequence[str], protocol: str, preprocess
     return "\n\n".join(parts)
 
 
-def _rarest(stem: str, floor: float | None) -> str:
-    below = "" if floor is None else f" As in the paper, values below {floor:g} are not drawn."
+def _rarest(stem: str, floor: float) -> str:
+    below = f" Values below {floor:g} are not drawn{', as in the paper' if floor == FLOOR else ''}." if floor else ""
     intro = (
         f"## The rarest pairs (Figure 2)\n\nMean AUC_{{i|j}} × 100 over the splits, “i|j” being the sizes of the two "
         f"classes: both directions of the {RARE_PAIRS} pairs with the smallest p_i p_j in the whole table, every "
