@@ -68,13 +68,16 @@ def sums_of(
     COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """The second read: ``(SIZE, C)`` sums of the basis functions over each column's negatives and positives."""
+    """The second read: ``(SIZE, C)`` sums of the basis functions over each column's negatives and positives.
+
+    A program is one warp: a thread has all rows of its columns, and sums over them by itself.
+    """
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     exists = columns < C
     middle = tl.load(origin + columns, mask=exists, other=0.0)[None, :]
     sums = ()
     for k in tl.static_range(SIZE):
-        sums = sums + (tl.zeros((ROWS, COLUMNS), tl.float32),)
+        sums = sums + (tl.zeros((COLUMNS,), tl.float32),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = _tile(
@@ -90,7 +93,7 @@ def sums_of(
         before = term
         more = ()
         for k in tl.static_range(SIZE):
-            more = more + (sums[k] + term,)
+            more = more + (sums[k] + tl.sum(term, axis=0),)
             following = _next(term, before, q, k, KIND)
             before = term
             term = following
@@ -109,7 +112,7 @@ def sums_of(
                 previous = part
                 part = further
     for k in tl.static_range(SIZE):
-        tl.atomic_add(of_negatives + k * C + columns, tl.sum(sums[k], axis=0), mask=exists, sem="relaxed")
+        tl.atomic_add(of_negatives + k * C + columns, sums[k], mask=exists, sem="relaxed")
 
 
 @triton.jit
@@ -232,8 +235,13 @@ def gradient_rows(
     LENGTH: tl.constexpr,
     ROWS: tl.constexpr,
     CHUNK: tl.constexpr,
+    STAGED: tl.constexpr,
 ):
-    """The third read and the write of the gradient. Rows longer than a chunk are read again, from the cache."""
+    """The third read and the write of the gradient. Rows longer than a chunk are read again, from the cache.
+
+    ``STAGED``: score times slope is kept in the output until its sum over the row is known; half precision would lose
+    digits there, and computes it twice.
+    """
     factor = tl.load(upstream).to(tl.float32)
     share = tl.zeros((), tl.float32)
     if LOG:
@@ -256,7 +264,11 @@ def gradient_rows(
                     logits, matrix, slopes, origin, start, begin + tl.arange(0, CHUNK), y, row, at_own, peak, scale,
                     counts, alpha, C, ACTIVATION, HAS_MATRIX, KIND, LENGTH,
                 )  # fmt: skip
-                pull += tl.sum(f * g, axis=1)
+                g *= f
+                pull += tl.sum(g, axis=1)
+                if STAGED:
+                    at = out + rows.to(tl.int64)[:, None] * C + (begin + tl.arange(0, CHUNK))[None, :]
+                    tl.store(at, g, mask=counts[:, None] & (begin + tl.arange(0, CHUNK) < C)[None, :])
         inverse = tl.zeros((ROWS,), tl.float32)
         per_row = u * share
         if LOG:
@@ -264,11 +276,19 @@ def gradient_rows(
             per_row = tl.where(per_row == 0.0, 0.0, per_row)
         for begin in range(0, C, CHUNK):
             columns = begin + tl.arange(0, CHUNK)
-            x, f, g, is_own = _part(
-                logits, matrix, slopes, origin, start, columns, y, row, at_own, peak, scale,
-                counts, alpha, C, ACTIVATION, HAS_MATRIX, KIND, LENGTH,
-            )  # fmt: skip
-            if ACTIVATION == SOFTMAX:
+            at = out + rows.to(tl.int64)[:, None] * C + columns[None, :]
+            if STAGED:
+                inside = counts[:, None] & (columns < C)[None, :]
+                x = tl.load(start[:, None] + columns[None, :], mask=inside, other=0.0).to(tl.float32)
+                f = _score(x, peak[:, None], scale[:, None], ACTIVATION)
+                g = tl.load(at, mask=inside, other=0.0) - f * pull[:, None]
+                is_own = columns[None, :] == y[:, None]
+            else:
+                x, f, g, is_own = _part(
+                    logits, matrix, slopes, origin, start, columns, y, row, at_own, peak, scale,
+                    counts, alpha, C, ACTIVATION, HAS_MATRIX, KIND, LENGTH,
+                )  # fmt: skip
+            if ACTIVATION == SOFTMAX and not STAGED:
                 if C <= CHUNK:
                     pull = tl.sum(f * g, axis=1)
                 g = f * (g - pull[:, None])
@@ -281,5 +301,4 @@ def gradient_rows(
                 r = tl.load(ratios + columns, mask=columns < C, other=0.0)
                 g += per_row[:, None] * (shifted * r[None, :] - is_own.to(tl.float32))
             g = tl.where(counts[:, None], factor * g, 0.0)
-            at = out + rows.to(tl.int64)[:, None] * C + columns[None, :]
             tl.store(at, g.to(out.dtype.element_ty), mask=(rows < n)[:, None] & (columns < C)[None, :])

@@ -245,6 +245,8 @@ class _Recipe:
         block = max(16, 1 << (c - 1).bit_length())
         first, second = _cut_statistics(n, block, kind, processors), _cut_gradient(n, block, processors)
         counted = n > FEW and (ovo or sizes is not None)
+        # With both terms so many that two programs of eight warps share a multiprocessor: one works, the other waits.
+        registers = 128 if settings.log_loss > 0 and first.warps == 8 else None
         weighted = {"C": c, "HAS_WEIGHT": weight is not None}
         common = {"C": c, "KIND": KINDS[kind], "SOFTMAX": softmax, "LOG": settings.log_loss > 0}
         self.tiles, self.gradient_tiles = first.tiles, second.tiles
@@ -263,9 +265,10 @@ class _Recipe:
                 "BLOCK": block,
                 "ALL": min(1024, max(16, 1 << (n - 1).bit_length())),
             },
+            registers,
         )
         cut = {"HAS_WEIGHT": weight is not None, "ROWS": second.rows, "BLOCK": block}
-        self.gradient = Kernel(kernels.gradient, (second.programs,), second.warps, common | cut)
+        self.gradient = Kernel(kernels.gradient, (second.programs,), second.warps, common | cut, registers)
 
 
 _RECIPES: dict[tuple[Any, ...], _Recipe] = {}

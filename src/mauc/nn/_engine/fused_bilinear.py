@@ -21,9 +21,10 @@ import torch
 from numpy.polynomial import chebyshev as cheb
 from torch import Tensor
 
+from mauc._typing import Floats
 from mauc.nn._engine.launch import Kernel, kind_of, processors_of
 from mauc.nn._engine.moments import FLAT_ALPHA
-from mauc.nn._engine.tiles import ACTIVATIONS, Data, Settings, survey_kernel
+from mauc.nn._engine.tiles import ACTIVATIONS, Data, Settings, survey_kernel, zeroed
 from mauc.plan import TOLERANCES, plan
 from mauc.surrogates import Surrogate
 
@@ -32,6 +33,8 @@ __all__ = ["Bilinear", "bilinear_forward", "bilinear_gradient", "closed_bilinear
 KINDS = {"exponential": 0, "powers": 1, "chebyshev": 2}
 MOST_DEGREE = 32
 """So many sums are held in registers."""
+SUMS_PER_PROCESSOR = 16
+"""Programs of the sums for each multiprocessor: more of them add more often to the totals."""
 
 
 class Bilinear(NamedTuple):
@@ -85,13 +88,29 @@ def _expanded(surrogate: Surrogate) -> Bilinear | None:
     found = plan(surrogate, 1.0, tolerances=TOLERANCES["float32"], saturated=True)
     if found is None or found.scheme != "moments" or found.degree > MOST_DEGREE:
         return None
-    matrix = np.asarray(found.pieces[0].matrix, dtype=np.float64)
+    tolerance = TOLERANCES["float32"][0]
+    # The planner goes in strides; here each degree is a sum per score.
+    shorter = (plan(surrogate, 1.0, degree=degree, saturated=True) for degree in range(2, found.degree))
+    forms = (_of_matrix(fewer.pieces[0].matrix) for fewer in shorter if fewer is not None and fewer.error <= tolerance)
+    near = (form for form in forms if _slope_error(form, surrogate) <= tolerance)
+    return next(near, None) or _of_matrix(found.pieces[0].matrix)
+
+
+def _of_matrix(matrix: Floats) -> Bilinear:
     in_q, in_p = np.zeros_like(matrix), np.zeros_like(matrix)
     # The functions take 2 F − 1.
     in_q[:, :-1] = 2.0 * cheb.chebder(matrix, axis=1)
     in_p[:-1] = 2.0 * cheb.chebder(matrix, axis=0)
-    matrices = tuple(tuple(tuple(float(a) for a in row) for row in m) for m in (matrix, in_q, in_p))
-    return Bilinear("chebyshev", 1.0, matrices)
+    return Bilinear("chebyshev", 1.0, tuple(tuple(map(tuple, m.tolist())) for m in (matrix, in_q, in_p)))
+
+
+def _slope_error(form: Bilinear, surrogate: Surrogate) -> float:
+    """Of ``ℓ′`` over ``|ℓ′(0)|``, at pairs all over the square of scores."""
+    t, shift = np.cos(np.linspace(0.0, np.pi, 129)), np.array([[-1.0], [0.0], [1.0]])
+    p = 0.5 + 0.5 * t + 0.5 * shift * (1.0 - np.abs(t))
+    slope = cheb.chebval2d(2.0 * p - 1.0, 2.0 * (p - t) - 1.0, np.array(form.matrices[2]))
+    size = abs(float(surrogate.derivative(np.zeros(1))[0])) or 1.0
+    return float(np.abs(slope - surrogate.derivative(t)).max()) / size
 
 
 class Saved(NamedTuple):
@@ -122,14 +141,13 @@ class _Recipe:
         logs = {"LOG": settings.log_loss > 0}
         matrix = {"HAS_MATRIX": settings.pairs == "matrix"}
         kind = {"KIND": KINDS[form.kind], "SIZE": form.size}
-        # Sums of a thread: some 64 in registers.
-        each = max(1, min(8, 64 // (1 << (form.size - 1).bit_length())))
-        tile_columns, tile_rows = (128, each) if c > 64 else (32, 4 * each)
+        # Of one warp: with more columns, or more rows, its sums and scores do not fit the registers.
+        tile_columns, tile_rows = (128 if form.size <= 16 and c > 64 else 64 if c > 32 else 32), 8
         across, down = -(-c // tile_columns), -(-n // tile_rows)
         self.sums = Kernel(
             kernels.sums_of,
-            (across, max(1, min(down, -(-8 * processors // across)))),
-            4,
+            (across, max(1, min(down, -(-SUMS_PER_PROCESSOR * processors // across)))),
+            1,
             common | weighted | matrix | kind | {"COLUMNS": tile_columns, "ROWS": tile_rows},
         )
         self.mix = Kernel(kernels.mix, (-(-c // 64), form.size), 2, {"C": c} | logs | {"SIZE": form.size, "BLOCK": 64})
@@ -140,7 +158,13 @@ class _Recipe:
             kernels.gradient_rows,
             (min(self.gradient_tiles, 16 * processors),),
             4 if part >= 512 else 2,
-            common | logs | weighted | matrix | kind | {"LENGTH": form.length, "ROWS": some, "CHUNK": part},
+            common
+            | logs
+            | weighted
+            | matrix
+            | kind
+            | {"LENGTH": form.length, "ROWS": some, "CHUNK": part}
+            | {"STAGED": settings.activation == "softmax" and c > part and data.logits.dtype == torch.float32},
         )
 
 
@@ -171,25 +195,30 @@ def bilinear_forward(data: Data, settings: Settings) -> tuple[Tensor, Saved]:
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=device)
 
-    def zeros(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return torch.zeros(shape, dtype=dtype, device=device)
-
-    class_sums, class_counts, tickets = zeros(c), zeros(c, dtype=torch.int32), zeros(2, 4, dtype=torch.int32)
-    sums, totals = zeros(2, form.size, c), zeros(3, dtype=torch.float64)
+    of_negatives, of_positives, totals, class_sums, class_counts, first_ticket, second_ticket = zeroed(
+        device,
+        (form.size * c, torch.float32),
+        (form.size * c, torch.float32),
+        (3, torch.float64),
+        (c, torch.float32),
+        (c, torch.int32),
+        (1, torch.int32),
+        (1, torch.int32),
+    )
     rows, keys, start = empty(4, n), empty(n, dtype=torch.int64), empty(c, dtype=torch.int32)
     of_class, slopes, value = empty(3, c), empty(2, form.size, c), empty(dtype=settings.dtype)
     table = _form_on(form, device)
     weights, sizes, ratios, pairs = data.or_any()
     recipe.survey(
         logits, target, weights, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, totals,
-        tickets[0], n, stride, settings.ignore_index, recipe.tiles,
+        first_ticket, n, stride, settings.ignore_index, recipe.tiles,
     )  # fmt: skip
     origin = _origin(rows[3], target, data.weight, of_class[2], settings)
     recipe.sums(
-        logits, target, weights, pairs, rows, of_class, origin, sums[0], sums[1], form.alpha,
+        logits, target, weights, pairs, rows, of_class, origin, of_negatives, of_positives, form.alpha,
         n, stride, settings.ignore_index,
     )  # fmt: skip
-    recipe.mix(table, of_class, sums[0], sums[1], slopes, totals, tickets[1], value, settings.log_loss)
+    recipe.mix(table, of_class, of_negatives, of_positives, slopes, totals, second_ticket, value, settings.log_loss)
     return value, Saved(rows, of_class, origin, slopes, totals)
 
 

@@ -28,13 +28,15 @@ import torch
 from torch import Tensor
 
 from mauc.nn._engine.launch import Kernel, kind_of, processors_of
-from mauc.nn._engine.tiles import ACTIVATIONS, Data, Settings, survey_kernel
+from mauc.nn._engine.tiles import ACTIVATIONS, Data, Settings, survey_kernel, zeroed
 from mauc.surrogates import Piece, Surrogate
 
 __all__ = ["Truncated", "ranked_forward", "ranked_gradient", "truncated_powers"]
 
 MOST_DEGREE = 5
 MOST_PIECES = 3
+FEW = 4096
+"""Up to so many samples each is compared with all others, in one launch, which is faster than a sort."""
 DIGITS = 1e-9
 """Rounding of the float64 sums over ``ℓ(0)`` up to which a form is taken."""
 
@@ -50,6 +52,16 @@ class Truncated(NamedTuple):
     def degree(self) -> int:
         """Largest power."""
         return len(self.coefficients[0]) - 1
+
+    @property
+    def anchored(self) -> bool:
+        """Whether the sums over a run have positive terms alone, counted from its last positive."""
+        return len(self.ends) == 1 and min(self.coefficients[0]) >= 0.0
+
+    @property
+    def width(self) -> int:
+        """Numbers at each place of the table, a power of two where they are counted from the anchor."""
+        return 1 << (self.degree + 1).bit_length() if self.anchored else self.degree + 1
 
     @property
     def powers(self) -> int:
@@ -114,7 +126,7 @@ class Saved(NamedTuple):
     centre: Tensor
     sorted_positives: Tensor
     prefix: Tensor
-    """``(N + C, degree + 1)``"""
+    """``(N + C, width)``"""
     row_sums: Tensor
     """``(N,)`` sum of score times slope."""
     at_own: Tensor
@@ -143,8 +155,8 @@ class _Cut(NamedTuple):
         return across, max(1, min(down, -(-self.per_processor * processors // across)))
 
 
-COLUMNS_CUT = _Cut(32, 32, 8, None, 8)
-GRADIENT_CUT = _Cut(32, 32, 8, None, 16)
+COLUMNS_CUT = _Cut(32, 32, 8, 64, 16)
+GRADIENT_CUT = _Cut(32, 32, 8, 64, 16)
 
 
 class _Recipe:
@@ -158,27 +170,27 @@ class _Recipe:
         self.survey, self.tiles = survey_kernel(data, settings, processors)
         common = {"C": c, "ACTIVATION": ACTIVATIONS[settings.activation]}
         weighted = {"HAS_WEIGHT": data.weight is not None}
-        shape = {"PIECES": len(form.ends), "DEGREE": form.degree, "POWERS": form.powers}
+        size = {"DEGREE": form.degree, "POWERS": form.powers, "ANCHORED": form.anchored}
+        pieces, width = {"PIECES": len(form.ends)}, {"WIDTH": form.width}
+        self.rank = Kernel(kernels.rank, (-(-n // 64),), 4, {"BLOCK": 64, "ALL": 128}) if n <= FEW else None
         block = min(1024, max(32, 1 << (2 * n // c).bit_length()))
         warps = max(1, block // 256)
-        self.tabulate = Kernel(
-            kernels.tabulate, (c,), warps, {"C": c, "DEGREE": form.degree} | weighted | {"BLOCK": block}
-        )
+        self.tabulate = Kernel(kernels.tabulate, (c,), warps, {"C": c} | size | width | weighted | {"BLOCK": block})
         logs = {"LOG": settings.log_loss > 0} | weighted | {"HAS_MATRIX": settings.pairs == "matrix"}
         first, second = COLUMNS_CUT, GRADIENT_CUT
         self.columns = Kernel(
             kernels.columns_of,
             first.grid(n, c, processors),
             first.warps,
-            common | logs | {"GRADIENT": gradient} | shape | first.shape,
+            common | logs | {"GRADIENT": gradient} | pieces | size | width | first.shape,
             first.registers,
         )
-        self.collect = Kernel(kernels.collect, (c,), warps, common | weighted | shape | {"BLOCK": block})
+        self.collect = Kernel(kernels.collect, (c,), warps, common | weighted | pieces | size | {"BLOCK": block})
         self.gradient = Kernel(
             kernels.gradient_of,
             second.grid(n, c, processors),
             second.warps,
-            common | logs | shape | second.shape,
+            common | logs | pieces | size | width | second.shape,
             second.registers,
         )
 
@@ -211,29 +223,36 @@ def ranked_forward(data: Data, settings: Settings, *, gradient: bool) -> tuple[T
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=device)
 
-    def zeros(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:
-        return torch.zeros(shape, dtype=dtype, device=device)
-
-    class_sums, row_sums = zeros(c, dtype=torch.float32), zeros(n, dtype=torch.float32)
-    class_counts, tickets = zeros(c, dtype=torch.int32), zeros(2, 4, dtype=torch.int32)
-    totals = zeros(3)
-    landed = zeros(len(form.ends) * (n + c) * form.degree if gradient else 1)
+    landed, totals, class_sums, row_sums, class_counts, first_ticket, second_ticket = zeroed(
+        device,
+        (len(form.ends) * (n + c) * form.degree if gradient else 2, torch.float64),
+        (3, torch.float64),
+        (c, torch.float32),
+        (n, torch.float32),
+        (c, torch.int32),
+        (1, torch.int32),
+        (1, torch.int32),
+    )
     rows, keys, start = empty(4, n), empty(n, dtype=torch.int64), empty(c, dtype=torch.int32)
     of_class, centre, positives = empty(3, c), empty(c), empty(n)
-    prefix = empty(n + c, form.degree + 1, dtype=torch.float64)
+    prefix = empty(n + c, form.width, dtype=torch.float32 if form.anchored else torch.float64)
     at_own, value = empty(n), empty(dtype=settings.dtype)
     table = _form_on(form, device)
     saved = Saved(rows, class_counts, start, of_class, centre, positives, prefix, row_sums, at_own, totals)
     weight, sizes, ratios, matrix = data.or_any()
     recipe.survey(
-        logits, target, weight, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, totals, tickets[0],
+        logits, target, weight, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, totals, first_ticket,
         n, stride, settings.ignore_index, recipe.tiles,
     )  # fmt: skip
-    order = torch.sort(keys).indices
-    recipe.tabulate(order, weight, rows, class_counts, start, centre, positives, prefix, n)
+    if recipe.rank is None:
+        order = torch.sort(keys).indices
+    else:
+        order = torch.empty_like(keys)
+        recipe.rank(keys, order, n)
+    recipe.tabulate(order, weight, rows, class_counts, start, centre, positives, prefix, table, n)
     recipe.columns(
         logits, target, weight, matrix, rows, class_counts, start, of_class, centre, positives, prefix, table, landed,
-        row_sums, totals, tickets[1], value, settings.log_loss, n, stride, settings.ignore_index,
+        row_sums, totals, second_ticket, value, settings.log_loss, n, stride, settings.ignore_index,
     )  # fmt: skip
     if gradient:
         recipe.collect(order, weight, rows, class_counts, start, of_class, centre, table, landed, row_sums, at_own, n)

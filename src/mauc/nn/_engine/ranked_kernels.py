@@ -166,6 +166,20 @@ def _weigh(
 
 
 @triton.jit
+def rank(keys, order, n, BLOCK: tl.constexpr, ALL: tl.constexpr):
+    """The samples in the order of their keys, by comparing each with all."""
+    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mine = tl.load(keys + here, mask=here < n, other=0)
+    before = tl.zeros((BLOCK,), tl.int32)
+    for begin in range(0, n, ALL):
+        there = begin + tl.arange(0, ALL)
+        theirs = tl.load(keys + there, mask=there < n, other=0x7FFFFFFFFFFFFFFF)
+        earlier = (theirs[None, :] == mine[:, None]) & (there[None, :] < here[:, None])
+        before += tl.sum(((theirs[None, :] < mine[:, None]) | earlier).to(tl.int32), axis=1)
+    tl.store(order + before, here.to(tl.int64), mask=here < n)
+
+
+@triton.jit
 def tabulate(
     order,
     weight,
@@ -175,15 +189,21 @@ def tabulate(
     centre,
     value,
     prefix,
+    form,
     n,
     C: tl.constexpr,
     DEGREE: tl.constexpr,
+    POWERS: tl.constexpr,
+    ANCHORED: tl.constexpr,
+    WIDTH: tl.constexpr,
     HAS_WEIGHT: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """The positives of one class in their order, and the sums ``Σ u (p − centre)^j`` over those before each place.
+    """The positives of one class in their order, and what their sums are at each place; a class has one place more.
 
-    A class has one place more than positives. Float64: a run's sum is a small difference of such sums.
+    ``ANCHORED``: the last positive before the place, and the coefficients of the sum over it and those before in
+    powers of the distance of ``q + b`` from it. All are positive where the loss's are: nothing cancels in float32.
+    Else the sums ``Σ u (p − centre)^j``, in float64, since a small sum is a difference of such sums.
     """
     c = tl.program_id(0)
     count = tl.load(class_counts + c)
@@ -193,12 +213,12 @@ def tabulate(
         middle = tl.load(rows_out + 3 * n + tl.load(order + begin + count // 2))
     tl.store(centre + c, middle)
     size: tl.constexpr = DEGREE + 1
-    first = prefix + (begin + c).to(tl.int64) * size
+    first = prefix + (begin + c).to(tl.int64) * WIDTH
     so_far = ()
     for _ in tl.static_range(size):
         so_far = so_far + (tl.zeros((), tl.float64),)
-    for j in tl.static_range(size):
-        tl.store(first + j, so_far[j])
+    for j in tl.static_range(WIDTH):
+        tl.store(first + j, 0.0)
     for some in range(0, count, BLOCK):
         rank = some + tl.arange(0, BLOCK)
         inside = rank < count
@@ -210,10 +230,23 @@ def tabulate(
             term = tl.load(weight + sample, mask=inside, other=0.0).to(tl.float64)
         distance = p.to(tl.float64) - middle
         sums = ()
+        running = ()
         for j in tl.static_range(size):
+            running = running + (so_far[j] + tl.cumsum(term, axis=0),)
             sums = sums + (so_far[j] + tl.sum(term, axis=0),)
-            tl.store(first + (rank + 1) * size + j, so_far[j] + tl.cumsum(term, axis=0), mask=inside)
             term *= distance
+        at = first + (rank + 1) * WIDTH
+        if ANCHORED:
+            tl.store(at, p, mask=inside)
+            for i in tl.static_range(size):
+                power = tl.zeros((BLOCK,), tl.float64)
+                for k in tl.static_range(i, size):
+                    if (POWERS >> k) % 2 == 1:
+                        power += tl.load(form + 1 + k) * _binomial(k, i) * _power_sum(running, distance, k - i)
+                tl.store(at + 1 + i, power.to(tl.float32), mask=inside)
+        else:
+            for j in tl.static_range(size):
+                tl.store(at + j, running[j], mask=inside)
         so_far = sums
 
 
@@ -240,12 +273,16 @@ def _find(value, begin, count, step, threshold):
 
 
 @triton.jit
-def _upward(exact):
-    """The smallest float32 not below: a float32 is below the one number if and only if it is below the other."""
-    near = exact.to(tl.float32)
+def _upward(f, end, rest):
+    """The smallest float32 not below ``f + end + rest``: a float32 is below the one number if and only if it is below
+    the other. What the sum loses in rounding is exact.
+    """
+    near = f + end
+    back = near - f
+    lost = (f - (near - back)) + (end - back) + rest
     bits = near.to(tl.int32, bitcast=True)
-    bits += tl.where(near.to(tl.float64) < exact, tl.where(near >= 0.0, 1, -1), 0)
-    return bits.to(tl.float32, bitcast=True)
+    bits += tl.where(lost > 0.0, tl.where(near >= 0.0, 1, -1), 0)
+    return tl.where(near == 0.0, tl.where(lost > 0.0, lost, near), bits.to(tl.float32, bitcast=True))
 
 
 @triton.jit
@@ -259,28 +296,40 @@ def _power_sum(sums, z, K: tl.constexpr):
 
 @triton.jit
 def _visit(
-    f, value, prefix, form, piece, begin, count, step, centre, columns, DEGREE: tl.constexpr, POWERS: tl.constexpr
-):
-    """Sum and slope, in the negative, of one piece over the positives of each negative's run; where the run ends."""
+    f, value, prefix, form, piece, begin, count, step, centre, columns,
+    DEGREE: tl.constexpr, POWERS: tl.constexpr, ANCHORED: tl.constexpr, WIDTH: tl.constexpr,
+):  # fmt: skip
+    """Sum and slope, in the negative, of one piece over the positives of each negative's run; where the run ends, and
+    the distance of the negative, with the piece's end added to it, from the anchor or the centre.
+    """
     size: tl.constexpr = DEGREE + 1
-    end = tl.load(form + piece * (size + 1))
-    wide = f.to(tl.float64) + end
-    found = _find(value, begin, count, step, _upward(wide))
+    exact = tl.load(form + piece * (size + 1))
+    end = exact.to(tl.float32)
+    found = _find(value, begin, count, step, _upward(f, end, (exact - end.to(tl.float64)).to(tl.float32)))
     place = begin + columns + found
-    z = wide - centre.to(tl.float64)
-    at = prefix + place.to(tl.int64) * size
-    sums = ()
-    for j in tl.static_range(size):
-        sums = sums + (tl.load(at + j),)
-    total = tl.zeros(f.shape, tl.float64)
-    slope = tl.zeros(f.shape, tl.float64)
-    for k in tl.static_range(size):
-        if (POWERS >> k) % 2 == 1:
-            c = tl.load(form + piece * (size + 1) + 1 + k)
-            total += c * _power_sum(sums, z, k)
-            if k > 0:
-                slope += (k * c) * _power_sum(sums, z, k - 1)
-    return total, slope, place, z
+    at = prefix + place.to(tl.int64) * WIDTH
+    if ANCHORED:
+        z = (f - tl.load(at)) + end
+        total = tl.load(at + size)
+        slope = tl.zeros_like(total)
+        for back in tl.static_range(1, size):
+            slope = slope * z + total
+            total = total * z + tl.load(at + size - back)
+        return total, slope, place, z
+    else:
+        z = f.to(tl.float64) + (exact - centre.to(tl.float64))
+        sums = ()
+        for j in tl.static_range(size):
+            sums = sums + (tl.load(at + j),)
+        total = tl.zeros(f.shape, tl.float64)
+        slope = tl.zeros(f.shape, tl.float64)
+        for k in tl.static_range(size):
+            if (POWERS >> k) % 2 == 1:
+                c = tl.load(form + piece * (size + 1) + 1 + k)
+                total += c * _power_sum(sums, z, k)
+                if k > 0:
+                    slope += (k * c) * _power_sum(sums, z, k - 1)
+        return total, slope, place, z
 
 
 @triton.jit
@@ -336,6 +385,8 @@ def columns_of(
     PIECES: tl.constexpr,
     DEGREE: tl.constexpr,
     POWERS: tl.constexpr,
+    ANCHORED: tl.constexpr,
+    WIDTH: tl.constexpr,
     COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
 ):
@@ -350,57 +401,66 @@ def columns_of(
     middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
     of_column = tl.load(of_class + columns, mask=exists, other=0.0)
     unit = of_column * tl.load(of_class + 2 * C + columns, mask=exists, other=0.0)
-    of_column = of_column[None, :]
     step = _widest_step(tl.max(count))
     shape: tl.constexpr = (ROWS, COLUMNS)
-    risk = tl.zeros(shape, tl.float64)
-    # Most negatives of a column have scores near 0 and end at one place: what they hand over is summed here, what the
-    # others do is added where they end. That place is the first one of the first rows.
+    # Where a sum is of positive terms float32 will do.
+    wide: tl.constexpr = tl.float32 if ANCHORED else tl.float64
+    gather: tl.constexpr = tl.float32 if ANCHORED and DEGREE == 1 else tl.float64
+    risk = tl.zeros(shape, tl.float32)
+    # Most negatives of a column end at one place: what they hand over is summed here, what the others do is added
+    # where they end. It is the place of score 0, which is near the most of softmax scores, or of the first row's score.
+    some_score = tl.zeros((1, COLUMNS), tl.float32)
+    if ACTIVATION != SOFTMAX:
+        some_row = logits + (tl.program_id(1) * ROWS).to(tl.int64) * stride
+        x = tl.load(some_row + columns, mask=exists, other=0.0).to(tl.float32)
+        some_score = _score(x, 0.0, 1.0, ACTIVATION)[None, :]
     usual = ()
     gathered = ()
-    for _ in tl.static_range(PIECES):
-        usual = usual + (tl.full((1, COLUMNS), -1, tl.int32),)
+    for piece in tl.static_range(PIECES):
+        end = tl.load(form + piece * (DEGREE + 2)).to(tl.float32)
+        usual = usual + (begin + columns[None, :] + _find(value, begin, count, step, some_score + end),)
         for _ in tl.static_range(DEGREE):
-            gathered = gathered + (tl.zeros(shape, tl.float64),)
+            gathered = gathered + (tl.zeros(shape, gather),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = _tile(
             logits, target, weight, matrix, rows_out, of_class, rows, columns, n, stride, ignore_index,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
-        steepness = tl.zeros(shape, tl.float64)
-        now_usual = ()
+        steepness = tl.zeros(shape, wide)
+        loss = tl.zeros(shape, wide)
         now_gathered = ()
         for piece in tl.static_range(PIECES):
             total, slope, place, z = _visit(
-                f, value, prefix, form, piece, begin, count, step, middle, columns[None, :], DEGREE, POWERS
-            )
-            risk += tl.where(weights == 0.0, 0.0, weights * total)
+                f, value, prefix, form, piece, begin, count, step, middle, columns[None, :],
+                DEGREE, POWERS, ANCHORED, WIDTH,
+            )  # fmt: skip
+            loss += total
             steepness += slope
             if GRADIENT:
-                term = (weights * of_column).to(tl.float64)
+                term = weights.to(gather)
                 here = landed + (piece * (n + C) + place.to(tl.int64)) * DEGREE
-                lowest = tl.min(tl.where(inside, place, n + C), axis=0)[None, :]
-                now_usual = now_usual + (tl.where(tile == tl.program_id(1), lowest, usual[piece]),)
-                common = place == now_usual[piece]
+                common = place == usual[piece]
                 for j in tl.static_range(DEGREE):
                     now_gathered = now_gathered + (gathered[piece * DEGREE + j] + tl.where(common, term, 0.0),)
-                    tl.atomic_add(here + j, term, mask=(weights != 0.0) & ~common, sem="relaxed")
-                    term *= z
+                    tl.atomic_add(here + j, term.to(tl.float64), mask=(weights != 0.0) & ~common, sem="relaxed")
+                    if j < DEGREE - 1:
+                        term *= z.to(gather)
         if GRADIENT:
-            usual = now_usual
             gathered = now_gathered
-        risk += tl.where(inside & (f != f), f, 0.0).to(tl.float64)
+        risk += tl.where((weights == 0.0) & (f == f), 0.0, weights * loss.to(tl.float32))
+        risk += tl.where(inside & (f != f), f, 0.0)
         if GRADIENT and ACTIVATION == SOFTMAX:
             pull = tl.where(weights == 0.0, 0.0, f * weights * unit[None, :] * steepness.to(tl.float32))
             tl.atomic_add(row_sums + rows, tl.sum(pull, axis=1), mask=counts, sem="relaxed")
     if GRADIENT:
         for piece in tl.static_range(PIECES):
             at = landed + (piece * (n + C) + usual[piece].to(tl.int64)) * DEGREE
-            some = exists[None, :] & (usual[piece] >= 0) & (usual[piece] < n + C)
             for j in tl.static_range(DEGREE):
-                tl.atomic_add(at + j, tl.sum(gathered[piece * DEGREE + j], axis=0)[None, :], mask=some, sem="relaxed")
-    tl.atomic_add(totals, tl.sum(tl.sum(risk, axis=0) * unit, axis=0), sem="relaxed")
+                sum_here = tl.sum(gathered[piece * DEGREE + j].to(tl.float64), axis=0)[None, :]
+                tl.atomic_add(at + j, sum_here, mask=exists[None, :], sem="relaxed")
+    risk = tl.sum(risk.to(tl.float64), axis=0)
+    tl.atomic_add(totals, tl.sum(risk * unit, axis=0), sem="relaxed")
     tl.debug_barrier()
     programs = tl.num_programs(0) * tl.num_programs(1)
     if tl.atomic_add(ticket, 1, sem="acq_rel", scope="gpu") == programs - 1:
@@ -437,6 +497,7 @@ def collect(
     PIECES: tl.constexpr,
     DEGREE: tl.constexpr,
     POWERS: tl.constexpr,
+    ANCHORED: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """The slope in each positive of one class: of all that has landed at later places."""
@@ -445,6 +506,7 @@ def collect(
     begin = tl.load(start + c)
     middle = tl.load(centre + c).to(tl.float64)
     inverse = tl.load(of_class + 2 * C + c)
+    of_column = tl.load(of_class + c)
     size: tl.constexpr = DEGREE + 2
     so_far = ()
     for _ in tl.static_range(PIECES * DEGREE):
@@ -461,8 +523,16 @@ def collect(
         for piece in tl.static_range(PIECES):
             later = ()
             at = landed + (piece * (n + C) + begin + c + 1 + rank.to(tl.int64)) * DEGREE
+            arrived = ()
             for j in tl.static_range(DEGREE):
-                came = tl.load(at + j, mask=inside, other=0.0)
+                arrived = arrived + (tl.load(at + j, mask=inside, other=0.0),)
+            for j in tl.static_range(DEGREE):
+                came = arrived[j]
+                if ANCHORED:
+                    # From powers of the distance from the anchor, which is this positive, to those from the centre.
+                    came = arrived[0]
+                    for i in tl.static_range(1, j + 1):
+                        came = came * w + _binomial(j, i) * arrived[i]
                 later = later + (so_far[piece * DEGREE + j] + tl.cumsum(came, axis=0, reverse=True),)
                 now = now + (so_far[piece * DEGREE + j] + tl.sum(came, axis=0),)
             for k in tl.static_range(1, DEGREE + 1):
@@ -473,9 +543,9 @@ def collect(
                         power = later[j] * _binomial(k - 1, j) - w * power
                     slope -= k * tl.load(form + piece * size + 1 + k) * power
         so_far = now
-        unit = inverse
+        unit = inverse * of_column
         if HAS_WEIGHT:
-            unit = inverse * tl.load(weight + sample, mask=inside, other=0.0).to(tl.float32)
+            unit *= tl.load(weight + sample, mask=inside, other=0.0).to(tl.float32)
         own = unit * slope.to(tl.float32)
         tl.store(at_own + sample, own, mask=inside)
         if ACTIVATION == SOFTMAX:
@@ -515,6 +585,8 @@ def gradient_of(
     PIECES: tl.constexpr,
     DEGREE: tl.constexpr,
     POWERS: tl.constexpr,
+    ANCHORED: tl.constexpr,
+    WIDTH: tl.constexpr,
     COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
 ):
@@ -534,11 +606,12 @@ def gradient_of(
             logits, target, weight, matrix, rows_out, of_class, rows, columns, n, stride, ignore_index,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
-        steepness = tl.zeros((ROWS, COLUMNS), tl.float64)
+        steepness = tl.zeros((ROWS, COLUMNS), tl.float32 if ANCHORED else tl.float64)
         for piece in tl.static_range(PIECES):
             total, slope, place, z = _visit(
-                f, value, prefix, form, piece, begin, count, step, middle, columns[None, :], DEGREE, POWERS
-            )
+                f, value, prefix, form, piece, begin, count, step, middle, columns[None, :],
+                DEGREE, POWERS, ANCHORED, WIDTH,
+            )  # fmt: skip
             steepness += slope
         g = tl.where(weights == 0.0, 0.0, weights * unit[None, :] * steepness.to(tl.float32))
         is_own = inside & (columns[None, :] == y[:, None])

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from mauc.nn._engine.launch import Kernel
 
-__all__ = ["ACTIVATIONS", "PAIRS", "Data", "Settings", "survey_kernel"]
+__all__ = ["ACTIVATIONS", "PAIRS", "Data", "Settings", "survey_kernel", "zeroed"]
 
 ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
 PAIRS = {"ovo": 0, "ova": 1, "matrix": 2}
@@ -65,3 +65,14 @@ def survey_kernel(data: Data, settings: Settings, processors: int) -> tuple[Kern
         "CHUNK": chunk,
     }
     return Kernel(kernels.survey, (min(tiles, 16 * processors),), 4, constants, 128), tiles
+
+
+def zeroed(device: torch.device, *parts: tuple[int, torch.dtype]) -> list[Tensor]:
+    """Vectors of zeros, of such lengths and kinds, of one allocation and one launch; each begins at 16 bytes."""
+    lengths = [-(-count * dtype.itemsize // 16) * 16 for count, dtype in parts]
+    whole = torch.zeros(sum(lengths), dtype=torch.uint8, device=device)
+    out, begin = [], 0
+    for (count, dtype), length in zip(parts, lengths, strict=True):
+        out.append(whole[begin : begin + count * dtype.itemsize].view(dtype))
+        begin += length
+    return out
