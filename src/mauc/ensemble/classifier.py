@@ -56,8 +56,11 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         folds a class may be missing: there it has the floor score. Rows that belong together, such as those of one
         patient, must be held out together: ``cv=list(GroupKFold().split(X, y, groups))``.
     surrogate : str or object, default="exponential"
+        Pair loss that the weights minimise: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``,
+        ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and
+        ``derivative(t)``.
     alpha : float, optional
-        As in :class:`mauc.SurrogateRisk`; 6 unless told, where the surrogate has one.
+        Margin or rate of the surrogate; 6 unless told, where it has one.
     interactions : "auto", float or None, default="auto"
         Penalty of A: chosen, given, or None for weights alone. A class with fewer than seven samples that could be held
         out means no A.

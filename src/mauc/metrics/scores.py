@@ -85,12 +85,18 @@ def mauc_score(
 
     Parameters
     ----------
-    y_true, y_score, labels, sample_weight
-        As in :func:`pairwise_auc`.
+    y_true : (N,) array of classes, integers or strings
+    y_score : (N, C) array of real scores
+        Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second. The
+        columns of a data frame are matched by class name, see :func:`pairwise_auc`.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair counts the same, :math:`v_{ij} = 1 / (C (C - 1))`, the M of Hand and Till, equal to
         scikit-learn's ``roc_auc_score(multi_class="ovo")``. ``"ova"``: :math:`v_{ij} = p_j / (C (1 - p_i))`, the mean
         of the one-against-all AUCs. A matrix: its entries off the diagonal, normalised.
+    labels : (C,) array, optional
+        The class of each column. Default: the sorted classes of ``y_true``.
+    sample_weight : (N,) array, optional
+        Weights >= 0; the mean over a class becomes a weighted one.
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its pairs are left out.
     n_jobs : int, optional
