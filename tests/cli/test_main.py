@@ -14,7 +14,7 @@ pytest.importorskip("typer", reason="needs the extra mauc[cli]")
 
 from typer.testing import CliRunner
 
-from mauc import __version__, mauc_score
+from mauc import __version__
 from mauc.cli import app
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.experiments import demo

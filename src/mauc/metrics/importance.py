@@ -139,7 +139,7 @@ class _Measure:
 
     @classmethod
     def of_all(cls, partition: ClassPartition, scored: Any) -> _Measure:
-        v = check_pair_weights(scored, partition, "ovo", "ignore")
+        v = check_pair_weights(scored.labels, partition, "ovo", "ignore")
         if v is None:
             raise invalid("y", "must hold two classes or more", "one", "multiclass AUC compares classes")
         return cls(partition, v, Sample.of(partition, v), slice(None), slice(None), None)

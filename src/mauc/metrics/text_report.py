@@ -97,7 +97,7 @@ def multiclass_auc_report(
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     names = _names(scored, target_names)
-    v = check_pair_weights(scored, partition, "ovo", absent)
+    v = check_pair_weights(scored.labels, partition, "ovo", absent)
     if v is not None:
         warn_of_singles(Sample.of(partition, v), scored.labels)
     matrix = auc_matrix(partition.problem(scored.scores, normalised=False))
