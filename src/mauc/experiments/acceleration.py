@@ -222,7 +222,7 @@ def _seconds(repetitions: list[float]) -> str:
 def _figure(results: Results) -> Any:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10.5, 3.6), layout="constrained")
+    figure = Figure(figsize=(12.0, 3.6), layout="constrained")
     *of_ratios, of_seconds = figure.subplots(1, 3)
     titles = ("loss: loops / ours", "loss and gradient in W: loops / ours", "loss and gradient in W, seconds")
     for axes, title in zip((*of_ratios, of_seconds), titles, strict=True):
@@ -242,5 +242,5 @@ def _figure(results: Results) -> Any:
     loops = [(r["n"], np.median(r["naive_gradient"])) for r in results["squared"] if "naive_gradient" in r]
     of_seconds.plot(*zip(*loops, strict=True), color=GUIDE, linestyle="--", label="loops (squared)")
     of_seconds.plot([], [], color=GUIDE, linestyle=":", label="risk alone, from scores")
-    of_seconds.legend(frameon=False, fontsize=8)
+    figure.legend(*of_seconds.get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=8)
     return figure
