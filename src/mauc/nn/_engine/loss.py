@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mauc._validation import PAIRS, check_choice
 from mauc.activations import ACTIVATIONS
-from mauc.nn._engine import fused, moments, ranked
+from mauc.nn._engine import fused, host, moments, ranked
 from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_free, is_traced, prepare, take
 from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
 from mauc.nn._engine.log_term import (
@@ -282,6 +282,12 @@ def _evaluate(
     gradient: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """The loss, and its gradient with respect to the logits."""
+    plain = weight is None and valid is None and world.size == 1
+    if host.fits(logits, surrogate, activation, pairs, term, plain=plain):
+        assert isinstance(pairs, str)
+        found = host.evaluate(logits, target, surrogate, pairs, class_counts, term)
+        if found is not None:
+            return found
     batch = prepare(
         target,
         logits.shape[1],
@@ -342,6 +348,8 @@ def _piecewise(
     found = plan(surrogate, radius, tolerances=TOLERANCES[precision], saturated=bounded)
     if found is not None and found.scheme == "moments":
         return moments.polynomial(scores, batch, found.pieces[0], centre, world, gradient=gradient)
+    if found is not None and bounded and world.size == 1 and host.searches(scores):
+        return host.ranked(scores, batch, found.pieces, gradient=gradient)
     if found is not None:
         return ranked.ranked(scores, batch, found.pieces, centre, world, gradient=gradient)
     if world.sum((0.0 * scores).sum()).isnan():
