@@ -148,7 +148,7 @@ def alone(work: str, n: int, scheduler: str | None) -> Line:
 def workers(n: int) -> Iterator[Client]:
     """A cluster of so many processes of one thread."""
     with (
-        LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster,
+        LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -217,8 +217,8 @@ def show(line: Line, first: Line) -> None:
         ratios = f"{line.seconds / first.seconds:.2f}", f"{line.cpu / first.cpu:.2f}"
         error = f"{abs(line.result - first.result):.1e}"
     print(
-        f"| {line.work} | {line.engine} | {line.seconds:.1f} s | {ratios[0]} | {line.cpu:.1f} s | {ratios[1]} | {error} "
-        f"| {line.peak:.0f} MiB | {line.moved:.1f} MiB |",
+        f"| {line.work} | {line.engine} | {line.seconds:.1f} s | {ratios[0]} | {line.cpu:.1f} s | {ratios[1]} "
+        f"| {error} | {line.peak:.0f} MiB | {line.moved:.1f} MiB |",
         flush=True,
     )
 

@@ -157,6 +157,16 @@ def test_binned_bound_is_half_the_ties():
     assert found.error_bound == pytest.approx(float(metric.error_bound()), abs=1e-6)
 
 
+def test_every_task_has_a_key_of_its_own():
+    """Two functions under one name would be taken for one task, and the second never run."""
+    Named = pytest.importorskip("mauc.dask._partitions").Named
+    name = Named("some rows")
+    keys = {name(function, 1, what="sizes", at=at).key for function in (abs, bool) for at in (0, 1)}
+    assert len(keys) == 4
+    assert all(key.startswith("mauc-sizes-") for key in keys)
+    assert name(abs, 1, what="sizes", at=0).key in keys
+
+
 class TestBadInput:
     y, scores, w = simulated(6)
 

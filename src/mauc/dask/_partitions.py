@@ -38,7 +38,7 @@ class Named:
     def __call__(self, function: Callable[..., Any], *args: Any, at: object = (), what: str | None = None) -> Delayed:
         """``function(*args)`` as a task; ``at`` tells apart those of one name."""
         name = what or function.__name__.strip("_").replace("_", "-")
-        key = f"mauc-{name}-{dask.base.tokenize(self.token, at)}"
+        key = f"mauc-{name}-{dask.base.tokenize(self.token, function.__qualname__, at)}"
         return delayed(function, pure=True, traverse=False)(*args, dask_key_name=key)
 
 
