@@ -68,7 +68,7 @@ numpydoc_validation_exclude = {
     r"\.set_\w+_request$",  # scikit-learn writes these into every estimator
     r"\.(__init__|__call__|forward)$",  # documented with the class
     r"\.(BASELINES|SURROGATES)$",  # dicts have the docstring of dict
-    r"\.Baseline\.",  # fields, whose docstrings numpydoc does not see
+    r"\.(Baseline|Judgement|ModelScore)\.",  # fields, whose docstrings numpydoc does not see
 }
 
 # Gallery

@@ -63,7 +63,8 @@ def mauc_interval(
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its pairs are left out.
     n_jobs : int, optional
-        Threads that share the columns; -1: one per core. The result is the same for any number.
+        Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
+        ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
 
     Returns
     -------
@@ -141,7 +142,8 @@ def compare_mauc(
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its pairs are left out.
     n_jobs : int, optional
-        Threads that share the columns; -1: one per core. The result is the same for any number.
+        Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
+        ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
 
     Returns
     -------
