@@ -18,7 +18,6 @@ itself, and under ``torch.use_deterministic_algorithms``.
 
 from contextlib import nullcontext
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
@@ -28,7 +27,7 @@ from mauc.nn._engine import fused_bilinear, fused_ranked
 from mauc.nn._engine.batch import prepare
 from mauc.nn._engine.fused_bilinear import Bilinear, closed_bilinear, expanded
 from mauc.nn._engine.fused_ranked import Truncated, truncated_powers
-from mauc.nn._engine.launch import Kernel, kind_of, processors_of
+from mauc.nn._engine.launch import Kernel, kind_of, processors_of, runs_kernels
 from mauc.nn._engine.log_term import LogTerm, class_ratios, class_sizes
 from mauc.nn._engine.moments import FLAT_ALPHA
 from mauc.nn._engine.processes import communicator
@@ -42,6 +41,8 @@ KINDS = {"exponential": 0, "squared": 1, "line": 2}
 MOST_CLASSES = 16384
 FEW = 4096
 """Up to so many samples each tile counts its classes itself, which saves a launch."""
+SMALL = 1 << 17
+"""Logits up to which the host's time counts, not the device's."""
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
@@ -54,11 +55,6 @@ class Form(NamedTuple):
 
 
 AnyForm = Form | Truncated | Bilinear
-
-
-@lru_cache(maxsize=1)
-def _installed() -> bool:
-    return find_spec("triton") is not None
 
 
 @lru_cache(maxsize=256)
@@ -83,9 +79,9 @@ def form_of(surrogate: Surrogate) -> Form | None:
 
 def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any) -> AnyForm | None:
     """The kernels' form of this loss, or None if they do not compute it."""
-    if not logits.is_cuda or logits.dtype not in DTYPES or logits.shape[0] == 0 or logits.shape[1] < 2:
+    if not runs_kernels(logits.device.type) or torch.are_deterministic_algorithms_enabled():
         return None
-    if torch.are_deterministic_algorithms_enabled() or not _installed():
+    if logits.dtype not in DTYPES or logits.shape[0] == 0 or logits.shape[1] < 2:
         return None
     if activation == "identity":
         closed = surrogate.closed_form
@@ -118,11 +114,53 @@ def fused_loss(
     """The loss, of ``dtype``; ``again`` is the same loss in plain operations, for second derivatives."""
     call = _prepare(logits, target, form, term, activation, pairs, weight, class_counts, ignore_index, dtype)
     gradient = logits.requires_grad and torch.is_grad_enabled()
-    # Function.apply looks for functorch transforms, which never come here, in every argument; its base does not.
-    apply = super(torch.autograd.Function, _Fused).apply
     with _on(logits.device):
+        if gradient and call.scale == 1.0 and _is_small(logits, dtype):
+            return _attached(call, again)
+        # Function.apply looks for functorch transforms, which never come here, in every argument; its base does not.
+        apply = super(torch.autograd.Function, _Fused).apply
         value: Tensor = apply(call.data[0], call, gradient, again)  # type: ignore[no-untyped-call]
     return value if call.scale == 1.0 else call.scale * value
+
+
+def _is_small(logits: Tensor, dtype: torch.dtype) -> bool:
+    """Whether the host's time counts. A replayed graph has no host; half precision needs the factor from above before it
+    rounds, and autocast may take the dot product for its own.
+    """
+    place = logits.device.type
+    if dtype != torch.float32 or logits.dtype != dtype or logits.numel() > SMALL or torch.is_autocast_enabled(place):
+        return False
+    return place == "cpu" or not torch.cuda.is_current_stream_capturing()
+
+
+def _attached(call: "_Call", again: Again) -> Tensor:
+    """The loss of a small batch, where the host's time counts: no Python but one hook in the backward pass.
+
+    Value and gradient are computed now. A dot product of logits and gradient, whose value is overwritten, has the
+    backward pass that is wanted, in C++.
+    """
+    logits = call.data.logits
+    slope = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
+    value = torch.dot(logits.reshape(-1), slope.view(-1))
+    with torch.no_grad():
+        saved = call.forward(value, True)
+        call.gradient(saved, _one(logits.device), slope)
+
+    def bend(inputs: tuple[Tensor | None, ...], upstream: tuple[Tensor, ...]) -> tuple[Tensor | None, ...] | None:
+        if not torch.is_grad_enabled():
+            return None
+        # create_graph=True
+        gradient = differentiable_again(logits, slope, again) * upstream[0]
+        return gradient.reshape(-1), *inputs[1:]
+
+    assert value.grad_fn is not None
+    value.grad_fn.register_hook(bend)
+    return value
+
+
+@lru_cache(maxsize=16)
+def _one(device: torch.device) -> Tensor:
+    return torch.ones((), device=device)
 
 
 def value_and_gradient(
@@ -141,16 +179,20 @@ def value_and_gradient(
 ) -> tuple[Tensor, Tensor | None]:
     """The loss and its gradient, without a graph."""
     call = _prepare(logits, target, form, term, activation, pairs, weight, class_counts, ignore_index, dtype)
+    call.keeps_scratch = False
+    value = torch.empty((), dtype=dtype, device=logits.device)
     with _on(logits.device):
-        value, saved = call.forward(gradient)
+        saved = call.forward(value, gradient)
         if not gradient:
             return call.scale * value, None
-        upstream = torch.full((), call.scale, dtype=dtype, device=logits.device)
-        return call.scale * value, call.gradient(saved, upstream)
+        out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
+        call.gradient(saved, torch.full((), call.scale, device=logits.device), out)
+        return call.scale * value, out
 
 
 def _on(device: torch.device) -> Any:
-    return nullcontext() if device.index == torch.cuda.current_device() else torch.cuda.device(device)
+    here = device.type == "cpu" or device.index == torch.cuda.current_device()
+    return nullcontext() if here else torch.cuda.device(device)
 
 
 def _prepare(
@@ -275,12 +317,16 @@ _RECIPES: dict[tuple[Any, ...], _Recipe] = {}
 _SCRATCH: dict[tuple[int, int, int], Tensor] = {}
 
 
+def _zeros(device: torch.device, n_classes: int) -> Tensor:
+    return torch.zeros(5 * n_classes + 2, dtype=torch.float32, device=device)
+
+
 def _scratch(device: torch.device, n_classes: int) -> Tensor:
     """Zeros for the sums, which the kernel leaves zero: one for each stream, whose kernels run one by one."""
     key = (device.index, torch._C._cuda_getCurrentRawStream(device.index), n_classes)
     kept = _SCRATCH.get(key)
     if kept is None:
-        kept = torch.zeros(5 * n_classes + 2, dtype=torch.float32, device=device)
+        kept = _zeros(device, n_classes)
         # While a graph is captured nothing runs: these zeros belong to the graph.
         if not torch.cuda.is_current_stream_capturing():
             _SCRATCH[key] = kept
@@ -294,26 +340,29 @@ class _Call:
         self.data, self.settings = data, settings
         form = settings.form
         self.scale: float = form.scale if isinstance(form, Form) else 1.0
+        self.keeps_scratch = True
+        """Whether memory may be kept from call to call."""
 
-    def forward(self, gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The value over the scale, and what the gradient goes on with."""
+    def forward(self, value: Tensor, gradient: bool) -> tuple[Tensor, ...]:
+        """Fills in the value over the scale; what the gradient goes on with."""
         form = self.settings.form
         if isinstance(form, Truncated):
-            return fused_ranked.ranked_forward(self.data, self.settings, gradient=gradient)
+            return fused_ranked.ranked_forward(self.data, self.settings, value, gradient=gradient)
         if isinstance(form, Bilinear):
-            return fused_bilinear.bilinear_forward(self.data, self.settings)
-        return _forward(self.data, self.settings)
+            return fused_bilinear.bilinear_forward(self.data, self.settings, value)
+        return (_forward(self.data, self.settings, value, self.keeps_scratch),)
 
-    def gradient(self, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
-        """The gradient of that, times ``upstream``."""
+    def gradient(self, saved: tuple[Tensor, ...], upstream: Tensor, out: Tensor) -> None:
+        """Fills in the gradient of that, times ``upstream``."""
         form = self.settings.form
         if upstream.data_ptr() % 16:
             upstream = upstream.clone()
         if isinstance(form, Truncated):
-            return fused_ranked.ranked_gradient(self.data, self.settings, fused_ranked.Saved(*saved), upstream)
-        if isinstance(form, Bilinear):
-            return fused_bilinear.bilinear_gradient(self.data, self.settings, fused_bilinear.Saved(*saved), upstream)
-        return _backward(self.data, self.settings, saved[0], upstream)
+            fused_ranked.ranked_gradient(self.data, self.settings, fused_ranked.Saved(*saved), upstream, out)
+        elif isinstance(form, Bilinear):
+            fused_bilinear.bilinear_gradient(self.data, self.settings, fused_bilinear.Saved(*saved), upstream, out)
+        else:
+            _backward(self.data, self.settings, saved[0], upstream, out)
 
 
 def _recipe(data: Data, settings: Settings) -> _Recipe:
@@ -325,14 +374,13 @@ def _recipe(data: Data, settings: Settings) -> _Recipe:
     return recipe
 
 
-def _forward(data: Data, settings: Settings) -> tuple[Tensor, tuple[Tensor]]:
+def _forward(data: Data, settings: Settings, value: Tensor, keeps_scratch: bool) -> Tensor:
     logits, target = data[:2]
     n, c = logits.shape
     device, form = logits.device, settings.form
     recipe = _recipe(data, settings)
-    scratch = _scratch(device, c)
+    scratch = _scratch(device, c) if keeps_scratch and device.type == "cuda" else _zeros(device, c)
     coefficients = torch.empty(6 * c + 1, dtype=torch.float32, device=device)
-    value = torch.empty((), dtype=settings.dtype, device=device)
     weight, sizes, ratios, _ = data.or_any()
     if recipe.count is not None:
         recipe.count(target, weight, scratch, n, settings.ignore_index)
@@ -352,14 +400,13 @@ def _forward(data: Data, settings: Settings) -> tuple[Tensor, tuple[Tensor]]:
         settings.ignore_index,
         recipe.tiles,
     )
-    return value, (coefficients,)
+    return coefficients
 
 
-def _backward(data: Data, settings: Settings, coefficients: Tensor, upstream: Tensor) -> Tensor:
+def _backward(data: Data, settings: Settings, coefficients: Tensor, upstream: Tensor, out: Tensor) -> None:
     logits, target = data[:2]
     n, c = logits.shape
     recipe = _recipe(data, settings)
-    out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
     weight, _, ratios, _ = data.or_any()
     recipe.gradient(
         logits,
@@ -376,13 +423,13 @@ def _backward(data: Data, settings: Settings, coefficients: Tensor, upstream: Te
         settings.ignore_index,
         recipe.gradient_tiles,
     )
-    return out
 
 
 class _Fused(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, logits: Tensor, call: _Call, gradient: bool, again: Again) -> Tensor:
-        value, saved = call.forward(gradient)
+        value = torch.empty((), dtype=call.settings.dtype, device=logits.device)
+        saved = call.forward(value, gradient)
         ctx.settings, ctx.again = call.settings, again
         ctx.save_for_backward(*call.data, *saved)
         return value
@@ -390,13 +437,15 @@ class _Fused(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         tensors = ctx.saved_tensors
-        call, saved = _Call(Data(*tensors[:6]), ctx.settings), tensors[6:]
+        logits, call, saved = tensors[0], _Call(Data(*tensors[:6]), ctx.settings), tensors[6:]
+        out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
         if not torch.is_grad_enabled():
-            return call.gradient(saved, upstream), None, None, None
+            call.gradient(saved, upstream, out)
+            return out, None, None, None
         # create_graph=True
         with torch.no_grad():
-            gradient = call.gradient(saved, torch.ones_like(upstream))
-        gradient = differentiable_again(tensors[0], gradient, partial(_unscaled, ctx.again, call.scale))
+            call.gradient(saved, torch.ones_like(upstream), out)
+        gradient = differentiable_again(logits, out, partial(_unscaled, ctx.again, call.scale))
         return gradient * upstream.to(gradient.dtype), None, None, None
 
 

@@ -185,8 +185,8 @@ def _form_on(form: Bilinear, device: torch.device) -> Tensor:
     return torch.tensor(form.matrices, dtype=torch.float64).to(device)
 
 
-def bilinear_forward(data: Data, settings: Settings) -> tuple[Tensor, Saved]:
-    """The value, and what :func:`bilinear_gradient` goes on with."""
+def bilinear_forward(data: Data, settings: Settings, value: Tensor) -> Saved:
+    """Fills in the value; what :func:`bilinear_gradient` goes on with."""
     logits, target = data[:2]
     n, c = logits.shape
     form, device, stride = settings.form, logits.device, logits.stride(0)
@@ -206,7 +206,7 @@ def bilinear_forward(data: Data, settings: Settings) -> tuple[Tensor, Saved]:
         (1, torch.int32),
     )
     rows, keys, start = empty(4, n), empty(n, dtype=torch.int64), empty(c, dtype=torch.int32)
-    of_class, slopes, value = empty(3, c), empty(2, form.size, c), empty(dtype=settings.dtype)
+    of_class, slopes = empty(3, c), empty(2, form.size, c)
     table = _form_on(form, device)
     weights, sizes, ratios, pairs = data.or_any()
     recipe.survey(
@@ -219,7 +219,7 @@ def bilinear_forward(data: Data, settings: Settings) -> tuple[Tensor, Saved]:
         n, stride, settings.ignore_index,
     )  # fmt: skip
     recipe.mix(table, of_class, of_negatives, of_positives, slopes, totals, second_ticket, value, settings.log_loss)
-    return value, Saved(rows, of_class, origin, slopes, totals)
+    return Saved(rows, of_class, origin, slopes, totals)
 
 
 def _origin(own: Tensor, target: Tensor, weight: Tensor | None, inverse: Tensor, settings: Settings) -> Tensor:
@@ -239,16 +239,14 @@ def _origin(own: Tensor, target: Tensor, weight: Tensor | None, inverse: Tensor,
     return torch.where(least == torch.inf, 0.0, least)
 
 
-def bilinear_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tensor) -> Tensor:
-    """The gradient times ``upstream``."""
+def bilinear_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tensor, out: Tensor) -> None:
+    """Fills in the gradient times ``upstream``."""
     logits, target = data[:2]
-    n, c = logits.shape
+    n = len(logits)
     recipe = _recipe(data, settings)
-    out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
     weights, _, ratios, pairs = data.or_any()
     rows, of_class, origin, slopes, totals = saved
     recipe.gradient(
         logits, target, weights, pairs, ratios, rows, of_class, origin, slopes, totals, upstream, out,
         settings.form.alpha, settings.log_loss, n, logits.stride(0), settings.ignore_index, recipe.gradient_tiles,
     )  # fmt: skip
-    return out

@@ -155,8 +155,8 @@ class _Cut(NamedTuple):
         return across, max(1, min(down, -(-self.per_processor * processors // across)))
 
 
-COLUMNS_CUT = _Cut(32, 32, 8, 64, 16)
-GRADIENT_CUT = _Cut(32, 32, 8, 64, 16)
+COLUMNS_CUT = _Cut(32, 16, 4, None, 32)
+GRADIENT_CUT = _Cut(32, 32, 8, None, 16)
 
 
 class _Recipe:
@@ -172,7 +172,7 @@ class _Recipe:
         weighted = {"HAS_WEIGHT": data.weight is not None}
         size = {"DEGREE": form.degree, "POWERS": form.powers, "ANCHORED": form.anchored}
         pieces, width = {"PIECES": len(form.ends)}, {"WIDTH": form.width}
-        self.rank = Kernel(kernels.rank, (-(-n // 64),), 4, {"BLOCK": 64, "ALL": 128}) if n <= FEW else None
+        self.rank = Kernel(kernels.rank, (-(-n // 16),), 4, {"BLOCK": 16, "ALL": 256}) if n <= FEW else None
         block = min(1024, max(32, 1 << (2 * n // c).bit_length()))
         warps = max(1, block // 256)
         self.tabulate = Kernel(kernels.tabulate, (c,), warps, {"C": c} | size | width | weighted | {"BLOCK": block})
@@ -213,8 +213,8 @@ def _form_on(form: Truncated, device: torch.device) -> Tensor:
     return torch.tensor(table, dtype=torch.float64).to(device)
 
 
-def ranked_forward(data: Data, settings: Settings, *, gradient: bool) -> tuple[Tensor, Saved]:
-    """The value, and what :func:`ranked_gradient` goes on with."""
+def ranked_forward(data: Data, settings: Settings, value: Tensor, *, gradient: bool) -> Saved:
+    """Fills in the value; what :func:`ranked_gradient` goes on with."""
     logits, target = data[:2]
     n, c = logits.shape
     form, device, stride = settings.form, logits.device, logits.stride(0)
@@ -236,7 +236,7 @@ def ranked_forward(data: Data, settings: Settings, *, gradient: bool) -> tuple[T
     rows, keys, start = empty(4, n), empty(n, dtype=torch.int64), empty(c, dtype=torch.int32)
     of_class, centre, positives = empty(3, c), empty(c), empty(n)
     prefix = empty(n + c, form.width, dtype=torch.float32 if form.anchored else torch.float64)
-    at_own, value = empty(n), empty(dtype=settings.dtype)
+    at_own = empty(n)
     table = _form_on(form, device)
     saved = Saved(rows, class_counts, start, of_class, centre, positives, prefix, row_sums, at_own, totals)
     weight, sizes, ratios, matrix = data.or_any()
@@ -256,15 +256,14 @@ def ranked_forward(data: Data, settings: Settings, *, gradient: bool) -> tuple[T
     )  # fmt: skip
     if gradient:
         recipe.collect(order, weight, rows, class_counts, start, of_class, centre, table, landed, row_sums, at_own, n)
-    return value, saved
+    return saved
 
 
-def ranked_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tensor) -> Tensor:
-    """The gradient times ``upstream``."""
+def ranked_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tensor, out: Tensor) -> None:
+    """Fills in the gradient times ``upstream``."""
     logits, target = data[:2]
-    n, c = logits.shape
+    n = len(logits)
     recipe = _recipe(data, settings, True)
-    out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
     table = _form_on(settings.form, logits.device)
     weight, _, ratios, matrix = data.or_any()
     rows, class_counts, start, of_class, centre, positives, prefix, row_sums, at_own, totals = saved
@@ -272,4 +271,3 @@ def ranked_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tens
         logits, target, weight, matrix, ratios, rows, class_counts, start, of_class, centre, positives, prefix, table,
         row_sums, at_own, totals, upstream, out, settings.log_loss, n, logits.stride(0), settings.ignore_index,
     )  # fmt: skip
-    return out

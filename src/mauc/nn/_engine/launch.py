@@ -1,11 +1,21 @@
 """Triton kernels ready to launch: compiled once, and past Triton's look at every argument afterwards."""
 
+import os
+from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["Kernel", "kind_of", "processors_of"]
+__all__ = ["Kernel", "kind_of", "processors_of", "runs_kernels"]
+
+
+@lru_cache(maxsize=4)
+def runs_kernels(device: str) -> bool:
+    """Whether kernels run on that kind of device; on the host where Triton interprets them, for tests."""
+    interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    return (device == "cuda" or (device == "cpu" and interpreted)) and find_spec("triton") is not None
 
 
 class Kernel:

@@ -103,7 +103,7 @@ def traced_loss(
     if torch.compiler.is_compiling():
         value: Tensor = _operation(*inputs)[0]
         return value
-    return _Traced.apply(*inputs)[0]  # type: ignore[no-untyped-call, no-any-return]
+    return _Traced.apply(*inputs)[0]  # type: ignore[no-untyped-call]
 
 
 class _Traced(torch.autograd.Function):
