@@ -139,6 +139,7 @@ RESULT_TITLES = {
     "deep-summary-tuned": "Five image sets, all methods tuned",
     "deep-kddcup99": "Deep networks on KDD Cup 99",
     "deep-simulated-cifar100-imb": "Deep networks on simulated CIFAR-100-Imb",
+    "deep-simulated-inaturalist": "Deep networks on simulated iNaturalist",
     "deep-simulated-user-imb": "Deep networks on simulated User-Imb",
     "runtime-cuda": "Seconds per epoch",
     "generalization": "The gap between training and test",

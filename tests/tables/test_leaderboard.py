@@ -31,11 +31,23 @@ def folds_of(labels, n=3):
     return list(RareClassKFold(n).split(labels, labels))
 
 
+def scores_of(part, validation):
+    """Held-out scores whose multiclass AUC is a given one, a multiple of 0.1; none for NaN."""
+    scores = np.full((len(part.labels), 3), np.nan)
+    if not np.isnan(validation):
+        for c in range(3):
+            codes = np.unique(part.labels, return_inverse=True)[1]
+            for k in range(3):
+                place = np.linspace(0, 1, np.sum(codes == k), endpoint=False)
+                scores[codes == k, c] = np.where(c == k, place < 2 * validation - 1, 0.0)
+    return scores
+
+
 def fake(name, validation, before=None):
     def train(part):
         if before is not None:
             before(part)
-        return Trained(DummyClassifier().fit(part.X, part.labels), None, validation)
+        return Trained(DummyClassifier().fit(part.X, part.labels), scores_of(part, validation))
 
     return Candidate(name, train)
 
@@ -58,7 +70,26 @@ def test_the_best_validation_wins_and_of_equals_the_earlier(rows):
     assert board.winner == "b"
     assert list(models) == [entry.name for entry in board.tried] == ["b", "c", "a", "d"]
     told = board.to_json()
-    assert (told["winner"], told["chosen_by"], len(told["entries"])) == ("b", "folds", 4)
+    assert (told["winner"], told["chosen_by"], len(told["entries"])) == ("b", "93 validation rows (folds)", 4)
+
+
+def test_models_are_compared_by_the_rows_that_all_held_out(rows):
+    X, labels = rows
+    some = np.arange(0, 93, 2)
+
+    def part_of(part):
+        scores = np.full((93, 3), np.nan)
+        scores[some] = scores_of(part, 0.6)[some]
+        return Trained(DummyClassifier().fit(part.X, part.labels), scores)
+
+    board, _ = compare_candidates(
+        X, labels, folds_of(labels), seconds=9, candidates=[fake("whole", 0.9), Candidate("part", part_of)]
+    )
+    whole = scores_of(Part(X, labels, [], 0, 1.0, print), 0.9)
+    expected = mauc_score(labels[some], whole[some])
+    assert board.entries[0].validation == pytest.approx(expected)
+    assert expected != pytest.approx(mauc_score(labels, whole))
+    assert board.chosen_by.startswith(f"{len(some)} validation rows")
 
 
 def test_time_stops_a_model_between_two_fits_and_leaves_out_what_would_take_too_long(rows):

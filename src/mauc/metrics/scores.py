@@ -19,6 +19,8 @@ from mauc.partition import ClassPartition
 __all__ = ["mauc_score", "pairwise_auc"]
 
 ABSENT = ("raise", "ignore")
+MANY = 100
+"""Classes beyond which exactly rounded sums over all pairs would take as long as the pairs themselves."""
 
 
 def pairwise_auc(
@@ -161,8 +163,11 @@ def check_pair_weights(
 def weighted_mean(matrix: Floats, v: Floats) -> float:
     """``Σ v_ij AUC_{i|j}`` over the pairs with weight."""
     used = v > 0
-    # Exactly rounded sums: perfect scores give 1, constant ones 1/2.
-    return math.fsum(v[used] * matrix[used]) / math.fsum(v[used])
+    # The same sum above and below: perfect scores give 1, constant ones 1/2.
+    if len(v) <= MANY:
+        return math.fsum(v[used] * matrix[used]) / math.fsum(v[used])
+    won = np.where(used, v * matrix, 0.0)
+    return math.fsum(won.sum(axis=1)) / math.fsum(v.sum(axis=1))
 
 
 def _partition(scored: ScoredClasses) -> ClassPartition:

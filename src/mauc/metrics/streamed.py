@@ -124,6 +124,7 @@ def stream_auc(
             for table in tables:
                 won[table.i] += table.fill(own[table.i], negatives[table.i])
             _add_losses(rows, own, tables, weights, found)
+        del negatives  # before the next ones are read
     pairs = counts.astype(np.float64)[:, None] * counts
     np.divide(won / 2.0, pairs, out=found.matrix, where=~np.eye(n_classes, dtype=bool))
     return found

@@ -33,7 +33,7 @@ def gain_sentence(judgement: Judgement) -> str:
         return ""
     gain = judgement.further.gains[0]
     name, rows = judgement.labels[gain.k], _rows(gain.rows)
-    percent = {part: f"{100 * getattr(gain, part):.0f}" for part in ("part", "narrower", "low", "high")}
+    percent = {part: _percent(getattr(gain, part)) for part in ("part", "narrower", "low", "high")}
     said = (
         f"Class {name} ({rows} judged) makes {percent['part']}\u00a0% of the doubt about the MAUC. Twice as many would "
         f"make its interval {percent['narrower']}\u00a0% narrower ({percent['low']} to {percent['high']}\u00a0%); "
@@ -43,6 +43,10 @@ def gain_sentence(judgement: Judgement) -> str:
     if judgement.of_training and judgement.imbalance.n_samples != judged:
         said += f" Of new rows, as many go to training as now: one in {total / judged:.2g} is judged by."
     return said
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.{0 if part >= 0.1 else 1}f}"
 
 
 def _rows(n: int) -> str:

@@ -41,26 +41,25 @@ class Gain:
 def gains(counts: Ints, weight: Floats, influence: Floats, codes: Ints, seed: int = 0) -> tuple[Gain, ...]:
     """The classes that help most, of a model with these ``(N,)`` influences.
 
-    ``weight`` is how much each class counts, the range of its influences. The sum of squares of the ``n_k`` influences
-    about their mean and :data:`BORROWED` rows of average spread gives ``σ_k²`` as that sum divided by a ``χ²``
-    variable, which says how far it may be off. Where few rows make most of the squares, as in a model that is nearly
-    always right, its degrees of freedom are fewer than rows: by ``2 / (κ − 1)`` with the kurtosis κ of all classes
-    together. At 8 to 200 rows per class the range holds the truth in 84 to 97 % of samples.
+    ``weight`` is how much each class counts, the range of its influences. Where few rows make most of the squares of
+    the influences about their mean, as in a model that is nearly always right, a class of ``n_k`` rows tells its
+    variance as ``f (n_k − 1)`` rows of normal influences would, ``f = 2 / (κ − 1)`` with the kurtosis κ of all classes
+    together. So steadied by :data:`BORROWED` rows of average spread, ``σ_k²`` is known up to a ``χ²`` variable of as
+    many degrees of freedom. With 3 to 200 rows per class, of like spread, the range held the truth in 92 % of samples
+    or more.
     """
     n = counts.astype(np.float64)
-    mean = np.bincount(codes, influence, len(n)) / n
-    squares = np.bincount(codes, (influence - mean[codes]) ** 2, len(n))
-    average = weight**2 * np.sum(squares / weight**2) / max(1.0, float((n - 1.0).sum()))
-    freedom = n - 1.0 + BORROWED
-    steadied = squares + BORROWED * average
-    if not steadied.any():
+    centred = influence - (np.bincount(codes, influence, len(n)) / n)[codes]
+    squares, fourth = (np.bincount(codes, (centred / weight[codes]) ** k, len(n)) for k in (2, 4))
+    average = float(squares.sum()) / max(1.0, float((n - 1.0).sum()))
+    if average < 1e-20:
         return ()
-    variance = steadied / freedom
-    fourth = np.bincount(codes, (influence - mean[codes]) ** 4, len(n))
-    kurtosis = max(3.0, float(np.sum(fourth / weight**4) / np.sum(n * (variance / weight**2) ** 2)))
-    fewer = 2.0 / (kurtosis - 1.0)
-    chi2 = np.random.default_rng(seed).chisquare(fewer * freedom, (DRAWS, len(n)))
-    part, draws = _parts(variance / n), _parts(variance * fewer * freedom / chi2 / n)
+    kurtosis = float(fourth.sum()) / float(n.sum()) / average**2
+    fewer = min(1.0, 2.0 / max(kurtosis - 1.0, 1e-9))
+    freedom = fewer * (n - 1.0) + BORROWED
+    variance = weight**2 * (fewer * squares + BORROWED * average) / freedom / n
+    chi2 = np.random.default_rng(seed).chisquare(freedom, (DRAWS, len(n)))
+    part, draws = _parts(variance), _parts(variance * chi2 / freedom)
     low, high = np.quantile(_narrower(draws), [0.5 - 0.5 * RANGE, 0.5 + 0.5 * RANGE], axis=0)
     return tuple(
         Gain(int(k), int(counts[k]), float(part[k]), float(_narrower(part[k])), float(low[k]), float(high[k]))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.report.proportions import Share, mean_of_shares, share
+from mauc.report.proportions import Share, at_least, mean_of_shares, share
 
 __all__ = ["Decision", "Mistake", "are_probabilities", "decide", "mistakes"]
 
@@ -67,11 +67,12 @@ def _decision(name: str, words: str, taken: Ints, codes: Ints, counts: Ints, lev
 
 
 def mistakes(decision: Decision, counts: Ints, listed: int, level: float) -> list[Mistake]:
-    """By the low end of the interval of their part in the class: those that these rows show to be frequent."""
+    """By the least part of the class that they may make: those that these rows show to be frequent."""
     i, j = np.nonzero(decision.confusion)
     found = [
         Mistake(int(a), int(b), n := int(decision.confusion[a, b]), share(n, float(counts[a]), level))
         for a, b in zip(i, j, strict=True)
         if a != b
     ]
-    return sorted(found, key=lambda mistake: (-mistake.of_class.low, -mistake.rows))[:listed]
+    found.sort(key=lambda mistake: -at_least(mistake.rows, float(counts[mistake.i]), level))
+    return found[:listed]

@@ -8,7 +8,7 @@ from scipy import special
 
 from mauc._typing import Floats
 
-__all__ = ["Share", "mean_of_shares", "share"]
+__all__ = ["Share", "at_least", "mean_of_shares", "share"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,15 @@ def share(hits: float, rows: float, level: float) -> Share:
     middle = (p + 0.5 * k) / (1.0 + k)
     reach = math.sqrt(k * p * (1.0 - p) + 0.25 * k * k) / (1.0 + k)
     return Share(p, max(0.0, min(p, middle - reach)), min(1.0, max(p, middle + reach)))
+
+
+def at_least(hits: float, rows: float, level: float) -> float:
+    """The low end of the exact interval (Clopper and Pearson), which one row of one does not raise: for rankings.
+
+    >>> round(at_least(1, 1, 0.95), 3), round(at_least(16, 120, 0.95), 3)
+    (0.025, 0.078)
+    """
+    return float(special.betaincinv(hits, rows - hits + 1.0, 0.5 - 0.5 * level)) if hits else 0.0
 
 
 def mean_of_shares(hits: Floats, rows: Floats, level: float) -> Share:

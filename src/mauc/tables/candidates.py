@@ -71,10 +71,8 @@ class Trained:
     """A model of all training rows, and what its like said of rows that were held out."""
 
     classifier: Any
-    held_out: Floats | None
+    held_out: Floats
     """``(N, C)``; NaN for rows that never were."""
-    validation: float | None = None
-    """Multiclass AUC, where the model knows it itself."""
     remark: str = ""
     """What else there is to know of it."""
 
@@ -91,8 +89,13 @@ def _frequencies(part: Part) -> Trained:
     from sklearn.dummy import DummyClassifier
 
     part.step("all training rows")
-    # Out of fold they are below 1/2, since a fold that holds more of a class leaves less of it to train on.
-    return Trained(DummyClassifier(strategy="prior").fit(part.X, part.labels), None, 0.5 if part.folds else None)
+    classifier = DummyClassifier(strategy="prior").fit(part.X, part.labels)
+    # Of all rows, not of those of the fold: a fold that holds more of a class leaves less of it to train on, and the
+    # multiclass AUC would be below 1/2.
+    held_out = np.full((len(part.labels), len(classifier.classes_)), np.nan)
+    for _, test in part.folds:
+        held_out[test] = classifier.class_prior_
+    return Trained(classifier, held_out)
 
 
 def _logistic(part: Part) -> Trained:
@@ -167,10 +170,10 @@ def _stack(part: Part) -> Trained:
     )
     stack.fit(part.X[rows], part.labels[rows])
     stack.set_params(cv=max(2, len(folds)), verbose=0)
-    of_rows = f"{len(rows)} of {len(part.labels)} rows" if len(rows) < len(part.labels) else ""
-    return Trained(
-        stack, None, stack.oof_scores_["combination"], ", ".join(filter(None, [*stack.named_estimators_, of_rows]))
-    )
+    held_out = np.full((len(part.labels), len(stack.classes_)), np.nan)
+    held_out[rows] = stack.oof_combination_
+    some = [f"{len(rows)} of {len(part.labels)} rows"] if len(rows) < len(part.labels) else []
+    return Trained(stack, held_out, ", ".join([*stack.named_estimators_, *some]))
 
 
 def _rows_and_folds(part: Part, plan: StackPlan) -> tuple[Ints, list[Fold]]:

@@ -297,8 +297,8 @@ class PairwiseAUCDisplay:
         PairwiseAUCDisplay
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
-        matrix, names, sizes = matrix_and_sizes(y_true, y_score, labels, sample_weight)
-        display = cls(matrix, display_labels=names if display_labels is None else display_labels, counts=sizes)
+        matrix, scored, sizes = matrix_and_sizes(y_true, y_score, labels, sample_weight)
+        display = cls(matrix, display_labels=scored.labels if display_labels is None else display_labels, counts=sizes)
         return display.plot(ax=ax, **plot_kw)
 
 
