@@ -22,8 +22,8 @@ __all__ = ["CANDIDATES", "Candidate", "Fold", "LeftOut", "Part", "Trained"]
 
 Fold = tuple[Ints, Ints]
 FEW_ROWS = 5_000  # for the search of the linear model's parameters where there are more
-SMALL_GRID: dict[str, Any] = {"alphas": (4.0,), "log_losses": (1.0, "only"), "l2s": (1e-2, 1e-3, 1e-4)}
-GRID_SIZES = {"full": 42, "small": 6}
+SMALL_GRID: dict[str, Any] = {"alphas": (4.0,), "log_losses": (0.1, 1.0, "only"), "l2s": (1e-1, 1e-2, 1e-3, 1e-4)}
+GRID_SIZES = {"full": 42, "small": 12}
 
 
 class LeftOut(Exception):
@@ -121,7 +121,7 @@ def _linear(part: Part) -> Trained:
     needs = {grid: one_fit * n_folds * size for grid, size in GRID_SIZES.items()}
     if needs["small"] > part.seconds:
         raise LeftOut.takes(needs["small"])
-    grid = {} if needs["full"] < 0.4 * part.seconds else SMALL_GRID
+    grid = {} if needs["full"] < 0.2 * part.seconds else SMALL_GRID
     part.step("choosing its parameters")
     search = MAUCClassifierCV(cv=list(part.folds), **grid).fit(part.X, part.labels)
     by_fold = np.array([search.cv_results_[f"split{k}_test_score"] for k in range(n_folds)])
