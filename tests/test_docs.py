@@ -60,8 +60,9 @@ def test_commands_of_the_pages(tmp_path, monkeypatch):
     pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
     pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
     pandas = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
-    from mauc.cli import app
+    from mauc.cli import app, fitting
 
+    monkeypatch.setattr(fitting, "TIME_LIMIT", 2.0)  # seconds, so that the quick models alone are compared
     monkeypatch.chdir(tmp_path)
     write_patients(tmp_path)
     (tmp_path / "big").mkdir()
