@@ -20,7 +20,7 @@ def softmax_scores(n: int, c: int, seed: int = 0) -> tuple[np.ndarray, np.ndarra
 
 
 def speed() -> list[Row]:
-    """Three shapes, by the processor's clock in one thread; the largest also in two threads, by the clock on the wall."""
+    """Three shapes, by the processor's clock in one thread; the largest also in two, by the clock on the wall."""
     rows = []
     for n, c, n_jobs, target in (
         (20_000, 100, 1, 200),
