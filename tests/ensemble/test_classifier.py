@@ -613,3 +613,25 @@ def test_what_cannot_be_fitted_is_refused(changes, words):
     X, y = np.eye(6), np.array([0, 1, 2] * 2)
     with pytest.raises(ValueError, match=words):
         MAUCStackingClassifier(**({"estimators": [("lr", LogisticRegression())]} | changes)).fit(X, y)
+
+
+def test_a_function_is_told_of_each_fit_and_can_end_it(capsys):
+    X, y = blobs((30, 20, 9))
+    told = []
+    model = MAUCStackingClassifier(pair(), cv=2, verbose=lambda name, fold: told.append((name, fold))).fit(X, y)
+    names = [name for name, _ in model.estimators]
+    assert told == [(name, fold) for name in names for fold in (0, 1, None)]
+    assert capsys.readouterr().out == ""
+    plain = MAUCStackingClassifier(pair(), cv=2).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    assert mauc_score(y, model.oof_combination_) == model.oof_scores_["combination"]
+
+    def stop(name, fold):
+        told.append((name, fold))
+        if fold == 1:
+            raise TimeoutError
+
+    told.clear()
+    with pytest.raises(TimeoutError):
+        MAUCStackingClassifier(pair(), cv=2, verbose=stop).fit(X, y)
+    assert told == [(names[0], 0), (names[0], 1)], "nothing is fitted after that"
