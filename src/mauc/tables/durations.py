@@ -49,7 +49,7 @@ def seconds_of(model: str, size: Size, n_trees: int = FULL_TREES) -> float:
     return {
         "lr": 0.01 + 1.0e-7 * cells,
         "lr_strong": 0.01 + 1.0e-7 * cells,
-        "mauc": 0.02 + 2.0e-7 * cells,
+        "mauc": 0.04 + 2.0e-7 * cells,
         "kernel": 0.05 + 2.2e-5 * n * c,
         "et": 1.5e-3 * n_trees + 4.5e-8 * trees,
         "rf": 1.5e-3 * n_trees + 1.0e-7 * trees,
