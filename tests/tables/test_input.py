@@ -108,7 +108,7 @@ def test_classes_named_as_gaps_are_and_what_counts_as_missing(tmp_path):
     assert table["z"].isna().tolist() == [False, True, False, False], "beside numbers NA is a gap"
     with pytest.raises(Failure, match=r"has no class in 1 row .*or leave them out with --drop-unlabelled"):
         classes_of(table["y"], "y", path)
-    with pytest.warns(UserWarning, match="1 row of .* without a class in 'y' are left out"):
+    with pytest.warns(UserWarning, match="1 row of .* without a class in 'y' is left out"):
         kept = labelled(table["y"], "y", path)
     with pytest.warns(UserWarning, match="has a class named (NA|None); --missing (NA|None) makes it a gap"):
         assert classes_of(table["y"][kept], "y", path).tolist() == ["None", "NA", "oak"]
@@ -126,6 +126,8 @@ def test_streams(tmp_path, monkeypatch):
 
     give(FRAME.to_csv(index=False).encode())
     pd.testing.assert_frame_equal(read_table(STDIN), FRAME)
+    give(b"PK,PAR1\n1,x\n")
+    assert list(read_table(STDIN).columns) == ["PK", "PAR1"]
     give(b"a,b\n")
     with pytest.raises(Failure, match=r"^standard input has no rows"):
         read_table(STDIN)
@@ -156,8 +158,8 @@ def book(tmp_path):
     for k, row in enumerate(rows):
         for j, value in enumerate(row):
             sheet.cell(k + 3, j + 2, value)
-    made.create_sheet("notes").append(["a", "b"])
-    made["notes"].append([1, 2])
+    made.create_sheet("notes").append(["a;b;c", "b"])
+    made["notes"].append(["1;2;3", 2])
     made.save(tmp_path / "t.xlsx")
     return tmp_path / "t.xlsx"
 
@@ -171,7 +173,7 @@ def test_excel(book):
     assert table["kind"].tolist() == ["NA", "oak", "elm"]
     assert any("has 2 sheets, and 'trees' is read; --sheet names another" in words for words in said)
     assert any("has 1 cell with an error such as #DIV/0!, read as missing" in words for words in said)
-    assert told(book, how=Reading(sheet="notes"))[0].to_numpy().tolist() == [[1, 2]]
+    assert read_table(book, how=Reading(sheet="notes")).to_numpy().tolist() == [["1;2;3", 2]]
     with pytest.raises(Usage, match=r"--sheet 'x' is no sheet of .*; its sheets are trees, notes"):
         read_table(book, how=Reading(sheet="x"))
 

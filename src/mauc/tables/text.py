@@ -48,14 +48,19 @@ class Reading:
 
 
 def read_text(
-    source: Source, text: Collection[str], codes: Collection[str], names: Collection[str], how: Reading
+    source: Source,
+    text: Collection[str],
+    codes: Collection[str],
+    names: Collection[str],
+    how: Reading,
+    separator: str | None = None,
 ) -> Any:
-    """A pandas DataFrame; parameters as in :func:`mauc.tables.read.read_table`."""
+    """A pandas DataFrame; parameters as in :func:`mauc.tables.read.read_table`, the separator where it is known."""
     import pandas as pd
 
     encoding = _encoding(source) if how.encoding is None else _known(how.encoding)
     try:
-        separator = separator_of(source, encoding)
+        separator = separator or separator_of(source, encoding)
 
         def parsed(**options: Any) -> Any:
             with source.open() as stream:
