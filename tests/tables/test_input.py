@@ -1,5 +1,6 @@
 """Files as strangers save them: encodings, separators, decimal signs, Excel, streams, gaps and dates."""
 
+import gzip
 import io
 import sys
 import types
@@ -35,7 +36,7 @@ def told(path, **options):
     [
         ("utf-8", ",", ".", None),
         ("utf-8-sig", ",", ".", None),
-        ("utf-16", "\t", ".", "in utf-16, with tabs between columns"),
+        ("utf-16", "\t", ".", "in UTF-16, with tabs between columns"),
         ("utf-16-le", ",", ".", "in UTF-16"),
         ("cp1252", ";", ",", "in Windows-1252, with semicolons between columns, with decimal commas; --encoding"),
         ("utf-8", "|", ".", "with bars between columns"),
@@ -62,6 +63,11 @@ def test_encodings_that_are_told_or_cannot_be(tmp_path):
     assert told(path)[1] == [f"{path} is read as a table in Latin-1; --encoding names another"]
     path.write_bytes(b"a,b\n" + b"x" * (1 << 20) + "ü".encode()[:1])
     assert "Windows-1252" in told(path)[1][0], "cut off within a letter, in a later block"
+    packed = gzip.compress(b"a,b\n1,x\n" * 9999)
+    for damaged in (packed[:60], packed[:40] + b"x" * 20 + packed[60:]):
+        (tmp_path / "t.csv.gz").write_bytes(damaged)
+        with pytest.raises(Failure, match=r"t\.csv\.gz cannot be read as a table"):
+            read_table(tmp_path / "t.csv.gz")
     path.write_bytes(bytes(range(256)))
     with pytest.raises(Failure, match="is no text: check the file"):
         read_table(path)
