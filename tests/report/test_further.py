@@ -75,9 +75,8 @@ def test_decisions_and_mistakes(scored):
     assert highest.balanced_accuracy.score == pytest.approx(found.headline.balanced_accuracy)
     first = found.further.mistakes[0]
     assert first.rows == np.sum((y == names[order[first.i]]) & (p.argmax(axis=1) == order[first.j]))
-    rare = judge(
-        np.r_[y, "rare"], np.vstack([np.insert(p, 3, 0.0, axis=1), [0.2, 0.7, 0.1, 0.0]]), labels=[*names, "rare"]
-    )
+    more = np.vstack([np.insert(p, 3, 0.0, axis=1), [0.2, 0.7, 0.1, 0.0]])
+    rare = judge([*y, "rare"], more, labels=[*names, "rare"])
     assert rare.counts[rare.further.mistakes[0].i] > 1, "a class of one row does not lead, however wrong"
     assert len(judge(y, models["model a"]).further.decisions) == 1, "scores that are no probabilities have no frequency"
     assert judge(y, models["model a"]).further.calibration is None

@@ -73,7 +73,7 @@ def advice(found: Imbalance) -> list[str]:
     order = np.argsort(found.class_counts, kind="stable")
     heavy = int(np.searchsorted(np.cumsum(found.shares[order]), 0.5)) + 1
     if n_classes > 5 and heavy <= n_classes // 3:
-        names = ", ".join(str(found.classes[k]) for k in order[: min(heavy, 6)]) + (", …" if heavy > 6 else "")
+        names = ", ".join(str(found.classes[k]) for k in order[: min(heavy, 6)]) + (" and others" if heavy > 6 else "")
         said.append(f"{heavy} of {n_classes} classes make more than half of that gap, squared: {names}.")
     if found.class_counts[rare] < 5:
         said.append("Classes of fewer than five rows can hardly be learnt or judged: join them to others, or collect.")
