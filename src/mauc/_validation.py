@@ -20,6 +20,7 @@ __all__ = [
     "check_classes",
     "check_codes",
     "check_hashable",
+    "check_n_jobs",
     "check_not_negative",
     "check_numbers",
     "check_pairs",
@@ -27,6 +28,7 @@ __all__ = [
     "check_sample_weight",
     "check_scored_classes",
     "check_scores",
+    "check_weights",
     "check_whole",
     "invalid",
     "is_sparse",
@@ -87,6 +89,14 @@ def check_real(
             span = f"strictly between {low:g} and {high:g}"
         raise invalid(parameter, f"must be a finite number {span}", repr(value), advice)
     return float(value)
+
+
+def check_n_jobs(value: Any) -> int | None:
+    """A number of threads or processes: None, -1 for one per core, or a whole number of at least 1."""
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if value is not None and not (is_whole and (value == -1 or value >= 1)):
+        raise invalid("n_jobs", "must be None, -1 or a whole number of at least 1", repr(value))
+    return None if value is None else int(value)
 
 
 def check_not_negative(parameter: str, value: Any, advice: str | None = None) -> float:
@@ -153,18 +163,7 @@ def check_sample_weight(
     """Finite weights >= 0, one per sample, whose sum is positive in every class that has a sample."""
     if sample_weight is None:
         return None
-    parameter = "sample_weight"
-    given = unwrap(sample_weight, parameter)
-    try:
-        weight = _real(given).astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        raise invalid(parameter, "must be real numbers", repr(sample_weight), "pass one number per sample") from None
-    if weight.shape != codes.shape:
-        advice = "pass one weight per sample"
-        raise invalid(parameter, f"must have the shape {codes.shape}", f"shape {weight.shape}", advice)
-    _check_finite(weight, parameter)
-    if (weight < 0).any():
-        raise invalid(parameter, "must not be negative", f"{weight.min():g}", "pass weights >= 0")
+    weight = check_weights(sample_weight, codes.shape)
     with np.errstate(over="ignore"):
         if not np.isfinite(weight.sum()):
             weight = np.ldexp(weight, -64)  # no result depends on a common factor
@@ -173,7 +172,24 @@ def check_sample_weight(
     if len(empty):
         advice = "drop the samples of that class, or give one of them a positive weight"
         first = empty[0] if names is None else names[empty[0]]
-        raise invalid(parameter, "must have a positive sum in every class", f"zero for class {first}", advice)
+        raise invalid("sample_weight", "must have a positive sum in every class", f"zero for class {first}", advice)
+    return weight
+
+
+def check_weights(sample_weight: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Finite weights >= 0, one per sample."""
+    parameter = "sample_weight"
+    given = unwrap(sample_weight, parameter)
+    try:
+        weight = _real(given).astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise invalid(parameter, "must be real numbers", repr(sample_weight), "pass one number per sample") from None
+    if weight.shape != shape:
+        advice = "pass one weight per sample"
+        raise invalid(parameter, f"must have the shape {shape}", f"shape {weight.shape}", advice)
+    _check_finite(weight, parameter)
+    if (weight < 0).any():
+        raise invalid(parameter, "must not be negative", f"{weight.min():g}", "pass weights >= 0")
     return weight
 
 

@@ -12,6 +12,7 @@ from mauc._typing import Floats
 from mauc._validation import (
     check_choice,
     check_codes,
+    check_n_jobs,
     check_pairs,
     check_real,
     check_sample_weight,
@@ -23,6 +24,7 @@ from mauc.kernels.blocked import blocked_risk
 from mauc.kernels.moments import exponential_risk, polynomial_risk, squared_risk
 from mauc.kernels.pairwise import pairwise_risk
 from mauc.kernels.piecewise import ranked_risk
+from mauc.kernels.threads import threads
 from mauc.kernels.tiles import Problem, column_range
 from mauc.partition import ClassPartition
 from mauc.plan import APPROXIMATIONS, DEFAULT_TOLERANCE, Plan, needs_range, plan, radius_for
@@ -61,6 +63,9 @@ class SurrogateRisk:
         Largest error of ℓ and ℓ′ through that approximation, relative to their values at 0. Default 1e-6 for Chebyshev.
     degree : int, optional
         Degree of the approximation, instead of a tolerance. Default 32 for Bernstein, whose error falls only like 1/K.
+    n_jobs : int, optional
+        Threads over the rows, from half a million scores on; -1 is one per core. None: one per core, at most
+        ``OMP_NUM_THREADS`` where that is set. Value and gradient are the same to the bit.
     **options
         Further parameters of the surrogate: ``q``, ``epsilon``.
 
@@ -98,6 +103,7 @@ class SurrogateRisk:
         approximation: str = "chebyshev",
         tolerance: float | None = None,
         degree: int | None = None,
+        n_jobs: int | None = None,
         **options: float,
     ) -> None:
         self.surrogate = get_surrogate(surrogate, alpha=alpha, **options)
@@ -106,6 +112,7 @@ class SurrogateRisk:
         self.approximation = check_choice("approximation", approximation, APPROXIMATIONS)
         self.tolerance = None if tolerance is None else check_real("tolerance", tolerance, low=0)
         self.degree = degree
+        self.n_jobs = check_n_jobs(n_jobs)
         fitting = schemes_of(self.surrogate)
         if self.scheme not in ("auto", *fitting):
             name = self.surrogate.name
@@ -135,7 +142,14 @@ class SurrogateRisk:
     def value_and_gradient(
         self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[float, Floats]:
-        """The risk and its ``(N, C)`` gradient with respect to the scores; parameters as in :meth:`value`."""
+        """The risk and its ``(N, C)`` gradient with respect to the scores.
+
+        Parameters
+        ----------
+        y : (N,) class codes 0..C-1
+        scores : (N, C) scores; column i ranks "is class i"
+        sample_weight : (N,) weights >= 0, optional
+        """
         value, gradient = self._evaluate(y, scores, sample_weight, gradient=True)
         assert gradient is not None
         return value, gradient
@@ -158,7 +172,8 @@ class SurrogateRisk:
             # and all others are right. Squares have a scale of their own.
             self.scheme_, self.degree_ = "blocked", None
             return blocked_risk(problem, self.surrogate.loss, self.surrogate.derivative, gradient=gradient)
-        return self.compute(problem, gradient=gradient)
+        with threads(self.n_jobs):
+            return self.compute(problem, gradient=gradient)
 
     def compute(self, problem: Problem, *, gradient: bool) -> tuple[float, Floats | None]:
         """Value, and gradient if asked for, of input that is known to be clean: what a training loop calls."""
@@ -184,11 +199,15 @@ class SurrogateRisk:
             low, high = column_range(problem)
             with np.errstate(over="ignore"):
                 radius = radius_for(float((high - low).max()))
-        tolerances = None if self.tolerance is None else (self.tolerance,)
-        found = plan(self.surrogate, radius, tolerances=tolerances, method=self.approximation, degree=self.degree)
+        found = self.plan_for(radius)
         if found is None:
             self._report_failure(radius)
         return found
+
+    def plan_for(self, radius: float) -> Plan | None:
+        """Polynomial pieces for differences up to ``radius``; None where there are none within the tolerance."""
+        tolerances = None if self.tolerance is None else (self.tolerance,)
+        return plan(self.surrogate, radius, tolerances=tolerances, method=self.approximation, degree=self.degree)
 
     def _report_failure(self, radius: float) -> None:
         what = f"no polynomial of the {self.surrogate.name} surrogate on differences up to {radius:g} meets " + (

@@ -1,83 +1,138 @@
+import re
+import threading
+
 import numpy as np
 import pytest
 from cases import draw_classes
+from scipy.sparse import csr_array
 
-from mauc import MAUCClassifier, SurrogateRisk, mauc_interval, mauc_score, pairwise_auc
+from mauc import MAUCClassifier, SurrogateRisk, compare_mauc, mauc_interval, mauc_score
+from mauc.kernels import auc as ranks
 from mauc.kernels import threads as parallel
-from mauc.kernels.threads import over_rows, thread_count
+from mauc.kernels.threads import PARTS, Crew, over_rows, thread_count, threads
 
 
 @pytest.fixture
-def threads(monkeypatch):
-    """Three threads, whatever the machine and the size of the problem."""
-
-    def use(number):
-        monkeypatch.setattr(parallel, "LARGE", 1)
-        monkeypatch.setattr(parallel, "thread_count", lambda: number)
-
-    return use
+def cut_up(monkeypatch):
+    """Every problem in parts, as large ones are; the threads are the test's."""
+    monkeypatch.setattr(parallel, "LARGE", 1)
+    monkeypatch.setattr(ranks, "LARGE", 1)
 
 
-def test_parts_are_consecutive_and_cover_all_rows(threads):
-    threads(3)
-    parts = over_rows((10, 4), lambda begin, end: (begin, end))
-    assert parts == [(0, 3), (3, 6), (6, 10)]
-    assert over_rows((2, 4), lambda begin, end: (begin, end)) == [(0, 2)]
-    assert over_rows((0, 4), lambda begin, end: (begin, end)) == [(0, 0)]
+@pytest.mark.usefixtures("cut_up")
+def test_parts_are_consecutive_and_cover_all_rows():
+    for number in (1, 3):
+        with threads(number):
+            parts = over_rows((20, 4), lambda begin, end: (begin, end))
+            assert len(parts) == PARTS
+            assert [k for begin, end in parts for k in range(begin, end)] == list(range(20))
+            assert over_rows((2, 4), lambda begin, end: (begin, end)) == [(0, 2)]
+            assert over_rows((0, 4), lambda begin, end: (begin, end)) == [(0, 0)]
 
 
 def test_small_work_stays_in_one_thread():
     assert over_rows((1000, 10), lambda begin, end: (begin, end)) == [(0, 1000)]
 
 
-def test_an_error_in_a_thread_reaches_the_caller(threads):
-    threads(2)
+@pytest.mark.usefixtures("cut_up")
+def test_so_many_threads_as_were_asked_for_work_at_once():
+    meeting = threading.Barrier(2, timeout=20)
+    with threads(2):
+        over_rows((PARTS, 1), lambda begin, end: meeting.wait())
+    with threads(1):
+        assert set(over_rows((PARTS, 1), lambda begin, end: threading.get_ident())) == {threading.get_ident()}
 
+
+def test_results_that_nobody_takes_hold_up_the_tasks():
+    begun = []
+    with Crew(2) as crew:
+        results = crew.each(lambda k=k: begun.append(k) or k for k in range(9))
+        assert next(results) == 0
+        assert len(begun) <= 3
+        assert list(results) == list(range(1, 9))
+
+
+@pytest.mark.usefixtures("cut_up")
+def test_an_error_in_a_thread_reaches_the_caller():
     def fail(begin, end):
         raise FloatingPointError(f"{begin}..{end}")
 
-    with pytest.raises(FloatingPointError, match=r"0\.\.5"):
-        over_rows((10, 1), fail)
+    with threads(2), pytest.raises(FloatingPointError, match=r"0\.\.2"):
+        over_rows((16, 1), fail)
 
 
 @pytest.mark.parametrize(("setting", "most"), [("1", 1), ("0", 1), ("2", 2), ("", 8), ("none", 8)])
 def test_the_number_of_threads_follows_the_environment(monkeypatch, setting, most):
     monkeypatch.setenv("OMP_NUM_THREADS", setting)
     assert 1 <= thread_count() <= most
+    with threads(5):
+        assert thread_count() == 5
+    with threads(-1):
+        assert thread_count() >= 1
 
 
+@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, True, "2"])
+def test_other_numbers_of_jobs_are_refused(n_jobs):
+    y, scores = [0, 1], np.eye(2)
+    message = f"n_jobs must be None, -1 or a whole number of at least 1, got {n_jobs!r}"
+    for call in (
+        lambda: mauc_score(y, scores, n_jobs=n_jobs),
+        lambda: mauc_interval(y, scores, n_jobs=n_jobs),
+        lambda: compare_mauc(y, scores, scores, n_jobs=n_jobs),
+        lambda: SurrogateRisk(n_jobs=n_jobs),
+        lambda: MAUCClassifier(n_jobs=n_jobs).fit(scores, y),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            call()
+
+
+@pytest.mark.usefixtures("cut_up")
 @pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge", "generalized_hinge", "logistic"])
 @pytest.mark.parametrize("scale", [1.0, 300.0])
-def test_threads_change_no_risk_and_no_gradient(threads, surrogate, scale):
+def test_bits_of_risk_and_gradient_do_not_depend_on_threads(surrogate, scale):
     rng = np.random.default_rng(0)
     y = draw_classes(400, np.arange(5), rng)
     scores, weight = scale * rng.normal(size=(400, 5)), rng.random(400)
-    risk = SurrogateRisk(surrogate, alpha=1.0 if scale == 1.0 else 0.01)
-    alone = risk.value_and_gradient(y, scores, weight)
-    threads(3)
-    value, gradient = risk.value_and_gradient(y, scores, weight)
-    assert value == pytest.approx(alone[0], rel=1e-13)
-    np.testing.assert_allclose(gradient, alone[1], rtol=1e-10, atol=1e-14 * np.abs(alone[1]).max())
+    value, gradient = None, None
+    for n_jobs in (None, 1, 3):
+        risk = SurrogateRisk(surrogate, alpha=1.0 if scale == 1.0 else 0.01, n_jobs=n_jobs)
+        found = risk.value_and_gradient(y, scores, weight)
+        if value is None:
+            value, gradient = found
+        assert found[0] == value
+        np.testing.assert_array_equal(found[1], gradient)
 
 
+@pytest.mark.usefixtures("cut_up")
 @pytest.mark.parametrize("decimals", [1, 12])
-def test_threads_change_no_metric(threads, decimals):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bits_of_metrics_do_not_depend_on_threads(monkeypatch, decimals, dtype):
+    monkeypatch.setattr(ranks, "BLOCK_POSITIVES", 40)
     rng = np.random.default_rng(1)
     y = rng.choice(4, 500, p=[0.6, 0.3, 0.06, 0.04])
-    scores = rng.normal(size=(500, 4)).round(decimals)
-    alone = mauc_score(y, scores), pairwise_auc(y, scores), mauc_interval(y, scores)
-    threads(3)
-    assert mauc_score(y, scores) == alone[0]
-    np.testing.assert_array_equal(pairwise_auc(y, scores), alone[1])
-    assert mauc_interval(y, scores).stderr == pytest.approx(alone[2].stderr, rel=1e-12)
+    scores, weight = rng.normal(size=(500, 4)).round(decimals).astype(dtype), rng.random(500)
+    for sample_weight in (None, weight):
+        found = [
+            (
+                mauc_score(y, scores, sample_weight=sample_weight, n_jobs=n_jobs),
+                mauc_interval(y, scores, sample_weight=sample_weight, n_jobs=n_jobs),
+                compare_mauc(y, scores, scores[:, ::-1], sample_weight=sample_weight, n_jobs=n_jobs),
+            )
+            for n_jobs in (None, 1, 3)
+        ]
+        assert found[0] == found[1] == found[2]
+        assert found[0][0] == found[0][1].score
 
 
+@pytest.mark.usefixtures("cut_up")
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid", "identity"])
-def test_threads_change_no_fit(threads, activation):
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("log_loss", [0.0, 1.0, "only"])
+def test_bits_of_a_fit_do_not_depend_on_threads(activation, sparse, log_loss):
     rng = np.random.default_rng(2)
     y = draw_classes(300, np.arange(3), rng)
     X = rng.normal(size=(300, 4)) + np.eye(3, 4)[y]
-    model = MAUCClassifier(activation=activation, l2=1e-2, max_iter=100)
-    alone = model.fit(X, y).coef_
-    threads(2)
-    np.testing.assert_allclose(model.fit(X, y).coef_, alone, atol=1e-5)
+    X = csr_array(X * (np.abs(X) > 0.5)) if sparse else X
+    model = MAUCClassifier(activation=activation, log_loss=log_loss, l2=1e-2, max_iter=100)
+    alone = model.set_params(n_jobs=1).fit(X, y).coef_
+    np.testing.assert_array_equal(model.set_params(n_jobs=2).fit(X, y).coef_, alone)

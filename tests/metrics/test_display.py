@@ -1,6 +1,7 @@
 import builtins
 import itertools
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import mauc
 from mauc.metrics.display import MinorityPairsDisplay, PairwiseAUCDisplay
 from mauc.metrics.display.minority import COLORS, MARKERS
 from mauc.metrics.inference import mauc_interval
@@ -96,16 +98,27 @@ class TestPairwiseAUC:
         np.testing.assert_array_equal(display.order_, [1, 0])
         assert texts(display.ax_.get_yticklabels()) == ["1 (7,000)", "0 (1)"]
 
-    def test_writes_values_at_five_classes(self):
-        y, scores = simulated(self.counts)
-        display = PairwiseAUCDisplay.from_predictions(y, scores)
-        drawn = display.matrix[np.ix_(display.order_, display.order_)]
-        for i, j in itertools.product(range(5), repeat=2):
-            if i == j:
-                assert display.text_[i, j] is None
-            else:
-                assert display.text_[i, j].get_text() == f"{drawn[i, j]:.3f}"
-                assert display.text_[i, j].get_position() == (j, i)
+    def test_numbers_have_the_digits_that_tell_pairs_apart(self):
+        matrix = np.full((3, 3), np.nan)
+        matrix[~np.eye(3, dtype=bool)] = [0.5, 0.944, 0.974, 0.9991, 0.7, 0.04]
+        display = PairwiseAUCDisplay(matrix).plot()
+        written = {(i, j): text.get_text() for (i, j), text in np.ndenumerate(display.text_) if text is not None}
+        assert written == {(0, 1): ".50", (0, 2): ".94", (1, 0): ".974", (1, 2): ".999", (2, 0): ".70", (2, 1): ".04"}
+        assert display.text_[1, 2].get_position() == (2, 1)
+
+    def test_numbers_that_say_nothing_are_left_out_and_the_scale_says_why(self):
+        matrix, counts = np.full((3, 3), 0.9), [50, 20, 1]
+        matrix[0, 1] = 1.0 - 4e-4
+        display = PairwiseAUCDisplay(matrix, counts=counts).plot()
+        assert [ij for ij, text in np.ndenumerate(display.text_) if text is not None] == [(1, 0)]
+        assert display.im_.colorbar.ax.get_ylabel().endswith(", blank: 1.000 or one row")
+        every = PairwiseAUCDisplay(matrix, counts=counts).plot(include_values=True)
+        assert every.text_[0, 1].get_text() == "1.000"
+        assert sum(text is not None for text in every.text_.flat) == 6
+        assert "blank" not in every.im_.colorbar.ax.get_ylabel()
+        # Sums of weights do not tell how many rows there are.
+        weighted = PairwiseAUCDisplay(matrix, counts=[50.0, 20.0, 1.0]).plot()
+        assert sum(text is not None for text in weighted.text_.flat) == 5
 
     def test_writes_no_values_and_few_ticks_at_a_hundred_classes(self):
         y, scores = simulated(np.full(100, 3))
@@ -117,14 +130,20 @@ class TestPairwiseAUC:
 
     def test_values_can_be_asked_for_and_refused(self):
         matrix = np.full((16, 16), 0.75)
-        assert PairwiseAUCDisplay(matrix).plot(include_values=True).text_[3, 5].get_text() == "0.75"
+        assert PairwiseAUCDisplay(matrix).plot(include_values=True).text_[3, 5].get_text() == ".75"
         assert PairwiseAUCDisplay(matrix[:3, :3]).plot(include_values=False).text_ is None
         assert PairwiseAUCDisplay(matrix[:3, :3]).plot(values_format=".0%").text_[0, 1].get_text() == "75%"
 
-    def test_text_contrasts_with_its_cell(self):
-        display = PairwiseAUCDisplay([[np.nan, 1.0], [0.5, np.nan]]).plot()
-        assert display.text_[0, 1].get_color() == "black"  # on yellow
-        assert display.text_[1, 0].get_color() == "white"  # on violet
+    def test_pale_is_fine_and_strong_is_bad_as_in_the_report(self):
+        display = PairwiseAUCDisplay([[np.nan, 1.0], [0.5, np.nan]]).plot(include_values=True)
+        script = (Path(mauc.__file__).parent / "report" / "templates" / "heatmap.js").read_text(encoding="utf-8")
+        ramp = re.findall(r"#\w{6}", re.search(r"light: \[(.*?)\]", script).group(1))
+        drawn = [matplotlib.colors.to_hex(display.im_.cmap(at)) for at in np.linspace(1.0, 0.0, len(ramp))]
+        assert drawn[0] == ramp[0]
+        for one, other in zip(drawn, ramp, strict=True):
+            np.testing.assert_allclose(matplotlib.colors.to_rgb(one), matplotlib.colors.to_rgb(other), atol=0.02)
+        assert display.text_[0, 1].get_color() == "black"
+        assert display.text_[1, 0].get_color() == "white"
 
     def test_absent_classes_have_no_value_and_are_left_out_of_the_mean(self):
         y, scores = simulated(self.counts, classes=self.names)
@@ -139,10 +158,10 @@ class TestPairwiseAUC:
         assert backing.get_hatch()
         assert backing.get_zorder() < display.im_.get_zorder()
 
-    @pytest.mark.parametrize(("lowest", "limit"), [(0.9, 0.5), (0.2, 0.2)])
-    def test_scale_begins_at_chance_or_below(self, lowest, limit):
+    @pytest.mark.parametrize(("lowest", "limit"), [(0.99, 0.95), (0.87, 0.85), (0.24, 0.2)])
+    def test_scale_begins_below_the_lowest(self, lowest, limit):
         display = PairwiseAUCDisplay([[np.nan, 1.0], [lowest, np.nan]]).plot()
-        assert display.im_.get_clim() == (limit, 1.0)
+        assert display.im_.get_clim() == pytest.approx((limit, 1.0))
 
     def test_a_matrix_without_any_pair_is_drawn(self):
         assert np.isnan(PairwiseAUCDisplay(np.full((3, 3), np.nan)).plot().mauc)
@@ -150,7 +169,7 @@ class TestPairwiseAUC:
     def test_the_diagonal_is_not_read(self):
         display = PairwiseAUCDisplay([[0.1, 0.9], [0.7, 0.1]]).plot()
         assert display.mauc == pytest.approx(0.8)
-        assert display.im_.get_clim() == (0.5, 1.0)
+        assert display.im_.get_clim() == (0.7, 1.0)
         assert np.ma.getmaskarray(display.im_.get_array()).tolist() == np.eye(2, dtype=bool).tolist()
 
     def test_keywords_reach_matplotlib(self):
@@ -174,7 +193,9 @@ class TestPairwiseAUC:
 
     def test_names_are_shortened_and_no_formulas(self):
         display = PairwiseAUCDisplay(np.full((2, 2), 0.5), display_labels=["x" * 50, "$1 to $2"]).plot()
-        assert texts(display.ax_.get_yticklabels()) == ["x" * 27 + "…", r"\$1 to \$2"]
+        long, formula = texts(display.ax_.get_yticklabels())
+        assert re.fullmatch("x{10,27}…", long)
+        assert formula == r"\$1 to \$2"
         display.figure_.draw_without_rendering()
 
     @pytest.mark.parametrize("n_classes", [2, 3, 5, 10, 15, 40, 100])
@@ -184,6 +205,29 @@ class TestPairwiseAUC:
             np.full((n_classes, n_classes), 0.8), display_labels=names, counts=np.arange(n_classes) * 100
         ).plot()
         assert_nothing_clipped(display.figure_)
+
+    @pytest.mark.parametrize("figsize", [(6.4, 4.8), (11, 4.5)])
+    @pytest.mark.parametrize("names", [list("0123456789"), ["headlines", "vehicle windows", "tableware"]])
+    def test_two_side_by_side_do_not_overlap(self, names, figsize):
+        n = len(names)
+        figure, both = plt.subplots(1, 2, figsize=figsize)
+        for axes in both:
+            PairwiseAUCDisplay(np.full((n, n), 0.8), display_labels=names, counts=100 + np.arange(n)).plot(ax=axes)
+        assert_nothing_clipped(figure)
+        left, left_bar, right, right_bar = (figure.axes[k].get_tightbbox() for k in (0, 2, 1, 3))
+        assert left.x1 <= left_bar.x0 < left_bar.x1 <= right.x0 < right.x1 <= right_bar.x0
+        for axes in both:
+            cell = axes.get_window_extent().width / n
+            assert max(text.get_window_extent().width for text in axes.texts) < cell
+            labels = [label.get_window_extent() for label in axes.get_yticklabels()]
+            assert all(one.y0 >= other.y1 for one, other in itertools.pairwise(labels))
+
+    def test_a_layout_of_the_users_own_stays(self):
+        figure, both = plt.subplots(1, 2, layout="tight")
+        PairwiseAUCDisplay(np.full((2, 2), 0.5)).plot(ax=both[0])
+        assert type(figure.get_layout_engine()).__name__ == "TightLayoutEngine"
+        part = plt.figure().subfigures(1, 2)[0]
+        assert PairwiseAUCDisplay(np.full((2, 2), 0.5)).plot(ax=part.subplots()).figure_ is part
 
 
 def assert_nothing_clipped(figure):

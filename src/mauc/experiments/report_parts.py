@@ -12,13 +12,18 @@ import numpy as np
 from mauc._io import write_whole
 from mauc._typing import Floats
 
-__all__ = ["machine", "machines", "markdown_table", "save_figure", "spread"]
+__all__ = ["folded", "machine", "machines", "markdown_table", "save_figure", "spread"]
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table; the first column to the left, the others to the right."""
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def folded(summary: str, markdown: str) -> str:
+    """What a reader opens when it is wanted; GitHub and Sphinx both know the element."""
+    return f"<details><summary>{summary}</summary>\n\n{markdown}\n\n</details>"
 
 
 def spread(values: Floats) -> str:

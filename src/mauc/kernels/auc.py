@@ -1,22 +1,20 @@
 """The metric and the influence of each sample on it: pair counts with ties at ½, ``O(N·C)`` after a sort per class."""
 
-from collections.abc import Iterable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from mauc._typing import Floats, Ints
 from mauc.kernels.search import SortedColumns, locate, sort_columns
-from mauc.kernels.threads import over_rows
-from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, TILE_ELEMENTS, Problem, Tile, walk
+from mauc.kernels.threads import LARGE, Crew, row_parts, thread_count
+from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, TILE_ELEMENTS, Problem
 
-__all__ = ["auc_influence", "auc_matrix"]
+__all__ = ["auc_influence", "auc_matrix", "auc_matrix_and_influence"]
 
 
 # Positives whose bins stay in the caches while all rows pass by; columns are taken in blocks of about as many.
 BLOCK_POSITIVES = 1 << 16
-
-SMALLEST_SHARE = 1e-250
 
 
 def auc_matrix(problem: Problem) -> Floats:
@@ -24,13 +22,36 @@ def auc_matrix(problem: Problem) -> Floats:
 
     ``unit`` may be any sample weights: with ones, the sums are whole and half numbers and the result is exact.
     """
-    n_classes = problem.classes.n_classes
+    return _matrix(problem, None)
+
+
+def auc_influence(problem: Problem) -> Floats:
+    """``(N,)`` share of each sample in ``Σ_ij v_ij AUC_{i|j}``: as a positive in its own column, as a negative
+    elsewhere.
+
+    ``h_n = Σ_j v_ij mean_j ψ(F_ni, ·) + Σ_k v_ki mean_k ψ(·, F_nk)`` for ``n`` in class ``i``, ψ counting a tie as ½.
+    """
+    return auc_matrix_and_influence(problem)[1]
+
+
+def auc_matrix_and_influence(problem: Problem) -> tuple[Floats, Floats]:
+    """:func:`auc_matrix` and :func:`auc_influence` by one sort and one search."""
+    influence = np.zeros(len(problem.classes.y))
+    return _matrix(problem, influence), influence
+
+
+def _matrix(problem: Problem, influence: Floats | None) -> Floats:
+    """The matrix; the influences are added to ``influence`` if it is there."""
+    classes, n_classes = problem.classes, problem.classes.n_classes
+    total = np.bincount(classes.y, None if classes.counted else classes.unit, n_classes).astype(np.float64, copy=False)
     lost = np.zeros((n_classes, n_classes))
-    for first, last in _column_blocks(problem.classes.offsets):
-        lost[:, first:last] = _lost(problem, first, last)
-    total = np.bincount(problem.classes.y, problem.classes.unit, n_classes)
+    blocks = [_Block(problem, first, last) for first, last in _column_blocks(classes.offsets)]
+    shares = None if influence is None else _Shares(problem, total, influence)
+    with Crew(thread_count() if problem.scores.size >= LARGE else 1) as crew:
+        for block, table in zip(blocks, crew.each(block.sort for block in blocks), strict=True):
+            lost[:, block.first : block.last] = block.search(crew, table, shares)
     pairs = total[:, None] * total
-    present = np.diff(problem.classes.offsets) > 0
+    present = np.diff(classes.offsets) > 0
     auc = np.full((n_classes, n_classes), np.nan)
     np.divide(pairs - lost.T, pairs, out=auc, where=present[:, None] & present)
     np.clip(auc, 0.0, 1.0, out=auc)  # weights round
@@ -47,93 +68,140 @@ def _column_blocks(offsets: Ints) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def _lost(problem: Problem, first: int, last: int) -> Floats:
-    """``(C, last − first)`` weight of the pairs that class j wins against column i, ties at ½."""
-    order, offsets = problem.classes.order, problem.classes.offsets
-    n_columns = problem.scores.shape[1]
-    begin, end = int(offsets[first]), int(offsets[last])
-    mine = order[begin:end]
-    # Indices into the flat scores: NumPy takes from one axis several times faster than from two.
-    flat = problem.scores.ravel()
-    own = flat.take(mine * n_columns + problem.classes.y[mine]).astype(np.float64, copy=False)
-    table = sort_columns(own, offsets[first : last + 1] - begin, problem.classes.unit[mine])
-    below = _weight_below(table)
-    columns = np.arange(first, last)
-    columns_first = len(columns) < COLUMNS_FIRST_BELOW
-    # A single column has no pair with its own class: its samples, often the most, are passed over.
-    rows = order if last - first > 1 else np.concatenate([order[:begin], order[end:]])
-    step = max(1, TILE_ELEMENTS // (last - first))
+class _Block:
+    """Some neighbouring columns: their positives are sorted, and all samples are searched among them."""
 
-    def visit(start: int, stop: int) -> Floats:
-        lost = np.zeros((n_columns, last - first))
-        for k in range(start, stop, step):
-            some = rows[k : min(k + step, stop)]
-            if columns_first:
-                x = flat.take(columns[:, None] + some * n_columns)
-            elif len(columns) == n_columns:
-                x = problem.scores.take(some, axis=0)
-            else:
-                x = flat.take(columns + (some * n_columns)[:, None])
-            position, tied = locate(table, x.astype(np.float64, copy=False), columns_first=columns_first)
-            beaten = _beaten(table, below, position, np.flatnonzero(tied))
-            unit, by_row = problem.classes.unit[some], beaten.T if columns_first else beaten
-            low, high = problem.classes.y[some[0]], problem.classes.y[some[-1]]
-            if low == high:
-                lost[low] += np.einsum("n,nc->c", unit, by_row)
-            else:
-                # Rows are grouped by class, so a small indicator matrix sums them; np.add.reduceat took twice as long.
-                classes = np.arange(low, high + 1)
-                lost[classes] += np.where(classes[:, None] == problem.classes.y[some], unit, 0.0) @ by_row
+    def __init__(self, problem: Problem, first: int, last: int) -> None:
+        self.problem, self.first, self.last = problem, first, last
+        classes = problem.classes
+        self.begin, self.end = int(classes.offsets[first]), int(classes.offsets[last])
+        # A single column has no pair with its own class: its samples, often the most, are passed over.
+        self.skipped = self.end - self.begin if last - first == 1 else 0
+        self.columns_first = last - first < COLUMNS_FIRST_BELOW
+
+    @property
+    def mine(self) -> Ints:
+        """The positives of these columns."""
+        return self.problem.classes.order[self.begin : self.end]
+
+    def sort(self) -> tuple[SortedColumns, Floats | None]:
+        """The sorted positives, and the weight below each position; None where that is its place in the column."""
+        classes, scores = self.problem.classes, self.problem.scores
+        # Indices into the flat scores: NumPy takes from one axis several times faster than from two.
+        own = scores.ravel().take(self.mine * scores.shape[1] + classes.y[self.mine])
+        weight = None if classes.counted else classes.unit[self.mine]
+        table = sort_columns(own, classes.offsets[self.first : self.last + 1] - self.begin, weight)
+        places = classes.counted and len(table.values) == len(own) + self.last - self.first
+        return table, None if places else _weight_below(table)
+
+    def rows(self, start: int, stop: int) -> Ints:
+        """Some of the samples, grouped by class, without those that are passed over."""
+        order, skipped = self.problem.classes.order, self.skipped
+        if stop <= self.begin or not skipped:
+            return order[start:stop]
+        if start >= self.begin:
+            return order[start + skipped : stop + skipped]
+        return np.concatenate([order[start : self.begin], order[self.end : stop + skipped]])
+
+    def search(self, crew: Crew, sorted_table: tuple[SortedColumns, Floats | None], shares: "_Shares | None") -> Floats:
+        """``(C, last − first)`` weight of the pairs that class j wins against column i, ties at ½."""
+        table, below = sorted_table
+        n_rows, n_columns = self.problem.scores.shape
+        flat, width = self.problem.scores.ravel(), self.last - self.first
+        columns = np.arange(self.first, self.last)
+        start = table.start[:-1, None] if self.columns_first else table.start[:-1]
+        step = max(1, TILE_ELEMENTS // width)
+
+        def visit(begin: int, end: int) -> tuple[Floats, Floats]:
+            lost = np.zeros((n_columns, width))
+            landed = np.zeros(0 if shares is None else len(table.values))
+            for k in range(begin, end, step):
+                some = self.rows(k, min(k + step, end))
+                if width == n_columns:
+                    x = self.problem.scores.take(some, axis=0)
+                    x = np.ascontiguousarray(x.T) if self.columns_first else x
+                elif self.columns_first:
+                    x = flat.take(columns[:, None] + some * n_columns)
+                else:
+                    x = flat.take(columns + (some * n_columns)[:, None])
+                position, tied = locate(table, x, columns_first=self.columns_first)
+                ties = np.flatnonzero(tied)
+                beaten = (position - start).astype(np.float64) if below is None else below.take(position)
+                beaten.ravel()[ties] += 0.5 * table.mass[position.ravel()[ties]]
+                _add_by_class(lost, self.problem, some, beaten.T if self.columns_first else beaten)
+                if shares is not None:
+                    _land(landed, position.ravel(), shares.of_negatives(self, some, beaten).ravel(), ties)
+            return lost, landed
+
+        parts = crew.each(partial(visit, *part) for part in row_parts(n_rows - self.skipped, width))
+        lost, landed = next(parts)
+        for more, landed_there in parts:
+            lost += more
+            landed += landed_there
+        if shares is not None:
+            # A positive has won against all that landed at or below it.
+            for begin, end in pairwise(table.start):
+                np.cumsum(landed[begin:end], out=landed[begin:end])
+            shares.influence[self.mine] += landed.take(table.slot)
         return lost
 
-    return np.asarray(sum(over_rows((len(rows), last - first), visit)))
+
+class _Shares:
+    """Where the influences are added up, and what each sample counts for in them."""
+
+    def __init__(self, problem: Problem, total: Floats, influence: Floats) -> None:
+        self.classes, self.influence = problem.classes, influence
+        self.per_weight = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0)
+
+    def of_negatives(self, block: _Block, some: Ints, beaten: Floats) -> Floats:
+        """Add what these samples are worth as negatives, ``v_ij (1 − beaten share)``; what each of them is worth to a
+        positive that beats it is returned, in the shape of ``beaten``.
+        """
+        classes, columns = self.classes, slice(block.first, block.last)
+        y, axis = classes.y[some], 0 if block.columns_first else 1
+        if y[0] == y[-1]:
+            y = y[:1]
+        v = (
+            classes.v[columns].take(y, axis=1)
+            if block.columns_first
+            else classes.of_negative[:, columns].take(y, axis=0)
+        )
+        of_column = self.per_weight[columns]
+        share = beaten * (of_column[:, None] if block.columns_first else of_column)
+        np.subtract(1.0, share, out=share)
+        share *= v
+        self.influence[some] += share.sum(axis=axis)
+        unit = self.per_weight[y] if classes.counted else self.per_weight[y] * classes.unit[some]
+        np.multiply(v, unit if block.columns_first else unit[:, None], out=share)
+        return share
 
 
-def auc_influence(problem: Problem) -> Floats:
-    """``(N,)`` share of each sample in ``Σ_ij v_ij AUC_{i|j}``: as a positive in its own column, as a negative
-    elsewhere.
+def _land(landed: Floats, place: Ints, weight: Floats, ties: Ints) -> None:
+    """Negatives hand their weight to the positives at or above their place: half of it to one that they tie with.
 
-    ``h_n = Σ_j v_ij mean_j ψ(F_ni, ·) + Σ_k v_ki mean_k ψ(·, F_nk)`` for ``n`` in class ``i``, ψ counting a tie as ½.
+    np.bincount would go over all of ``landed`` for every tile.
     """
-    y, unit = problem.classes.y, problem.classes.unit
-    order = problem.classes.order
-    table = sort_columns(problem.own[order], problem.classes.offsets, unit[order])
-    below = _weight_below(table)
-    size = len(table.values)
-    influence = np.empty(len(y))
+    weight[ties] *= 0.5
+    np.add.at(landed, place, weight)
+    np.add.at(landed, place[ties] + 1, weight[ties])
 
-    def visit(part: Iterable[Tile]) -> tuple[Floats, Floats]:
-        landed, tied_at = np.zeros(size), np.zeros(size)
-        for tile in part:
-            position, tied = locate(table, tile.x, columns_first=tile.columns_first)
-            landed += np.bincount(position.ravel(), tile.weight.ravel(), size)
-            ties = np.flatnonzero(tied)
-            tied_at += np.bincount(position.ravel()[ties], tile.weight.ravel()[ties], size)
-            beaten = _beaten(table, below, position, ties)
-            as_negative = tile.weight * (1.0 - beaten)
-            influence[tile.rows] = as_negative.sum(axis=0 if tile.columns_first else 1)
-        return landed, tied_at
 
-    landed, tied_at = np.sum(walk(problem, visit), axis=0)
-    # A share this small counts for nothing, and its products have left the floats.
-    np.divide(influence, unit, out=influence, where=unit > SMALLEST_SHARE)
-    won = -0.5 * tied_at
-    for begin, end in zip(table.start[:-1], table.start[1:], strict=True):
-        won[begin:end] += np.cumsum(landed[begin:end])
-    influence[order] += won[table.slot]
-    return influence
+def _add_by_class(lost: Floats, problem: Problem, some: Ints, beaten: Floats) -> None:
+    """Add the rows of ``beaten``, weighted, to those of their classes in ``lost``."""
+    classes = problem.classes
+    y = classes.y[some]
+    low, high = y[0], y[-1]
+    if low == high:
+        lost[low] += beaten.sum(axis=0) if classes.counted else np.einsum("n,nc->c", classes.unit[some], beaten)
+    else:
+        # Rows are grouped by class, so a small indicator matrix sums them; np.add.reduceat took twice as long.
+        present = np.arange(low, high + 1)
+        lost[present] += np.where(present[:, None] == y, classes.unit[some], 0.0) @ beaten
 
 
 def _weight_below(table: SortedColumns) -> Floats:
     """``(M + C,)`` weight of the positives below each position of its column."""
     below = np.zeros(len(table.values))
-    for begin, end in zip(table.start[:-1], table.start[1:], strict=True):
+    for begin, end in pairwise(table.start):
         np.cumsum(table.mass[begin : end - 1], out=below[begin + 1 : end])
     return below
-
-
-def _beaten(table: SortedColumns, below: Floats, position: Ints, ties: Ints) -> Floats:
-    """Weight of the positives that each score of a tile beats, ties at ½."""
-    beaten = below.take(position)
-    beaten.ravel()[ties] += 0.5 * table.mass[position.ravel()[ties]]
-    return beaten

@@ -139,7 +139,7 @@ def _land(landed: Floats, place: Ints, distance: Floats, weight: Floats) -> None
     term = weight
     for k, row in enumerate(landed):
         term = term * distance if k else term
-        row += np.bincount(flat, term.ravel(), len(row))
+        np.add.at(row, flat, term.ravel())  # np.bincount would go over all of the row for every tile
 
 
 def _after(table: SortedColumns) -> tuple[Floats, Floats]:
@@ -193,7 +193,7 @@ class _Upper:
 
     def __init__(self, table: SortedColumns, low: float, coefficients: Floats) -> None:
         self.low, self.coefficients, self.edges = low, coefficients, table.start
-        anchor = table.values.copy()
+        anchor = table.values.astype(np.float64)
         anchor[table.start[1:] - 1] = 0.0
         self.gap = _gaps(anchor, self.edges)
         self.gap[table.start[1:] - 1] = 0.0

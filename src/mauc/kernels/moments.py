@@ -4,7 +4,7 @@ Writing ``a_m`` for the weight of a positive and ``ω_n`` for that of a negative
 part of one column is ``Σ_m Σ_n a_m ω_n ℓ(P_m − Q_n)``, and a few weighted sums over each side give it exactly.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mauc._typing import Floats
 from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walks
 
-__all__ = ["exponential_risk", "polynomial_risk", "squared_risk"]
+__all__ = ["chebyshev_moments", "exponential_risk", "polynomial_risk", "polynomial_slope", "squared_risk"]
 
 
 # Scores at the end of the floats come down to 1e7.
@@ -163,12 +163,23 @@ def polynomial_risk(
     derivative of a polynomial of it. Moments of plain powers cancel from degree 16 on, these do not.
     ``O(K·N·C)`` time, ``O(K·C)`` memory.
     """
-    y, unit, n_classes = problem.classes.y, problem.classes.unit, problem.classes.n_classes
-    degree = len(matrix) - 1
     centre = column_centre(problem)
+    walk = walks(problem)
+    moments = chebyshev_moments(problem, centre, half_width, len(matrix) - 1, walk)
+    value = float(np.sum(moments[0] * (matrix @ moments[1])))
+    return value, polynomial_slope(problem, centre, half_width, matrix, moments, walk) if gradient else None
+
+
+def chebyshev_moments(
+    problem: Problem, centre: Floats, half_width: float, degree: int, walk: Callable[..., list[Any]] | None = None
+) -> Floats:
+    """``(2, K + 1, C)`` weighted sums of ``T_k(x)``: over the positives of each column, and over its negatives.
+
+    They add up over parts of a sample.
+    """
+    y, unit, n_classes = problem.classes.y, problem.classes.unit, problem.classes.n_classes
     own = (problem.own - centre[y]) / half_width
     moment_p = np.stack([np.bincount(y, unit * t, n_classes) for t in chebyshev_terms(own, degree)])
-    walk = walks(problem)
 
     def moments_of_negatives(part: Iterable[Tile]) -> Floats:
         moments = np.zeros((degree + 1, n_classes))
@@ -178,14 +189,22 @@ def polynomial_risk(
                 moments[k] += tile.total(tile.weight, t)
         return moments
 
-    moment_q: Floats = np.sum(walk(moments_of_negatives), axis=0)
-    value = float(np.sum(moment_p * (matrix @ moment_q)))
-    if not gradient:
-        return value, None
+    return np.stack([moment_p, np.sum((walk or walks(problem))(moments_of_negatives), axis=0)])
 
+
+def polynomial_slope(
+    problem: Problem,
+    centre: Floats,
+    half_width: float,
+    matrix: Floats,
+    moments: Floats,
+    walk: Callable[..., list[Any]] | None = None,
+) -> Floats:
+    """The gradient of :func:`polynomial_risk` in the scores, from the moments of all samples."""
+    y, unit = problem.classes.y, problem.classes.unit
     slope = np.empty(problem.scores.shape)
-    of_negative = chebyshev.chebder(matrix.T @ moment_p, axis=0) / half_width
-    of_positive = chebyshev.chebder(matrix @ moment_q, axis=0) / half_width
+    of_negative = chebyshev.chebder(matrix.T @ moments[0], axis=0) / half_width
+    of_positive = chebyshev.chebder(matrix @ moments[1], axis=0) / half_width
 
     def slope_of_negatives(part: Iterable[Tile]) -> None:
         for tile in part:
@@ -193,6 +212,7 @@ def polynomial_risk(
             coefficients = of_negative[:, :, None] if tile.columns_first else of_negative
             np.multiply(tile.weight, chebyshev.chebval(x, coefficients, tensor=False), out=tile.of(slope))
 
-    walk(slope_of_negatives)
+    (walk or walks(problem))(slope_of_negatives)
+    own = (problem.own - centre[y]) / half_width
     slope[np.arange(len(y)), y] = unit * chebyshev.chebval(own, of_positive[:, y], tensor=False)
-    return value, slope
+    return slope

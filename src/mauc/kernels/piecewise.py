@@ -18,9 +18,10 @@ from numpy.polynomial import chebyshev
 from mauc._typing import Floats, Ints
 from mauc.kernels.ends import Run, exact_run, running_sum
 from mauc.kernels.search import SortedColumns, locate, sort_columns
-from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walk
+from mauc.kernels.threads import one_by_one
+from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles
 
-__all__ = ["Piece", "ranked_risk"]
+__all__ = ["Piece", "RankedSums", "ranked_risk"]
 
 
 class Piece(NamedTuple):
@@ -41,21 +42,46 @@ def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tup
     """Value and gradient of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
     classes, order = problem.classes, problem.classes.order
     table = sort_columns(problem.own[order], classes.offsets, classes.unit[order])
-    breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
+    approximated = any(piece.half_width is not None for piece in pieces)
+    sums = RankedSums(table, pieces, column_centre(problem) if approximated else None)
     slope = np.empty(problem.scores.shape) if gradient else None
 
-    # Distances and their powers may be beyond the floats: then so is the risk.
+    parts = one_by_one(problem.scores.shape, lambda first, last: sums.visit(tiles(problem, first, last), slope))
+    value, landed = next(parts)
     with np.errstate(over="ignore", invalid="ignore"):
-        runs = [_run(problem, table, piece) for piece in pieces]
+        for more, landed_there in parts:
+            value += more
+            for total, there in zip(landed, landed_there, strict=True):
+                total += there
+    if slope is not None:
+        with np.errstate(over="ignore", invalid="ignore"):
+            own = classes.unit[order] * sums.collect(landed)[table.slot]
+        slope[order, classes.y[order]] = np.where(np.isnan(own), 0.0, own)
+    return value, slope
+
+
+class RankedSums:
+    """The sorted positives with their sums for each piece: what the negatives of any part of a sample are held against.
+
+    ``centre`` is a ``(C,)`` middle of each column's range, for approximated pieces.
+    """
+
+    def __init__(self, table: SortedColumns, pieces: list[Piece], centre: Floats | None) -> None:
+        self.table, self.pieces = table, pieces
+        self.breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
+        # Distances and their powers may be beyond the floats: then so is the risk.
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.runs = [_run(table, piece, centre) for piece in pieces]
 
     @np.errstate(over="ignore", invalid="ignore")
-    def visit(part: Iterable[Tile]) -> tuple[float, list[Floats]]:
-        value, landed = 0.0, [run.landing() for run in runs]
+    def visit(self, part: Iterable[Tile], slope: Floats | None) -> tuple[float, list[Floats]]:
+        """The value of some tiles, and what they hand to the positives; their own slopes go into ``slope``."""
+        value, landed = 0.0, [run.landing() for run in self.runs]
         for tile in part:
-            position = {b: _first_from(table, tile, b) for b in breaks}
-            last = tile.along(table.start[1:] - 1)
+            position = {b: _first_from(self.table, tile, b) for b in self.breaks}
+            last = tile.along(self.table.start[1:] - 1)
             steepness = np.zeros(1)
-            for k, (piece, run) in enumerate(zip(pieces, runs, strict=True)):
+            for k, (piece, run) in enumerate(zip(self.pieces, self.runs, strict=True)):
                 begin, end = position.get(piece.low), position.get(piece.high, last)
                 of_tile, steeper = run.visit(tile, begin, end, None if slope is None else landed[k])
                 total = float(np.vdot(tile.weight, of_tile))
@@ -68,16 +94,9 @@ def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tup
                 np.multiply(tile.weight, steepness, out=tile.of(slope))
         return value, landed
 
-    values, landed = zip(*walk(problem, visit), strict=True)
-    if slope is not None:
-        with np.errstate(over="ignore", invalid="ignore"):
-            on_values = sum(
-                run.collect(np.sum(of_parts, axis=0) if len(of_parts) > 1 else of_parts[0])
-                for run, of_parts in zip(runs, zip(*landed, strict=True), strict=True)
-            )
-            own = classes.unit[order] * np.asarray(on_values)[table.slot]
-        slope[order, classes.y[order]] = np.where(np.isnan(own), 0.0, own)
-    return sum(values), slope
+    def collect(self, landed: list[Floats]) -> Floats:
+        """``(M + C,)`` slope in the value at each position, per unit of its weight, from what all parts handed over."""
+        return np.asarray(sum(run.collect(total) for run, total in zip(self.runs, landed, strict=True)))
 
 
 def _defined(x: Floats, weight: Floats) -> Floats:
@@ -101,17 +120,18 @@ def _first_from(table: SortedColumns, tile: Tile, b: float) -> Ints:
     return position
 
 
-def _run(problem: Problem, table: SortedColumns, piece: Piece) -> Run:
+def _run(table: SortedColumns, piece: Piece, centre: Floats | None) -> Run:
     if piece.half_width is None:
         return exact_run(table, piece.low, piece.high, piece.matrix[:, 0])
-    return _Approximated(problem, table, piece.matrix, piece.half_width)
+    assert centre is not None
+    return _Approximated(table, piece.matrix, piece.half_width, centre)
 
 
 class _Approximated:
-    def __init__(self, problem: Problem, table: SortedColumns, matrix: Floats, half_width: float) -> None:
+    def __init__(self, table: SortedColumns, matrix: Floats, half_width: float, centre: Floats) -> None:
         size = len(matrix)
         self.half_width, self.start, self.last = half_width, table.start, table.start[1:] - 1
-        self.centre = column_centre(problem)
+        self.centre = centre
         derivative = np.asarray(chebyshev.chebder(matrix, axis=1) / half_width, dtype=np.float64)
         values = table.values.copy()
         values[self.last] = self.centre
@@ -141,11 +161,11 @@ class _Approximated:
         for row, term in zip(landed, terms, strict=False):
             weighted = tile.weight * term
             if end.shape == weighted.shape:
-                row += np.bincount(end.ravel(), weighted.ravel(), len(row))
+                np.add.at(row, end.ravel(), weighted.ravel())
             else:
                 row[self.last] += tile.sum(weighted)
             if begin is not None:
-                row -= np.bincount(begin.ravel(), weighted.ravel(), len(row))
+                np.subtract.at(row, begin.ravel(), weighted.ravel())
         return value, _polynomial(self.slope_of_q, begin, end, terms)
 
     def collect(self, landed: Floats) -> Floats:

@@ -10,7 +10,7 @@ Rejected, measured at N=20 000, C=100 (2-core AMD EPYC, NumPy 2.4): ``argsort`` 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ BINS_PER_VALUE = 8
 BINS_PER_VALUE_OF_MANY = 3
 MANY = 1 << 15
 
+DOUBLE = np.dtype(np.float64)
+SINGLE_EXACT = 2.0**23
+
 # Values in a crowded bin that a search by halves settles faster than bins within the bin.
 FEW = 8
 
@@ -31,14 +34,14 @@ FEW = 8
 class Bins(NamedTuple):
     """Equal bins over segments of values: ``bin(x) = clip(x·scale + shift, lowest, highest)``, an entry a segment."""
 
-    scale: Floats
-    shift: Floats
-    lowest: Floats
-    highest: Floats
+    scale: NDArray[np.floating]
+    shift: NDArray[np.floating]
+    lowest: NDArray[np.floating]
+    highest: NDArray[np.floating]
     first: NDArray[np.int32]
     """Position of each bin's first value (of the next one, where the bin is empty); ``~g`` in the g-th crowded bin."""
 
-    def map(self, function: Callable[[Floats], Floats]) -> "Bins":
+    def map(self, function: Callable[[NDArray[np.floating]], NDArray[np.floating]]) -> "Bins":
         """The same bins with their segments' entries in another shape."""
         scale, shift, lowest, highest = (function(a) for a in self[:4])
         return Bins(scale, shift, lowest, highest, self.first)
@@ -50,7 +53,7 @@ class SortedColumns(NamedTuple):
     A *position* is an index into ``values``.
     """
 
-    values: Floats
+    values: NDArray[np.floating]
     """``(M + C,)`` distinct values, ``+inf`` closing each column."""
     mass: Floats
     """``(M + C,)`` summed weight of the samples that have the value, 0 at the closing ``+inf``."""
@@ -66,14 +69,16 @@ class SortedColumns(NamedTuple):
     """First and last position of the crowded bins, of the fine ones where there are any."""
 
 
-def sort_columns(own: Floats, offsets: Ints, weight: Floats) -> SortedColumns:
+def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None) -> SortedColumns:
     """Sort the positives of each column.
 
     Parameters
     ----------
     own : (N,) scores of the samples in the column of their class, grouped by class.
     offsets : (C + 1,) column ``i`` has the positives ``own[offsets[i]:offsets[i + 1]]``.
-    weight : (N,) weight of each sample.
+    weight : (N,) weight of each sample; None is 1 for each.
+
+    Single precision stays what it is, the search in it exact.
 
     Cost ``O(N)`` where the scores spread, ``O(Σ n_i log n_i)`` where they pile up; ``O(N + C)`` memory.
     """
@@ -83,13 +88,14 @@ def sort_columns(own: Floats, offsets: Ints, weight: Floats) -> SortedColumns:
     low, high = np.zeros(n_columns), np.zeros(n_columns)
     low[filled] = np.minimum.reduceat(own, offsets[:-1][filled])
     high[filled] = np.maximum.reduceat(own, offsets[:-1][filled])
-    coarse, n_bins = _empty_bins(low, high, length)
+    coarse, n_bins = _empty_bins(low, high, length, own.dtype)
     spread = coarse if n_columns == 1 else coarse.map(lambda a: a.repeat(length))
-    bins = _bin(own, spread).astype(np.int64)  # np.bincount is several times slower on 32-bit numbers
+    bins = _bin(own, spread).astype(np.int64)  # indices of 32 bits would be widened again at every use
 
     # How many distinct values each bin holds: samples first, then ties within a bin are counted once.
     bin_end = np.cumsum(n_bins)
-    held = np.bincount(bins, minlength=int(bin_end[-1])).astype(np.int32)
+    held = np.zeros(int(bin_end[-1]), dtype=np.int32)
+    np.add.at(held, bins, np.int32(1))
     sharing = np.flatnonzero(held.take(bins) > 1)
     if len(sharing):
         sharing = _sort_within(own, sharing, np.searchsorted(sharing, offsets))
@@ -110,9 +116,14 @@ def sort_columns(own: Floats, offsets: Ints, weight: Floats) -> SortedColumns:
     slot = before.take(bins).astype(np.int64)
     if len(sharing):
         slot[sharing] += rank - np.maximum.accumulate(np.where(new_bin, rank, 0))
-    values = np.full(int(start[-1]), np.inf)
+    values = np.full(int(start[-1]), np.inf, own.dtype)
     values[slot] = own
-    mass: Floats = np.bincount(slot, weight, len(values)).astype(np.float64, copy=False)
+    if weight is None and len(values) == len(own) + n_columns:
+        mass = np.ones(len(values))
+        mass[start[1:] - 1] = 0.0
+    else:
+        counts = np.ones(len(own)) if weight is None else weight  # np.bincount is faster with weights than without
+        mass = np.bincount(slot, counts, len(values)).astype(np.float64, copy=False)
 
     multiple = np.flatnonzero(held > 1)
     begin, size = before[multiple].astype(np.int64), held[multiple].astype(np.int64)
@@ -123,14 +134,19 @@ def sort_columns(own: Floats, offsets: Ints, weight: Floats) -> SortedColumns:
     return SortedColumns(values, mass, start, slot, coarse, None, (begin, begin + size - 1))
 
 
-def _empty_bins(low: Floats, high: Floats, length: Ints) -> tuple[Bins, Ints]:
-    """Bins from ``low`` to ``high`` for segments of that many values, and how many there are for each."""
+def _empty_bins(low: Floats, high: Floats, length: Ints, precision: np.dtype[Any] = DOUBLE) -> tuple[Bins, Ints]:
+    """Bins from ``low`` to ``high`` for segments of that many values, and how many there are for each.
+
+    In single precision where that is asked for and tells the bins apart.
+    """
     n_bins = (BINS_PER_VALUE if length.sum() < MANY else BINS_PER_VALUE_OF_MANY) * length + 1
     lowest = (np.cumsum(n_bins) - n_bins).astype(np.float64)
     highest = lowest + (n_bins - 1)
     with np.errstate(all="ignore"):
         scale = (n_bins - 1) / (high - low)
         shift = lowest - low * scale
+        if highest[-1:].max(initial=0.0) < SINGLE_EXACT:
+            scale, shift, lowest, highest = (a.astype(precision, copy=False) for a in (scale, shift, lowest, highest))
     # Empty segments, single values and ranges beyond the floats: one bin for all. Slower there, never wrong.
     usable = np.isfinite(scale) & np.isfinite(shift)
     if not usable.all():
@@ -138,7 +154,7 @@ def _empty_bins(low: Floats, high: Floats, length: Ints) -> tuple[Bins, Ints]:
     return Bins(scale, shift, lowest, highest, np.empty(0, dtype=np.int32)), n_bins
 
 
-def _bin(x: Floats, bins: Bins, segment: Ints | None = None) -> NDArray[np.int32]:
+def _bin(x: NDArray[np.floating], bins: Bins, segment: Ints | None = None) -> NDArray[np.int32]:
     """Bin of each score; its segment is its column unless given."""
     if segment is not None:
         bins = bins.map(lambda a: a.take(segment))
@@ -157,7 +173,7 @@ def _runs(x: NDArray[np.generic]) -> NDArray[np.bool_]:
     return new
 
 
-def _sort_within(own: Floats, index: Ints, offsets: Ints) -> Ints:
+def _sort_within(own: NDArray[np.floating], index: Ints, offsets: Ints) -> Ints:
     """``index`` with each of its groups ordered by score."""
     for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         if end - begin > 1:
@@ -166,7 +182,7 @@ def _sort_within(own: Floats, index: Ints, offsets: Ints) -> Ints:
     return index
 
 
-def _fine_bins(values: Floats, begin: Ints, size: Ints) -> tuple[Bins, tuple[Ints, Ints]]:
+def _fine_bins(values: NDArray[np.floating], begin: Ints, size: Ints) -> tuple[Bins, tuple[Ints, Ints]]:
     """Bins over the segments of values that share a coarse bin, and the segments that share one of them again."""
     fine, n_bins = _empty_bins(_ordinal(values[begin]), _ordinal(values[begin + size - 1]), size)
     segment = np.repeat(np.arange(len(size)), size)
@@ -180,16 +196,17 @@ def _fine_bins(values: Floats, begin: Ints, size: Ints) -> tuple[Bins, tuple[Int
     return fine._replace(first=before.astype(np.int32)), crowded
 
 
-def _ordinal(x: Floats) -> Floats:
+def _ordinal(x: NDArray[np.floating]) -> Floats:
     """The place of each float among all floats: monotone, logarithmic across powers of two, linear between them."""
-    bits = (x + 0.0).view(np.int64)  # -0.0 becomes the 0.0 that it equals
+    bits = (x.astype(np.float64, copy=False) + 0.0).view(np.int64)  # -0.0 becomes the 0.0 that it equals
     return (bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))).astype(np.float64)
 
 
-def locate(table: SortedColumns, x: Floats, *, columns_first: bool) -> tuple[Ints, NDArray[np.bool_]]:
+def locate(table: SortedColumns, x: NDArray[np.floating], *, columns_first: bool) -> tuple[Ints, NDArray[np.bool_]]:
     """Position of the first value ``>= x`` in its column, and whether it equals it.
 
-    ``x`` is a tile of shape ``(rows, C)``, or ``(C, rows)`` if ``columns_first``; it must be contiguous.
+    ``x`` is a tile of shape ``(rows, C)``, or ``(C, rows)`` if ``columns_first``, of the precision of the table; it
+    must be contiguous.
     """
     coarse = table.coarse
     if columns_first:
@@ -204,7 +221,7 @@ def locate(table: SortedColumns, x: Floats, *, columns_first: bool) -> tuple[Int
     return position, value == x
 
 
-def _locate_crowded(table: SortedColumns, x: Floats, segment: Ints) -> Ints:
+def _locate_crowded(table: SortedColumns, x: NDArray[np.floating], segment: Ints) -> Ints:
     """Position of the first value ``>= x`` in the crowded bin ``segment``, or of its last one if there is none."""
     first, last = table.crowded
     if table.fine is None:
@@ -217,7 +234,7 @@ def _locate_crowded(table: SortedColumns, x: Floats, segment: Ints) -> Ints:
     return position
 
 
-def _bisect(values: Floats, x: Floats, low: Ints, high: Ints) -> Ints:
+def _bisect(values: NDArray[np.floating], x: NDArray[np.floating], low: Ints, high: Ints) -> Ints:
     """First position in ``[low, high]`` whose value is ``>= x``, or ``high`` if there is none."""
     for _ in range(int((high - low).max()).bit_length()):
         middle = (low + high) >> 1

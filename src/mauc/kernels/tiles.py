@@ -53,6 +53,11 @@ class Classes:
         assert self.pair_weights is not None
         return self.pair_weights
 
+    @property
+    def counted(self) -> bool:
+        """Whether every sample has the weight 1."""
+        return self.unit.strides == (0,) and bool((self.unit[:1] == 1.0).all())
+
     @cached_property
     def order(self) -> Ints:
         """``(N,)`` samples grouped by class."""

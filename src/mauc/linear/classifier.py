@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from mauc._estimators import LogitClassifier, encode_classes
 from mauc._typing import Floats
 from mauc._validation import (
     check_choice,
+    check_n_jobs,
     check_not_negative,
     check_pairs,
     check_real,
@@ -22,7 +25,8 @@ from mauc._validation import (
     check_whole,
 )
 from mauc.activations import ACTIVATIONS
-from mauc.linear.objective import LinearObjective
+from mauc.kernels.threads import threads
+from mauc.linear.objective import LinearObjective, Objective
 from mauc.linear.solvers import SOLVERS, minimize
 from mauc.log_loss import log_term, read_log_loss
 from mauc.partition import ClassPartition
@@ -48,7 +52,8 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     surrogate : str or object, default="exponential"
-        As in :class:`mauc.SurrogateRisk`.
+        ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
+        ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
         Margin or rate of the surrogate, 1 unless told. Softmax scores differ by at most 1, so an exponential with α of
         4 to 10 is steep where it matters.
@@ -73,6 +78,9 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     surrogate_options : dict, optional
         Further parameters of the surrogate and of its approximation: ``q``, ``epsilon``, ``approximation``,
         ``tolerance``.
+    n_jobs : int, optional
+        Threads over the rows, where rows times classes are half a million or more; -1 is one per core. None: one per
+        core, at most ``OMP_NUM_THREADS`` where that is set. The model is the same to the bit.
     verbose : int, default=0
         Print a line at the end of the fit.
 
@@ -131,6 +139,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         tol: float = 1e-6,
         warm_start: bool = False,
         surrogate_options: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
         self.surrogate = surrogate
@@ -145,6 +154,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.tol = tol
         self.warm_start = warm_start
         self.surrogate_options = surrogate_options
+        self.n_jobs = n_jobs
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
@@ -179,7 +189,8 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             log_term=log_term(self.log_loss, pairs, codes, partition.weights, partition.shares),
         )
         start = self._start(objective, classes)
-        solution = minimize(objective, start, solver=self.solver, max_iter=self.max_iter, tol=self.tol)
+        with threads(self.n_jobs), _threads_of_blas(objective):
+            solution = minimize(objective, start, solver=self.solver, max_iter=self.max_iter, tol=self.tol)
         self._keep(objective, classes, solution)
         if not solution.converged:
             warnings.warn(
@@ -203,15 +214,16 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         check_not_negative("l2", self.l2)
         read_log_loss(self.log_loss)
         check_whole("max_iter", self.max_iter, least=1)
+        check_n_jobs(self.n_jobs)
 
-    def _start(self, objective: LinearObjective, classes: NDArray[Any]) -> Floats:
+    def _start(self, objective: Objective, classes: NDArray[Any]) -> Floats:
         if self.warm_start and hasattr(self, "coef_"):
             theta = np.column_stack([self.coef_, self.intercept_]) if self.fit_intercept else self.coef_
             if theta.shape == objective.shape and np.array_equal(classes, self.classes_):
                 return np.array(theta, dtype=np.float64).ravel()
         return np.zeros(objective.shape[0] * objective.shape[1])
 
-    def _keep(self, objective: LinearObjective, classes: NDArray[Any], solution: Any) -> None:
+    def _keep(self, objective: Objective, classes: NDArray[Any], solution: Any) -> None:
         weights, intercept = objective.split(solution.theta)
         self.classes_ = classes
         self.coef_ = weights.copy()
@@ -230,3 +242,8 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return np.asarray(X @ self.coef_.T + self.intercept_)
+
+
+def _threads_of_blas(objective: LinearObjective) -> AbstractContextManager[Any]:
+    """One, where the rows are shared among threads of ours: products on more of them would wait for each other."""
+    return threadpool_limits(1, user_api="blas") if len(objective.parts) > 1 else nullcontext()

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Floats
-from mauc._validation import check_real, check_scored_classes
-from mauc.kernels.auc import auc_influence, auc_matrix
+from mauc._validation import check_n_jobs, check_real, check_scored_classes
+from mauc.kernels.auc import auc_matrix_and_influence
+from mauc.kernels.threads import threads
 from mauc.metrics.scores import check_pair_weights, weighted_mean
-from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
+from mauc.metrics.uncertainty import Comparison, Interval, Sample, Sizes, comparison, interval
 from mauc.partition import ClassPartition
 
 __all__ = ["Comparison", "Interval", "compare_mauc", "mauc_interval"]
@@ -28,6 +29,7 @@ def mauc_interval(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     absent: str = "raise",
+    n_jobs: int | None = None,
 ) -> Interval:
     r"""Multiclass AUC with a confidence interval.
 
@@ -45,10 +47,24 @@ def mauc_interval(
 
     Parameters
     ----------
-    y_true, y_score, pairs, labels, sample_weight, absent
-        As in :func:`mauc_score`. Weights are taken as sampling weights; pair weights as fixed.
+    y_true : (N,) array of classes, integers or strings
+    y_score : (N, C) array of real scores
+        Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second. The
+        columns of a data frame are matched by class name, see :func:`pairwise_auc`.
     level : float, default=0.95
         Confidence level, between 0 and 1.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        ``"ovo"``: every pair of classes counts the same. ``"ova"``: each class against all others together. A matrix:
+        ``[i, j]`` is the weight of column i on class i against class j; taken as fixed.
+    labels : (C,) array, optional
+        The class of each column. Default: the sorted classes of ``y_true``.
+    sample_weight : (N,) array, optional
+        Weights >= 0, taken as sampling weights.
+    absent : {"raise", "ignore"}, default="raise"
+        A class of ``labels`` without samples is an error, or its pairs are left out.
+    n_jobs : int, optional
+        Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
+        ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
 
     Returns
     -------
@@ -58,8 +74,8 @@ def mauc_interval(
 
     Notes
     -----
-    O(N·C) time after a sort of each class, O(N) extra memory. Coverage from 2 samples per class on is in the table of
-    :doc:`/results/intervals`.
+    O(N·C) time after a sort of each class, the same sort that gives the score; O(N) extra memory. Coverage from 2
+    samples per class on is in the table of :doc:`/results/intervals`.
 
     References
     ----------
@@ -78,15 +94,16 @@ def mauc_interval(
     >>> print(f"{result.score:.3f} [{result.low:.3f}, {result.high:.3f}]")
     0.871 [0.799, 0.920]
     """
-    level = check_real("level", level, low=0, high=1)
+    level, jobs = check_real("level", level, low=0, high=1), check_n_jobs(n_jobs)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
-    v = check_pair_weights(scored, partition, pairs, absent)
+    v = check_pair_weights(scored.labels, partition, pairs, absent)
     if v is None:
         return Interval(np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
-    _warn_of_singles(sample, scored.labels)
-    return interval(sample, *_score_and_influence(partition, scored.scores, v), level)
+    warn_of_singles(sample, scored.labels)
+    with threads(jobs):
+        return interval(sample, *_score_and_influence(partition, scored.scores, v), level)
 
 
 def compare_mauc(
@@ -99,6 +116,7 @@ def compare_mauc(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     absent: str = "raise",
+    n_jobs: int | None = None,
 ) -> Comparison:
     r"""Is model a better than model b? The paired difference of their multiclass AUCs on the same samples.
 
@@ -109,10 +127,23 @@ def compare_mauc(
 
     Parameters
     ----------
-    y_true : (N,) array of classes
-    score_a, score_b : (N, C) arrays of scores of the two models
-    level, pairs, labels, sample_weight, absent
-        As in :func:`mauc_interval`.
+    y_true : (N,) array of classes, integers or strings
+    score_a, score_b : (N, C) arrays of real scores
+        Of the two models, on the same samples; column i ranks "is class i".
+    level : float, default=0.95
+        Confidence level, between 0 and 1.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        ``"ovo"``: every pair of classes counts the same. ``"ova"``: each class against all others together. A matrix:
+        ``[i, j]`` is the weight of column i on class i against class j; taken as fixed.
+    labels : (C,) array, optional
+        The class of each column. Default: the sorted classes of ``y_true``.
+    sample_weight : (N,) array, optional
+        Weights >= 0, taken as sampling weights.
+    absent : {"raise", "ignore"}, default="raise"
+        A class of ``labels`` without samples is an error, or its pairs are left out.
+    n_jobs : int, optional
+        Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
+        ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
 
     Returns
     -------
@@ -132,26 +163,28 @@ def compare_mauc(
     >>> print(f"{result.difference:.3f} [{result.low:.3f}, {result.high:.3f}], p = {result.pvalue:.1g}")
     0.193 [0.118, 0.265], p = 3e-05
     """
-    level = check_real("level", level, low=0, high=1)
+    level, jobs = check_real("level", level, low=0, high=1), check_n_jobs(n_jobs)
     a = check_scored_classes(y_true, score_a, labels, sample_weight, "score_a")
     b = check_scored_classes(y_true, score_b, labels, sample_weight, "score_b")
     partition = ClassPartition(a.codes, len(a.labels), a.sample_weight)
-    v = check_pair_weights(a, partition, pairs, absent)
+    v = check_pair_weights(a.labels, partition, pairs, absent)
     if v is None:
         return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
-    _warn_of_singles(sample, a.labels)
-    model_a, model_b = (_score_and_influence(partition, scores, v) for scores in (a.scores, b.scores))
+    warn_of_singles(sample, a.labels)
+    with threads(jobs):
+        model_a, model_b = (_score_and_influence(partition, scores, v) for scores in (a.scores, b.scores))
     return comparison(sample, model_a, model_b, level)
 
 
 def _score_and_influence(partition: ClassPartition, scores: NDArray[np.floating], v: Floats) -> tuple[float, Floats]:
-    matrix = auc_matrix(partition.problem(scores, normalised=False))
-    return weighted_mean(matrix, v), auc_influence(partition.problem(scores, v))
+    matrix, influence = auc_matrix_and_influence(partition.problem(scores, v, normalised=False))
+    return weighted_mean(matrix, v), influence
 
 
-def _warn_of_singles(sample: Sample, labels: NDArray[Any]) -> None:
-    single = labels[sample.counts & (sample.size < 1.0 + 1e-9)]
+def warn_of_singles(sizes: Sizes, labels: NDArray[Any]) -> None:
+    """One warning for the classes whose variance a single sample cannot tell."""
+    single = labels[sizes.counts & (sizes.size < 1.0 + 1e-9)]
     if len(single):
         shown = ", ".join(str(name) for name in single[:8]) + (", …" if len(single) > 8 else "")
         classes = f"class {shown} has" if len(single) == 1 else f"classes {shown} have"

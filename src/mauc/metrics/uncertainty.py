@@ -4,8 +4,12 @@ DeLong's variance of a U-statistic, steadied by one sample per class that is bor
 whose variance is that of the value asked about, as in Wilson's for a proportion. In large samples both are DeLong's.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +18,18 @@ from scipy import special
 from mauc._typing import Floats, Ints
 from mauc.partition import ClassPartition
 
-__all__ = ["Comparison", "Interval", "Sample", "comparison", "interval"]
+__all__ = [
+    "Comparison",
+    "Interval",
+    "Moments",
+    "Sample",
+    "Sizes",
+    "comparison",
+    "comparison_of_moments",
+    "interval",
+    "interval_of_moments",
+    "squares_about",
+]
 
 # The share of others that a sample beats varies by 1/12 where scores tell nothing: a third of what it would vary by if
 # each sample beat all of the others or none.
@@ -24,6 +39,9 @@ SPREAD = 1.0 / 3.0
 # back it up. With 1 there, the interval of two samples among hundreds was a quarter wider and covered 99.8 %.
 BORROWED = 1.0
 BORROWED_FREEDOM = 2.0
+
+# Samples in a part of a sum over all of them.
+PART = 1 << 16
 
 # Scores of 0 and 1 are taken for a little less than certain, by this many effective samples that are half right.
 UNCERTAIN = 0.5
@@ -50,57 +68,92 @@ class Comparison:
     pvalue: float
 
 
-@dataclass(frozen=True, eq=False)
-class Sample:
-    """What the variance of a multiclass AUC needs of the samples, whatever their scores."""
+class Moments(NamedTuple):
+    """What the variance of a multiclass AUC needs of its influences; sums over the samples, so parts add up."""
 
-    codes: Ints
-    share: Floats
-    """``(N,)`` share of each sample in the weight of its class."""
+    mean: Floats
+    """``(C,)`` mean influence of each class."""
+    squares: Floats
+    """``(C,)`` ``Σ a_m² (h_m − mean)²`` over the shares ``a_m`` of the samples in the weight of their class."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes:
+    """What the variance of a multiclass AUC needs of the classes, whatever their scores."""
+
     size: Floats
     """``(C,)`` samples of equal weight that are worth those of the class; 0 where it has none."""
     unbiased: Floats
-    """``(C,)`` what ``Σ a_m² (h_m − mean)²`` over the shares ``a_m`` of a class is divided by to be the variance of its
-    mean without bias; with equal weights that variance is ``S_i² / n_i``."""
+    """``(C,)`` what :attr:`Moments.squares` are divided by to be the variance of the mean without bias; with equal
+    weights that variance is ``S_i² / n_i``."""
     weight: Floats
     """``(C,)`` how much the class counts, ``w_i = Σ_j v_ij + v_ji``: the range of its influences."""
 
     @classmethod
-    def of(cls, partition: ClassPartition, v: Floats) -> "Sample":
-        if partition.sample_weight is None:
-            square = 1.0 / np.maximum(partition.counts, 1)
-            cube = square**2
-        else:
-            square, cube = (_sums(partition.codes, partition.shares**k, partition.n_classes) for k in (2, 3))
-            square[~partition.present] = 1.0
-        size = np.where(partition.present, 1.0 / square, 0.0)
-        unbiased = 1.0 - 2.0 * cube / square + square
-        return cls(partition.codes, partition.shares, size, unbiased, v.sum(axis=0) + v.sum(axis=1))
+    def of_shares(cls, present: NDArray[np.bool_], square: Floats, cube: Floats, v: Floats) -> Sizes:
+        """From the ``(C,)`` sums of squares and of cubes of the shares in each class, 1 where it has no sample."""
+        size = np.where(present, 1.0 / square, 0.0)
+        return Sizes(size, 1.0 - 2.0 * cube / square + square, v.sum(axis=0) + v.sum(axis=1))
 
     @property
     def counts(self) -> NDArray[np.bool_]:
         """``(C,)`` which classes have samples, and pairs whose weight is more than rounding."""
         return (self.size > 0) & (self.weight > 1e-12)
 
-    def mean(self, influence: Floats) -> Floats:
-        """``(C,)`` mean influence of each class."""
-        return _sums(self.codes, self.share * influence, len(self.size))
-
     @property
     def freedom(self) -> Floats:
         """``(C,)`` degrees of freedom of the variance of each class, ``n_i − 1``; 0 where it does not count."""
         return np.where(self.counts, np.maximum(self.size - 1.0, 0.0), 0.0)
 
-    def squares(self, influence: Floats) -> Floats:
+    def spread(self, squares: Floats) -> Floats:
         """``(C,)`` variance of the influences of each class in units of ``w_i²``, times its degrees of freedom."""
-        centred = influence - self.mean(influence)[self.codes]
-        # Differences of rounding size are none: equal models must come out equal.
-        centred[np.abs(centred) < 1e-14] = 0.0
-        of_mean = _sums(self.codes, (self.share * centred) ** 2, len(self.size))
         several = self.counts & (self.unbiased > 1e-12)
         found = np.zeros(len(self.size))
-        np.divide(of_mean * self.size * self.freedom, self.unbiased * self.weight**2, out=found, where=several)
+        np.divide(squares * self.size * self.freedom, self.unbiased * self.weight**2, out=found, where=several)
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class Sample(Sizes):
+    """The sizes with the samples themselves."""
+
+    partition: ClassPartition
+
+    @classmethod
+    def of(cls, partition: ClassPartition, v: Floats) -> Sample:
+        if partition.sample_weight is None:
+            square = 1.0 / np.maximum(partition.counts, 1)
+            cube = square**2
+        else:
+            square, cube = (_sums(partition.codes, partition.shares**k, partition.n_classes) for k in (2, 3))
+            square[~partition.present] = 1.0
+        sizes = Sizes.of_shares(partition.present, square, cube, v)
+        return cls(sizes.size, sizes.unbiased, sizes.weight, partition)
+
+    def moments(self, influence: Floats) -> Moments:
+        """Those of ``(N,)`` influences."""
+        n_classes = len(self.size)
+        mean = self._sums(lambda codes, share, rows: _sums(codes, share * influence[rows], n_classes))
+        squares = self._sums(lambda codes, share, rows: squares_about(mean, influence[rows], codes, share))
+        return Moments(mean, squares)
+
+    def _sums(self, of_rows: Callable[[Ints, Floats, slice], Floats]) -> Floats:
+        """``(C,)`` sums of those of parts, from codes, shares and rows: no array of all samples."""
+        partition, total = self.partition, np.zeros(len(self.size))
+        for begin in range(0, len(partition.codes), PART):
+            rows = slice(begin, begin + PART)
+            codes = partition.codes[rows]
+            share = partition.shares[rows] if partition.sample_weight is not None else 1.0 / partition.weights[codes]
+            total += of_rows(codes, share, rows)
+        return total
+
+
+def squares_about(mean: Floats, influence: Floats, codes: Ints, share: Floats) -> Floats:
+    """``(C,)`` :attr:`Moments.squares` of some samples, about the mean of all."""
+    centred = influence - mean[codes]
+    # Differences of rounding size are none: equal models must come out equal.
+    centred[np.abs(centred) < 1e-14] = 0.0
+    return _sums(codes, (share * centred) ** 2, len(mean))
 
 
 def _sums(codes: Ints, x: Floats, n_classes: int) -> Floats:
@@ -110,8 +163,13 @@ def _sums(codes: Ints, x: Floats, n_classes: int) -> Floats:
 
 def interval(sample: Sample, score: float, influence: Floats, level: float) -> Interval:
     """Wilson's interval of a score with ``(N,)`` influences."""
-    model = _Model.of(sample, score, influence)
-    worth, freedom = _worth(sample, model.squares, model.by_class, score * (1.0 - score), 0.25)
+    return interval_of_moments(sample, score, sample.moments(influence), level)
+
+
+def interval_of_moments(sizes: Sizes, score: float, moments: Moments, level: float) -> Interval:
+    """:func:`interval` from the sums over the samples alone."""
+    model = _Model.of(sizes, score, moments)
+    worth, freedom = _worth(sizes, model.squares, model.by_class, score * (1.0 - score), 0.25)
     k = _quantile(level, freedom) ** 2 / worth
     middle = (score + 0.5 * k) / (1.0 + k)
     reach = math.sqrt(k * score * (1.0 - score) + 0.25 * k * k) / (1.0 + k)
@@ -130,14 +188,22 @@ def comparison(sample: Sample, a: tuple[float, Floats], b: tuple[float, Floats],
     At the difference ``δ + e`` the scores are taken for ``θ_a + λ_a e`` and ``θ_b − λ_b e``, less certain by a little,
     and the variance is ``(A + B e − C e²) / m``. The interval solves ``e² = t² (A + B e − C e²) / m``.
     """
+    moments = tuple(sample.moments(influence) for influence in (a[1], b[1], a[1] - b[1]))
+    return comparison_of_moments(sample, (a[0], moments[0]), (b[0], moments[1]), moments[2].squares, level)
+
+
+def comparison_of_moments(
+    sizes: Sizes, a: tuple[float, Moments], b: tuple[float, Moments], squares: Floats, level: float
+) -> Comparison:
+    """:func:`comparison` from the sums over the samples alone, ``squares`` being those of the differences."""
     difference = a[0] - b[0]
-    one, other = _Model.of(sample, *a), _Model.of(sample, *b)
+    one, other = _Model.of(sizes, *a), _Model.of(sizes, *b)
     # The model that varies more gives way more: constant scores are no doubt about 1/2.
     spreads = one.spread + other.spread
     x, y = (2.0 * model.spread / spreads if spreads > 0 else 1.0 for model in (one, other))
     by_class = x * one.by_class + y * other.by_class
     in_all = x * one.score * (1.0 - one.score) + y * other.score * (1.0 - other.score)
-    worth, freedom = _worth(sample, sample.squares(a[1] - b[1]), by_class, in_all, 0.5)
+    worth, freedom = _worth(sizes, sizes.spread(squares), by_class, in_all, 0.5)
     near, far = _less_certain(one.score, worth), _less_certain(other.score, worth)
     give, take = (0.5 * share * worth / (worth + UNCERTAIN) for share in (x, y))
     constant = x * near * (1.0 - near) + y * far * (1.0 - far)
@@ -170,17 +236,17 @@ class _Model:
     """The ratio of the two over all classes: 0 for constant scores, :data:`SPREAD` where all pairs are ranked alike."""
 
     @classmethod
-    def of(cls, sample: Sample, score: float, influence: Floats) -> "_Model":
-        used = sample.counts
+    def of(cls, sizes: Sizes, score: float, moments: Moments) -> _Model:
+        used = sizes.counts
         mean = np.zeros(len(used))
-        np.divide(sample.mean(influence), sample.weight, out=mean, where=used)
+        np.divide(moments.mean, sizes.weight, out=mean, where=used)
         mean.clip(0.0, 1.0, out=mean)  # it rounds
-        squares, by_class = sample.squares(influence), mean * (1.0 - mean)
-        whole = float((sample.freedom * by_class).sum())
+        squares, by_class = sizes.spread(moments.squares), mean * (1.0 - mean)
+        whole = float((sizes.freedom * by_class).sum())
         return cls(score, squares, by_class, float(squares.sum()) / whole if whole > 1e-12 else SPREAD)
 
 
-def _worth(sample: Sample, squares: Floats, by_class: Floats, in_all: float, unknown: float) -> tuple[float, float]:
+def _worth(sizes: Sizes, squares: Floats, by_class: Floats, in_all: float, unknown: float) -> tuple[float, float]:
     """How many right-or-wrong samples these are worth, ``m``, and the degrees of freedom of that estimate.
 
     ``by_class`` and ``in_all`` are what the influence of right-or-wrong samples would vary by, ``θ(1 − θ)``, for each
@@ -188,8 +254,8 @@ def _worth(sample: Sample, squares: Floats, by_class: Floats, in_all: float, unk
     the spread of all classes times ``θ_i(1 − θ_i)`` of its own, which in turn is steadied by one sample that tells
     nothing. Shrinking each class to the latter at once made the intervals of 20 per class at .98 a fifth wider.
     """
-    used = sample.counts
-    known, part = sample.freedom[used], sample.weight[used] ** 2 / sample.size[used]
+    used = sizes.counts
+    known, part = sizes.freedom[used], sizes.weight[used] ** 2 / sizes.size[used]
 
     def steadied(of_borrowed: Floats | float, of_own: Floats) -> Floats:
         return (BORROWED * of_borrowed + of_own) / (BORROWED + known)

@@ -25,10 +25,14 @@ def import_pyplot(caller: str) -> Any:
 
 
 def new_axes(plt: Any, ax: "Axes | None", figsize: tuple[float, float]) -> tuple[Any, Any]:
-    """The axes passed, or those of a new figure that makes room for its labels; and their figure."""
+    """The axes passed, or those of a new figure; and their figure, which makes room for labels and colour bars.
+
+    Unlike "constrained", the layout "compressed" does not clip the labels of axes with square cells.
+    """
     if ax is None:
-        # Unlike "constrained", "compressed" does not clip the labels of axes with square cells.
         _, ax = plt.subplots(figsize=figsize, layout="compressed")
+    elif isinstance(ax.figure, plt.Figure) and ax.figure.get_layout_engine() is None:
+        ax.figure.set_layout_engine("compressed")
     return ax, ax.figure
 
 

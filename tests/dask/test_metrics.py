@@ -1,0 +1,245 @@
+"""The metric of random partitions is the metric of the whole."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.exceptions import UndefinedMetricWarning
+from strategies import examples
+
+import mauc
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+pd = pytest.importorskip("pandas")
+md = pytest.importorskip("mauc.dask")
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    with pytest.importorskip("dask").config.set(scheduler="synchronous"):
+        yield
+
+
+def simulated(seed, n=90, n_classes=4, decimals=1):
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n - n_classes)])
+    scores = np.round(rng.normal(size=(n, n_classes)) + np.eye(n_classes)[y], decimals)
+    return y, scores, 0.5 + rng.random(n)
+
+
+def as_arrays(x, edges):
+    """Chunks of known sizes, an empty one included."""
+    sizes = tuple(np.diff([0, *edges, len(x)]).tolist())
+    return da.from_array(x, chunks=(sizes, *x.shape[1:]))
+
+
+def as_unknown(x, edges):
+    """Chunks whose sizes only the workers know."""
+    unknown = ((np.nan,) * (len(edges) + 1), *((k,) for k in x.shape[1:]))
+    return as_arrays(x, edges).map_blocks(lambda block: block, dtype=x.dtype, chunks=unknown)
+
+
+def as_frames(x, edges, columns=None):
+    make = (lambda part: pd.DataFrame(part, columns=columns)) if x.ndim == 2 else pd.Series
+    parts = [make(part) for part in np.split(x, edges)]
+    return dd.from_map(lambda part: part, parts, meta=parts[0].iloc[:0])
+
+
+KINDS = {"arrays": as_arrays, "unknown": as_unknown, "frames": as_frames}
+
+
+def results(result):
+    return np.array(list(vars(result).values()))
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.lists(st.integers(0, 90), max_size=4).map(sorted),
+    st.sampled_from(sorted(KINDS)),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["ovo", "ova"]),
+)
+@examples(25)
+def test_random_partitions(seed, edges, kind, weighted, by_class, pairs):
+    """Ties across partitions, empty ones, and, sorted by class, partitions of a single class."""
+    y, scores, w = simulated(seed)
+    if by_class:
+        order = np.argsort(y, kind="stable")
+        y, scores, w = y[order], scores[order], w[order]
+    other = scores + np.random.default_rng(seed).normal(size=scores.shape).astype(np.float32)
+    w = w if weighted else None
+    Y, S, T = (KINDS[kind](x, edges) for x in (y, scores, other))
+    W = None if w is None else KINDS[kind](w, edges)
+    expected = mauc.pairwise_auc(y, scores, sample_weight=w)
+    np.testing.assert_allclose(md.pairwise_auc(Y, S, sample_weight=W), expected, rtol=0, atol=1e-12)
+    options, lazy = {"pairs": pairs, "sample_weight": w}, {"pairs": pairs, "sample_weight": W}
+    assert md.mauc_score(Y, S, **lazy) == pytest.approx(mauc.mauc_score(y, scores, **options), rel=0, abs=1e-12)
+    interval, expected = md.mauc_interval(Y, S, **lazy), mauc.mauc_interval(y, scores, **options)
+    np.testing.assert_allclose(results(interval), results(expected), rtol=0, atol=1e-12)
+    found, expected = md.compare_mauc(Y, S, T, **lazy), mauc.compare_mauc(y, scores, other, **options)
+    np.testing.assert_allclose(results(found), results(expected), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("most", [1, 40])
+def test_blocks_of_columns(monkeypatch, most):
+    """A worker that holds few own-class scores at a time finds the same."""
+    y, scores, w = simulated(0)
+    Y, S, W = (as_arrays(x, [30, 61]) for x in (y, scores, w))
+    counting = pytest.importorskip("mauc.dask._counting")
+    monkeypatch.setattr(counting, "BLOCK_SCORES", most)
+    assert len(counting.blocks_of(np.bincount(y), most)) > 1
+    found, expected = md.mauc_interval(Y, S, sample_weight=W), mauc.mauc_interval(y, scores, sample_weight=w)
+    np.testing.assert_allclose(results(found), results(expected), rtol=0, atol=1e-12)
+    assert md.mauc_score(Y, S) == pytest.approx(mauc.mauc_score(y, scores), rel=0, abs=1e-12)
+
+
+def test_names_labels_and_absent_classes():
+    y, scores, _ = simulated(1)
+    names = np.array(["fox", "cat", "dog", "owl"])
+    Y = as_frames(names[y], [20, 20, 50])
+    S = as_frames(scores, [20, 20, 50], columns=names)
+    assert md.mauc_score(Y, S) == pytest.approx(mauc.mauc_score(y, scores), abs=1e-12)
+    wide = as_frames(np.hstack([scores, scores[:, :1]]), [20, 20, 50], columns=[*names, "bee"])
+    labels = [*names, "bee"]
+    assert md.mauc_score(Y, wide, labels=labels, absent="ignore") == pytest.approx(mauc.mauc_score(y, scores))
+    with pytest.raises(ValueError, match="y_true must hold every class of labels, got no sample of bee"):
+        md.mauc_score(Y, wide, labels=labels)
+    np.testing.assert_array_equal(np.isnan(md.pairwise_auc(Y, wide, labels=labels))[4], True)
+
+
+def test_two_classes_with_one_column_and_one_class():
+    y, scores, _ = simulated(2, n_classes=2)
+    Y, one = as_arrays(y, [40]), as_arrays(scores[:, 1], [40])
+    assert md.mauc_score(Y, one) == pytest.approx(mauc.mauc_score(y, scores[:, 1]), abs=1e-12)
+    same = da.zeros(10, chunks=5, dtype=int)
+    np.testing.assert_array_equal(md.pairwise_auc(same, da.zeros((10, 1), chunks=(5, 1))), [[np.nan]])
+    with pytest.raises(ValueError, match="y_true must hold two classes or more, got only the class 0"):
+        md.mauc_score(same, da.zeros((10, 1), chunks=(5, 1)))
+    with pytest.warns(UndefinedMetricWarning, match="undefined and returned as NaN"):
+        assert np.isnan(md.mauc_interval(same, da.zeros((10, 1), chunks=(5, 1)), absent="ignore").score)
+
+
+def test_other_cuts_are_aligned():
+    """Arrays of known sizes need not be cut alike; NumPy classes and weights are cut like the scores."""
+    y, scores, w = simulated(3)
+    S = da.from_array(scores, chunks=(25, 3))
+    expected = mauc.mauc_score(y, scores, sample_weight=w)
+    assert md.mauc_score(da.from_array(y, chunks=31), S, sample_weight=w) == pytest.approx(expected, abs=1e-12)
+    assert md.mauc_score(list(y), S, sample_weight=pd.Series(w)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_binned_score_is_within_its_bound():
+    y, scores, w = simulated(4, n=400, decimals=9)
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    Y, P, W = (as_arrays(x, [100, 200]) for x in (y, p, w))
+    exact = mauc.mauc_score(y, p, sample_weight=w)
+    for thresholds in (3, 20, np.linspace(0, 1, 300)):
+        found = md.binned_mauc_score(Y, P, thresholds=thresholds, sample_weight=W)
+        assert 0 < abs(found.score - exact) <= found.error_bound
+        edges = np.linspace(0, 1, thresholds) if isinstance(thresholds, int) else thresholds
+        binned = mauc.mauc_score(y, np.searchsorted(edges, p, side="right"), sample_weight=w)
+        assert found.score == pytest.approx(binned, abs=1e-12)
+    assert found.error_bound < 0.005
+
+
+def test_binned_bound_is_half_the_ties():
+    """As :class:`mauc.nn.MAUC` has it."""
+    MAUC = pytest.importorskip("mauc.nn").MAUC
+    torch = pytest.importorskip("torch")
+    y, scores, _ = simulated(5, decimals=9)
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    metric = MAUC(4, thresholds=torch.linspace(0, 1, 11, dtype=torch.float64))
+    metric.update(torch.as_tensor(p), torch.as_tensor(y))
+    found = md.binned_mauc_score(as_arrays(y, [50]), as_arrays(p, [50]), thresholds=11)
+    assert found.score == pytest.approx(float(metric.compute()), abs=1e-6)
+    assert found.error_bound == pytest.approx(float(metric.error_bound()), abs=1e-6)
+
+
+def test_every_task_has_a_key_of_its_own():
+    """Other work under the same key would never run: what an earlier call found would be taken for its result."""
+    task = pytest.importorskip("mauc.dask._partitions").task
+    keys = {task(function, x, what="sizes").key for function in (abs, bool) for x in (0, np.zeros(2), np.ones(2))}
+    assert len(keys) == 6
+    assert all(key.startswith("mauc-sizes-") for key in keys)
+    assert task(abs, np.ones(2), what="sizes").key in keys
+
+
+class TestBadInput:
+    y, scores, w = simulated(6)
+
+    def lazy(self, **changes):
+        given = {"y": self.y.copy(), "scores": self.scores.copy(), "w": self.w.copy()} | changes
+        return tuple(as_unknown(given[name], [30, 60]) for name in ("y", "scores", "w"))
+
+    def test_nan_is_named_by_partition_and_row(self):
+        scores = self.scores.copy()
+        scores[67, 2] = np.nan
+        y, S, _ = self.lazy(scores=scores)
+        message = r"in partition 2, y_score must be finite, got nan at \(7, 2\) and 1 such values"
+        with pytest.raises(ValueError, match=message):
+            md.mauc_score(y, S)
+
+    def test_missing_class(self):
+        names = np.array(list("abcd"), dtype=object)[self.y]
+        names[33] = None
+        y, S, _ = self.lazy(y=names)
+        with pytest.raises(ValueError, match=r"in partition 1, y_true must name .*, got a missing value in row 3"):
+            md.mauc_score(y, S)
+
+    @pytest.mark.parametrize(
+        ("value", "message"),
+        [(-1.0, "in partition 1, sample_weight must not be negative, got -1"), (np.inf, "in partition 1.*inf at 2")],
+    )
+    def test_weights(self, value, message):
+        w = self.w.copy()
+        w[32] = value
+        y, S, W = self.lazy(w=w)
+        with pytest.raises(ValueError, match=message):
+            md.mauc_score(y, S, sample_weight=W)
+
+    def test_class_without_weight(self):
+        y, S, W = self.lazy(w=np.where(self.y == 2, 0.0, self.w))
+        with pytest.raises(ValueError, match=r"sample_weight must have a positive sum .* zero for class 2"):
+            md.mauc_score(y, S, sample_weight=W)
+
+    def test_class_that_labels_lack(self):
+        y, S, _ = self.lazy()
+        with pytest.raises(ValueError, match=r"in partition \d, labels must name every class .* without 3"):
+            md.mauc_score(y, S, labels=[0, 1, 2, 4])
+
+    def test_numbers_and_strings(self):
+        y = da.from_array(np.array([1, 2, "a", "b"], dtype=object), chunks=2)
+        with pytest.raises(ValueError, match="y_true must hold labels of one kind, got a mixture of int, str"):
+            md.mauc_score(y, da.zeros((4, 4), chunks=(2, 4)))
+
+    def test_rows_that_do_not_match(self):
+        y, S = as_unknown(self.y[1:], [29, 59]), as_unknown(self.scores, [30, 60])
+        with pytest.raises(ValueError, match=r"in partition 0, y_score must have .*, got 30 rows for 29"):
+            md.mauc_score(y, S)
+        y, S = as_unknown(self.y[30:], [0, 30]), as_unknown(self.scores, [30, 60])
+        with pytest.raises(ValueError, match="in partition 0, y_score must have one row per sample, got 30 rows for 0"):
+            md.mauc_score(y, S)
+
+    def test_partitions_that_do_not_match(self):
+        with pytest.raises(ValueError, match="y_true must have the partitions of y_score, got 2 for 3 of y_score"):
+            md.mauc_score(as_unknown(self.y, [30]), as_unknown(self.scores, [30, 60]))
+        with pytest.raises(ValueError, match="y_true must have one row per sample, got 89 for 90 of y_score"):
+            md.mauc_score(as_arrays(self.y[1:], [30]), as_arrays(self.scores, [30]))
+        with pytest.raises(ValueError, match="sample_weight must be a Dask collection, got ndarray for a y_score"):
+            md.mauc_score(as_unknown(self.y, [30]), as_unknown(self.scores, [30]), sample_weight=self.w)
+
+    def test_what_is_not_of_dask(self):
+        with pytest.raises(ValueError, match="y_score must be a Dask array, data frame or series, got ndarray"):
+            md.mauc_score(self.y, self.scores)
+
+    def test_no_row(self):
+        with pytest.raises(ValueError, match="y_true must not be empty"):
+            md.mauc_score(da.zeros(0, chunks=1, dtype=int), da.zeros((0, 2), chunks=(1, 2)))
+
+    @pytest.mark.parametrize("thresholds", [1, [0.5, 0.2], [], [[0.1, 0.2]], [0.1, np.nan]])
+    def test_thresholds(self, thresholds):
+        y, S, _ = self.lazy()
+        with pytest.raises(ValueError, match="thresholds must be"):
+            md.binned_mauc_score(y, S, thresholds=thresholds)
