@@ -39,9 +39,21 @@ class Command:
 
 COMMANDS = {
     "fit": Command(
-        ("fit", "table.csv", "--target", "species", "--alpha", "4", "--l2", "0.01", "--report", "fit.html"),
+        (
+            "fit",
+            "table.csv",
+            "--target",
+            "species",
+            "--alpha",
+            "4",
+            "--l2",
+            "0.01",
+            "--no-importance",
+            "--report",
+            "fit.html",
+        ),
         ("table.csv",),
-        ("model.skops", "fit.html"),
+        ("model.skops", "model.scores.npz", "fit.html"),
     ),
     "predict": Command(("predict", "model.skops", "table.csv"), ("model.skops", "table.csv"), ("scores.csv",)),
     "evaluate": Command(

@@ -121,11 +121,13 @@ def test_core_dependencies():
         ("pairwise_auc", "(y_true, y_score, *, labels=None, sample_weight=None)"),
         (
             "mauc_interval",
-            "(y_true, y_score, *, level=0.95, pairs='ovo', labels=None, sample_weight=None, absent='raise', n_jobs=None)",
+            "(y_true, y_score, *, level=0.95, pairs='ovo', labels=None, sample_weight=None, "
+            "absent='raise', n_jobs=None)",
         ),
         (
             "compare_mauc",
-            "(y_true, score_a, score_b, *, level=0.95, pairs='ovo', labels=None, sample_weight=None, absent='raise', n_jobs=None)",
+            "(y_true, score_a, score_b, *, level=0.95, pairs='ovo', labels=None, sample_weight=None, "
+            "absent='raise', n_jobs=None)",
         ),
         ("Interval", "(score, low, high, stderr)"),
         ("Comparison", "(difference, low, high, stderr, pvalue)"),

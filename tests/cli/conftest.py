@@ -43,8 +43,8 @@ def trees(tmp_path):
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments):
-        return CliRunner().invoke(app, [str(a) for a in arguments])
+    def call(*arguments, stdin=None):
+        return CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
 
     return call
 
@@ -54,7 +54,7 @@ def fitted(tmp_path_factory):
     """The bytes of a model file of ``trees.csv``."""
     folder = tmp_path_factory.mktemp("fitted")
     make_trees().to_csv(folder / "trees.csv", index=False)
-    call = "fit trees.csv --target species --alpha 4 --l2 0.01 --no-report --quiet"
+    call = "fit trees.csv --target species --alpha 4 --l2 0.01 --no-importance --no-report --quiet"
     with contextlib.chdir(folder):
         result = CliRunner().invoke(app, call.split())
     assert (result.exit_code, result.output) == (0, "")

@@ -47,7 +47,7 @@ def test_numbers_and_report(run, scores, tmp_path):
     test = compare_mauc(table["truth"], other[CLASSES], table[CLASSES])
     assert found["tests"][0]["difference"] == pytest.approx(test.difference)
     assert found["tests"][0]["pvalue"] == pytest.approx(test.pvalue)
-    assert (tmp_path / "mauc-report/index.html").exists()
+    assert [path.name for path in (tmp_path / "mauc-report").iterdir()] == ["evaluation.html"], "not that of mauc fit"
     people = run("evaluate", "a.csv", "--target", "truth", "--compare", "b.csv", "--report", "r.html")
     for words in ("Models compared", "a.csv", "b.csv", "worst pairs", "wrote r.html"):
         assert words in people.stdout
@@ -91,11 +91,39 @@ def test_prefix_and_a_class_without_rows(run, scores, tmp_path):
     assert "classes without a row are left out: fir" in result.stderr
 
 
-def test_truth_in_another_table(run, scores):
+def test_a_prefix_is_found(run, fails, scores):
+    table, _ = scores
+    named = table.rename(columns={c: f"p_{c}" for c in CLASSES}).assign(p_value="x")
+    named.to_csv("p.csv", index=False)
+    result = run("evaluate", "p.csv", "--target", "truth", "--json", "--no-report")
+    assert result.exit_code == 0, result.output
+    assert (
+        json.loads(result.stdout)["models"][0]["mauc"]["score"] == mauc_interval(table["truth"], table[CLASSES]).score
+    )
+    named.assign(**{f"logit {c}": 0.0 for c in CLASSES}).to_csv("two.csv", index=False)
+    words = fails("evaluate", "two.csv", "--target", "truth")
+    assert "columns 'logit ash' and 'p_ash' for the class 'ash': say which are the scores, with --prefix" in words
+
+
+def test_truth_in_another_table(run, fails, scores):
     table, _ = scores
     table[CLASSES].to_csv("s.csv", index=False)
     table[["truth"]].to_csv("t.csv", index=False)
     assert run("evaluate", "s.csv", "--target", "truth", "--truth", "t.csv", "--no-report").exit_code == 0
+    words = fails("evaluate", "t.csv", "--target", "truth", "--truth", "s.csv", code=2)
+    assert "--truth s.csv has no column 'truth', and t.csv has it: name the scores first" in words
+
+
+def test_rows_without_a_class_are_left_out_everywhere(run, fails, scores):
+    table, other = scores
+    for name, frame in (("a.csv", table), ("b.csv", other)):
+        frame.assign(truth=frame["truth"].where(frame.index % 5 > 0)).to_csv(name, index=False)
+    evaluate = ("evaluate", "a.csv", "--target", "truth", "--compare", "b.csv", "--no-report", "--json")
+    assert "leave them out with --drop-unlabelled" in fails(*evaluate)
+    found = json.loads(run(*evaluate, "--drop-unlabelled").stdout)
+    kept = table.index % 5 > 0
+    expected = compare_mauc(table["truth"][kept], other[CLASSES][kept], table[CLASSES][kept])
+    assert found["tests"][0]["difference"] == pytest.approx(expected.difference)
 
 
 def test_a_class_with_one_row_leaves_the_interval(run, scores):

@@ -1,5 +1,6 @@
 """``mauc fit`` and ``mauc predict``: from a table to scores, and every way to fail."""
 
+import io
 import json
 import re
 
@@ -14,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 
 from mauc import mauc_score
 
-FAST = ("--alpha", 4, "--l2", 0.01)
+QUICK = ("--no-importance", "--no-report")
+FAST = ("--alpha", 4, "--l2", 0.01, "--no-importance")
 
 
 def test_fit_predict_evaluate(run, trees, tmp_path):
@@ -58,7 +60,7 @@ def test_classes_and_kept_columns_with_leading_zeros(run, trees):
 def test_json_is_one_object_and_quiet_is_silent(run, trees):
     result = run("fit", "trees.csv", "--target", "species", *FAST, "--json", "--no-report")
     found = json.loads(result.stdout)
-    assert found["files"] == {"model": "model.skops"}
+    assert found["files"] == {"model": "model.skops", "scores": "model.scores.npz"}
     assert sum(found["training_rows"].values()) + found["rows"] == len(trees)
     assert set(found["training_rows"]) == set(trees["species"])
     quiet = run("predict", "model.skops", "trees.csv", "--quiet")
@@ -96,7 +98,7 @@ def test_choices_hold_out_whole_groups(run, trees, monkeypatch, choice):
     monkeypatch.setattr(models, "_auto", lambda seed: MAUCStackingClassifier(small, random_state=seed))
     for kind in (MAUCStackingClassifier, MAUCClassifierCV):
         monkeypatch.setattr(kind, "fit", noted(kind.fit))
-    call = ("fit", "trees.csv", "--target", "species", "--group", "plot", "--json", "--no-report", *choice)
+    call = ("fit", "trees.csv", "--target", "species", "--group", "plot", "--json", *QUICK, *choice)
     result = run(*call)
     assert result.exit_code == 0, result.output
     ((folds, n_rows),) = asked
@@ -110,7 +112,7 @@ def test_choices_hold_out_whole_groups(run, trees, monkeypatch, choice):
 
 
 def test_refit_and_search(run, trees):
-    result = run("fit", "trees.csv", "--target", "species", "--l2", 0.01, "--refit", "--json", "--no-report")
+    result = run("fit", "trees.csv", "--target", "species", "--l2", 0.01, "--refit", "--json", *QUICK)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["model"].startswith("MAUCClassifierCV: exponential, alpha ")
 
@@ -124,7 +126,7 @@ def test_refit_and_search(run, trees):
     ],
 )
 def test_log_loss(run, trees, options, model):
-    result = run("fit", "trees.csv", "--target", "species", *options, "--json", "--no-report")
+    result = run("fit", "trees.csv", "--target", "species", *options, "--json", *QUICK)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["model"].startswith(model)
     assert run("predict", "model.skops", "trees.csv").exit_code == 0
@@ -144,7 +146,7 @@ def test_mlp_is_stored_without_torch(run, trees):
     from mauc.nn import MAUCMLPClassifier
     from mauc.tables.model_file import read_model
 
-    result = run("fit", "trees.csv", "--target", "species", "--model", "mlp", "--no-report")
+    result = run("fit", "trees.csv", "--target", "species", "--model", "mlp", *QUICK)
     assert result.exit_code == 0, result.output
     from pathlib import Path
 
@@ -169,9 +171,10 @@ def test_auto_stack_is_stored_and_trusted(run, trees, monkeypatch):
     monkeypatch.setattr(
         ensemble, "MAUCStackingClassifier", lambda **seed: seeds.append(seed) or real(small, cv=2, **seed)
     )
-    result = run("fit", "trees.csv", "--target", "species", "--auto", "--seed", 7, "--no-report")
+    result = run("fit", "trees.csv", "--target", "species", "--auto", "--seed", 7, *QUICK)
     assert result.exit_code == 0, result.output
-    assert seeds == [{"random_state": 7}]
+    assert seeds
+    assert all(seed == {"random_state": 7} for seed in seeds)
     predicted = run("predict", "model.skops", "trees.csv")
     assert predicted.exit_code == 0, predicted.output
 
@@ -332,7 +335,7 @@ def test_outputs_spare_the_files_of_the_command(fails, model, trees, tmp_path):
 
 
 def test_a_surrogate_without_margin(run, trees):
-    options = ("--surrogate", "distance_weighted", "--l2", 0.01, "--no-report")
+    options = ("--surrogate", "distance_weighted", "--l2", 0.01, *QUICK)
     result = run("fit", "trees.csv", "--target", "species", *options)
     assert result.exit_code == 0, result.output
 
@@ -349,6 +352,9 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
     for name in ("text.skops", "other.skops", "tag.skops", "3.skops"):
         assert f"{name} is no model file of mauc fit" in fails("predict", name, "trees.csv")
     assert "is not there" in fails("predict", "nowhere.skops", "trees.csv")
+    assert f"the model comes first: mauc predict {model} trees.csv" in fails("predict", "trees.csv", model, code=2)
+    assert "--out" not in fails("predict", "trees.csv", "trees.csv"), "no hint that would overwrite the data"
+    assert f"{model} is a model file, not a table" in fails("evaluate", model, "--target", "species")
     assert "is a folder" in fails("predict", tmp_path, "trees.csv")
 
 
@@ -410,3 +416,37 @@ def test_debug_shows_the_error(run, trees):
 
     result = run("fit", "nowhere.csv", "--target", "species", "--debug")
     assert isinstance(result.exception, Failure)
+
+
+def test_streams_and_days_first(run, fails, trees, tmp_path):
+    """A German export through standard input, its model, and new rows whose dates alone would leave the order open."""
+    days = pd.to_datetime(trees["seen"])
+    german = trees.assign(seen=days.dt.strftime("%d/%m/%Y")).to_csv(sep=";", decimal=",", index=False)
+    result = run("fit", "-", "--target", "species", *FAST, stdin=german)
+    assert result.exit_code == 0, result.output
+    assert "standard input is read as a table with semicolons between columns, with decimal commas" in result.stderr
+    assert "column 'seen' of standard input holds dates with the day first, such as" in result.stderr
+    trees.to_csv("iso.csv", index=False)
+    assert run("predict", "model.skops", "iso.csv").exit_code == 0
+    trees[days.dt.day <= 12].assign(seen=days.dt.strftime("%d/%m/%Y")).to_csv("open.csv", index=False)
+    shown = run("predict", "model.skops", "open.csv", "--out", "-")
+    expected = pd.read_csv("scores.csv")[days.dt.day <= 12]
+    assert shown.stderr == ""
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(shown.stdout)), expected.reset_index(drop=True))
+    trees.assign(seen="12/31/2024").to_csv("us.csv", index=False)
+    assert "held dates with the day first when the model was trained" in fails("predict", "model.skops", "us.csv")
+    assert "--out - and --json both write" in fails("predict", "model.skops", "iso.csv", "--out", "-", "--json", code=2)
+
+
+def test_days_first_in_the_time_column(run, fails, trees):
+    fit = ("fit", "t.csv", "--target", "species", "--time-column", "seen", *FAST, "--no-report", "--json")
+    days = pd.to_datetime(trees["seen"])
+    trees.to_csv("t.csv", index=False)
+    expected = json.loads(run(*fit).stdout)
+    trees.assign(seen=days.dt.strftime("%d.%m.%Y")).to_csv("t.csv", index=False)
+    assert json.loads(run(*fit).stdout)["models"] == expected["models"]
+    trees.assign(seen=days.dt.strftime("%m/%d/%Y")).to_csv("t.csv", index=False)
+    assert json.loads(run(*fit).stdout)["models"] == expected["models"]
+    trees.assign(seen="01/02/2024").to_csv("t.csv", index=False)
+    assert "which could be either of two days: say which with --dates day-first" in fails(*fit)
+    assert "--dates must be day-first or month-first, got 'x'" in fails(*fit, "--dates", "x", code=2)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from mauc._text import as_cell, of_cell, visible
 
-FAST = ("--alpha", 4, "--l2", 0.01)
+FAST = ("--alpha", 4, "--l2", 0.01, "--no-importance")
 HOSTILE = ["\x1b[2Jyew", "el\u202em\x07", "o\x9bak\r\x7f", "a[red]sh\n:cat:"]
 UNSAFE = [chr(c) for c in (*range(9), *range(11, 32), *range(127, 160))] + list("\u202a\u202e\u2066\u2069\u061c\u200f")
 
@@ -60,12 +60,23 @@ def test_formulas_are_quoted_and_numbers_are_not():
 def hostile(trees):
     names = dict(zip(["yew", "elm", "oak", "ash"], HOSTILE, strict=True))
     table = trees.assign(species=trees["species"].map(names)).rename(columns={"plot": "pl\x1b[31mot"})
+    table["un\x1bit"] = "cm"
     table.to_parquet("ta\x1bble.parquet")  # CSV files have no way to hold a carriage return and be read by all
     return table
 
 
 def test_control_characters_never_reach_the_terminal(run, hostile):
-    fit = ("fit", "ta\x1bble.parquet", "--target", "species", *FAST, "--out", "m\x1b.skops", "--report", "r\x1b.html")
+    options = (
+        *FAST[:-1],
+        "--importance-pair",
+        HOSTILE[2],
+        HOSTILE[0],
+        "--out",
+        "m\x1b.skops",
+        "--report",
+        "r\x1b.html",
+    )
+    fit = ("fit", "ta\x1bble.parquet", "--target", "species", *options)
     predict = ("predict", "m\x1b.skops", "ta\x1bble.parquet", "--out", "s\x1b.csv", "--keep", "pl\x1b[31mot")
     evaluate = ("evaluate", "s\x1b.csv", "--target", "species", "--compare", "t\x1b.csv", "--report", "q\x1b.html")
     seen = []
@@ -83,6 +94,7 @@ def test_control_characters_never_reach_the_terminal(run, hostile):
     assert r"wrote m\x1b.skops" in seen[0]
     assert r"\x1b[2Jyew" in seen[0]
     assert r"a[red]sh\n:cat:" in seen[0]
+    assert r"pl\x1b[31mot" in seen[0]
     assert r"s\x1b.csv" in seen[2]
 
 

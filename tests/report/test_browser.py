@@ -3,15 +3,17 @@
 The pictures are left in ``build/artifacts``.
 """
 
+import csv
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 pytest.importorskip("jinja2", reason="needs jinja2")
 
-from mauc.report import build_report
+from mauc.report import Report
 
 pytestmark = pytest.mark.browser
 ARTIFACTS = Path(__file__).parents[2] / "build" / "artifacts"
@@ -36,8 +38,12 @@ def pages(tmp_path_factory, scored):
     few = scored([120, 60, 30, 12, 6, 4], models=3)
     many = scored(np.maximum(3, 600 // (np.arange(200) + 1)), models=2, gain=2.5)
     for name, (y, models, labels) in {"few": few, "many": many}.items():
-        page = build_report(y, models, labels=labels, title=f"{len(labels)} classes", details=[("data", "simulated")])
-        (folder / f"{name}.html").write_text(page, encoding="utf-8")
+        if name == "many":
+            models = {key: softmax(scores, axis=1) for key, scores in models.items()}
+        report = Report(y, models, labels=labels, title=f"{len(labels)} classes", details=[("data", "simulated")])
+        report.save(folder / f"{name}.html")
+        if name == "few":
+            (folder / "notebook.html").write_text(f"<!doctype html><body>{report._repr_html_()}", encoding="utf-8")
     return folder
 
 
@@ -62,9 +68,9 @@ def visit(browser, pages):
     assert troubles == []
 
 
-def cell(page, i, j):
+def cell(page, i, j, which="pairMap"):
     """Middle of a cell, from the corner of the canvas."""
-    g = page.evaluate("geometry")
+    g = page.evaluate(f"{which}.geometry")
     return {"x": g["gutter"] + (j + 0.5) * g["cell"], "y": g["top"] + (i + 0.5) * g["cell"]}
 
 
@@ -132,6 +138,69 @@ def test_keyboard(visit):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("document.activeElement.id || document.activeElement.className"))
     assert {"map", "pick-i", "pick-j", "swap", "tab-worst", "model"} <= reached
+
+
+def test_one_class(visit):
+    page = visit("many")
+    assert "mean AUC" in page.inner_text("#class-title")
+    worst = page.evaluate("Math.min(...DATA.by_class.map((found) => found.auc[2]))")
+    assert page.evaluate("DATA.by_class[STATE.k].auc[2]") == worst, "opens at the class that is surely told worst"
+    page.select_option("#pick-class", index=0)
+    assert page.inner_text("#class-title").startswith(page.evaluate("DATA.classes[0]"))
+    for plot in ("#class-roc .curve", "#class-pr .curve", "#class-cal .dot"):
+        assert page.locator(plot).count() > 0
+    page.locator("#classes button.show-class").nth(3).click()
+    assert page.evaluate("[STATE.k, document.activeElement.id]") == [3, "class-view"]
+    few = visit("few")
+    assert few.inner_text("#class-cal-caption") == "No calibration curve: these scores are no probabilities."
+
+
+def test_who_is_taken_for_whom(visit):
+    page = visit("few")
+    assert page.evaluate("STATE.ci !== STATE.cj"), "opens at a mistake"
+    page.hover("#confusion", position=cell(page, 0, 0, "confusionMap"))
+    found = page.evaluate("confusionOf(0, 0)")
+    assert page.inner_text("#confusion-tip").startswith(f"{found} of 120 rows of class 000 are found: ")
+    page.focus("#confusion")
+    page.evaluate("look({ ci: 1, cj: 0 })")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("[STATE.ci, STATE.cj]") == [1, 1], "the diagonal is of interest here"
+    assert page.inner_text("#confusion-said") == page.inner_text("#said") + "."
+    total = "DATA.classes.reduce((sum, _, i) => sum + DATA.classes.reduce((s, _, j) => s + confusionOf(i, j), 0), 0)"
+    assert page.evaluate(total) == 232
+    page = visit("many")
+    before = page.inner_text("#decision-text")
+    page.select_option("#decision", index=1)
+    assert "divided by the share of the class" in page.inner_text("#decision-text") != before
+    assert page.evaluate(total) == page.evaluate("DATA.rows")
+
+
+def test_tables_are_saved_as_csv(visit):
+    page = visit("few")
+    ids = [button.get_attribute("data-of") for button in page.locator("button.csv").all()]
+    assert {"models", "pairs", "rarest", "worst", "classes", "confusion", "mistakes", "gains"} == set(ids)
+    tables = {}
+    for name in ids:
+        with page.expect_download() as caught:
+            page.locator(f"button.csv[data-of={name}]").evaluate("button => button.click()")
+        with open(caught.value.path(), encoding="utf-8-sig", newline="") as file:
+            header, *tables[name] = csv.reader(file)
+        assert all(len(row) == len(header) for row in tables[name]), name
+    assert header == ["class", "rows", "part of the doubt", "narrower", "low", "high"]
+    assert len(tables["pairs"]) == 30
+    assert sum(int(row[2]) for row in tables["confusion"]) == 232
+    for name, score, low, high, *_ in tables["models"]:
+        assert float(low) < float(score) < float(high), name
+    assert page.evaluate("quoted('=1+1') + quoted('a\"b') + quoted(-0.5)") == '"\'=1+1""a""b"-0.5'
+
+
+def test_a_notebook_shows_it_in_a_frame(visit):
+    page = visit("notebook", width=900)
+    frame = page.frames[1]
+    frame.wait_for_selector("#roc .curve", state="attached")
+    with page.expect_download() as caught:
+        frame.locator("button.csv[data-of=classes]").evaluate("button => button.click()")
+    assert caught.value.suggested_filename == "classes.csv"
 
 
 def test_sorting(visit):

@@ -31,16 +31,30 @@ def test_numbers_are_those_of_the_metrics(scored):
     assert (found.of_training, found.imbalance.ratio) == (True, 9)
 
 
-def test_pairs_are_listed_by_rarity_and_by_auc(scored):
-    y, models, _ = scored([40, 5, 9, 3])
+def test_pairs_are_listed_by_rarity_and_by_what_their_intervals_show(scored):
+    y, models, _ = scored([40, 5, 9, 3, 1, 22])
     found = judge(y, models)
     products = [found.counts[p.i] * found.counts[p.j] for p in found.rarest]
     assert products == sorted(products)
     assert all(found.counts[p.i] <= found.counts[p.j] for p in found.rarest)
-    means = [p.interval.score for p in found.worst]
-    assert means == sorted(means)
-    assert means[0] == pytest.approx((found.worst[0].auc_ij + found.worst[0].auc_ji) / 2)
+    ends = [p.interval.high for p in found.worst]
+    assert len(ends) == 15
+    assert ends == sorted(ends)
+    first = found.worst[0]
+    assert first.interval.score == pytest.approx((first.auc_ij + first.auc_ji) / 2)
+    assert judge(y, models, listed=4).worst == found.worst[:4]
+    assert judge(y, models, listed=0).worst == ()
     assert len(judge(y, models, listed=2).rarest) == 2
+
+
+def test_a_class_of_one_row_is_not_the_worst_for_that():
+    y = np.repeat(["a", "b", "c"], [60, 60, 1])
+    scores = np.random.default_rng(0).normal(size=(121, 3))
+    scores[-1] = [9.0, 9.0, -9.0]  # its only row is ranked last against every other
+    found = judge(y, scores, labels=["a", "b", "c"])
+    assert found.worst[0].interval.score > 0.3
+    assert {found.labels[found.worst[0].i], found.labels[found.worst[0].j]} == {"a", "b"}
+    assert min(pair.interval.score for pair in found.worst[1:]) == 0.0
 
 
 def testholm():
@@ -78,7 +92,7 @@ def test_pairs_have_the_interval_of_their_rows(scored):
 
 
 def test_nothing_is_checked_or_sorted_twice(scored, monkeypatch):
-    """Two models, ten classes, 40 pairs listed: 44 sorts, and one check of each model."""
+    """Two models of ten classes: two sorts and one check of each, and one sort per pair whose interval is needed."""
     calls = Counter()
 
     def count(module, name):
@@ -89,9 +103,11 @@ def test_nothing_is_checked_or_sorted_twice(scored, monkeypatch):
     count(judgement, "check_scored_classes")
     count(_validation, "check_scores")
     y, models, _ = scored([5 + 10 * k for k in range(10)], models=2)
-    found = judge(y, models)
+    found = judge(y, models, listed=3)
     listed = {(pair.i, pair.j) for pair in (*found.rarest, *found.worst)}
-    assert calls == {"sort_columns": 2 * 2 + len(listed), "check_scored_classes": 2, "check_scores": 2}
+    sorts = calls.pop("sort_columns") - 2 * 2
+    assert len(listed) <= sorts <= 45, "no pair twice"
+    assert calls == {"check_scored_classes": 2, "check_scores": 2}
 
 
 def test_classes_without_rows_are_left_out(scored):
@@ -113,3 +129,18 @@ def test_what_cannot_be_judged(scored):
     y, models, _ = scored([30, 20])
     with pytest.raises(ValueError, match="model 'bad': y_score must have one row per sample"):
         judge(y, {**models, "bad": np.zeros((3, 2))})
+
+
+def test_repeats_are_averaged_and_do_not_narrow_the_interval(scored):
+    y, models, _ = scored([40, 25, 9], models=3)
+    a, b, c = models.values()
+    found = judge(y, {"one": [a, b], "other": c})
+    each = [mauc_interval(y, scores) for scores in (a, b)]
+    assert found.headline.mauc.score == pytest.approx(np.mean([one.score for one in each]))
+    np.testing.assert_allclose(found.headline.matrix, judge(y, {"x": [b, a]}).headline.matrix)
+    same = judge(y, {"one": [a, a], "other": [c, c, c]})
+    once = judge(y, {"one": a, "other": c})
+    assert dataclasses.astuple(same.headline.mauc) == pytest.approx(dataclasses.astuple(once.headline.mauc))
+    assert same.tests[0].holm == pytest.approx(once.tests[0].holm)
+    assert [p.interval.high for p in same.worst] == pytest.approx([p.interval.high for p in once.worst])
+    assert same.headline.accuracy == once.headline.accuracy

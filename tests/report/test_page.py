@@ -52,7 +52,7 @@ def test_one_file_and_no_network(scored, n_models):
     assert ("Models compared" in page) == (n_models > 1)
     for words in (
         "10.1109/TPAMI.2021.3101125",
-        "What the class sizes cost",
+        "What would help",
         "Every pair of classes",
         "prefers-color-scheme: dark",
         "@media print",
@@ -83,7 +83,7 @@ def test_advice():
     assert same == ["The classes have the same size: one more row is worth the same in each."]
     said = " ".join(advice(imbalance(np.repeat(list("abcdefgh"), [900, 500, 400, 300, 200, 90, 30, 3]))))
     assert "Collect class h first" in said
-    assert "1 of 8 classes make more than half of ξ²: h." in said
+    assert "1 of 8 classes make more than half of that gap, squared: h." in said
     assert "fewer than five rows" in said
 
 

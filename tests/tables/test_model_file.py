@@ -373,6 +373,7 @@ def every_kind_of_column(n=120):
 
 def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
     from mauc import ensemble
+    from mauc.tables import training
 
     monkeypatch.chdir(tmp_path)
     real, small = ensemble.MAUCStackingClassifier, ensemble.default_estimators(n_trees=2)
@@ -385,11 +386,14 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
         "search": (numbers, 4, ["--l2", "0.01"]),
         "stack": (numbers, 4, ["--auto"]),
         "two classes": (numbers, 2, ["--auto"]),
+        "frequencies": (numbers, 4, []),
     }
+    monkeypatch.setattr(training, "CANDIDATES", training.CANDIDATES[:1])
+    quick = ["--no-importance", "--no-report", "--quiet"]
     seen = set()
     for columns, n_classes, options in kinds.values():
         columns.assign(kind=code % n_classes).to_csv("t.csv", index=False)
-        result = CliRunner().invoke(app, ["fit", "t.csv", "--target", "kind", "--no-report", "--quiet", *options])
+        result = CliRunner().invoke(app, ["fit", "t.csv", "--target", "kind", *quick, *options])
         assert result.exit_code == 0, result.output
         result = CliRunner().invoke(app, ["predict", "model.skops", "t.csv", "--quiet"])
         assert result.exit_code == 0, result.output

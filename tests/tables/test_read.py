@@ -1,5 +1,7 @@
 """Reading tables: the four formats, and every way in which that can fail."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,8 @@ FRAME = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]})
 @pytest.mark.parametrize(("name", "separator"), [("t.csv", ","), ("t.tsv", "\t"), ("t.csv", ";"), ("t.csv.gz", ",")])
 def test_text_tables(tmp_path, name, separator):
     FRAME.to_csv(tmp_path / name, sep=separator, index=False)
-    pd.testing.assert_frame_equal(read_table(tmp_path / name), FRAME)
+    with pytest.warns(UserWarning, match="with semicolons") if separator == ";" else nullcontext():
+        pd.testing.assert_frame_equal(read_table(tmp_path / name), FRAME)
 
 
 def test_parquet(tmp_path):
@@ -36,7 +39,7 @@ def test_parquet_without_pyarrow(tmp_path, monkeypatch):
         raise ImportError("no engine")
 
     monkeypatch.setattr(pd, "read_parquet", missing)
-    with pytest.raises(Failure, match="needs pyarrow: pip install pyarrow, or save the table as CSV"):
+    with pytest.raises(Failure, match="needs pyarrow: pip install 'mauc\\[parquet\\]', or save the table as CSV"):
         read_table(tmp_path / "t.parquet")
 
 
@@ -108,9 +111,9 @@ def test_files_that_are_no_tables(tmp_path):
         read_table(tmp_path / "patient.csv")
     with pytest.raises(Failure, match="is a folder"):
         read_table(tmp_path)
-    (tmp_path / "t.xlsx").write_bytes(b"x")
-    with pytest.raises(Failure, match=r"must end in \.csv, \.tsv, \.parquet or \.npz"):
-        read_table(tmp_path / "t.xlsx")
+    (tmp_path / "t.xls").write_bytes(b"x")
+    with pytest.raises(Failure, match=r"must end in \.csv, \.tsv, \.xlsx, \.parquet or \.npz"):
+        read_table(tmp_path / "t.xls")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +122,6 @@ def test_files_that_are_no_tables(tmp_path):
         (b"", "cannot be read as a table"),
         (b"a,b\n", "has no rows"),
         (b"a,b\n1,2,3,4\n5\n6,7,8\n1,2,3,4,5\n", "cannot be read as a table"),
-        (b"a,\xff\xfe\n1,\xff\n", "cannot be read as a table"),
     ],
 )
 def test_unreadable_text(tmp_path, content, words):
@@ -140,7 +142,7 @@ def test_unknown_column(tmp_path):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (["a", None, "b"], r"has no class in 1 row \(first: row 2\): fill them in or drop them"),
+        (["a", None, "b"], r"has no class in 1 row \(first: row 2\): fill them in, or leave them out"),
         ([1.5, 2.0, 3.0], "holds measurements such as 1.5, not classes"),
         ([1.0, np.inf], "holds infinite numbers, not classes"),
         ([1.0, -3e20], "holds -3e\\+20, too large for its last digits to be kept"),

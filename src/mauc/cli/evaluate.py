@@ -1,5 +1,6 @@
 """``mauc evaluate``: scores from any program → metrics, intervals, paired tests, report."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,16 +10,23 @@ from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import visible
 from mauc.cli.files import check_writable
-from mauc.cli.options import MaxSize
+from mauc.cli.options import DropUnlabelled, Encoding, MaxSize, Missing, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
 __all__ = ["evaluate"]
 
+REPORT = Path("mauc-report/evaluation.html")  # not that of mauc fit
+
 
 def evaluate(
     scores: Annotated[
-        Path, typer.Argument(readable=False, help="Table of scores, one column per class.", show_default=False)
+        list[Path],
+        typer.Argument(
+            readable=False,
+            help="Scores, one column per class: a file, the parts of one, or their folder; - is standard input.",
+            show_default=False,
+        ),
     ],
     target: Annotated[str, typer.Option(help="Column that holds the true class of each row.", show_default=False)],
     compare: Annotated[
@@ -29,36 +37,69 @@ def evaluate(
         Path | None, typer.Option(readable=False, help="Table with the target, where it is another one.")
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option(help="What stands before the class in the names of score columns.")
+        str | None, typer.Option(help="What stands before the class in the names of score columns; found unless told.")
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
-    report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = Path("mauc-report/index.html"),
+    drop_unlabelled: DropUnlabelled = False,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
+    report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Read a single file in parts, or whole; parts unless it fits in memory.",
+            show_default=False,
+        ),
+    ] = None,
+    memory: Annotated[float, typer.Option(min=0.5, help="GiB to stay within where tables are read in parts.")] = 2.0,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Judge scores of any program, and compare models.
 
-    Score columns are named as the classes, with something before that or not: "cat", "score:cat", "p_cat".
+    Score columns are named as the classes, with the same text before each or none: "cat", "score:cat", "p_cat".
     """
     from mauc.cli.summary import as_json, comparison, headline, sizes, worst_pairs
     from mauc.report import judge, render
+    from mauc.tables.parts import find_parts
+    from mauc.tables.read import Reading
 
     output = current()
     if not 0 < level < 1:
         raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}")
+    parts, others = find_parts(scores, "SCORES"), [find_parts([path], "--compare") for path in compare or []]
+    true_parts = None if truth is None else find_parts([truth], "--truth")
+    tables = [parts, *others, *([] if true_parts is None else [true_parts])]
     if not no_report:
-        check_writable(report, "--report", (scores, *(compare or []), *([truth] if truth else [])))
-    with output.working(f"judging {scores}"):
-        labels, classes, models = _read(scores, target, compare or [], truth, prefix, max_size)
-        found = judge(labels, models, labels=classes, level=level)
+        check_writable(report, "--report", [path for table in tables for path in table.paths])
+    how = Reading(tuple(missing or ()), encoding, sheet)
+    if _streams(tables, stream):
+        if how != Reading() or drop_unlabelled:
+            raise Usage(
+                f"{parts.shown} is read in parts, where --missing, --encoding, --sheet and --drop-unlabelled have no "
+                "effect: leave them out, or name one file that fits in memory"
+            )
+        from mauc.cli.evaluate_parts import judge_parts
+
+        size = f"{len(parts.paths)} files, " if parts.several else ""
+        output.note(f"{parts.shown} ({size}{parts.n_bytes / 1e9:.2g} GB) is read in parts")
+        with output.working(f"judging {parts.shown}"):
+            found = judge_parts(parts, target, others, true_parts, prefix, level=level, memory=memory)
+    else:
+        with output.working(f"judging {parts.shown}"):
+            wanted = _Wanted(target, prefix, drop_unlabelled, max_size, how)
+            labels, classes, models = _read(scores[0], compare or [], truth, wanted)
+            found = judge(labels, models, labels=classes, level=level)
     files = {}
     if not no_report:
-        details = [("scores", str(scores)), ("target", target), *(("compared with", str(p)) for p in compare or [])]
-        write_whole(report, render(found, title=f"{target} by {scores.name}", details=details))
+        details = [("scores", parts.shown), ("target", target), *(("compared with", p.shown) for p in others)]
+        write_whole(report, render(found, title=f"{target} by {parts.name}", details=details))
         files["report"] = report
     if found.absent:
         output.note(f"classes without a row are left out: {', '.join(map(visible, found.absent[:8]))}")
-    several = [comparison(found)] if len(models) > 1 else []
+    several = [comparison(found)] if found.tests else []
     output.say(
         *headline(found),
         "",
@@ -70,26 +111,58 @@ def evaluate(
     output.result({**as_json(found), "files": files})
 
 
-def _read(
-    path: Path, target: str, others: list[Path], truth: Path | None, prefix: str | None, max_size: float
-) -> tuple[Any, Any, Any]:
+def _streams(tables: list[Any], asked: bool | None) -> bool:
+    """Whether tables are read in parts: several files, what does not fit in memory, or what the user says."""
+    several = [table for table in tables if table.several]
+    if several and asked is False:
+        raise Usage(f"--no-stream reads single files, and {several[0].shown} is not one: leave it out")
+    if several or asked:
+        unfit = [table for table in tables if table.kind not in ("csv", "parquet")]
+        if unfit and all(path.exists() for path in unfit[0].paths):
+            raise Failure(f"{unfit[0].shown} cannot be read in parts: save it as CSV or Parquet")
+    return bool(several) or (asked if asked is not None else not all(table.fits() for table in tables))
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What the options say about all tables of one call."""
+
+    target: str
+    prefix: str | None
+    drop_unlabelled: bool
+    max_size: float
+    how: Any
+
+
+def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -> tuple[Any, Any, Any]:
     """True classes, the class of each column, and the scores of each model by name."""
     import numpy as np
 
-    from mauc.tables.read import classes_of, column
+    from mauc.tables.read import classes_of, column, labelled
     from mauc.tables.scores import as_in_columns, scores_in
+    from mauc.tables.source import shown
 
-    table = _read_table(path, target, max_size)
-    true_path, true_table = (path, table) if truth is None else (truth, _read_table(truth, target, max_size))
+    target, prefix = wanted.target, wanted.prefix
+    table = _read_table(path, wanted)
+    path = shown(path)
+    true_path, true_table = (path, table) if truth is None else (shown(truth), _read_table(truth, wanted))
     otherwise = "" if truth else "; a table of the same rows that has it can be named with --truth"
-    written = classes_of(column(true_table, target, "--target", true_path, otherwise), target, true_path)
-    _same_length(path, len(table), true_path, len(written))
+    if truth and target not in true_table.columns and target in table.columns:
+        raise Usage(f"--truth {truth} has no column {target!r}, and {path} has it: name the scores first, then --truth")
+    true_classes = column(true_table, target, "--target", true_path, otherwise)
+    _same_length(path, len(table), true_path, len(true_classes))
+    kept = np.ones(len(table), dtype=bool)
+    if wanted.drop_unlabelled:
+        kept = labelled(true_classes, target, true_path)
+    table = table[kept].reset_index(drop=True)
+    written = classes_of(true_classes[kept], target, true_path)
     labels = as_in_columns(written, table, prefix)
     first = scores_in(_without(table, target), labels, path, prefix)
     models = {path.name if path.name not in {p.name for p in others} else str(path): first.values}
     for other in others:
-        second = _read_table(other, target, max_size)
-        _same_length(other, len(second), path, len(table))
+        second = _read_table(other, wanted)
+        _same_length(other, len(second), path, len(kept))
+        second = second[kept].reset_index(drop=True)
         if target in second.columns:
             theirs = as_in_columns(classes_of(second[target], target, other), second, prefix)
             differ = np.flatnonzero(theirs != labels)
@@ -111,13 +184,14 @@ def _read(
     return labels, np.array(first.classes), models
 
 
-def _read_table(path: Path, target: str, max_size: float) -> Any:
+def _read_table(path: Path, wanted: _Wanted) -> Any:
     """The target under its own name, where ``mauc predict`` had to put a quote before it."""
     from mauc._text import as_cell
     from mauc.tables.features import check_single
     from mauc.tables.read import read_table
 
-    table = read_table(path, codes=[target, as_cell(target)], max_size=max_size)
+    target = wanted.target
+    table = read_table(path, max_size=wanted.max_size, names=[target, as_cell(target)], how=wanted.how)
     if target not in table.columns:
         table = table.rename(columns={as_cell(target): target})
     check_single(table[[n for n in table.columns if n == target]], path, "choose another --target")

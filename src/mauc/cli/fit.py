@@ -1,6 +1,6 @@
 """``mauc fit``: a table → a model file and a report on rows it has not seen."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import visible
 from mauc.cli.files import check_writable
-from mauc.cli.options import MaxSize
+from mauc.cli.options import TABLE, Dates, DropUnlabelled, Encoding, MaxSize, Missing, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
@@ -20,14 +20,20 @@ REPORT = Path("mauc-report/index.html")
 
 
 def fit(
-    table: Annotated[Path, typer.Argument(readable=False, help="CSV, TSV, Parquet or NPZ.", show_default=False)],
+    table: Annotated[Path, typer.Argument(readable=False, help=TABLE, show_default=False)],
     target: Annotated[str, typer.Option(help="Column that holds the class of each row.", show_default=False)],
     out: Annotated[Path, typer.Option(readable=False, help="Model file to write.")] = Path("model.skops"),
     surrogate: Annotated[
         str | None, typer.Option(help="Pair loss to train by; exponential unless told.", show_default=False)
     ] = None,
     auto: Annotated[bool, typer.Option("--auto", help="Let a stack of models find the best; slower.")] = False,
-    model: Annotated[str, typer.Option(help="linear, or mlp (needs torch).")] = "linear",
+    model: Annotated[
+        str | None,
+        typer.Option(help="Train this one alone: linear, or mlp (needs torch).", show_default=False),
+    ] = None,
+    time_limit: Annotated[
+        float | None, typer.Option(help="Seconds for the comparison of models; 60 unless told.", show_default=False)
+    ] = None,
     alpha: Annotated[
         float | None, typer.Option(help="Margin of the loss; unless told, cross-validated if linear, 4 if mlp.")
     ] = None,
@@ -44,78 +50,198 @@ def fit(
         str | None, typer.Option(help="Keep rows of one group on one side; the column is no feature then.")
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out, such as a row number.")] = None,
+    drop_suspects: Annotated[
+        bool, typer.Option("--drop-suspects", help="Leave out the columns that the notes on columns name.")
+    ] = False,
     holdout: Annotated[float, typer.Option(help="Share of the rows to judge by.")] = 0.25,
+    cv: Annotated[
+        int | None, typer.Option(min=2, help="Judge by cross-validation in so many folds.", show_default=False)
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="How often to cross-validate, by other folds.")] = 1,
     min_rows: Annotated[int, typer.Option(min=1, help="Leave out classes with fewer rows.")] = 1,
+    drop_unlabelled: DropUnlabelled = False,
+    missing: Missing = None,
+    dates: Dates = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     refit: Annotated[bool, typer.Option("--refit", help="After judging, train again on all rows.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
+    importance: Annotated[
+        bool, typer.Option("--importance/--no-importance", help="Shuffle each column to see what it is worth.")
+    ] = True,
+    importance_pair: Annotated[
+        tuple[str, str] | None,
+        typer.Option(help="Two classes: what each column is worth to tell them apart.", show_default=False),
+    ] = None,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    engine: Annotated[
+        str, typer.Option(help="memory, or dask: the linear model on a table in parts, or too large for memory.")
+    ] = "memory",
+    scheduler: Annotated[
+        str | None, typer.Option(help="Address of a Dask scheduler; unless told, workers are started here.")
+    ] = None,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
-    """Train on a table, judge on held-out rows, write model and report.
+    """Train on a table, judge on rows not trained on, write model and report.
 
-    Columns may hold numbers, categories, dates or text, with gaps. The model written is the one judged.
+    Columns may hold numbers, categories, dates or text, with gaps. Unless a model is named, four are compared within
+    --time-limit, and the one written is the best on validation rows: the rows judged by choose nothing.
     """
+    import numpy as np
+
+    from mauc.cli.fitting import Clock, check_cv, check_pair, compared, how_judged, importance_of, tell_doubts, without
+    from mauc.cli.progress import watching
     from mauc.cli.summary import as_json, headline, sizes, worst_pairs
-    from mauc.report import judge, render
+    from mauc.cli.summary import importance as of_columns
+    from mauc.report import render
+    from mauc.tables.doubts import column_doubts, repeated_rows, suspects
+    from mauc.tables.judging import cross_validate, cv_folds, hold_out
+    from mauc.tables.kept import KeptScores, fingerprints, place_of, write_kept
     from mauc.tables.model_file import TableModel, write_model
-    from mauc.tables.models import Choice, describe, make_classifier
+    from mauc.tables.models import Choice, make_classifier
+    from mauc.tables.parts import check_fits, find_parts
+    from mauc.tables.read import Reading
+    from mauc.tables.source import shown
+    from mauc.tables.training import Trainer
 
     output = current()
-    choice = Choice(model, surrogate, auto, alpha, l2, seed, log_loss)
-    classifier = make_classifier(choice)
+    clock = Clock(time_limit)
+    one_model = auto or any(each is not None for each in (model, surrogate, alpha, l2, log_loss))
+    choice = Choice(model or "linear", surrogate, auto, alpha, l2, seed, log_loss) if one_model else None
+    if choice is not None:
+        make_classifier(choice)
+        if time_limit is not None:
+            raise Usage("--time-limit is for the comparison of models, and one was named: leave one of them out")
     if not 0 < holdout < 1:
         raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}")
     if time_column and group:
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
-    check_writable(out, "--out", (table,))
+    check_cv(cv, repeats, time_column, refit=refit)
+    parts = find_parts([table], "TABLE")
+    check_writable(out, "--out", parts.paths)
+    check_writable(place_of(out), "--out", (*parts.paths, out))
     if not no_report:
-        check_writable(report, "--report", (table, out))
+        check_writable(report, "--report", (*parts.paths, out, place_of(out)))
+    if engine != "memory" or scheduler is not None:
+        from mauc.cli.fit_dask import fit_on_dask
 
-    with output.working(f"reading {table}"):
-        data = _read(table, target, time_column, group, drop or [], min_rows, max_size)
-        train, test = _split(data, holdout, seed)
-        lost = len(data.labels) - len(train) - len(test)
-        if lost:
-            output.note(f"{lost} held-out rows are of classes without a training row, and are not judged")
-    with output.working(f"training on {len(train)} rows"):
-        trained = _trained(data, train, classifier, seed)
-        about = describe(trained[1])
-    with output.working(f"judging by {len(test)} rows"):
-        table_model = TableModel(*_storable(trained), data.kinds, target, about)
-        scores = table_model.scores(data.features.iloc[test])
-        labels = table_model.classifier.classes_
-        name = about.partition(":")[0]
-        found = judge(data.labels[test], {name: scores}, labels=labels, y_train=data.labels[train])
-    if refit:
-        with output.working(f"training on all {len(data.labels)} rows"):
-            trained = _trained(data, range(len(data.labels)), make_classifier(choice), seed)
-            table_model = TableModel(*_storable(trained), data.kinds, target, about)
+        unused = {
+            "--time-column": time_column, "--group": group, "--min-rows": min_rows > 1, "--refit": refit,
+            "--drop-unlabelled": drop_unlabelled, "--missing": missing, "--dates": dates, "--encoding": encoding,
+            "--sheet": sheet, "--cv": cv, "--time-limit": time_limit, "--drop-suspects": drop_suspects,
+            "--importance-pair": importance_pair,
+        }  # fmt: skip
+        given = [option for option, value in unused.items() if value]
+        if engine != "dask":
+            raise Usage(f"--engine must be memory or dask, and dask with --scheduler, got {engine!r}")
+        if given:
+            raise Usage(f"--engine dask has no use for {given[0]}: leave it out")
+        linear = choice or Choice(seed=seed)
+        fit_on_dask(parts, target, drop or [], linear, holdout, scheduler, out, None if no_report else report)
+        return
+    check_fits(parts)
 
-    write_model(out, table_model)
-    files = {"model": out}
+    with output.working(f"reading {shown(table)}"):
+        wanted = _Wanted(target, time_column, group, drop or [], min_rows, drop_unlabelled, dates)
+        data = _read(table, wanted, max_size, Reading(tuple(missing or ()), encoding, sheet))
+        _check_no_singles(data.labels)
+        folds = cv_folds(data.labels, data.groups, cv, repeats, seed) if cv else [[_split(data, holdout, seed)]]
+        pairs = check_pair(importance_pair, data.labels)
+        train, test = folds[0][0]
+        doubts = column_doubts(data.features.iloc[train], data.labels[train], target, seed)
+        prints = fingerprints(data.features)
+        if drop_suspects:
+            kinds = without(suspects(doubts), data.kinds, data.path)
+            data = replace(data, features=data.features[list(kinds)], kinds=kinds)
+        doubts += repeated_rows(data.features, train, test)
+    tell_doubts(doubts, dropped=drop_suspects)
+    with watching(output, clock.left) as watch:
+        trainer = Trainer(data.features, data.labels, data.groups, data.times, choice, seed, watch)
+        if cv:
+            judged = cross_validate(trainer, folds, clock.for_training, watch.under)
+        else:
+            watch.does(f"training on {len(train)} rows")
+            judged = hold_out(trainer, train, test, clock.for_training)
+        found, final = judged.found, judged.final
+        if judged.lost:
+            output.note(f"{judged.lost} held-out rows are of classes without a training row, and are not judged")
+        if importance or importance_pair:
+            shuffled, how_shuffled = importance_of(judged, trainer, pairs, clock, watch)
+        else:
+            shuffled, how_shuffled = [], ""
+        if refit:
+            watch.does(f"training on all {len(data.labels)} rows")
+            final = trainer.train(np.arange(len(data.labels)), clock.limit, None if choice else final.name)
+
+    how = how_judged(cv, repeats, time_column, group)
+    about = final.about
+    write_model(out, TableModel(final.features, final.classifier, data.kinds, target, about))
+    kept = KeptScores(
+        about,
+        target,
+        how,
+        len(data.labels),
+        judged.rows,
+        data.labels[judged.rows],
+        judged.classes,
+        judged.repeats,
+        prints,
+    )
+    files = {"model": out, "scores": write_kept(out, kept)}
+    board = judged.final.board
+    in_training = data.labels if cv else data.labels[train]
     if not no_report:
-        how = "the latest" if time_column else "whole groups of" if group else "random, stratified"
         details = [
-            ("table", str(table)),
+            ("table", str(shown(table))),
             ("target", target),
             ("model", about + (", trained again on all rows after judging" if refit else "")),
-            ("training rows", str(len(train))),
-            ("rows judged by", f"{len(test)} ({how} rows)"),
+            *([("chosen by", board.chosen_by)] if board else []),
+            ("training rows", str(len(in_training))),
+            ("rows judged by", f"{len(judged.rows)} ({how})"),
             ("columns", str(len(data.kinds))),
         ]
-        write_whole(report, render(found, title=f"{target} of {table.name}", details=details))
+        title = f"{target} of {shown(table).name}"
+        page = render(found, title=title, details=details, importance=shuffled, how_shuffled=how_shuffled)
+        write_whole(report, page)
         files["report"] = report
-    training = {str(c): int((data.labels[train] == c).sum()) for c in labels}
+    training = {str(c): int((in_training == c).sum()) for c in judged.classes}
     output.say(
-        f"{about}: {len(train)} rows to train on, {len(test)} to judge by\n",
+        f"{about}: {len(in_training)} rows to train on, {len(judged.rows)} to judge by ({how})\n",
         *headline(found),
         "",
+        *compared(found, board, cv=bool(cv)),
         sizes(found, training),
         worst_pairs(found),
+        *of_columns(shuffled, how_shuffled),
         *(f"wrote {visible(file)}" for file in files.values()),
     )
-    output.result({**as_json(found), "model": about, "training_rows": training, "files": files})
+    output.result(
+        {
+            **as_json(found),
+            "model": about,
+            "judged_by": how,
+            "leaderboard": board.to_json() if board else None,
+            "doubts": [doubt.to_json() for doubt in doubts],
+            "dropped": suspects(doubts) if drop_suspects else [],
+            "importance": {"how": how_shuffled, "columns": [each.to_json() for each in shuffled]},
+            "training_rows": training,
+            "files": files,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What the options say about columns and rows."""
+
+    target: str
+    time_column: str | None
+    group: str | None
+    drop: list[str]
+    min_rows: int
+    drop_unlabelled: bool
+    dates: str | None
 
 
 @dataclass(frozen=True)
@@ -128,23 +254,24 @@ class _Data:
     groups: Any = None
 
 
-def _read(
-    path: Path,
-    target: str,
-    time_column: str | None,
-    group: str | None,
-    drop: list[str],
-    min_rows: int,
-    max_size: float,
-) -> _Data:
+def _read(path: Path, wanted: _Wanted, max_size: float, how: Any) -> _Data:
     import numpy as np
 
+    from mauc.tables.dates import check_order, with_iso_dates
     from mauc.tables.features import check_finite, check_single, kinds_of
-    from mauc.tables.read import classes_of, column, read_table
+    from mauc.tables.read import classes_of, column, labelled, read_table
+    from mauc.tables.source import shown
 
-    table = read_table(path, codes=[name for name in (target, group) if name], max_size=max_size)
+    target, time_column, group = wanted.target, wanted.time_column, wanted.group
+    drop, min_rows = wanted.drop, wanted.min_rows
+    check_order(wanted.dates)
+    table = read_table(path, codes=[group] if group else [], max_size=max_size, names=[target], how=how)
+    path = shown(path)
     single = column(table, target, "--target", path).to_frame()
     check_single(single, path, "choose another --target")
+    if wanted.drop_unlabelled:
+        table = table[labelled(single[target], target, path)].reset_index(drop=True)
+        single = table[[target]]
     labels = classes_of(single[target], target, path)
     others = {
         option: column(table, name, option, path)
@@ -164,27 +291,42 @@ def _read(
         raise Failure(f"{path} has no column besides {target!r}: a model needs at least one to learn from")
     check_single(features, path, "spread them over columns, or leave the column out with --drop")
     check_finite(features, path)
+    features, kinds = with_iso_dates(features.reset_index(drop=True), kinds_of(features), wanted.dates, path)
     return _Data(
         path,
         labels[kept],
-        features.reset_index(drop=True),
-        kinds_of(features),
-        times=_times(others["--time-column"][kept], str(time_column), path) if time_column else None,
+        features,
+        kinds,
+        times=_times(others["--time-column"][kept], str(time_column), path, wanted.dates) if time_column else None,
         groups=_groups(others["--group"][kept], str(group), path) if group else None,
     )
 
 
-def _times(values: Any, name: str, path: Path) -> Any:
-    """Numbers as they are, all else as dates; 01/02/2024 is refused, since it may be either of two days."""
+def _times(values: Any, name: str, path: Path, order: str | None) -> Any:
+    """Numbers as they are, all else as dates; 01/02/2024 is refused where it may be either of two days."""
     import numpy as np
     import pandas as pd
+
+    from mauc.tables.dates import as_iso, order_of
 
     without = f"column {name!r} of {path} has rows without a time: fill them in or drop them"
     if values.isna().any():
         raise Failure(without)
+    found = order_of(values)
+    if found == "open" and order is None:
+        raise Failure(
+            f"column {name!r} of {path} holds dates such as {values.iloc[0]}, which could be either of two days: "
+            "say which with --dates day-first or --dates month-first"
+        )
+    found = order if found == "open" else found
     try:
-        numeric = values.dtype.kind in "iuf"
-        times = values if numeric else pd.to_datetime(values, format="ISO8601", utc=True).astype("int64")
+        if values.dtype.kind in "iuf":
+            times = values
+        elif found == "month-first":
+            times = pd.to_datetime(values, dayfirst=False, utc=True).astype("int64")
+        else:
+            turned = as_iso(values) if found == "day-first" else None
+            times = pd.to_datetime(values if turned is None else turned, format="ISO8601", utc=True).astype("int64")
     except (ValueError, TypeError):
         raise Failure(
             f"column {name!r} of {path} holds neither numbers nor dates like 2024-03-31: write them so, "
@@ -207,11 +349,19 @@ def _groups(values: Any, name: str, path: Path) -> Any:
 
 
 def _split(data: _Data, share: float, seed: int) -> Any:
-    import numpy as np
-
     from mauc.tables.holdout import by_group, by_time, stratified
 
-    names, counts = np.unique(data.labels, return_counts=True)
+    if data.times is not None:
+        return by_time(data.labels, data.times, share)
+    if data.groups is not None:
+        return by_group(data.labels, data.groups, share, seed)
+    return stratified(data.labels, share, seed)
+
+
+def _check_no_singles(labels: Any) -> None:
+    import numpy as np
+
+    names, counts = np.unique(labels, return_counts=True)
     single = names[counts == 1].tolist()
     if single:
         which = (
@@ -221,38 +371,3 @@ def _split(data: _Data, share: float, seed: int) -> Any:
             f"{which} a single row, which cannot be both trained on and judged by: add rows, join classes, "
             "or leave such classes out with --min-rows 2"
         )
-    if data.times is not None:
-        return by_time(data.labels, data.times, share)
-    if data.groups is not None:
-        return by_group(data.labels, data.groups, share, seed)
-    return stratified(data.labels, share, seed)
-
-
-def _trained(data: _Data, rows: Any, classifier: Any, seed: int) -> tuple[Any, Any]:
-    import numpy as np
-
-    from mauc.tables.features import make_features
-    from mauc.tables.holdout import group_folds
-
-    part = np.asarray(rows)
-    features = make_features(seed)
-    X = np.asarray(features.fit_transform(data.features.iloc[part]), dtype=np.float64)
-    n_folds = getattr(classifier, "cv", None)
-    folds = (
-        []
-        if data.groups is None or n_folds is None
-        else group_folds(data.labels[part], data.groups[part], n_folds, seed)
-    )
-    if not folds:
-        return features, classifier.fit(X, data.labels[part])
-    # Rows of the training table have no place in the model's file.
-    return features, classifier.set_params(cv=folds).fit(X, data.labels[part]).set_params(cv=n_folds)
-
-
-def _storable(trained: tuple[Any, Any]) -> tuple[Any, Any]:
-    features, classifier = trained
-    if type(classifier).__name__ != "MAUCMLPClassifier":
-        return features, classifier
-    from mauc.tables.array_mlp import as_arrays
-
-    return features, as_arrays(classifier)

@@ -4,12 +4,15 @@ import io
 import os
 import sys
 import traceback
+from typing import Annotated
 
 import typer
 
+import mauc
 from mauc._text import visible
 from mauc.cli.app import App
 from mauc.cli.bench import bench
+from mauc.cli.compare import compare
 from mauc.cli.demo import demo
 from mauc.cli.evaluate import evaluate
 from mauc.cli.fit import fit
@@ -24,16 +27,32 @@ Examples:
   mauc fit patients.csv --target diagnosis --out model.skops
   mauc predict model.skops new-patients.csv --out scores.csv
   mauc evaluate scores.csv --target diagnosis --compare other-scores.csv
+  mauc compare model.skops other-model.skops
 """
 
 app = App(
     help="Train and judge classifiers by multiclass AUC: every pair of classes counts the same, however rare.",
     epilog=EXAMPLES,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
 )
-for command in (demo, fit, predict, evaluate):
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"mauc {mauc.__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Print the version.")]
+
+
+@app.callback()
+def before_all(version: Version = False) -> None:
+    """Before every command."""
+
+
+for command in (demo, fit, predict, evaluate, compare):
     app.command()(command)
 app.add_typer(bench, name="bench")
 

@@ -4,8 +4,26 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["MaxSize"]
+__all__ = ["TABLE", "Dates", "DropUnlabelled", "Encoding", "MaxSize", "Missing", "Sheet"]
 
+TABLE = "CSV, TSV, Excel, Parquet or NPZ; - is standard input."
 MaxSize = Annotated[
-    float, typer.Option(min=0.0, help="GB that unpacking a model file or an NPZ may add to the size of the file.")
+    float, typer.Option(min=0.0, help="GB that unpacking a model file, Excel or NPZ may add to the size of the file.")
 ]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Text that counts as missing, in the target too; may be repeated. Empty cells always do; NA, null and the "
+        "like do in all columns but the target.",
+        show_default=False,
+    ),
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Of a text file, such as cp1250; detected unless told.", show_default=False)
+]
+Sheet = Annotated[str | None, typer.Option(help="Of an Excel file; the first one unless told.", show_default=False)]
+Dates = Annotated[
+    str | None,
+    typer.Option(help="day-first or month-first, where 01/02/2024 could be either.", show_default=False),
+]
+DropUnlabelled = Annotated[bool, typer.Option("--drop-unlabelled", help="Leave out rows without a class.")]

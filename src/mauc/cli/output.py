@@ -50,13 +50,23 @@ class Output:
 
     def say(self, *things: str | TextTable) -> None:
         """For people: lines and tables."""
-        if not self.as_json and not self.quiet:
+        if not self.silent:
             for thing in things:
                 if isinstance(thing, TextTable):
                     self.console.print(thing)
                 else:
                     # Long lines are for the terminal to wrap: a path must survive copying.
                     self.console.print(visible(thing, lines=True), soft_wrap=True)
+
+    @property
+    def silent(self) -> bool:
+        """Nothing but results and errors is wanted."""
+        return self.quiet or self.as_json
+
+    def tell(self, text: str) -> None:
+        """How far the work is, on standard error."""
+        if not self.silent:
+            self.errors.print(visible(text), soft_wrap=True)
 
     def note(self, text: str) -> None:
         """Worth knowing, and no result."""
@@ -76,7 +86,7 @@ class Output:
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
         """Show that something takes a while."""
-        if self.quiet or self.as_json or not self.errors.is_terminal:
+        if self.silent or not self.errors.is_terminal:
             yield
             return
         with self.errors.status(_text(text)):
@@ -84,7 +94,7 @@ class Output:
 
     def progress_console(self) -> Console:
         """For progress bars: silent where it must be."""
-        return Console(stderr=True, quiet=self.quiet or self.as_json)
+        return Console(stderr=True, quiet=self.silent)
 
 
 _current: ContextVar[Output | None] = ContextVar("output", default=None)

@@ -1,6 +1,7 @@
 """``mauc predict``: a model file and a table → the scores of every row."""
 
 import csv
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,23 +12,40 @@ from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import as_cell, visible
 from mauc.cli.files import check_writable
-from mauc.cli.options import MaxSize
+from mauc.cli.options import TABLE, Encoding, MaxSize, Missing, Sheet
 from mauc.cli.output import current
-from mauc.tables.errors import Failure
+from mauc.tables.errors import Failure, Usage
 
-__all__ = ["predict"]
+__all__ = ["as_csv", "note_quoted", "note_unused", "predict", "score_rows", "without_formulas"]
+
+SCORES = Path("scores.csv")
+STDOUT = Path("-")
 
 
 def predict(
     model: Annotated[Path, typer.Argument(readable=False, help="Model file that mauc fit wrote.", show_default=False)],
-    table: Annotated[
-        Path, typer.Argument(readable=False, help="CSV, TSV, Parquet or NPZ with the same columns.", show_default=False)
+    tables: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TABLE...",
+            readable=False,
+            help=f"The same columns in {TABLE} Or the parts of a table, or their folder.",
+            show_default=False,
+        ),
     ],
-    out: Annotated[Path, typer.Option(readable=False, help="CSV file to write.")] = Path("scores.csv"),
+    out: Annotated[
+        Path,
+        typer.Option(
+            readable=False, help="CSV file to write; - is standard output. Of a table in parts, a folder of parts."
+        ),
+    ] = SCORES,
     keep: Annotated[list[str] | None, typer.Option(help="Copy this column too, such as a row number.")] = None,
     raw_cells: Annotated[
         bool, typer.Option("--raw-cells", help="Leave cells that a spreadsheet would run as formulas unquoted.")
     ] = False,
+    missing: Missing = None,
+    encoding: Encoding = None,
+    sheet: Sheet = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load types that mauc does not know.")] = False,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
@@ -36,55 +54,117 @@ def predict(
     Writes the predicted class and one column of scores per class, and the target where the table has it, so that mauc
     evaluate can read it. Text that a spreadsheet would run as a formula (=, +, -, @ first) gets a quote before it.
     """
+    import pandas as pd
+
+    from mauc.tables.features import text_columns
+    from mauc.tables.model_file import read_model
+    from mauc.tables.parts import find_parts
+    from mauc.tables.read import Reading, read_table
+    from mauc.tables.source import shown
+
+    output = current()
+    _check_order(model, tables[0])
+    to_stdout = out == STDOUT
+    if to_stdout and output.as_json:
+        raise Usage("--out - and --json both write to standard output: leave one of them out")
+    how = Reading(tuple(missing or ()), encoding, sheet)
+    parts = find_parts(tables, "TABLE")
+    if parts.several or out.is_dir():
+        if how != Reading():
+            raise Usage(
+                f"{parts.shown} is read in parts, where --missing, --encoding and --sheet have no effect: "
+                "leave them out, or name one file and a file to write"
+            )
+        from mauc.cli.predict_parts import predict_parts
+
+        with output.working(f"scoring {parts.shown}"):
+            loaded = read_model(model, trust=trust, max_size=max_size)
+            predict_parts(model, loaded, parts, out, keep or [], raw_cells=raw_cells)
+        return
+    table = tables[0]
+    if not to_stdout:
+        check_writable(out, "--out", (model, table))
+    if not parts.fits():
+        output.note(f"{table} may not fit in memory: --out with the name of a folder that is there scores it in parts")
+    with output.working(f"scoring {shown(table)}"):
+        loaded = read_model(model, trust=trust, max_size=max_size)
+        names = [loaded.target, *(keep or [])]
+        rows = read_table(table, text_columns(loaded.kinds), max_size=max_size, names=names, how=how)
+        copied, written, extra = score_rows(rows, loaded, keep or [], shown(table))
+        note_unused(extra)
+    classes = [str(c) for c in loaded.classifier.classes_]
+    frame = pd.DataFrame({**copied, **written})
+    if not raw_cells:
+        frame, n_quoted = without_formulas(frame)
+        note_quoted(n_quoted)
+    if to_stdout:
+        sys.stdout.write(as_csv(frame))
+        return
+    write_whole(out, as_csv(frame))
+    output.say(f"{loaded.about}: {len(rows)} rows scored for {len(classes)} classes", f"wrote {visible(out)}")
+    output.result({"model": loaded.about, "rows": len(rows), "classes": classes, "files": {"scores": out}})
+
+
+def score_rows(
+    rows: Any, loaded: Any, keep: list[str], table: Path
+) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
+    """Columns that are copied, columns of results, and the names of columns that the model does not know."""
     import numpy as np
     import pandas as pd
 
-    from mauc.tables.features import check_dates, check_finite, check_single, same_columns, text_columns
-    from mauc.tables.model_file import read_model
-    from mauc.tables.read import column, read_table
+    from mauc.tables.features import check_dates, check_finite, check_single, same_columns
+    from mauc.tables.read import column
     from mauc.tables.scores import PREFIX
 
-    output = current()
-    check_writable(out, "--out", (model, table))
-    with output.working(f"scoring {table}"):
-        loaded = read_model(model, trust=trust, max_size=max_size)
-        rows = read_table(table, text_columns(loaded.kinds), [loaded.target, *(keep or [])], max_size)
-        kept = {name: column(rows, name, "--keep", table) for name in keep or []}
-        check_single(pd.DataFrame(kept), table, "do not keep it")
-        known, unknown = same_columns(rows, loaded.kinds, table)
-        check_single(known, table)
-        check_finite(known, table)
-        check_dates(known, loaded.features, table)
-        extra = [name for name in unknown if name != loaded.target and name not in kept]
-        if extra:
-            shown = ", ".join(map(visible, extra[:5])) + (", …" if len(extra) > 5 else "")
-            output.note(f"columns that the model does not know are not used: {shown}")
-        scores = np.asarray(loaded.scores(known), dtype=np.float64)
-        if not np.isfinite(scores).all():
-            raise Failure(
-                f"the model gives no finite score for some rows of {table}: check its numbers for huge values"
-            )
-    classes = [str(c) for c in loaded.classifier.classes_]
-    columns = dict(kept)
+    columns = {name: column(rows, name, "--keep", table) for name in keep}
+    check_single(pd.DataFrame(columns), table, "do not keep it")
+    known, unknown = same_columns(rows, loaded.kinds, table)
+    check_single(known, table)
+    check_finite(known, table)
+    check_dates(known, loaded.features, table)
+    scores = np.asarray(loaded.scores(known), dtype=np.float64)
+    if not np.isfinite(scores).all():
+        raise Failure(f"the model gives no finite score for some rows of {table}: check its numbers for huge values")
+    extra = [name for name in unknown if name != loaded.target and name not in columns]
     if loaded.target in rows.columns:
         columns[loaded.target] = rows[loaded.target]
+    classes = [str(c) for c in loaded.classifier.classes_]
     name = "predicted" if "predicted" not in columns else "mauc:predicted"
     written = {name: np.asarray(classes, dtype=object)[scores.argmax(axis=1)]}
     written |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(classes)}
     _check_distinct(columns, written, loaded.target, table)
-    frame = pd.DataFrame({**columns, **written})
-    if not raw_cells:
-        frame, n_quoted = _without_formulas(frame)
-        if n_quoted:
-            output.note(
-                f"a spreadsheet would run {n_quoted} of the cells as formulas: they get a quote before them, "
-                "which mauc evaluate reads past; --raw-cells leaves them as they are"
-            )
-    text = frame.to_csv(index=False)
+    return columns, written, extra
+
+
+def note_unused(names: list[str]) -> None:
+    """What the table has and the model does not know."""
+    if names:
+        shown = ", ".join(map(visible, names[:5])) + (", …" if len(names) > 5 else "")
+        current().note(f"columns that the model does not know are not used: {shown}")
+
+
+def note_quoted(n_quoted: int) -> None:
+    """How many cells were changed for spreadsheets."""
+    if n_quoted:
+        current().note(
+            f"a spreadsheet would run {n_quoted} of the cells as formulas: they get a quote before them, "
+            "which mauc evaluate reads past; --raw-cells leaves them as they are"
+        )
+
+
+def as_csv(frame: Any) -> str:
+    """The text of a CSV file."""
+    text = str(frame.to_csv(index=False))
     # The csv module does not quote a lone carriage return, which readers take for the end of a row.
-    write_whole(out, frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text)
-    output.say(f"{loaded.about}: {len(rows)} rows scored for {len(classes)} classes", f"wrote {visible(out)}")
-    output.result({"model": loaded.about, "rows": len(rows), "classes": classes, "files": {"scores": out}})
+    return str(frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)) if "\r" in text else text
+
+
+def _check_order(model: Path, table: Path) -> None:
+    """The model comes first."""
+    from mauc.tables.model_file import is_model
+
+    if is_model(table) and not is_model(model):
+        raise Usage(f"the model comes first: mauc predict {table} {model}")
 
 
 def _check_distinct(columns: Iterable[str], written: Iterable[str], target: str, path: Path) -> None:
@@ -97,7 +177,7 @@ def _check_distinct(columns: Iterable[str], written: Iterable[str], target: str,
         )
 
 
-def _without_formulas(frame: Any) -> tuple[Any, int]:
+def without_formulas(frame: Any) -> tuple[Any, int]:
     """The table with the cells and names quoted that a spreadsheet would run, and how many these are."""
     text = frame.select_dtypes(exclude=["number", "bool"])
     safe = text.map(as_cell)

@@ -1,16 +1,20 @@
 """A judgement in the terminal and in JSON."""
 
-from collections.abc import Mapping
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
 
 from mauc.cli.output import TextTable
-from mauc.report import Judgement, ModelScore
+from mauc.metrics import Importance
+from mauc.report import Judgement
+from mauc.report.numbers import as_json
+from mauc.tables.leaderboard import Leaderboard
 
-__all__ = ["as_json", "comparison", "headline", "sizes", "worst_pairs"]
+__all__ = ["as_json", "comparison", "headline", "importance", "leaderboard", "sizes", "worst_pairs"]
 
 WORST = 5
+COLUMNS = 10
 MOST_SIZES = 20
 
 
@@ -43,17 +47,50 @@ def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> Te
 
 
 def worst_pairs(judgement: Judgement) -> TextTable:
-    """The ordered pairs that the model ranks worst."""
-    matrix = judgement.headline.matrix
-    n = len(matrix)
-    pairs = sorted((matrix[i, j], i, j) for i in range(n) for j in range(n) if i != j)[:WORST]
-    table = TextTable(f"The {len(pairs)} worst pairs of classes")
-    for heading in ("class", "rows", "ranked against", "rows", "AUC"):
+    """The pairs that these rows show to be ranked worst: by the high end of their intervals."""
+    pairs = judgement.worst[:WORST]
+    table = TextTable(f"The {len(pairs)} worst pairs of classes, by the high end of intervals")
+    for heading in ("class", "rows", "and", "rows", "mean AUC", f"{judgement.level_text} interval"):
         table.add_column(heading, justify="right")
-    for auc, i, j in pairs:
-        names, counts = judgement.labels, judgement.counts
-        table.add_row(names[i], str(counts[i]), names[j], str(counts[j]), f"{auc:.4f}")
+    names, counts = judgement.labels, judgement.counts
+    for pair in pairs:
+        i, j, found = pair.i, pair.j, pair.interval
+        reach = f"{found.low:.3f}–{found.high:.3f}"
+        table.add_row(names[i], str(counts[i]), names[j], str(counts[j]), f"{found.score:.4f}", reach)
     return table
+
+
+def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
+    """The models that were compared, the winner first: how it was chosen, and how all fare on the rows judged by."""
+    table = TextTable("Models compared; p: paired test against the first", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("model", overflow="fold")
+    for heading in ("validation", "MAUC", f"{judgement.level_text} interval", "difference", "p"):
+        table.add_column(heading, justify="right")
+    tests = {test.name: test for test in judgement.tests}
+    scores = {model.name: model for model in judgement.models}
+    for entry in board.tried:
+        found, test = scores[entry.name].mauc, tests.get(entry.name)
+        difference, p = ("–", "–") if test is None else (f"{test.comparison.difference:+.4f}", _p(test.holm))
+        validation = "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}"
+        reach = f"{found.low:.3f}–{found.high:.3f}"
+        table.add_row(entry.name, validation, f"{found.score:.4f}", reach, difference, p)
+    return table
+
+
+def importance(found: Sequence[Importance], how: str) -> list[str | TextTable]:
+    """The columns that the model needs most, over all pairs of classes and for each pair that was asked for."""
+    said: list[str | TextTable] = []
+    for pair in dict.fromkeys(each.pair for each in found):
+        rows = [each for each in found if each.pair == pair]
+        of = "" if pair is None else f" of {pair[0]} and {pair[1]}"
+        which = f"; the first {COLUMNS} of {len(rows)} columns" if len(rows) > COLUMNS else ""
+        table = TextTable("")
+        for heading in ("column", "MAUC lost", "standard error"):
+            table.add_column(heading, justify="right")
+        for each in rows[:COLUMNS]:
+            table.add_row(each.column, f"{each.drop:.4f}", f"{each.stderr:.4f}")
+        said += [f"What the MAUC{of} loses without a column ({how}{which})", table]
+    return said or ([how] if how else [])
 
 
 def comparison(judgement: Judgement) -> TextTable:
@@ -75,46 +112,3 @@ def comparison(judgement: Judgement) -> TextTable:
 
 def _p(value: float) -> str:
     return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def as_json(judgement: Judgement) -> dict[str, Any]:
-    """Everything, by name."""
-    names, counts = judgement.labels, judgement.counts
-    return {
-        "rows": len(judgement.codes),
-        "level": judgement.level,
-        "models": [_model(model) for model in judgement.models],
-        "tests": [
-            {"model": t.name, "against": judgement.headline.name, **vars(t.comparison), "pvalue_holm": t.holm}
-            for t in judgement.tests
-        ],
-        "classes": [
-            {"class": name, "rows": int(n), "mean_auc": float(auc)}
-            for name, n, auc in zip(names, counts, judgement.class_auc, strict=True)
-        ],
-        "worst_pairs": [_pair(judgement, p) for p in judgement.worst],
-        "rarest_pairs": [_pair(judgement, p) for p in judgement.rarest],
-        "imbalance": {name: getattr(judgement.imbalance, name) for name in ("xi", "chi", "ratio", "rate")},
-        "absent": list(judgement.absent),
-        "notes": list(judgement.notes),
-    }
-
-
-def _model(model: ModelScore) -> dict[str, Any]:
-    return {
-        "name": model.name,
-        "mauc": vars(model.mauc),
-        "ova": vars(model.ova),
-        "accuracy": model.accuracy,
-        "balanced_accuracy": model.balanced_accuracy,
-    }
-
-
-def _pair(judgement: Judgement, pair: Any) -> dict[str, Any]:
-    i, j = pair.i, pair.j
-    return {
-        "classes": [judgement.labels[i], judgement.labels[j]],
-        "rows": [int(judgement.counts[i]), int(judgement.counts[j])],
-        "auc": [pair.auc_ij, pair.auc_ji],
-        "mean": vars(pair.interval),
-    }

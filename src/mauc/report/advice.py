@@ -7,7 +7,7 @@ import numpy as np
 from mauc.report.judgement import Judgement, PairedTest
 from mauc.theory import Imbalance
 
-__all__ = ["advice", "headline_sentence", "verdict"]
+__all__ = ["advice", "gain_sentence", "headline_sentence", "verdict"]
 
 
 def headline_sentence(judgement: Judgement) -> str:
@@ -27,8 +27,34 @@ def verdict(test: PairedTest, judgement: Judgement) -> str:
     return "better" if test.comparison.difference > 0 else "worse"
 
 
+def gain_sentence(judgement: Judgement) -> str:
+    """Which class leaves most doubt, and what twice as many rows would do."""
+    if judgement.further is None or not judgement.further.gains:
+        return ""
+    gain = judgement.further.gains[0]
+    name, rows = judgement.labels[gain.k], _rows(gain.rows)
+    percent = {part: _percent(getattr(gain, part)) for part in ("part", "narrower", "low", "high")}
+    said = (
+        f"Class {name} ({rows} judged) makes {percent['part']}\u00a0% of the doubt about the MAUC. Twice as many would "
+        f"make its interval {percent['narrower']}\u00a0% narrower ({percent['low']} to {percent['high']}\u00a0%); "
+        "twice as many rows of every class, 29\u00a0%."
+    )
+    judged, total = len(judgement.codes), judgement.imbalance.n_samples + len(judgement.codes)
+    if judgement.of_training and judgement.imbalance.n_samples != judged:
+        said += f" Of new rows, as many go to training as now: one in {total / judged:.2g} is judged by."
+    return said
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.{0 if part >= 0.1 else 1}f}"
+
+
+def _rows(n: int) -> str:
+    return "1 row" if n == 1 else f"{_grouped(n)} rows"
+
+
 def advice(found: Imbalance) -> list[str]:
-    """What ξ and χ advise, in plain sentences, the most useful first."""
+    """What the class sizes advise for training, in plain sentences, the most useful first."""
     n_classes = len(found.classes)
     rare, frequent = int(np.argmin(found.class_counts)), int(np.argmax(found.class_counts))
     if found.ratio == 1:
@@ -39,8 +65,8 @@ def advice(found: Imbalance) -> list[str]:
     said = [
         f"Collect class {found.classes[rare]} first: for the error bounds, one more row of it is worth about "
         f"{_round(times)} more rows of class {found.classes[frequent]}.",
-        f"Twice as many rows of it ({found.class_counts[rare]} more) would take {100 * doubled:.{digits}f} % off ξ/√N, "
-        "and with it off the gap to expect between training and new data.",
+        f"Twice as many rows of it ({found.class_counts[rare]} more) would take {100 * doubled:.{digits}f}\u00a0% off "
+        "the gap that the bounds allow between training and new data.",
         f"As they are, these {_grouped(found.n_samples)} rows are as good as "
         f"{found.effective_size_per_class:.1f} rows in every one of the {n_classes} classes.",
     ]
@@ -48,7 +74,7 @@ def advice(found: Imbalance) -> list[str]:
     heavy = int(np.searchsorted(np.cumsum(found.shares[order]), 0.5)) + 1
     if n_classes > 5 and heavy <= n_classes // 3:
         names = ", ".join(str(found.classes[k]) for k in order[: min(heavy, 6)]) + (", …" if heavy > 6 else "")
-        said.append(f"{heavy} of {n_classes} classes make more than half of ξ²: {names}.")
+        said.append(f"{heavy} of {n_classes} classes make more than half of that gap, squared: {names}.")
     if found.class_counts[rare] < 5:
         said.append("Classes of fewer than five rows can hardly be learnt or judged: join them to others, or collect.")
     return said

@@ -13,13 +13,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import mauc
-from mauc.report.advice import advice, headline_sentence, verdict
+from mauc.metrics.importance import Importance
+from mauc.report.advice import advice, gain_sentence, headline_sentence, verdict
+from mauc.report.class_data import class_data, decision_text
 from mauc.report.judgement import Judgement, judge
 from mauc.report.pairs import pair_data
+from mauc.report.proportions import share
 
 __all__ = ["build_report", "render"]
 
-SCRIPTS = ("data.js", "heatmap.js", "pair.js", "tables.js", "page.js")
+SCRIPTS = ("data.js", "plots.js", "heatmap.js", "pair.js", "classes.js", "tables.js", "csv.js", "page.js")
+IMPORTANT = 50
+"""Columns listed by importance."""
 
 
 def build_report(
@@ -31,6 +36,8 @@ def build_report(
     level: float = 0.95,
     title: str = "Multiclass AUC report",
     details: Sequence[tuple[str, str]] = (),
+    importance: Sequence[Importance] = (),
+    how_shuffled: str = "",
 ) -> str:
     """One self-contained HTML page on one model or several: write it to a file and open it in any browser.
 
@@ -41,12 +48,16 @@ def build_report(
     title : str
     details : sequence of (name, value)
         Said at the end of the page: how the model was made, on which rows it is judged.
+    importance : sequence of Importance
+        What the columns are worth to the first model, from :func:`mauc.metrics.mauc_importance`.
+    how_shuffled : str
+        By what rows and shuffles, in words.
 
     Returns
     -------
     str
         Light and dark, for phones and print. Its size grows with the square of the number of classes up to about two
-        megabytes, and not with the number of rows.
+        and a half megabytes, and not with the number of rows.
 
     Examples
     --------
@@ -60,20 +71,34 @@ def build_report(
     (True, True)
     """
     found = judge(y_true, y_score, labels=labels, y_train=y_train, level=level)
-    return render(found, title=title, details=details)
+    return render(found, title=title, details=details, importance=importance, how_shuffled=how_shuffled)
 
 
 def render(
-    judgement: Judgement, *, title: str = "Multiclass AUC report", details: Sequence[tuple[str, str]] = ()
+    judgement: Judgement,
+    *,
+    title: str = "Multiclass AUC report",
+    details: Sequence[tuple[str, str]] = (),
+    importance: Sequence[Importance] = (),
+    how_shuffled: str = "",
 ) -> str:
     """The page of a judgement; parameters as in :func:`build_report`."""
     environment = _environment()
     folder = resources.files("mauc.report") / "templates"
+    pairs = pair_data(judgement)
+    rows = len(judgement.codes)
+    further = judgement.further
     page: str = environment.get_template("report.html.j2").render(
         title=title,
         details=details,
         judgement=judgement,
         headline=judgement.headline,
+        further=further,
+        accuracies=[share(model.accuracy * rows, rows, judgement.level) for model in judgement.models],
+        decision_texts=[] if further is None else [decision_text(each) for each in further.decisions],
+        gain_sentence=gain_sentence(judgement),
+        importance=_importance_tables(importance),
+        how_shuffled=how_shuffled,
         sentence=headline_sentence(judgement),
         verdicts=[verdict(test, judgement) for test in judgement.tests],
         advice=advice(judgement.imbalance),
@@ -85,7 +110,9 @@ def render(
         style=(folder / "report.css").read_text(encoding="utf-8"),
         script="\n".join((folder / name).read_text(encoding="utf-8") for name in SCRIPTS),
         # A class named "</script>" must not end the script.
-        data=json.dumps(pair_data(judgement), allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
+        data=json.dumps(
+            {**pairs, **class_data(judgement, pairs["left_out"])}, allow_nan=False, separators=(",", ":")
+        ).replace("<", "\\u003c"),
     )
     return page
 
@@ -102,14 +129,20 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"auc": _auc, "percent": _percent, "count": _count, "p": _pvalue, "signed": _signed}
+    environment.filters |= {
+        "auc": _auc,
+        "percent": _percent,
+        "count": _count,
+        "p": _pvalue,
+        "signed": _signed,
+        "cells": _cells,
+    }
     environment.tests["known"] = lambda value: not math.isnan(value)
     return environment
 
 
 def _class_rows(judgement: Judgement) -> list[dict[str, Any]]:
-    """Of each class: name, rows, width of its bar, mean AUC, and its part of ξ²."""
-    shares = dict(zip(map(str, judgement.imbalance.classes), judgement.imbalance.shares, strict=True))
+    """Of each class: name, rows, width of its bar, mean AUC."""
     largest = judgement.counts.max()
     # Bars over four orders of magnitude say nothing on a linear scale.
     logarithmic = largest / judgement.counts.min() > 50
@@ -120,11 +153,22 @@ def _class_rows(judgement: Judgement) -> list[dict[str, Any]]:
             "count": int(count),
             "width": round(100 * float(width), 1),
             "auc": float(auc),
-            "share": float(shares.get(label, math.nan)),
             "logarithmic": logarithmic,
         }
         for label, count, width, auc in zip(judgement.labels, judgement.counts, size, judgement.class_auc, strict=True)
     ]
+
+
+def _importance_tables(importance: Sequence[Importance]) -> list[dict[str, Any]]:
+    """Over all pairs of classes, then of each pair that was asked for."""
+    tables = []
+    for k, pair in enumerate(dict.fromkeys(each.pair for each in importance)):
+        found = sorted((each for each in importance if each.pair == pair), key=lambda each: -each.drop)
+        largest = max(*(each.drop for each in found), 1e-12) if len(found) > 1 else max(found[0].drop, 1e-12)
+        rows = [{**vars(each), "width": round(100 * max(0.0, each.drop) / largest, 1)} for each in found[:IMPORTANT]]
+        name = "importance" if k == 0 else f"importance-{k}"
+        tables.append({"id": name, "pair": pair, "rows": rows, "left_out": len(found) - len(rows)})
+    return tables
 
 
 def _balanced_chi(n_classes: int) -> float:
@@ -143,6 +187,11 @@ def _auc(value: float, digits: int = 3) -> str:
     # 0.9996 is not 1.
     text = f"{value:.{digits}f}"
     return f"> 0.{'9' * digits}" if value < 1.0 and text == f"{1:.{digits}f}" else text
+
+
+def _cells(of: Any) -> str:
+    """A number with its interval, as the CSV file of a table has it."""
+    return json.dumps([None if math.isnan(value) else value for value in (of.score, of.low, of.high)])
 
 
 def _percent(value: float) -> str:

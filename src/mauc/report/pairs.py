@@ -5,7 +5,7 @@ histograms the page can draw a coarse ROC; exact ones, thinned, are kept for as 
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.report.judgement import Judgement
+from mauc.report.judgement import Judgement, PairScore
 
-__all__ = ["MOST_CLASSES", "pair_data"]
+__all__ = ["MOST_CLASSES", "Drawn", "Layout", "pair_data"]
 
 MOST_CLASSES = 400
 """Of more classes, the rarest ones are drawn."""
@@ -45,28 +45,95 @@ class _Axis:
         return np.clip(((t - self.low) / (self.high - self.low) * bins).astype(np.int64), 0, bins - 1)
 
 
+@dataclass(frozen=True)
+class Layout:
+    """What a page has room for."""
+
+    first: int
+    """Of the classes by falling frequency, the first that is drawn."""
+    shown: int
+    """How many classes are drawn."""
+    n_models: int
+    bins: int
+    with_histograms: int
+    """Models of which all pairs get their histograms."""
+
+    @classmethod
+    def of(cls, n_classes: int, n_models: int) -> "Layout":
+        first = max(0, n_classes - MOST_CLASSES)
+        shown = n_classes - first
+        n_models = max(1, min(n_models, MATRIX_CELLS // shown**2))
+        return cls(first, shown, n_models, *_resolution(shown, n_models))
+
+    def curves(self, m: int, listed: Iterable[PairScore]) -> list[tuple[int, int]]:
+        """The pairs of model ``m`` whose ROC is drawn from its scores: all, or those that are listed."""
+        every = [(i, j) for i in range(self.shown) for j in range(self.shown) if i != j]
+        if len(every) * self.n_models <= CURVES:
+            return every
+        both = [
+            pair
+            for p in listed
+            for pair in ((p.i - self.first, p.j - self.first), (p.j - self.first, p.i - self.first))
+        ]
+        return [pair for pair in both if min(pair) >= 0] if m == 0 else []
+
+
+class Drawn:
+    """What a page draws of one model: histograms of each column within each class, and ROC curves."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.axes: list[_Axis] = []
+        self.histograms = np.zeros((layout.shown, layout.shown, layout.bins), dtype=np.uint8)
+        """``[i, j]`` = histogram of column i over the rows of class j, 255 at most."""
+        self.order_statistics: dict[tuple[int, int], NDArray[Any]] = {}
+
+    def add_column(self, i: int, by_class: Sequence[NDArray[Any]]) -> None:
+        """The scores of column ``i``, sorted within each class; columns come in order."""
+        layout = self.layout
+        if i < layout.first:
+            return
+        shown = by_class[layout.first :]
+        axis = _axis_of_sorted(shown)
+        self.axes.append(axis)
+        counts = np.stack([_counts_of_sorted(axis, x, layout.bins) for x in shown])
+        self.histograms[i - layout.first] = _levels(counts)
+        if layout.shown * (layout.shown - 1) * layout.n_models <= CURVES:
+            self.keep_order(i, by_class)
+
+    def keep_order(self, i: int, by_class: Sequence[NDArray[Any]]) -> None:
+        """What the ROC curves of column ``i`` against these classes need; those that are empty are passed over."""
+        first = self.layout.first
+        for j, x in enumerate(by_class[first:]):
+            if len(x):
+                self.order_statistics[i - first, j] = _thinned(x).copy()
+
+    def curve(self, i: int, j: int) -> list[list[int]]:
+        """ROC of column i, class i against class j."""
+        return _curve(self.order_statistics[i, i], self.order_statistics[i, j])
+
+
 def pair_data(judgement: Judgement) -> dict[str, Any]:
     """What the page needs to draw any pair, ready for JSON; arrays are base64."""
-    n_classes = len(judgement.labels)
-    first = max(0, n_classes - MOST_CLASSES)
-    shown = n_classes - first
-    n_models = max(1, min(len(judgement.models), MATRIX_CELLS // shown**2))
-    bins, with_histograms = _resolution(shown, n_models)
-    listed = [
-        (a - first, b - first)
-        for pair in (*judgement.worst, *judgement.rarest)
-        for a, b in ((pair.i, pair.j), (pair.j, pair.i))
-        if min(a, b) >= first
-    ]
-    in_view = judgement.codes >= first
+    layout = Layout.of(len(judgement.labels), len(judgement.models))
+    first = layout.first
+    in_view = judgement.codes >= first if first else slice(None)
     codes = judgement.codes[in_view] - first
     models = []
-    for m, model in enumerate(judgement.models[:n_models]):
-        scores = model.scores[in_view][:, first:]
-        every = [(i, j) for i in range(shown) for j in range(shown) if i != j]
-        curves = every if len(every) * n_models <= CURVES else listed if m == 0 else []
-        full = m < with_histograms
-        axes, histograms = _histograms(codes, scores, shown, bins) if full or curves else ([], None)
+    for m, model in enumerate(judgement.models[: layout.n_models]):
+        curves = layout.curves(m, (*judgement.worst, *judgement.rarest))
+        full = m < layout.with_histograms
+        axes: list[_Axis] = []
+        histograms = None
+        if model.drawn is not None:
+            if full or curves:
+                axes, histograms = model.drawn.axes, model.drawn.histograms
+            roc = {pair: model.drawn.curve(*pair) for pair in curves}
+        else:
+            scores = model.scores[in_view][:, first:]
+            if full or curves:
+                axes, histograms = _histograms(codes, scores, layout.shown, layout.bins)
+            roc = _curves(codes, scores, curves)
         models.append(
             {
                 "name": model.name,
@@ -74,14 +141,14 @@ def pair_data(judgement: Judgement) -> dict[str, Any]:
                 "axes": [[axis.low, axis.high, int(axis.log_odds)] for axis in axes],
                 "histograms": _base64(histograms) if full and histograms is not None else None,
                 "some": {} if full or histograms is None else _some(histograms, curves),
-                "roc": {f"{i},{j}": curve for (i, j), curve in _curves(codes, scores, curves).items()},
+                "roc": {f"{i},{j}": curve for (i, j), curve in roc.items()},
             }
         )
     return {
         "classes": list(judgement.labels[first:]),
         "counts": judgement.counts[first:].tolist(),
         "left_out": first,
-        "bins": bins,
+        "bins": layout.bins,
         "models": models,
     }
 
@@ -103,24 +170,55 @@ def _histograms(codes: Ints, scores: NDArray[Any], n_classes: int, bins: int) ->
         axis = _axis(scores[:, i], weight)
         places = codes * bins + axis.place(scores[:, i], bins)
         counts = np.bincount(places, minlength=n_classes * bins).reshape(n_classes, bins)
-        scale = 255.0 / np.maximum(counts.max(axis=1, keepdims=True), 255)
-        found[i] = np.ceil(counts * scale - 1e-9)  # a bin with one row is not drawn empty
+        found[i] = _levels(counts)
         axes.append(axis)
     return axes, found
 
 
+def _levels(counts: Ints) -> Ints:
+    """``(C, bins)`` counts as heights up to 255."""
+    scale = 255.0 / np.maximum(counts.max(axis=1, keepdims=True), 255)
+    return np.ceil(counts * scale - 1e-9).astype(np.int64)  # a bin with one row is not drawn empty
+
+
 def _axis(column: NDArray[Any], weight: Floats) -> _Axis:
-    low, high = float(column.min()), float(column.max())
+    return _axis_between(
+        float(column.min()),
+        float(column.max()),
+        lambda axis, bins: np.bincount(axis.place(column, bins), weight) / weight.sum(),
+    )
+
+
+def _axis_of_sorted(by_class: Sequence[NDArray[Any]]) -> _Axis:
+    """The same axis, of the scores of a column that are sorted within each class."""
+    return _axis_between(
+        float(min(x[0] for x in by_class)),
+        float(max(x[-1] for x in by_class)),
+        lambda axis, bins: np.mean([_counts_of_sorted(axis, x, bins) / len(x) for x in by_class], axis=0),
+    )
+
+
+def _axis_between(low: float, high: float, shares: Callable[[_Axis, int], Floats]) -> _Axis:
+    """``shares(axis, bins)`` is the part of each bin where all classes count the same."""
     if low == high:
         return _Axis(low - 0.5, high + 0.5, False)
     axis = _Axis(low, high, False)
-    if low >= 0.0 and high <= 1.0:
-        shares = np.bincount(axis.place(column, 20), weight) / weight.sum()
-        if shares.max() > CROWDED:
-            ends = _log_odds(np.array([low, high]))
-            if ends[0] < ends[1]:
-                return _Axis(float(ends[0]), float(ends[1]), True)
+    if low >= 0.0 and high <= 1.0 and shares(axis, 20).max() > CROWDED:
+        ends = _log_odds(np.array([low, high]))
+        if ends[0] < ends[1]:
+            return _Axis(float(ends[0]), float(ends[1]), True)
     return axis
+
+
+def _counts_of_sorted(axis: _Axis, x: NDArray[Any], bins: int) -> Ints:
+    """``(bins,)`` how many of the sorted scores lie in each bin: its first one is found by halving."""
+    bin_ = np.arange(1, bins)
+    low, high = np.zeros(bins - 1, dtype=np.int64), np.full(bins - 1, len(x))
+    while (low < high).any():
+        middle = (low + high) >> 1
+        below = (axis.place(x.take(middle, mode="clip"), bins) < bin_) & (low < high)
+        low, high = np.where(below, middle + 1, low), np.where(below | (low >= high), high, middle)
+    return np.diff(low, prepend=0, append=len(x))
 
 
 def _log_odds(p: NDArray[Any]) -> Floats:
@@ -139,8 +237,11 @@ def _curves(
 
 
 def _order_statistics(values: NDArray[Any]) -> NDArray[Any]:
-    """Sorted; of very many values, as many at even ranks."""
-    ordered = np.sort(values)
+    return _thinned(np.sort(values))
+
+
+def _thinned(ordered: NDArray[Any]) -> NDArray[Any]:
+    """Of very many sorted values, as many at even ranks."""
     if len(ordered) <= ORDER_STATISTICS:
         return ordered
     return ordered[np.linspace(0, len(ordered) - 1, ORDER_STATISTICS).astype(np.int64)]

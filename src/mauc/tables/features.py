@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mauc.tables.dates import DAY_FIRST, as_at_training
 from mauc.tables.errors import Failure
 from mauc.tables.read import Table, nearest, rows_with_lists
 
@@ -38,7 +39,7 @@ def kinds_of(table: Table) -> dict[str, str]:
 
 def text_columns(kinds: Mapping[str, str]) -> list[str]:
     """Columns to read as they are written: a code such as 01 must not become the number 1."""
-    return [name for name, kind in kinds.items() if kind == "other"]
+    return [name for name, kind in kinds.items() if kind != "number"]
 
 
 def check_single(table: Table, path: Path, advice: str = "spread them over columns") -> None:
@@ -118,8 +119,9 @@ def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Ta
                     f"{values.iloc[odd[0]]!r} (row {odd[0] + 1}): correct it, or train again with mauc fit"
                 )
             known[name] = numbers.astype("float64")
-        elif kind == "other" and values.dtype.kind in "iufb":
+        elif kind != "number" and values.dtype.kind in "iufb":
             known[name] = values.astype(object).where(values.notna(), None).map(str, na_action="ignore")
+    known = as_at_training(known, [name for name, kind in kinds.items() if kind == DAY_FIRST], path)
     return known, [name for name in names if name not in kinds]
 
 

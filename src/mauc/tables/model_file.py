@@ -17,7 +17,7 @@ from mauc._io import write_whole
 from mauc.tables.errors import Failure
 from mauc.tables.model_schema import ALLOWED, Malformed, foreign_parts
 
-__all__ = ["TableModel", "read_model", "write_model"]
+__all__ = ["TableModel", "is_model", "read_model", "write_model"]
 
 FORMAT = "mauc model 1"
 SCHEMA = "schema.json"
@@ -53,6 +53,15 @@ def write_model(path: Path, model: TableModel) -> None:
     write_whole(path, _packed(members, zipfile.ZIP_DEFLATED))
 
 
+def is_model(path: Path) -> bool:
+    """Whether a file looks like one of these, by its directory alone."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return SCHEMA in archive.namelist()
+    except (OSError, zipfile.BadZipFile, ValueError):
+        return False
+
+
 def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -> TableModel:
     """The model in a file; parts that ``mauc fit`` does not write are refused, unless trusted.
 
@@ -64,7 +73,8 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         raise Failure(f"{path} is a folder: name the model file that mauc fit wrote")
     if path.exists() and not path.is_file():
         raise Failure(f"{path} is no plain file: name the model file that mauc fit wrote")
-    another = f"{path} is no model file of mauc fit: train one with mauc fit TABLE --target COLUMN --out {path.name}"
+    # No name for the new file: the one given may hold the user's data.
+    another = f"{path} is no model file of mauc fit: mauc fit TABLE --target COLUMN writes one, model.skops"
     # Read once: what is checked must be what is loaded.
     data = path.read_bytes()
     if not data.startswith(b"PK"):

@@ -67,6 +67,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "sklearn._loss.link.MultinomialLogit",
             "sklearn._loss.loss.HalfBinomialLoss",
             "sklearn._loss.loss.HalfMultinomialLoss",
+            "sklearn.dummy.DummyClassifier",
             "sklearn.decomposition._truncated_svd.TruncatedSVD",
             "sklearn.ensemble._forest.ExtraTreesClassifier",
             "sklearn.ensemble._forest.RandomForestClassifier",

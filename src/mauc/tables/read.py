@@ -1,7 +1,7 @@
-"""Tables of users: CSV, TSV, Parquet or NPZ, columns by name, classes of a column."""
+"""Tables of users: CSV, TSV, Excel, Parquet or NPZ, columns by name, classes of a column."""
 
 import difflib
-import re
+import warnings
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,104 +10,98 @@ import numpy as np
 
 from mauc._archive import MAX_SIZE, Refused, TooLarge, read_arrays
 from mauc.tables.errors import Failure, Usage
+from mauc.tables.excel import as_csv
+from mauc.tables.model_file import is_model
+from mauc.tables.source import Source
+from mauc.tables.text import Reading, check_names, read_text
 
-__all__ = ["classes_of", "column", "nearest", "read_table", "rows_with_lists"]
+__all__ = ["Reading", "classes_of", "column", "date_form", "labelled", "nearest", "read_table", "rows_with_lists"]
 
 Table = Any  # pandas has types; they are not needed here, and importing it takes a second
-READABLE = ".csv, .tsv, .parquet or .npz"
+READABLE = ".csv, .tsv, .xlsx, .parquet or .npz"
+TEXT = ("csv", "tsv", "tab", "txt")
+EXCEL = ("xlsx", "xlsm")
+NAMES_OF_GAPS = frozenset({"NA", "N/A", "n/a", "NaN", "nan", "None", "none", "NULL", "Null", "null", "<NA>"})
 EXACT = 2.0**53  # from here on, floating-point numbers skip whole ones
 
 
 def read_table(
-    path: Path, text: Collection[str] = (), codes: Collection[str] = (), max_size: float = MAX_SIZE
+    path: Path,
+    text: Collection[str] = (),
+    codes: Collection[str] = (),
+    max_size: float = MAX_SIZE,
+    names: Collection[str] = (),
+    how: Reading | None = None,
 ) -> Table:
-    """A table with at least one row and one column, as a pandas DataFrame.
+    """A table with at least one row and one column, as a pandas DataFrame; ``-`` is standard input.
 
-    The columns named in ``text`` are read from CSV as they are written, never as numbers; those in ``codes`` only where
-    one of their values begins with a 0 that a number would lose, as 007 does. An NPZ may unpack to ``max_size`` GB more
-    than it has.
+    The columns named in ``text`` are read from CSV and Excel as they are written, never as numbers; those in ``codes``
+    only where one of their values begins with a 0 that a number would lose, as 007 does; in those of ``names`` besides,
+    ``NA``, ``None`` or ``null`` among words is a word like the others. An archive may unpack to ``max_size`` GB more
+    than it has. What was detected and is not plain is told by warnings.
     """
+    how = how or Reading()
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
-    if not path.exists():
+    source = Source.of(path)
+    if source.kept is None and not path.exists():
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise Failure(f"{path} is not there: check the name{_did_you_mean(path.name, others)}")
-    kind = path.name.removesuffix(".gz").rpartition(".")[2].lower()
-    if kind in ("csv", "tsv", "tab", "txt"):
-        table = _csv(path, text, codes)
+    kind = source.kind
+    if how.sheet is not None and kind not in EXCEL:
+        raise Usage(f"--sheet is for Excel files, and {source.path} is none: leave it out")
+    if kind in TEXT or kind in EXCEL:
+        cells = as_csv(source, how.sheet, max_size) if kind in EXCEL else source
+        table = read_text(cells, text, {*codes, *names}, names, how)
     elif kind in ("parquet", "pq"):
-        table = _parquet(path)
-    elif kind == "npz":
-        table = _npz(path, max_size)
+        table = _without(_parquet(source), how.missing)
+    elif kind == "npz" and source.kept is None:
+        table = _without(_npz(path, max_size), how.missing)
+    elif is_model(path):
+        raise Failure(f"{path} is a model file, not a table: mauc predict {path.name} TABLE scores a table by it")
     else:
-        raise Failure(f"{path} must end in {READABLE}: rename it, or save it as one of these")
+        raise Failure(f"{source.path} must end in {READABLE}: rename it, or save it as one of these")
     if table.shape[0] == 0 or table.shape[1] == 0:
-        raise Failure(f"{path} has no rows: check that it is the right file")
+        raise Failure(f"{source.path} has no rows: check that it is the right file")
     table = table.rename(columns=str)
-    _check_names(table.columns, path)
-    return _as_in_text(table)
+    check_names(table.columns, source.path)
+    return as_in_text(table)
 
 
-def _check_names(names: Any, path: Path) -> None:
-    twice = names[names.duplicated()]
-    if len(twice):
-        raise Failure(f"{path} has two columns named {twice[0]!r}: rename one of them")
+def _without(table: Table, missing: Collection[str]) -> Table:
+    """Cells that are written as one of these become missing."""
+    if not missing:
+        return table
+    return table.mask(table.map(lambda value: str(value).removesuffix(".0") in missing or str(value) in missing))
 
 
-def _as_in_text(table: Table) -> Table:
+def as_in_text(table: Table) -> Table:
     """Dates and categories as a CSV file would have them, so that all formats give the same model."""
     table = table.copy()
     for name in table.columns:
         values = table[name]
         if values.dtype.kind == "M":
-            stays = values.dropna()
-            form = "%Y-%m-%d" if (stays == stays.dt.normalize()).all() else "%Y-%m-%d %H:%M:%S"
-            if stays.dt.microsecond.any():
-                form += ".%f"
-            table[name] = values.dt.strftime(form)
+            table[name] = values.dt.strftime(date_form(values))
         elif str(values.dtype) == "category":
             table[name] = values.astype(values.cat.categories.dtype)
     return table
 
 
-def _csv(path: Path, text: Collection[str], codes: Collection[str]) -> Table:
+def date_form(values: Any) -> str:
+    """How dates are written so that none loses anything."""
+    stays = values.dropna()
+    form = "%Y-%m-%d" if (stays == stays.dt.normalize()).all() else "%Y-%m-%d %H:%M:%S"
+    return form + ".%f" if stays.dt.microsecond.any() else form
+
+
+def _parquet(source: Source) -> Table:
     import pandas as pd
 
+    path = source.path
     try:
-        separator = _separator(path)
-        # By itself: pandas renames the second of two columns of one name.
-        header = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
-        table = pd.read_csv(path, sep=separator, low_memory=False, dtype=dict.fromkeys(text, str))
-        for name in set(codes) & set(table.select_dtypes("number").columns):
-            written = pd.read_csv(path, sep=separator, usecols=[name], dtype=str)[name]
-            if written.str.match(r"\s*0\d").any():
-                table[name] = written
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, UnicodeError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Failure(
-            f"{path} cannot be read as a table ({reason}): save it as CSV in UTF-8, one header line, one line per row"
-        ) from None
-    names = pd.Index(header.iloc[0])
-    _check_names(names[names != ""], path)
-    return table
-
-
-def _separator(path: Path) -> str:
-    """Comma, semicolon or tab: whichever the header line has most of outside quotes."""
-    if path.suffix == ".gz":
-        return "\t" if path.name.endswith((".tsv.gz", ".tab.gz")) else ","
-    with path.open(encoding="utf-8") as file:
-        header = re.sub(r'"[^"]*"', "", file.readline(1 << 20))
-    return max(",\t;", key=header.count)
-
-
-def _parquet(path: Path) -> Table:
-    import pandas as pd
-
-    try:
-        return pd.read_parquet(path)
+        return pd.read_parquet(path if source.kept is None else source.raw())
     except ImportError:
-        raise Failure(f"reading {path} needs pyarrow: pip install pyarrow, or save the table as CSV") from None
+        raise Failure(f"reading {path} needs pyarrow: pip install 'mauc[parquet]', or save the table as CSV") from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
@@ -167,6 +161,16 @@ def rows_with_lists(values: Any) -> list[int]:
     return [k for k, v in enumerate(values) if isinstance(v, list | tuple | set | dict | np.ndarray)]
 
 
+def labelled(target: Any, name: str, path: Path) -> Any:
+    """``(N,)`` which rows have a class; those without are left out, which is told."""
+    found = np.asarray(target.notna())
+    n = int((~found).sum())
+    if n:
+        rows = "1 row" if n == 1 else f"{n} rows"
+        warnings.warn(f"{rows} of {path} without a class in {name!r} are left out", stacklevel=2)
+    return found
+
+
 def classes_of(values: Any, name: str, path: Path) -> Any:
     """The class of every row as a string without the blanks around it.
 
@@ -182,7 +186,8 @@ def classes_of(values: Any, name: str, path: Path) -> Any:
     if len(missing):
         rows = "1 row" if len(missing) == 1 else f"{len(missing)} rows"
         raise Failure(
-            f"column {name!r} of {path} has no class in {rows} (first: row {missing[0] + 1}): fill them in or drop them"
+            f"column {name!r} of {path} has no class in {rows} (first: row {missing[0] + 1}): fill them in, "
+            "or leave them out with --drop-unlabelled"
         )
     if values.dtype.kind == "f":
         numbers = np.asarray(values, dtype=np.float64)
@@ -208,6 +213,9 @@ def classes_of(values: Any, name: str, path: Path) -> Any:
             )
     labels = np.array([written[str(v)] for v in values], dtype=object).astype(str)
     found = np.unique(labels)
+    for label in sorted(NAMES_OF_GAPS.intersection(found)):
+        told = f"column {name!r} of {path} has a class named {label}; --missing {label} makes it a gap"
+        warnings.warn(told, stacklevel=2)
     if len(found) < 2:
         raise Failure(f"column {name!r} of {path} has one class, {str(found[0])!r}: multiclass AUC needs two or more")
     return labels

@@ -1,5 +1,6 @@
 """Tables of scores, from ``mauc predict`` or any other program: which columns are scores, and of which class."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from mauc._text import of_cell
 from mauc.tables.errors import Failure
 from mauc.tables.read import Table, nearest
 
-__all__ = ["PREFIX", "Scores", "as_in_columns", "scores_in"]
+__all__ = ["PREFIX", "Scores", "as_in_columns", "score_columns", "scores_in"]
 
 PREFIX = "score:"
 
@@ -28,9 +29,14 @@ def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) 
 
     With a prefix, a class may have a column and no row; without one, nothing tells such a column from other columns.
     """
-    names = [str(c) for c in table.columns]
-    classes = [str(c) for c in np.unique(labels)]
-    prefix = _prefix(names, prefix)
+    columns = score_columns([str(c) for c in table.columns], np.unique(labels).tolist(), path, prefix)
+    return Scores(list(columns), _numbers(table, list(columns.values()), path))
+
+
+def score_columns(names: list[str], classes: list[str], path: Path | str, prefix: str | None = None) -> dict[str, str]:
+    """Class → the name of its column, of all that :func:`scores_in` takes."""
+    detected = prefix is None
+    prefix = _prefix(names, prefix, classes)
     missing = [c for c in classes if prefix + c not in names]
     if missing:
         wanted = prefix + missing[0]
@@ -40,25 +46,40 @@ def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) 
             f"{path} has no column {wanted!r} with the scores of class {missing[0]!r}{hint}\n"
             "name the score columns as the classes, or say what stands before the class with --prefix"
         )
-    found = [name.removeprefix(prefix) for name in names if name.startswith(prefix)] if prefix else classes
-    return Scores(found, _numbers(table, [prefix + c for c in found], path))
+    # A prefix that was found may stand before other columns too: p_cat, and p_value.
+    known = not prefix or (detected and prefix != PREFIX)
+    found = classes if known else [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+    return {c: prefix + c for c in found}
 
 
 def as_in_columns(labels: Any, table: Table, prefix: str | None = None) -> Any:
     """Classes as the score columns name them: ``mauc predict`` puts a quote before a class that reads as a formula."""
     names = [str(c) for c in table.columns]
-    before = _prefix(names, prefix)
     found, code = np.unique(labels, return_inverse=True)
+    before = _prefix(names, prefix, [of_cell(str(c)).strip() for c in found])
     named = [
         c if before + c in names or before + of_cell(c).strip() not in names else of_cell(c).strip() for c in found
     ]
     return np.array(named)[code]
 
 
-def _prefix(names: list[str], prefix: str | None) -> str:
-    if prefix is None and any(name.startswith(PREFIX) for name in names):
+def _prefix(names: list[str], prefix: str | None, classes: Sequence[str]) -> str:
+    """What stands before the class in the names of score columns: as told, ours, none, or one that fits all classes."""
+    if prefix is not None:
+        return prefix
+    if any(name.startswith(PREFIX) for name in names):
         return PREFIX
-    return prefix or ""
+    there = set(names)
+    if there.issuperset(classes):
+        return ""
+    befores = {name.removesuffix(classes[0]) for name in names if name.endswith(classes[0])}
+    fitting = sorted(before for before in befores if there.issuperset(before + c for c in classes))
+    if len(fitting) > 1:
+        raise Failure(
+            f"there are columns {fitting[0] + classes[0]!r} and {fitting[1] + classes[0]!r} for the class "
+            f"{classes[0]!r}: say which are the scores, with --prefix {fitting[0]} or --prefix {fitting[1]}"
+        )
+    return fitting[0] if fitting else ""
 
 
 def _numbers(table: Table, names: list[str], path: Path) -> Any:

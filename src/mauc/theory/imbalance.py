@@ -130,7 +130,11 @@ def imbalance(y: ArrayLike) -> Imbalance:
     One more sample of class c is worth 4.69e+03 of class a; twice as many of it take 25.5% off xi/sqrt(N).
     """
     classes, codes = encode_classes(y)
-    counts = np.bincount(codes, minlength=len(classes))
+    return imbalance_of_counts(classes, np.bincount(codes, minlength=len(classes)))
+
+
+def imbalance_of_counts(classes: NDArray[Any], counts: NDArray[np.int64]) -> Imbalance:
+    """:func:`imbalance` of classes with so many samples each."""
     n = check_class_counts(counts, "y")
     total = float(np.sum(1.0 / n))
     removed = 1.0 / (n * (n + 1.0))  # 1/n − 1/(n + 1)

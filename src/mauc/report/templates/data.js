@@ -49,10 +49,11 @@ const number = (value, digits = 3) => {
   const text = value.toFixed(digits);
   return value < 1 && text === (1).toFixed(digits) ? "> 0." + "9".repeat(digits) : text;
 };
+const percent = (p) => `${(100 * p).toFixed(1)}\u00a0%`;
 const rows = (n) => n.toLocaleString("en").replaceAll(",", "\u202f") + (n === 1 ? " row" : " rows");
 
 // What is looked at now, and who wants to know when it changes.
-const STATE = { model: 0, i: 0, j: 1, from: 0, to: DATA.classes.length };
+const STATE = { model: 0, i: 0, j: 1, from: 0, to: DATA.classes.length, k: DATA.classes.length - 1, decision: 0, ci: 0, cj: 0 };
 const watchers = [];
 function look(change) {
   Object.assign(STATE, change);

@@ -20,7 +20,8 @@ function fillMenus() {
   range.addEventListener("change", () => {
     const [from, to] = range.value.split(",").map(Number);
     const inside = (k) => k >= from && k < to;
-    look({ from, to, ...(inside(STATE.i) && inside(STATE.j) ? {} : { i: to - 1, j: to - 2 }) });
+    const pair = inside(STATE.i) && inside(STATE.j) ? {} : { i: to - 1, j: to - 2 };
+    look({ from, to, ...pair, ...(inside(STATE.ci) && inside(STATE.cj) ? {} : { ci: to - 1, cj: to - 1 }) });
   });
   document.getElementById("range-choice").hidden = range.length < 2;
 
@@ -42,7 +43,7 @@ document.getElementById("theme").addEventListener("click", () => {
   repaint();
 });
 
-for (const button of document.querySelectorAll("button.show")) {
+for (const button of document.querySelectorAll("button.show-pair")) {
   const [i, j] = [button.dataset.i, button.dataset.j].map((k) => Number(k) - DATA.left_out);
   button.disabled = i < 0 || j < 0;
   button.addEventListener("click", () => {
@@ -51,13 +52,35 @@ for (const button of document.querySelectorAll("button.show")) {
   });
 }
 
+for (const button of document.querySelectorAll("button.show-mistake")) {
+  const [ci, cj] = [button.dataset.i, button.dataset.j].map((k) => Number(k) - DATA.left_out);
+  button.disabled = ci < 0 || cj < 0;
+  button.addEventListener("click", () => {
+    look({ ci, cj });
+    document.getElementById("confusion").focus();
+  });
+}
+
+for (const button of document.querySelectorAll("button.show-class")) {
+  const k = Number(button.dataset.k) - DATA.left_out;
+  button.disabled = k < 0;
+  button.addEventListener("click", () => {
+    look({ k });
+    const view = document.getElementById("class-view");
+    view.scrollIntoView({ block: "nearest" });
+    view.focus({ preventScroll: true });
+  });
+}
+
 fillMenus();
 legend();
-// The first look is at the worst pair, in its worse direction: that is the question most readers bring.
-const first = document.querySelector("#worst button.show:not(:disabled)");
-if (first) {
-  const [a, b] = [first.dataset.i, first.dataset.j].map((k) => Number(k) - DATA.left_out);
-  look(aucOf(0, a, b) <= aucOf(0, b, a) ? { i: a, j: b } : { i: b, j: a });
-} else {
-  look({});
-}
+// The first look is at what most readers ask for: the pair that is surely bad, in its worse direction; the class that is
+// told worst; the mistake that is surely frequent.
+const startAt = (selector) => {
+  const button = document.querySelector(`${selector}:not(:disabled)`);
+  return button ? [button.dataset.i, button.dataset.j].map((k) => Number(k) - DATA.left_out) : null;
+};
+const [pair, mistake] = [startAt("#worst button.show-pair"), startAt("#mistakes button.show-mistake")];
+const first = pair && (aucOf(0, ...pair) <= aucOf(0, pair[1], pair[0]) ? pair : [pair[1], pair[0]]);
+const worst = DATA.by_class ? DATA.by_class.reduce((low, found, k) => (found.auc[2] < DATA.by_class[low].auc[2] ? k : low), 0) : 0;
+look({ k: worst, ...(first ? { i: first[0], j: first[1] } : {}), ...(mistake ? { ci: mistake[0], cj: mistake[1] } : {}) });

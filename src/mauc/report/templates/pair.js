@@ -1,9 +1,41 @@
-// One pair of classes: in words, as two histograms back to back, and as a ROC curve.
-const text = (value) => {
-  const holder = document.createElement("i");
-  holder.textContent = value;
-  return holder.innerHTML;
-};
+// One pair of classes: in the map, in words, as two histograms back to back, and as a ROC curve.
+const map = document.getElementById("map");
+
+// One scale for all models, so that they can be compared by colour. Of many pairs a hundredth may lie below it: else one
+// pair of single rows would bleach all others.
+const [LOWEST, SATURATED] = (() => {
+  const sorted = DATA.models.flatMap((model) => [...model.matrix].filter((v) => !Number.isNaN(v))).sort((a, b) => a - b);
+  const spared = sorted.length > 2000 ? Math.floor(0.01 * sorted.length) : 0;
+  const low = Math.floor(Math.min(0.95, sorted[spared]) * 20) / 20;
+  return [low, sorted[0] < low];
+})();
+document.getElementById("legend-low").textContent = (SATURATED ? "≤ " : "") + LOWEST.toFixed(2);
+
+function describe(i, j) {
+  if (i === j) return `${DATA.classes[i]}, ${rows(DATA.counts[i])}`;
+  const value = number(aucOf(STATE.model, i, j));
+  return `${DATA.classes[i]} (${rows(DATA.counts[i])}) against ${DATA.classes[j]} (${rows(DATA.counts[j])}): AUC ${value}`;
+}
+
+const pairMap = heatMap(map, document.getElementById("tip"), {
+  bad: (i, j) => (1 - aucOf(STATE.model, i, j)) / (1 - LOWEST),
+  text: (i, j, cell) => {
+    const value = aucOf(STATE.model, i, j);
+    const shown = value === 1 ? "1" : value.toFixed(cell >= 44 ? 3 : 2).replace(/^0/, "");
+    return shown === "1.00" || shown === "1.000" ? ">.99" : shown;
+  },
+  describe,
+  at: () => [STATE.i, STATE.j],
+  choose: (i, j) => look({ i, j }),
+  diagonal: false,
+  axes: ["against class j", "class i"],
+  corner: "i \\ j",
+  key: (event) => {
+    if (event.key === "Enter" || event.key === " ") { event.preventDefault(); openPair(); return true; }
+    if (event.key === "x") { look({ i: STATE.j, j: STATE.i }); return true; }
+    return false;
+  },
+});
 
 function axisTicks(low, high, logOdds) {
   if (!logOdds) {
@@ -60,22 +92,8 @@ function drawCurve() {
   const svg = document.getElementById("roc");
   const caption = document.getElementById("roc-caption");
   const curve = curveOf(m, i, j);
-  if (!curve) {
-    svg.innerHTML = "";
-    caption.textContent = "";
-    return;
-  }
-  caption.textContent = `ROC, area ${number(aucOf(m, i, j))}${curve.exact ? "" : "; drawn from the histograms"}`;
-  const [left, size, bottom] = [26, 176, 182];
-  const points = curve.points.map(([x, y]) => `${(left + size * x).toFixed(1)},${(bottom - size * y).toFixed(1)}`).join(" ");
-  svg.innerHTML =
-    `<rect class="axis" fill="none" x="${left}" y="${bottom - size}" width="${size}" height="${size}"/>` +
-    `<line class="chance" x1="${left}" y1="${bottom}" x2="${left + size}" y2="${bottom - size}"/>` +
-    `<polygon class="under" points="${left},${bottom} ${points} ${left + size},${bottom}"/>` +
-    `<polyline class="curve" points="${points}"/>` +
-    `<text x="${left}" y="198">0</text><text x="${left + size}" y="198" text-anchor="end">1</text><text x="${left + size / 2}" y="198" text-anchor="middle">rows of j ranked as i</text>` +
-    `<text x="${left - 6}" y="${bottom}" text-anchor="end">0</text><text x="${left - 6}" y="${bottom - size + 9}" text-anchor="end">1</text>` +
-    `<text transform="translate(13 ${bottom - size / 2}) rotate(-90)" text-anchor="middle">rows of i found</text>`;
+  svg.innerHTML = curve ? square("rows of j ranked as i", "rows of i found", curve.points, { chance: true, under: true }) : "";
+  caption.textContent = curve ? `ROC, area ${number(aucOf(m, i, j))}${curve.exact ? "" : "; drawn from the histograms"}` : "";
 }
 
 function describePair() {

@@ -1,0 +1,99 @@
+"""``mauc evaluate`` of Parquet parts larger than memory: time per row against the score in memory, peak memory.
+
+``python -m benchmarks.stream [ROWS …]`` writes parts of float32 scores of five classes into a temporary folder,
+23 bytes per row, and judges them in a process of its own, report included. CPU time is compared: both use all cores.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.measure import Row, as_markdown
+from mauc import mauc_score
+from mauc.report import judge
+
+CLASSES = np.array(["ash", "elm", "fir", "oak", "yew"])
+SHARES = [0.4, 0.3, 0.15, 0.1, 0.05]
+PART_ROWS = 2_000_000
+IN_MEMORY_ROWS = 4_000_000
+
+
+def make_part(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Class codes, and softmax scores that favour them."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(len(CLASSES), n, p=SHARES)
+    z = rng.standard_normal((n, len(CLASSES)), dtype=np.float32)
+    z[np.arange(n), y] += 1
+    p = np.exp(z)
+    return y, p / p.sum(axis=1, keepdims=True)
+
+
+def write_parts(folder: Path, n_rows: int) -> None:
+    """So many rows, in parts."""
+    for k, begin in enumerate(range(0, n_rows, PART_ROWS)):
+        y, p = make_part(min(PART_ROWS, n_rows - begin), k)
+        table = pd.DataFrame(p, columns=CLASSES).assign(truth=pd.Categorical.from_codes(y, CLASSES))
+        table.to_parquet(folder / f"{k:04d}.parquet", index=False)
+
+
+def cpu_seconds(work: object) -> tuple[float, object]:
+    """Of one call in this process, and what it gives."""
+    begin = time.process_time()
+    result = work()  # type: ignore[operator]
+    return time.process_time() - begin, result
+
+
+def evaluate(folder: Path) -> tuple[float, float, float, dict[str, object]]:
+    """CPU seconds, seconds, peak bytes and result of the command in a process of its own."""
+    command = [sys.executable, "-c", "from mauc.cli import main; main()", "evaluate", str(folder), "--target", "truth"]
+    begin = time.perf_counter()
+    with tempfile.TemporaryDirectory() as out:
+        command += ["--json", "--report", str(Path(out) / "report.html")]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        said = process.stdout.read()
+        _, status, used = os.wait4(process.pid, 0)
+        assert status == 0
+    return used.ru_utime + used.ru_stime, time.perf_counter() - begin, used.ru_maxrss * 1024.0, json.loads(said)
+
+
+def rows_of(n_rows: int, score_time: float, judge_time: float) -> list[Row]:
+    """Time per row against both in-memory times, and memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_parts(Path(folder), n_rows)
+        size = sum(path.stat().st_size for path in Path(folder).iterdir())
+        cpu, wall, peak, found = evaluate(Path(folder))
+        error = ""
+        if n_rows <= 5 * PART_ROWS:
+            parts = [make_part(min(PART_ROWS, n_rows - k * PART_ROWS), k) for k in range(-(-n_rows // PART_ROWS))]
+            exact = mauc_score(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+            error = f"{abs(found['models'][0]['mauc']['score'] - exact):.1e}"  # type: ignore[index]
+    work = f"`mauc evaluate`, {n_rows:,} rows × 5, {size / 1e9:.2g} GB of Parquet"
+    ours = cpu / n_rows
+    rows = []
+    for what, theirs in (("mauc_score", score_time), ("judge", judge_time)):
+        about = (f"{work}, CPU per row ({wall:.0f} s in all)", f"`{what}` in memory")
+        ratio = ours / theirs
+        rows.append(Row(*about, f"{ours * 1e6:.2f} µs", f"{theirs * 1e6:.2f} µs", ratio, "≤ 3x", ratio <= 3, error))
+    limit = f"{peak / 2**30:.2f} GiB", "2 GiB", peak / 2**31, "≤ 1x", peak <= 2**31, ""
+    return [*rows, Row(f"{work}, peak memory", "2 GiB", *limit)]
+
+
+def main() -> None:
+    """Print the table."""
+    y, p = make_part(IN_MEMORY_ROWS, 0)
+    score_time = min(cpu_seconds(lambda: mauc_score(y, p))[0] for _ in range(2)) / IN_MEMORY_ROWS
+    judge_time = cpu_seconds(lambda: judge(y, p))[0] / IN_MEMORY_ROWS
+    sizes = [int(float(n)) for n in sys.argv[1:]] or [10_000_000]
+    print(as_markdown([row for n in sizes for row in rows_of(n, score_time, judge_time)]))
+
+
+if __name__ == "__main__":
+    main()

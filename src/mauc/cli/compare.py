@@ -1,0 +1,57 @@
+"""``mauc compare``: models that were fitted on one table, by the scores that were kept when each was judged."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mauc._archive import MAX_SIZE
+from mauc.cli.options import MaxSize
+from mauc.cli.output import current
+from mauc.tables.errors import Usage
+
+__all__ = ["compare"]
+
+
+def compare(
+    models: Annotated[
+        list[Path],
+        typer.Argument(readable=False, help="Model files that mauc fit wrote, two or more.", show_default=False),
+    ],
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    max_size: MaxSize = MAX_SIZE,
+) -> None:
+    """Paired tests between models of mauc fit on the same table.
+
+    Takes the scores that mauc fit keeps beside each model file, of rows that the model had not seen. Tables that differ
+    are refused; columns that one of them has more are no difference.
+    """
+    from mauc.cli.summary import as_json, comparison
+    from mauc.report import judge
+    from mauc.tables.kept import check_same_table, common_rows, read_kept
+
+    output = current()
+    if not 0 < level < 1:
+        raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}")
+    if len(models) < 2 or len(set(models)) < len(models):
+        raise Usage("mauc compare takes two model files or more, each once: mauc compare a.skops b.skops")
+    kept = [read_kept(path, max_size) for path in models]
+    for path, each in zip(models[1:], kept[1:], strict=True):
+        check_same_table(kept[0], each, (models[0], path))
+    labels, scores = common_rows(kept, models)
+    for path, each in zip(models, kept, strict=True):
+        if len(labels) < len(each.rows):
+            output.note(
+                f"{path} was judged by {len(each.rows)} rows, and is compared by the {len(labels)} of all models"
+            )
+    names = [path.name if [p.name for p in models].count(path.name) == 1 else str(path) for path in models]
+    found = judge(labels, dict(zip(names, scores, strict=True)), labels=kept[0].classes, level=level)
+    abouts = {name: f"{each.about}; {each.how}" for name, each in zip(names, kept, strict=True)}
+    output.say(
+        f"{len(labels)} rows judged by",
+        *(f"{name}: {about}" for name, about in abouts.items()),
+        "",
+        comparison(found),
+        *found.notes,
+    )
+    output.result({**as_json(found), "about": abouts})

@@ -1,0 +1,87 @@
+"""How far a training is: a line that changes in a terminal, one line for each finished model elsewhere."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task
+from rich.text import Text
+
+from mauc._text import visible
+from mauc.cli.output import Output
+from mauc.tables.leaderboard import Entry, Moment, Silent
+
+__all__ = ["Speaking", "watching"]
+
+
+class Speaking(Silent):
+    """Shows the model, the fit that is running, the seconds left and the best model so far."""
+
+    def __init__(self, output: Output, seconds: float, progress: Progress | None) -> None:
+        self.output = output
+        self.progress = progress
+        self.prefix = ""
+        if progress is not None:
+            self.task = progress.add_task("", total=seconds, moment=None, ends=time.monotonic() + seconds)
+
+    def begins(self, moment: Moment) -> None:
+        """A fit begins."""
+        if self.progress is not None:
+            self.progress.update(self.task, description=self.prefix, moment=moment)
+
+    def under(self, prefix: str) -> None:
+        """What comes next is part of this."""
+        self.prefix = prefix
+
+    def does(self, text: str) -> None:
+        """Something else begins."""
+        self.begins(Moment(text, "", 0.0, None))
+
+    def ends(self, entry: Entry) -> None:
+        """A model is done, or left out."""
+        self.output.tell(self.prefix + one_line(entry))
+
+
+def one_line(entry: Entry) -> str:
+    """A model that is done, or why there is none."""
+    if entry.left_out:
+        return f"{entry.name}: left out, it {entry.left_out}"
+    return f"{entry.name}: MAUC {entry.validation:.4f} on validation rows, {entry.seconds:.1f} s"
+
+
+@contextmanager
+def watching(output: Output, seconds: float) -> Iterator[Speaking]:
+    """Something that speaks where the output may: changing lines only where there is a terminal."""
+    if output.silent or not output.errors.is_terminal:
+        yield Speaking(output, seconds, None)
+        return
+    columns = (SpinnerColumn(), _What(), BarColumn(bar_width=20), _Left(), _Best())
+    with Progress(*columns, console=output.errors, transient=True) as progress:
+        yield Speaking(output, seconds, progress)
+
+
+class _What(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """Which model, and which fit of it."""
+        moment = task.fields["moment"]
+        if moment is None:
+            return Text("")
+        return Text(visible(task.description + moment.model + (f": {moment.step}" if moment.step else "")))
+
+
+class _Left(ProgressColumn):
+    max_refresh = 0.5
+
+    def render(self, task: Task) -> Text:
+        """Seconds until the time limit; moves the bar as well."""
+        left = max(0.0, task.fields["ends"] - time.monotonic())
+        task.completed = (task.total or 0.0) - left
+        return Text(f"{left:.0f} s left")
+
+
+class _Best(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """The best of the models that are done."""
+        best: Any = task.fields["moment"] and task.fields["moment"].best
+        return Text(f"best so far: {best.name} {best.validation:.4f}" if best else "")

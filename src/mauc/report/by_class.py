@@ -1,0 +1,118 @@
+"""One class at a time: how well its score finds it, with the curves that show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mauc._typing import Floats, Ints
+from mauc.metrics.uncertainty import Interval, Sample, interval
+from mauc.partition import ClassPartition
+from mauc.report.proportions import Share, share
+
+__all__ = ["ClassScore", "Curve", "class_scores", "precision_recall", "roc"]
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """A class against all others."""
+
+    auc: Interval
+    """Mean of its AUCs against each of the other classes, which count the same."""
+    recall: Share
+    """Part of its rows on which its score is the highest."""
+    precision: Share
+    """Part of the rows on which its score is the highest that are its own."""
+    average_precision: float
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Points of a curve from left to right."""
+
+    x: Floats
+    y: Floats
+
+
+def class_scores(
+    partition: ClassPartition, repeats: tuple[NDArray[Any], ...], auc: Floats, confusion: Ints, level: float
+) -> tuple[ClassScore, ...]:
+    """Of every class; ``auc`` are the ``(C,)`` means over the repeats, ``confusion`` that of a ``Decision``."""
+    found = []
+    for k in range(partition.n_classes):
+        v = _against_all(k, partition.n_classes)
+        influence = np.mean([_influence(partition, scores[:, k], k) for scores in repeats], axis=0)
+        of_class, chosen, right = int(partition.counts[k]), int(confusion[:, k].sum()), int(confusion[k, k])
+        found.append(
+            ClassScore(
+                auc=interval(Sample.of(partition, v), float(auc[k]), influence, level),
+                recall=share(right, of_class, level),
+                precision=share(right, chosen, level),
+                average_precision=_average_precision(repeats[0][:, k], partition.codes == k),
+            )
+        )
+    return tuple(found)
+
+
+def _against_all(k: int, n_classes: int) -> Floats:
+    """Pair weights of one class against each other one: ``v_kj = 1 / (C − 1)``."""
+    v = np.zeros((n_classes, n_classes))
+    v[k] = 1.0 / (n_classes - 1)
+    v[k, k] = 0.0
+    return v
+
+
+def _influence(partition: ClassPartition, column: NDArray[Any], k: int) -> Floats:
+    """``(N,)`` share of each row in ``Σ_j v_kj AUC_{k|j}``: of a row of class k, what part of all others it beats, in
+    which every class weighs ``v_kj``; of a row of class j, what part of class k beats it, times ``v_kj``."""
+    own = partition.codes == k
+    v = 1.0 / (partition.n_classes - 1)
+    influence = np.empty(len(column))
+    influence[~own] = v * (1.0 - _beaten(np.sort(column[own]), None, column[~own]))
+    order = np.argsort(column[~own], kind="stable")
+    weight = v / partition.counts[partition.codes[~own][order]]
+    influence[own] = _beaten(column[~own][order], weight, column[own])
+    return influence
+
+
+def _beaten(ordered: NDArray[Any], weight: Floats | None, values: NDArray[Any]) -> Floats:
+    """What part of the sorted scores each value is above, by weight if given; ties count half."""
+    below, up_to = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
+    if weight is None:
+        return (below + up_to) / (2.0 * len(ordered))
+    total = np.concatenate([[0.0], np.cumsum(weight)])
+    return 0.5 * (total[below] + total[up_to])
+
+
+def roc(column: NDArray[Any], codes: Ints, counts: Ints, k: int) -> Curve:
+    """Class k against all others, every other class counting the same: its area is the mean AUC of the class."""
+    own = codes == k
+    weight = np.where(own, 1.0 / counts[k], 1.0 / ((len(counts) - 1.0) * counts[codes]))
+    true, false = _found(column, own, weight)
+    return Curve(false, true)
+
+
+def precision_recall(column: NDArray[Any], codes: Ints, k: int) -> Curve:
+    """Recall and precision of class k among all rows as they are."""
+    own = codes == k
+    true, false = _found(column, own, np.ones(len(column)))
+    true, false = true[1:], false[1:]
+    return Curve(true / own.sum(), true / (true + false))
+
+
+def _found(column: NDArray[Any], own: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Floats]:
+    """Weight of the rows of the class, and of all others, that score at least each threshold, from none to all."""
+    order = np.argsort(-column, kind="stable")
+    ends = np.flatnonzero(np.r_[np.diff(column[order]) != 0, True])
+    true = np.cumsum(np.where(own, weight, 0.0)[order])[ends]
+    false = np.cumsum(np.where(own, 0.0, weight)[order])[ends]
+    return np.concatenate([[0.0], true]), np.concatenate([[0.0], false])
+
+
+def _average_precision(column: NDArray[Any], own: NDArray[np.bool_]) -> float:
+    """``Σ (R_n − R_{n−1}) P_n`` over the thresholds."""
+    true, false = _found(column, own, np.ones(len(column)))
+    return float(np.sum(np.diff(true) * true[1:] / (true[1:] + false[1:])) / own.sum())

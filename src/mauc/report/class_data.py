@@ -1,0 +1,95 @@
+"""What the page draws of classes and decisions, in a bounded number of bytes."""
+
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from mauc._typing import Floats
+from mauc.report.by_class import Curve, precision_recall, roc
+from mauc.report.calibration import Bin, reliability
+from mauc.report.decisions import Decision
+from mauc.report.judgement import Judgement
+from mauc.report.proportions import Share
+
+__all__ = ["class_data", "decision_text"]
+
+CURVE_POINTS = 48
+CELLS = 20_000
+"""Of a confusion matrix, those with most rows."""
+
+
+def class_data(judgement: Judgement, first: int) -> dict[str, Any]:
+    """Ready for JSON; of the classes from ``first`` on, as in :func:`mauc.report.pairs.pair_data`."""
+    further, model = judgement.further, judgement.headline
+    if further is None:
+        return {"by_class": None, "decisions": None, "calibration": None}
+    codes, counts, level = judgement.codes, judgement.counts, judgement.level
+    by_class = []
+    for k in range(first, len(counts)):
+        column, found = model.scores[:, k], further.classes[k]
+        bins = None if further.calibration is None else reliability(column, codes == k, level)
+        by_class.append(
+            {
+                "auc": _three(found.auc),
+                "recall": _three(found.recall),
+                "precision": None if np.isnan(found.precision.score) else _three(found.precision),
+                "average_precision": found.average_precision,
+                "roc": _thinned(roc(column, codes, counts, k)),
+                "pr": _thinned(precision_recall(column, codes, k)),
+                "reliability": None if bins is None else _bins(bins),
+            }
+        )
+    return {
+        "rows": len(codes),
+        "z": float(special.ndtri(0.5 + 0.5 * level)),
+        "by_class": by_class,
+        "decisions": [
+            {"name": each.name, "text": decision_text(each), "cells": _cells(each.confusion[first:, first:])}
+            for each in further.decisions
+        ],
+        "calibration": None if further.calibration is None else _bins(further.calibration.bins),
+    }
+
+
+def decision_text(decision: Decision) -> str:
+    """What comes of a decision, in words."""
+    return (
+        f"Every row is taken for {decision.words}. Accuracy {_with_range(decision.accuracy)}; "
+        f"mean recall of the classes {_with_range(decision.balanced_accuracy)}."
+    )
+
+
+def _with_range(part: Share) -> str:
+    return f"{part.score:.3f} ({part.low:.3f} to {part.high:.3f})"
+
+
+def _three(of: Any) -> list[float]:
+    return [round(value, 4) for value in (of.score, of.low, of.high)]
+
+
+def _thinned(curve: Curve) -> list[list[int]]:
+    """Thousandths; of many points, those at even steps along the curve."""
+    x, y = curve.x, curve.y
+    kept = np.arange(len(x))
+    if len(x) > CURVE_POINTS:
+        along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])
+        wanted = np.linspace(0.0, along[-1], CURVE_POINTS)
+        kept = np.unique(np.minimum(np.searchsorted(along, wanted), len(x) - 1))
+    return [_thousandths(values[kept]) for values in (x, y)]
+
+
+def _thousandths(values: Floats) -> list[int]:
+    return [int(value) for value in np.rint(1000 * values)]
+
+
+def _bins(bins: tuple[Bin, ...]) -> list[list[int]]:
+    return [[b.rows, *_thousandths(np.array([b.mean, b.right.score, b.right.low, b.right.high]))] for b in bins]
+
+
+def _cells(confusion: Any) -> list[int]:
+    """Place and rows of each cell that has some, one after the other."""
+    flat = confusion.ravel()
+    filled = np.flatnonzero(flat)
+    most = filled[np.argsort(-flat[filled], kind="stable")[:CELLS]]
+    return np.column_stack([most, flat[most]]).ravel().tolist()

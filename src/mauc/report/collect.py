@@ -1,0 +1,75 @@
+"""What would help: how much surer the judgement would be with more rows of a class.
+
+The variance of the multiclass AUC is a sum over the classes, ``V = Σ_k σ_k² / n_k``, with ``σ_k²`` the variance of the
+influences within the class. Twice as many rows halve the part of their class. How large that part is, the present rows
+tell only roughly: it is simulated.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mauc._typing import Floats, Ints
+
+__all__ = ["Gain", "gains"]
+
+DRAWS = 2_000
+RANGE = 0.9
+BORROWED = 2.0
+"""Rows of average spread that steady the variance of a class, as in the intervals."""
+LISTED = 8
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What twice as many rows of a class would take off the width of the interval."""
+
+    k: int
+    rows: int
+    """How many more."""
+    part: float
+    """Of the class in the variance."""
+    narrower: float
+    """Part of the present width, ``1 − √(1 − part / 2)``."""
+    low: float
+    high: float
+    """It lies between these in nine of ten simulations."""
+
+
+def gains(counts: Ints, weight: Floats, influence: Floats, codes: Ints, seed: int = 0) -> tuple[Gain, ...]:
+    """The classes that help most, of a model with these ``(N,)`` influences.
+
+    ``weight`` is how much each class counts, the range of its influences. Where few rows make most of the squares of
+    the influences about their mean, as in a model that is nearly always right, a class of ``n_k`` rows tells its
+    variance as ``f (n_k − 1)`` rows of normal influences would, ``f = 2 / (κ − 1)`` with the kurtosis κ of all classes
+    together. So steadied by :data:`BORROWED` rows of average spread, ``σ_k²`` is known up to a ``χ²`` variable of as
+    many degrees of freedom. With 3 to 200 rows per class, of like spread, the range held the truth in 92 % of samples
+    or more.
+    """
+    n = counts.astype(np.float64)
+    centred = influence - (np.bincount(codes, influence, len(n)) / n)[codes]
+    squares, fourth = (np.bincount(codes, (centred / weight[codes]) ** k, len(n)) for k in (2, 4))
+    average = float(squares.sum()) / max(1.0, float((n - 1.0).sum()))
+    if average < 1e-20:
+        return ()
+    kurtosis = float(fourth.sum()) / float(n.sum()) / average**2
+    fewer = min(1.0, 2.0 / max(kurtosis - 1.0, 1e-9))
+    freedom = fewer * (n - 1.0) + BORROWED
+    variance = weight**2 * (fewer * squares + BORROWED * average) / freedom / n
+    chi2 = np.random.default_rng(seed).chisquare(freedom, (DRAWS, len(n)))
+    part, draws = _parts(variance), _parts(variance * chi2 / freedom)
+    low, high = np.quantile(_narrower(draws), [0.5 - 0.5 * RANGE, 0.5 + 0.5 * RANGE], axis=0)
+    return tuple(
+        Gain(int(k), int(counts[k]), float(part[k]), float(_narrower(part[k])), float(low[k]), float(high[k]))
+        for k in np.argsort(-part, kind="stable")[:LISTED]
+    )
+
+
+def _parts(variance: Floats) -> Floats:
+    return np.asarray(variance / variance.sum(axis=-1, keepdims=True))
+
+
+def _narrower(part: Floats) -> Floats:
+    return np.asarray(1.0 - np.sqrt(1.0 - 0.5 * part))

@@ -1,0 +1,123 @@
+"""A judgement by names: for JSON and for tables."""
+
+from typing import Any
+
+from mauc.report.judgement import Judgement, ModelScore, PairScore
+
+__all__ = ["as_json", "tables_of"]
+
+
+def as_json(judgement: Judgement) -> dict[str, Any]:
+    """Everything, by name."""
+    further = judgement.further
+    tables = tables_of(judgement)
+    return {
+        "rows": len(judgement.codes),
+        "level": judgement.level,
+        "models": [_model(model) for model in judgement.models],
+        "tests": [
+            {"model": t.name, "against": judgement.headline.name, **vars(t.comparison), "pvalue_holm": t.holm}
+            for t in judgement.tests
+        ],
+        "classes": tables["classes"],
+        "worst_pairs": [_pair(judgement, p) for p in judgement.worst],
+        "rarest_pairs": [_pair(judgement, p) for p in judgement.rarest],
+        "decisions": []
+        if further is None
+        else [
+            {
+                "decision": each.name,
+                "taken": each.words,
+                "accuracy": vars(each.accuracy),
+                "balanced_accuracy": vars(each.balanced_accuracy),
+            }
+            for each in further.decisions
+        ],
+        "mistakes": tables.get("mistakes", []),
+        "calibration": None
+        if further is None or further.calibration is None
+        else {"error": further.calibration.error, "bins": tables["calibration"]},
+        "gains": tables.get("gains", []),
+        "imbalance": {name: getattr(judgement.imbalance, name) for name in ("xi", "chi", "ratio", "rate")},
+        "absent": list(judgement.absent),
+        "notes": list(judgement.notes),
+    }
+
+
+def tables_of(judgement: Judgement) -> dict[str, list[dict[str, Any]]]:
+    """The tables of the page, each a list of rows."""
+    labels, further = judgement.labels, judgement.further
+    tests = {test.name: test for test in judgement.tests}
+    found: dict[str, list[dict[str, Any]]] = {
+        "models": [
+            {
+                "model": model.name,
+                **_named("mauc", model.mauc),
+                **_named("ova", model.ova),
+                "accuracy": model.accuracy,
+                "difference": tests[model.name].comparison.difference if model.name in tests else None,
+                "pvalue_holm": tests[model.name].holm if model.name in tests else None,
+            }
+            for model in judgement.models
+        ],
+        "classes": [
+            {"class": label, "rows": int(n), "mean_auc": float(auc)}
+            for label, n, auc in zip(labels, judgement.counts, judgement.class_auc, strict=True)
+        ],
+        "rarest_pairs": [_pair_row(judgement, pair) for pair in judgement.rarest],
+        "worst_pairs": [_pair_row(judgement, pair) for pair in judgement.worst],
+    }
+    if further is None:
+        return found
+    for row, each in zip(found["classes"], further.classes, strict=True):
+        row |= {"mean_auc_low": each.auc.low, "mean_auc_high": each.auc.high, **_named("recall", each.recall)}
+        row |= {**_named("precision", each.precision), "average_precision": each.average_precision}
+    found["mistakes"] = [
+        {"class": labels[m.i], "taken_for": labels[m.j], "rows": m.rows, **_named("share", m.of_class)}
+        for m in further.mistakes
+    ]
+    if further.calibration is not None:
+        found["calibration"] = [
+            {"rows": b.rows, "mean_score": b.mean, **_named("right", b.right)} for b in further.calibration.bins
+        ]
+    found["gains"] = [
+        {"class": labels[g.k], "rows": g.rows, "part": g.part, "narrower": g.narrower, "low": g.low, "high": g.high}
+        for g in further.gains
+    ]
+    return found
+
+
+def _named(name: str, part: Any) -> dict[str, float]:
+    return {name: part.score, f"{name}_low": part.low, f"{name}_high": part.high}
+
+
+def _model(model: ModelScore) -> dict[str, Any]:
+    return {
+        "name": model.name,
+        "mauc": vars(model.mauc),
+        "ova": vars(model.ova),
+        "accuracy": model.accuracy,
+        "balanced_accuracy": model.balanced_accuracy,
+    }
+
+
+def _pair(judgement: Judgement, pair: PairScore) -> dict[str, Any]:
+    i, j = pair.i, pair.j
+    return {
+        "classes": [judgement.labels[i], judgement.labels[j]],
+        "rows": [int(judgement.counts[i]), int(judgement.counts[j])],
+        "auc": [pair.auc_ij, pair.auc_ji],
+        "mean": vars(pair.interval),
+    }
+
+
+def _pair_row(judgement: Judgement, pair: PairScore) -> dict[str, Any]:
+    return {
+        "class_i": judgement.labels[pair.i],
+        "rows_i": int(judgement.counts[pair.i]),
+        "class_j": judgement.labels[pair.j],
+        "rows_j": int(judgement.counts[pair.j]),
+        "auc_ij": pair.auc_ij,
+        "auc_ji": pair.auc_ji,
+        **_named("mean", pair.interval),
+    }

@@ -1,0 +1,133 @@
+"""The report as an object: in a notebook, as a file, as numbers."""
+
+from __future__ import annotations
+
+import html
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mauc._io import write_whole
+from mauc._lazy import needing
+from mauc.metrics.importance import Importance
+from mauc.report.judgement import LISTED, Judgement, judge
+from mauc.report.numbers import as_json, tables_of
+from mauc.report.page import render
+
+__all__ = ["Report"]
+
+HEIGHT = 800
+
+
+class Report:
+    """Judge one model or several, and show it.
+
+    Parameters
+    ----------
+    y_true : (N,) classes
+    y_score : (N, C) array, or dict of name -> (N, C) array
+        The first model is the one reported; the others are compared with it. Any real scores; with probabilities there
+        is a calibration curve as well.
+    labels : (C,) array, optional
+        The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
+    y_train : (M,) classes, optional
+        Those of the training rows, for what class sizes cost and for the balanced decision. Default: ``y_true``.
+    level : float, default=0.95
+        Of all intervals.
+    listed : int, default=30
+        How many of the rarest pairs, of the worst, and of the mistakes to list.
+    title : str
+    details : sequence of (name, value)
+        Said at the end of the page: how the model was made, on which rows it is judged.
+    importance : sequence of Importance
+        What the columns are worth to the first model, from :func:`mauc.metrics.mauc_importance`.
+
+    Attributes
+    ----------
+    judgement : Judgement
+        All numbers of the page.
+    html : str
+        The page, which needs Jinja2.
+
+    Examples
+    --------
+    At the end of a notebook cell the report shows itself.
+
+    >>> import numpy as np
+    >>> from mauc.report import Report
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["oak", "elm", "yew"], [150, 40, 10])
+    >>> truth = y[:, None] == ["elm", "oak", "yew"]
+    >>> report = Report(y, {"a": rng.normal(size=(200, 3)) + 1.5 * truth, "b": rng.normal(size=(200, 3)) + truth})
+    >>> report
+    Report: a 0.877 (0.805 to 0.925), b 0.752 (0.683 to 0.810); 200 rows, 3 classes
+    >>> report.save("trees.html")  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        y_true: ArrayLike,
+        y_score: ArrayLike | Mapping[str, ArrayLike],
+        *,
+        labels: ArrayLike | None = None,
+        y_train: ArrayLike | None = None,
+        level: float = 0.95,
+        listed: int = LISTED,
+        title: str = "Multiclass AUC report",
+        details: Sequence[tuple[str, str]] = (),
+        importance: Sequence[Importance] = (),
+    ) -> None:
+        self.judgement: Judgement = judge(y_true, y_score, labels=labels, y_train=y_train, level=level, listed=listed)
+        self.title = title
+        self.details = tuple(details)
+        self.importance = tuple(importance)
+
+    @cached_property
+    def html(self) -> str:
+        return render(self.judgement, title=self.title, details=self.details, importance=self.importance)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page to a file that any browser opens, complete or not at all; returns its path."""
+        write_whole(Path(path), self.html)
+        return Path(path)
+
+    def to_json(self) -> str:
+        """All numbers as one JSON object, the one that ``mauc evaluate --json`` prints."""
+        return json.dumps(_plain(as_json(self.judgement)), allow_nan=False)
+
+    def tables(self) -> dict[str, Any]:
+        """The tables of the page as pandas data frames by name: ``models``, ``classes``, ``rarest_pairs``,
+        ``worst_pairs``, ``mistakes``, ``calibration``, ``gains``."""
+        with needing("cli", "Report.tables"):
+            import pandas as pd
+        return {name: pd.DataFrame(rows) for name, rows in tables_of(self.judgement).items()}
+
+    def _repr_html_(self) -> str:
+        """In a frame of its own, so that its style and the notebook's leave each other alone; its scripts can draw and
+        save tables, and nothing else."""
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-downloads" title="'
+            f'{html.escape(self.title)}" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        found = self.judgement
+        scores = ", ".join(f"{m.name} {m.mauc.score:.3f} ({m.mauc.low:.3f} to {m.mauc.high:.3f})" for m in found.models)
+        return f"Report: {scores}; {len(found.codes)} rows, {len(found.labels)} classes"
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: NaN is null, NumPy's numbers are numbers."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic | np.ndarray):
+        return _plain(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,202 @@
+"""What in a table may deceive: columns that no honest model should learn from, and rows that are in both parts.
+
+Nothing is left out because of them unless the user says so: a column that looks like a leak may be the one good
+measurement. Each is told with what it achieves alone.
+"""
+
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mauc._typing import Ints
+from mauc.metrics import mauc_score
+from mauc.model_selection import RareClassKFold
+from mauc.tables.holdout import some_of_each
+from mauc.tables.read import Table
+
+__all__ = ["COLUMN_KINDS", "Doubt", "column_doubts", "column_scores", "repeated_rows", "suspects"]
+
+COLUMN_KINDS = ("counter", "target", "constant", "code")
+MOST_CELLS = 200_000
+MOST_ROWS, FEWEST_ROWS = 5_000, 1_000
+ENOUGH = 10  # rows, below which any column is unique by chance
+NEARLY = 0.9  # distinct values per row of a code
+SURE = 0.998  # multiclass AUC of one column from which on it may repeat the target
+IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|idx|index|uuid|guid|key|nr|no|number|row|rowid|unnamed)([^a-z]|$)")
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A column, or rows, that a reader should think about before believing the score."""
+
+    kind: str
+    """counter, target, constant or code, of a column; rows, where the same ones are trained on and judged by."""
+    column: str | None
+    mauc: float
+    """Multiclass AUC of this column alone, out of fold; NaN where that says nothing."""
+    text: str
+
+    def to_json(self) -> dict[str, Any]:
+        """By name, as JSON has it."""
+        return dict(vars(self))
+
+
+def column_doubts(table: Table, labels: NDArray[Any], target: str, seed: int = 0) -> list[Doubt]:
+    """Columns to doubt, in the order of the table; rows in the order of the file, training rows alone.
+
+    Each column is asked in turn whether it is constant, counts the rows, repeats the target, or is a code that is
+    nearly another one for every row.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> table = pd.DataFrame({"Id": np.arange(60), "unit": "cm", "code": np.repeat([7, 8, 9], 20)})
+    >>> for doubt in column_doubts(table, np.repeat(["oak", "elm", "yew"], 20), "species"):
+    ...     print(doubt.column, doubt.kind, round(doubt.mauc, 2))
+    Id counter 1.0
+    unit constant nan
+    code target 1.0
+    """
+    most = int(np.clip(MOST_CELLS // max(1, table.shape[1]), FEWEST_ROWS, MOST_ROWS))
+    rows = some_of_each(labels, most, seed)
+    some_labels = labels[rows]
+    enough = np.unique(some_labels, return_counts=True)[1].min() >= ENOUGH
+    found = []
+    for name in map(str, table.columns):
+        values = table[name]
+        if values.nunique(dropna=False) < 2:
+            found.append(Doubt("constant", name, float("nan"), f"column {name!r} has one value in all rows"))
+            continue
+        alone = _alone(values.iloc[rows], some_labels, seed)
+        by_itself = f"(MAUC {alone:.3f} by itself)"
+        if _counts_rows(values):
+            kind, text = "counter", f"seems to count the rows {by_itself}: new rows will have other numbers"
+        elif _is_map(values, labels) or (enough and alone >= SURE):
+            kind, text = "target", f"tells {target!r} without any other {by_itself}: is it known before {target!r} is?"
+        elif _is_code(name, values):
+            kind, text = "code", f"has another code in nearly every row {by_itself}: new rows will have others"
+        else:
+            continue
+        found.append(Doubt(kind, name, alone, f"column {name!r} {text}"))
+    return found
+
+
+def suspects(doubts: Sequence[Doubt]) -> list[str]:
+    """The columns among them."""
+    return [doubt.column for doubt in doubts if doubt.column is not None]
+
+
+def repeated_rows(table: Table, train: Ints, test: Ints) -> list[Doubt]:
+    """One doubt where rows to judge by are, in every column, rows that were trained on; else none."""
+    import pandas as pd
+
+    hashes = np.asarray(pd.util.hash_pandas_object(table, index=False))
+    n_repeated = int(np.isin(hashes[test], hashes[train]).sum())
+    if not n_repeated:
+        return []
+    rows = "1 row is" if n_repeated == 1 else f"{n_repeated} rows are"
+    text = (
+        f"{rows} both trained on and judged by, alike in every column ({100 * n_repeated / len(test):.1f} % of those "
+        "judged by): drop repeated rows, or keep those of one origin together with --group"
+    )
+    return [Doubt("rows", None, float("nan"), text)]
+
+
+def column_scores(values: Any, labels: NDArray[Any], seed: int = 0) -> tuple[Ints, NDArray[np.float64]]:
+    """Rows that can be held out, and ``(n, C)`` scores of them by one column alone, learnt without them.
+
+    A number goes through a decision tree, all else through the class frequencies of its value, both with classes of
+    equal weight; a value that was never seen says nothing.
+    """
+    _, codes = np.unique(labels, return_inverse=True)
+    is_number = values.dtype.kind in "iufb"
+    cells = np.asarray(values, dtype=np.float64)[:, None] if is_number else _factorised(values)
+    scores = np.full((len(codes), codes.max() + 1), np.nan)
+    for train, test in RareClassKFold(3, random_state=seed).split(codes, codes):
+        if len(test):
+            learn = _tree if is_number else _frequencies
+            scores[test] = learn(cells[train], codes[train], cells[test], scores.shape[1])
+    rows = np.flatnonzero(~np.isnan(scores[:, 0]))
+    return rows, scores[rows]
+
+
+def _alone(values: Any, labels: NDArray[Any], seed: int) -> float:
+    rows, scores = column_scores(values, labels, seed)
+    if len(np.unique(labels[rows])) < 2:
+        return float("nan")
+    return mauc_score(labels[rows], scores, labels=np.unique(labels), absent="ignore")
+
+
+def _tree(cells: Any, codes: Ints, new: Any, n_classes: int) -> NDArray[np.float64]:
+    from sklearn.tree import DecisionTreeClassifier
+
+    tree = DecisionTreeClassifier(max_leaf_nodes=64, min_samples_leaf=2, class_weight="balanced", random_state=0)
+    scores = np.zeros((len(new), n_classes))
+    scores[:, np.unique(codes)] = tree.fit(cells, codes).predict_proba(new)
+    return scores
+
+
+def _frequencies(cells: Ints, codes: Ints, new: Ints, n_classes: int) -> NDArray[np.float64]:
+    counts = np.zeros((max(cells.max(), new.max()) + 1, n_classes))
+    np.add.at(counts, (cells, codes), 1.0)
+    shares = (counts + 1e-3) / np.maximum(counts.sum(axis=0), 1.0)
+    return np.asarray((shares / shares.sum(axis=1, keepdims=True))[new])
+
+
+def _factorised(values: Any) -> Ints:
+    import pandas as pd
+
+    return np.asarray(pd.factorize(values.astype(str).where(values.notna()), use_na_sentinel=False)[0])
+
+
+def _whole_numbers(values: Any) -> NDArray[np.float64] | None:
+    """A column of whole numbers without gaps, all of them different."""
+    if values.dtype.kind not in "iuf" or len(values) < ENOUGH or values.isna().any():
+        return None
+    numbers = np.asarray(values, dtype=np.float64)
+    return numbers if np.array_equal(numbers, np.floor(numbers)) and values.is_unique else None
+
+
+def _counts_rows(values: Any) -> bool:
+    """Whole numbers that rise or fall from row to row, or fill half of their range without a repeat."""
+    numbers = _whole_numbers(values)
+    if numbers is None:
+        return False
+    steps = np.diff(numbers)
+    return bool((steps > 0).all() or (steps < 0).all() or np.ptp(numbers) < 2 * len(numbers))
+
+
+def _is_map(values: Any, labels: NDArray[Any]) -> bool:
+    """Every value has one class, and occurs three times or more on average."""
+    if 3 * values.nunique(dropna=False) > len(values):
+        return False
+    cells = _factorised(values)
+    n_values = int(cells.max()) + 1
+    _, codes = np.unique(labels, return_inverse=True)
+    return len(np.unique(cells * (codes.max() + 1) + codes)) == n_values
+
+
+def _is_code(name: str, values: Any) -> bool:
+    """Text of one word, or a whole number that is named as identifiers are, nearly unique; no date."""
+    there = values.dropna()
+    if len(there) < ENOUGH or there.nunique() < NEARLY * len(there):
+        return False
+    if values.dtype.kind in "iuf":
+        numbers = np.asarray(there, dtype=np.float64)
+        snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+        return bool(np.array_equal(numbers, np.floor(numbers)) and IDENTIFIER.search(snake))
+    words = there.astype(str).str.strip()
+    return bool(words.str.contains(r"\s").mean() < 0.5) and not _are_dates(words)
+
+
+def _are_dates(words: Any) -> bool:
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that formats are guessed
+        return bool(pd.to_datetime(words.head(200), errors="coerce", utc=True).notna().mean() > 0.9)

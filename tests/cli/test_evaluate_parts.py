@@ -1,0 +1,189 @@
+"""``mauc evaluate`` of tables in parts: numbers and page of the table read whole, and errors that name the part."""
+
+import json
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
+
+import pandas as pd
+
+CLASSES = ["ash", "elm", "fir", "oak"]
+
+
+def make_scores(n=600, seed=0, ties=False):
+    rng = np.random.default_rng(seed)
+    y = rng.choice(CLASSES, n, p=[0.05, 0.15, 0.2, 0.6])
+    z = rng.normal(size=(n, 4)) + 1.5 * (y[:, None] == CLASSES)
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    return pd.DataFrame(np.round(p, 1) if ties else p, columns=CLASSES).assign(truth=y, remark="x")
+
+
+def write_parts(table, folder, kind, edges=(0, 7, 250, 250, 600)):
+    """Parts of uneven sizes, one of them without a row."""
+    folder.mkdir()
+    for k, (begin, end) in enumerate(pairwise(edges)):
+        part = table.iloc[begin:end]
+        if kind == "csv":
+            part.to_csv(folder / f"{k}.csv", index=False)
+        else:
+            part.to_parquet(folder / f"{k}.parquet", index=False)
+
+
+def numbers(result):
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    found.pop("files")
+    return found
+
+
+def assert_same(found, expected):
+    """The same tree, numbers to twelve digits."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        for key in expected:
+            assert_same(found[key], expected[key])
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for a, b in zip(found, expected, strict=True):
+            assert_same(a, b)
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-13)
+    else:
+        assert found == expected
+
+
+def page(path):
+    """The report without what it says of files, numbers to nine digits."""
+    text = re.sub(r"\d\.\d{10,}(e-\d+)?", lambda found: f"{float(found[0]):.9g}", path.read_text())
+    return re.sub(r"\bparts\b|\bw\.(csv|parquet)\b", "", text)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize("ties", [False, True])
+def test_parts_give_what_the_whole_gives(run, tmp_path, kind, ties):
+    table = make_scores(ties=ties)
+    write_parts(table, tmp_path / "parts", kind)
+    if kind == "csv":
+        table.to_csv(tmp_path / "w.csv", index=False)
+    else:
+        table.to_parquet(tmp_path / "w.parquet", index=False)
+    options = ("--target", "truth", "--json")
+    whole = run("evaluate", f"w.{kind}", *options, "--report", "whole.html")
+    in_parts = run("evaluate", "parts", *options, "--report", "parts.html")
+    assert "parts (4 files" in in_parts.stderr
+    expected, found = numbers(whole), numbers(in_parts)
+    assert found["models"][0].pop("name") == "parts"
+    expected["models"][0].pop("name")
+    assert_same(found, expected)
+    assert page(tmp_path / "parts.html") == page(tmp_path / "whole.html")
+
+
+def test_comparison_truth_prefix_and_pattern(run, tmp_path):
+    """A class without a row, the target in a table of its own, scores of two models."""
+    a, b = (make_scores(seed=0).assign(**make_scores(seed=seed)[CLASSES]) for seed in (0, 1))
+    a["yew"], b["yew"] = 0.1, 0.2
+    truth = a[["truth"]]
+    a, b = (t.drop(columns="truth").rename(columns={c: f"p_{c}" for c in [*CLASSES, "yew"]}) for t in (a, b))
+    for name, table, edges in (("a", a, (0, 10, 600)), ("b", b, (0, 599, 600)), ("t", truth, (0, 300, 600))):
+        write_parts(table, tmp_path / name, "parquet", edges)
+        table.to_parquet(tmp_path / f"{name}.parquet")
+    options = ("--target", "truth", "--prefix", "p_", "--level", 0.9, "--json", "--no-report")
+    whole = run("evaluate", "a.parquet", "--compare", "b.parquet", "--truth", "t.parquet", *options)
+    in_parts = run("evaluate", "a/0.parquet", "a/1.parquet", "--compare", "b/*.parquet", "--truth", "t", *options)
+    expected, found = numbers(whole), numbers(in_parts)
+    assert found["absent"] == ["yew"]
+    assert [m.pop("name") for m in found["models"]] == ["a", "b"]
+    assert [m.pop("name") for m in expected["models"]] == ["a.parquet", "b.parquet"]
+    for each in (*found["tests"], *expected["tests"]):
+        del each["model"], each["against"]
+    assert_same(found, expected)
+
+
+def test_a_single_file_is_read_in_parts_where_it_does_not_fit_or_on_request(run, tmp_path, monkeypatch):
+    table = make_scores()
+    table.to_csv(tmp_path / "w.csv", index=False)
+    options = ("evaluate", "w.csv", "--target", "truth", "--json", "--no-report")
+    whole, asked = run(*options), run(*options, "--stream")
+    assert whole.stderr == ""
+    assert "w.csv (" in asked.stderr
+    assert_same(numbers(asked), numbers(whole))
+    monkeypatch.setattr("mauc.tables.parts.available_memory", lambda: 1000.0)
+    assert "is read in parts" in run(*options).stderr
+    assert run(*options, "--no-stream").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        (["007", "7", "10"], {"007", "7", "10"}),
+        ([1, 2, 10], {"1", "2", "10"}),
+        ([1.0, 2.0, 10.0], {"1", "2", "10"}),
+        ([True, False, True], {"True", "False"}),
+        ([" a", "b ", "c"], {"a", "b", "c"}),
+    ],
+)
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_classes_are_written_as_in_the_whole(run, tmp_path, kind, values, shown):
+    """Each part by itself would be read as another type."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.array(values, dtype=object), 20)
+    table = pd.DataFrame({"y": y, **{name: rng.normal(size=60) for name in sorted(shown)}}).infer_objects()
+    write_parts(table, tmp_path / "parts", kind, (0, 20, 40, 60))
+    found = numbers(run("evaluate", "parts", "--target", "y", "--json", "--no-report"))
+    assert {c["class"] for c in found["classes"]} == shown
+
+
+def test_what_is_wrong_names_the_part(fails, run, tmp_path):
+    table = make_scores()
+
+    def refused(change, *options, code=1):
+        parts = tmp_path / "bad"
+        write_parts(table, parts, "parquet")
+        change(table.iloc[250:600].copy()).to_parquet(parts / "3.parquet", index=False)
+        words = fails("evaluate", "bad", "--target", "truth", *options, code=code)
+        for path in parts.iterdir():
+            path.unlink()
+        parts.rmdir()
+        return words
+
+    def with_gap(t):
+        t.iloc[4, 1] = np.nan
+        return t
+
+    assert "column 'elm' of bad/3.parquet has a score that is missing (row 5)" in refused(with_gap)
+    assert "infinite" in refused(lambda t: t.assign(elm=np.inf))
+    words = refused(lambda t: t.drop(columns="fir"))
+    assert "bad/3.parquet has no column 'fir', which bad/0.parquet has" in words
+    assert "bad/3.parquet has a column 'yew', which bad/0.parquet lacks" in refused(lambda t: t.assign(yew=1.0))
+    words = refused(lambda t: t.assign(elm=t["elm"].astype("float32")))
+    assert "column 'elm' of bad/3.parquet holds float, and double in bad/0.parquet" in words
+    words = refused(lambda t: t.assign(truth=t["truth"].where(t["truth"] != "elm")))
+    assert "column 'truth' of bad/3.parquet has no class in" in words
+    assert "did you mean 'truth'?" in refused(lambda t: t, "--target", "truht", code=2)
+
+
+def test_files_that_are_no_parts_of_one_table(fails, tmp_path):
+    table = make_scores()
+    write_parts(table, tmp_path / "parts", "parquet", (0, 300, 600))
+    table.to_csv(tmp_path / "c.csv", index=False)
+    evaluate = ("evaluate", "--target", "truth")
+    assert "c.csv and parts/0.parquet are of different kinds" in fails(*evaluate, "parts", "c.csv")
+    assert "names parts/0.parquet twice" in fails(*evaluate, "parts", "parts/0.parquet", code=2)
+    assert "no file matches parts/*.csv" in fails(*evaluate, "parts/*.csv")
+    (tmp_path / "empty").mkdir()
+    assert "the folder empty holds no file that ends in" in fails(*evaluate, "empty")
+    assert "--no-stream reads single files, and parts is not one" in fails(*evaluate, "parts", "--no-stream", code=2)
+    table.iloc[::-1].to_parquet(tmp_path / "turned.parquet")
+    words = fails(*evaluate, "parts", "--compare", "turned.parquet")
+    assert "turned.parquet has other classes in 'truth' than parts (first: row 1 of all)" in words
+    table.iloc[:599].drop(columns="truth").to_parquet(tmp_path / "short.parquet")
+    assert "short.parquet has 599 rows and parts has 600" in fails(*evaluate, "parts", "--compare", "short.parquet")
+    (tmp_path / "parts" / "1.parquet").write_bytes(b"PAR1 cut off")
+    assert "parts/1.parquet cannot be read as Parquet" in fails(*evaluate, "parts")
+    table.assign(elm="x").to_csv(tmp_path / "text.csv", index=False)
+    assert "column 'elm' of text.csv must hold numbers" in fails(*evaluate, "text.csv", "--stream")

@@ -1,0 +1,71 @@
+"""``mauc fit --engine dask``: the linear model on a table in parts; and what is said of tables that do not fit."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
+
+import pandas as pd
+
+from mauc.tables.model_file import read_model
+
+FIXED = ("--target", "species", "--alpha", 4, "--l2", 0.01, "--drop", "seen", "--no-report", "--json")
+
+
+@pytest.fixture
+def big(trees, tmp_path):
+    """The trees in parts, one of them empty, of some groups of rows each."""
+    (tmp_path / "big").mkdir()
+    for k, rows in enumerate((slice(0, 90), slice(90, 90), slice(90, 160))):
+        trees.iloc[rows].to_parquet(tmp_path / "big" / f"{k}.parquet", index=False, row_group_size=25)
+    return trees
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Workers in this process."""
+    pytest.importorskip("distributed", reason="needs the extra mauc[dask]")
+    from distributed import LocalCluster
+
+    from mauc.cli import fit_dask
+
+    monkeypatch.setattr(fit_dask, "PARTITION_ROWS", 40)
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        yield cluster.scheduler_address
+
+
+def test_all_parts_are_trained_on(run, here, big, tmp_path):
+    result = run("fit", "big", *FIXED, "--engine", "dask", "--scheduler", here)
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert "160 rows in 4 partitions" in result.stderr
+    assert said["rows"] + sum(said["training_rows"].values()) == 160
+    # The same features and rows in memory give the same coefficients.
+    from mauc import MAUCClassifier
+
+    model = read_model(tmp_path / "model.skops")
+    side = np.random.default_rng(0).random(160, dtype=np.float32)
+    train = big[side >= 0.25]
+    X = model.features.transform(train[list(model.kinds)])
+    expected = MAUCClassifier(alpha=4, l2=0.01).fit(np.asarray(X, dtype=np.float32), train["species"])
+    np.testing.assert_allclose(model.classifier.coef_, expected.coef_, atol=1e-4)
+    assert run("predict", "model.skops", "big", "--out", "scores").exit_code == 0
+    assert len(pd.concat([pd.read_parquet(p) for p in sorted((tmp_path / "scores").glob("*.parquet"))])) == 160
+
+
+def test_what_does_not_fit_and_what_cannot_be_reached(run, fails, big, tmp_path, monkeypatch):
+    assert "big stands for 3: join them, or train on all of them with --engine dask" in fails("fit", "big", *FIXED)
+    monkeypatch.setattr("mauc.tables.parts.available_memory", lambda: 10_000.0)
+    words = fails("fit", "trees.csv", *FIXED)
+    assert "trees.csv does not fit in memory" in words
+    assert "about 25 of its rows do" in words
+    assert "got 'spark'" in fails("fit", "big", *FIXED, "--engine", "spark", code=2)
+    words = fails("fit", "big", *FIXED, "--engine", "dask", "--group", "plot", code=2)
+    assert "--engine dask has no use for --group" in words
+    pytest.importorskip("distributed", reason="needs the extra mauc[dask]")
+    monkeypatch.setattr("mauc.cli.fit_dask.REACHED_WITHIN", "0.5s")
+    words = fails("fit", "big", *FIXED, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9")
+    assert "--scheduler tcp://127.0.0.1:9 cannot be reached within 0.5s" in words

@@ -1,0 +1,271 @@
+"""``mauc fit`` without a model named: a comparison, doubts, reasons, cross-validation; and ``mauc compare``."""
+
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+
+import pandas as pd
+from rich.console import Console
+from sklearn.datasets import load_iris
+
+from mauc import compare_mauc, mauc_score
+from mauc.cli.output import Output
+from mauc.cli.progress import watching
+from mauc.ensemble import default_estimators
+from mauc.tables import candidates, training
+from mauc.tables.durations import StackPlan
+from mauc.tables.holdout import stratified
+from mauc.tables.kept import read_kept
+from mauc.tables.leaderboard import Entry, Moment
+from mauc.tables.model_file import read_model
+
+FIT = ("fit", "trees.csv", "--target", "species", "--no-report")
+QUICK = (*FIT, "--no-importance")
+
+
+@pytest.fixture
+def two_models(monkeypatch):
+    """Class frequencies and logistic regression."""
+    monkeypatch.setattr(training, "CANDIDATES", candidates.CANDIDATES[:2])
+
+
+def test_four_models_are_compared_and_the_winner_is_written(run, trees, monkeypatch, tmp_path):
+    def small(size, seconds, n_folds, seed):
+        models = [(name, model) for name, model in default_estimators(seed, 3) if name in ("lr", "et")]
+        return StackPlan(tuple(models), size.rows, n_folds, None, 0.1)
+
+    monkeypatch.setattr(candidates, "parts_of_stack", small)
+    monkeypatch.setattr(candidates, "GRID_SIZES", {"full": 1e9, "small": 0.0})  # a quick search, however fast we are
+    result = run("fit", "trees.csv", "--target", "species", "--no-importance")
+    assert result.exit_code == 0, result.output
+    names = ["class frequencies", "logistic regression", "linear MAUC model", "stack of models"]
+    lines = re.findall(r"^(.+): MAUC (\d\.\d{4}) on validation rows, \d+\.\d s$", result.stderr, re.MULTILINE)
+    assert [name for name, _ in lines] == names, "a line for each, as it is done"
+    winner = max(lines, key=lambda line: float(line[1]))[0]
+    how = "120 validation rows (cross-validation of the training rows)"
+    assert f"{winner} was chosen by {how}; the rows judged by chose nothing." in result.stdout
+    shown = re.findall(
+        r"^ ([^\d\n]+?) +(\d\.\d{4}) +\d\.\d{4} +\d\.\d{3}–\d\.\d{3} +(\S+) ", result.stdout, re.MULTILINE
+    )
+    assert sorted(name for name, *_ in shown) == sorted(names)
+    assert (shown[0][0], shown[0][2]) == (winner, "–")
+    assert "mauc-report/index.html" in result.stdout
+
+    _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
+    model = read_model(Path("model.skops"))
+    kept = read_kept(Path("model.skops"))
+    np.testing.assert_array_equal(kept.rows, test)
+    scores = model.scores(trees.drop(columns="species").iloc[test])
+    np.testing.assert_allclose(kept.repeats[0], scores)
+    assert f"{mauc_score(trees['species'].iloc[test], scores):.4f}" in result.stdout
+    assert run("predict", "model.skops", "trees.csv").exit_code == 0
+
+
+def test_json_holds_the_comparison(run, trees, two_models):
+    result = run(*FIT, "--json", "--importance-pair", "oak", "elm")
+    assert (result.exit_code, result.stderr) == (0, ""), result.output
+    found = json.loads(result.stdout)
+    board = found["leaderboard"]
+    assert board["winner"] == found["models"][0]["name"] == "logistic regression"
+    assert [entry["name"] for entry in board["entries"]] == ["class frequencies", "logistic regression"]
+    assert found["tests"][0]["model"] == "class frequencies"
+    assert found["model"] == "LogisticRegression"
+    assert found["doubts"] == []
+    columns = found["importance"]["columns"]
+    assert [each["pair"] for each in columns] == [None] * 4 + [["oak", "elm"]] * 4
+    assert {each["column"] for each in columns} == {"height", "soil", "seen", "plot"}
+    assert columns[0]["drop"] == max(each["drop"] for each in columns[:4])
+    assert columns[0]["drop"] > 2 * columns[0]["stderr"] > 0
+    assert found["importance"]["how"] == "each column shuffled 5 times among 40 rows judged by"
+
+
+def test_the_rows_judged_by_choose_nothing(run, trees, monkeypatch):
+    """Whatever the classes of the held-out rows are, the same models are trained and the same one is chosen."""
+    _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
+    monkeypatch.setattr(candidates, "GRID_SIZES", {"full": 1e9, "small": 0.0})
+    monkeypatch.setattr(training, "CANDIDATES", candidates.CANDIDATES[:3])
+    told = []
+    for swap in (False, True):
+        labels = trees["species"].copy()
+        if swap:
+            labels.iloc[test] = labels.iloc[test].to_numpy()[::-1]
+        monkeypatch.setattr("mauc.tables.holdout.stratified", lambda *_: (np.setdiff1d(np.arange(160), test), test))
+        trees.assign(species=labels).to_csv("trees.csv", index=False)
+        told.append(json.loads(run(*QUICK, "--json").stdout))
+    first, second = ([(e["validation"], e["about"]) for e in t["leaderboard"]["entries"]] for t in told)
+    assert first == second
+    assert told[0]["leaderboard"]["winner"] == told[1]["leaderboard"]["winner"]
+    assert told[0]["models"][0]["mauc"] != told[1]["models"][0]["mauc"]
+
+
+def test_groups_and_times_choose_by_their_own_kind(run, trees, two_models, monkeypatch):
+    folds = []
+    real = training.compare_candidates
+    monkeypatch.setattr(
+        training, "compare_candidates", lambda X, y, f, **more: folds.append(f) or real(X, y, f, **more)
+    )
+    result = run(*QUICK, "--group", "plot", "--json")
+    assert result.exit_code == 0, result.output
+    assert "(cross-validation of whole groups of the training rows)" in result.stdout
+    assert len(folds[0]) > 1
+    result = run(*QUICK, "--time-column", "seen", "--json")
+    assert "(the latest fifth of the training rows)" in result.stdout
+    ((train, test),) = folds[1]
+    assert train.max() < test.min(), "rows are in the order of their times"
+
+
+def test_refit_trains_the_winner_on_all_rows(run, trees, two_models):
+    assert run(*QUICK, "--refit").exit_code == 0
+    every = read_model(Path("model.skops")).classifier
+    assert run(*QUICK).exit_code == 0
+    part = read_model(Path("model.skops")).classifier
+    assert type(every).__name__ == type(part).__name__ == "LogisticRegression"
+    assert not np.allclose(every.coef_, part.coef_)
+
+
+@pytest.fixture
+def iris():
+    data = load_iris(as_frame=True)
+    table = data.data.set_axis(list("abcd"), axis=1).assign(kind=data.target_names[data.target])
+    table.insert(0, "Id", np.arange(1, 151))
+    table.insert(3, "unit", "cm")
+    table.to_csv("iris.csv", index=False)
+    return table
+
+
+def test_doubts_are_told_and_suspects_are_left_out_only_on_demand(run, trees, iris, two_models):
+    call = ("fit", "iris.csv", "--target", "kind", "--no-importance", "--no-report")
+    told = run(*call)
+    assert re.search(r"note: column 'Id' seems to count the rows \(MAUC 0\.9\d\d by itself\)", told.stderr)
+    assert "note: column 'unit' has one value in all rows" in told.stderr
+    assert "--drop-suspects leaves them out" in told.stderr
+    assert "Id" in read_model(Path("model.skops")).kinds
+    dropped = run(*call, "--drop-suspects", "--json")
+    found = json.loads(dropped.stdout)
+    assert found["dropped"] == ["Id", "unit"]
+    assert [d["kind"] for d in found["doubts"] if d["column"]] == ["counter", "constant"]
+    assert list(read_model(Path("model.skops")).kinds) == list("abcd")
+
+
+def test_suspects_that_are_all_there_is(fails, iris):
+    iris[["Id", "unit", "kind"]].to_csv("iris.csv", index=False)
+    words = fails("fit", "iris.csv", "--target", "kind", "--drop-suspects")
+    assert "--drop-suspects leaves no column of iris.csv: choose by --drop" in words
+
+
+def test_repeated_rows_are_told(run, trees, two_models):
+    pd.concat([trees, trees]).to_csv("trees.csv", index=False)
+    result = run(*QUICK)
+    assert re.search(r"note: \d+ rows are both trained on and judged by, alike in every column", result.stderr)
+
+
+@pytest.mark.parametrize("options", [("--alpha", 4, "--l2", 0.01), ()])
+def test_cross_validation_scores_every_row(run, trees, two_models, options):
+    result = run(*QUICK, "--cv", 3, "--repeats", 2, "--json", *options)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["judged_by"] == "cross-validation in 3 folds, 2 times"
+    assert found["rows"] == len(trees)
+    kept = read_kept(Path("model.skops"))
+    assert [len(scores) for scores in kept.repeats] == [160, 160]
+    expected = np.mean([mauc_score(kept.labels, scores, labels=kept.classes) for scores in kept.repeats])
+    assert found["models"][0]["mauc"]["score"] == pytest.approx(expected)
+    names = [model["name"] for model in found["models"]]
+    if options:
+        assert names == ["MAUCClassifier"]
+        whole = read_model(Path("model.skops")).scores(trees.drop(columns="species"))
+        assert not np.allclose(whole, kept.repeats[0], atol=1e-3), "kept scores are of models that did not see the row"
+    else:
+        assert names == ["the model chosen in each fold", "logistic regression", "class frequencies"]
+
+
+def test_cross_validation_in_groups_and_in_words(run, trees, two_models):
+    result = run(*FIT, "--cv", 3, "--group", "plot")
+    assert result.exit_code == 0, result.output
+    assert "(cross-validation in 3 folds of whole groups)" in result.stdout
+    assert "Each fold chose by its training rows alone" in result.stdout
+    assert "training 4 of 4: logistic regression: MAUC" in result.stderr
+    assert "What the MAUC loses without a column (each column shuffled 5 times among" in result.stdout
+
+
+def test_compare(run, fails, trees, two_models, tmp_path):
+    call = (*QUICK, "--cv", 3, "--repeats", 2)
+    assert run(*call, "--out", "a.skops").exit_code == 0
+    assert run(*call, "--out", "b.skops", "--drop", "height").exit_code == 0
+    result = run("compare", "a.skops", "b.skops", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    a, b = read_kept(Path("a.skops")), read_kept(Path("b.skops"))
+    expected = np.mean([compare_mauc(a.labels, y, x).difference for x, y in zip(a.repeats, b.repeats, strict=True)])
+    assert found["tests"][0]["difference"] == pytest.approx(expected)
+    assert found["tests"][0]["difference"] < 0
+    shown = run("compare", "a.skops", "b.skops")
+    assert "a.skops: LogisticRegression; cross-validation in 3 folds, 2 times" in shown.stdout
+    assert run(*QUICK, "--out", "c.skops").exit_code == 0
+    some = run("compare", "a.skops", "c.skops")
+    assert some.exit_code == 0, some.output
+    assert "a.skops was judged by 160 rows, and is compared by the 40 of all models" in some.stderr
+
+    trees.assign(height=trees["height"] + 1).to_csv("trees.csv", index=False)
+    assert run(*QUICK, "--out", "d.skops").exit_code == 0
+    assert "column 'height' differs between the tables of a.skops and d.skops" in fails("compare", "a.skops", "d.skops")
+    assert "two model files or more, each once" in fails("compare", "a.skops", code=2)
+    assert "--level must be a number strictly between 0 and 1" in fails(
+        "compare", "a.skops", "b.skops", "--level", 2, code=2
+    )
+    (tmp_path / "b.scores.npz").unlink()
+    assert "b.scores.npz, the scores that b.skops was judged by, is not there" in fails("compare", "a.skops", "b.skops")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--time-limit", 0), "--time-limit must be a finite number of seconds above 0, got 0"),
+        (("--time-limit", 9, "--auto"), "--time-limit is for the comparison of models, and one was named"),
+        (("--cv", 3, "--time-column", "seen"), "--cv holds out any rows and --time-column the latest"),
+        (("--cv", 3, "--refit"), "leave --refit out"),
+        (("--repeats", 2), "--repeats says how often to cross-validate: add --cv 5"),
+        (("--importance-pair", "oak", "el"), "--importance-pair 'el' is no class; did you mean 'elm'?"),
+        (("--importance-pair", "oak", "oak"), "must name two different classes, got 'oak' twice"),
+    ],
+)
+def test_wrong_options(fails, trees, options, words):
+    assert words in fails(*QUICK, *options, code=2)
+
+
+def test_scores_never_replace_a_table(fails, trees, tmp_path):
+    np.savez(tmp_path / "trees.scores.npz", height=trees["height"].fillna(0.0), species=trees["species"].to_numpy(str))
+    words = fails("fit", "trees.scores.npz", "--target", "species", "--out", "trees.skops")
+    assert "would overwrite trees.scores.npz" in words
+
+
+def test_progress_in_a_terminal_tells_model_fold_time_and_best():
+    output = Output()
+    screen = io.StringIO()
+    output.errors = Console(file=screen, force_terminal=True, width=140, highlight=False, color_system=None)
+    best = Entry("logistic regression", "", 0.8765, 0.1)
+    with watching(output, 60.0) as watch:
+        watch.begins(Moment("stack of models", "rf, fold 2 of 5", 41.0, best))
+        watch.progress.refresh()
+        watch.ends(Entry("stack of models", "", 0.9, 3.21))
+    text = screen.getvalue()
+    assert "stack of models: rf, fold 2 of 5" in text
+    assert re.search(r"(60|59) s left", text)
+    assert "best so far: logistic regression 0.8765" in text
+    assert "stack of models: MAUC 0.9000 on validation rows, 3.2 s" in text
+
+
+def test_progress_elsewhere_is_one_line_for_each_model(capsys):
+    for output, lines in ((Output(), 1), (Output(quiet=True), 0), (Output(as_json=True), 0)):
+        with watching(output, 60.0) as watch:
+            watch.begins(Moment("a", "fold 1 of 5", 41.0, None))
+            watch.ends(Entry("a", "", float("nan"), 3.21, "would take about 99 s"))
+        seen = capsys.readouterr()
+        assert seen.err == "a: left out, it would take about 99 s\n" * lines
+        assert seen.out == ""

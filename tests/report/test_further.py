@@ -1,0 +1,175 @@
+"""Classes, decisions, calibration and what would help: each number against its definition."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score, confusion_matrix, precision_score, recall_score, roc_auc_score
+
+from mauc import mauc_interval, pairwise_auc
+from mauc.report import Report, judge
+from mauc.report.by_class import precision_recall, roc
+from mauc.report.class_data import CELLS, CURVE_POINTS, class_data
+from mauc.report.collect import gains
+from mauc.report.proportions import mean_of_shares, share
+
+
+def probabilities(scores):
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture
+def judged(scored):
+    """Ties included: scores have one decimal."""
+    y, models, names = scored([12, 60, 25])
+    scores = np.round(models["model a"], 1)
+    return y, scores, names, judge(y, scores)
+
+
+def test_each_class_against_all_others(judged):
+    y, scores, names, found = judged
+    order = [int(np.flatnonzero(names == label)[0]) for label in found.labels]
+    taken = np.array(found.labels)[found.headline.scores.argmax(axis=1)]  # of equal scores, the more frequent class
+    matrix = pairwise_auc(y, scores)
+    for label, k, each in zip(found.labels, order, found.further.classes, strict=True):
+        assert each.auc.score == pytest.approx(np.nanmean(matrix[k]))
+        v = np.zeros((3, 3))
+        v[k] = 0.5
+        v[k, k] = 0.0
+        expected = mauc_interval(y, scores, pairs=v)
+        assert (each.auc.low, each.auc.high) == pytest.approx((expected.low, expected.high), rel=1e-9)
+        for part, judge_by in ((each.recall, recall_score), (each.precision, precision_score)):
+            assert part.score == pytest.approx(judge_by(y, taken, labels=[label], average="macro"))
+            assert 0 <= part.low < part.score < part.high <= 1
+        assert each.average_precision == pytest.approx(average_precision_score(y == label, scores[:, k]))
+
+
+def test_curves_have_the_areas_of_their_numbers(judged):
+    y, scores, names, found = judged
+    scores = found.headline.scores
+    for k in range(3):
+        curve = roc(scores[:, k], found.codes, found.counts, k)
+        assert np.trapezoid(curve.y, curve.x) == pytest.approx(found.further.classes[k].auc.score)
+        own = found.codes == k
+        curve = precision_recall(scores[:, k], found.codes, k)
+        assert curve.x[-1] == 1.0
+        assert curve.y[-1] == pytest.approx(own.mean())
+    two = judge(y[y != names[1]], scores[y != names[1]][:, [1, 2]], labels=[names[2], names[0]])
+    own, column = two.codes == 0, two.headline.scores[:, 0]
+    curve = roc(column, two.codes, two.counts, 0)
+    assert np.trapezoid(curve.y, curve.x) == pytest.approx(roc_auc_score(own, column))
+
+
+def test_decisions_and_mistakes(scored):
+    y, models, names = scored([12, 60, 25])
+    p = probabilities(models["model a"])
+    found = judge(y, p, y_train=np.repeat(names, [1, 8, 1]))
+    order = [list(names).index(label) for label in found.labels]
+    highest, balanced = found.further.decisions
+    labels = list(found.labels)
+    np.testing.assert_array_equal(highest.confusion, confusion_matrix(y, names[p.argmax(axis=1)], labels=labels))
+    by_share = names[(p / [0.1, 0.8, 0.1]).argmax(axis=1)]
+    np.testing.assert_array_equal(balanced.confusion, confusion_matrix(y, by_share, labels=labels))
+    assert highest.accuracy.score == found.headline.accuracy
+    assert highest.balanced_accuracy.score == pytest.approx(found.headline.balanced_accuracy)
+    first = found.further.mistakes[0]
+    assert first.rows == np.sum((y == names[order[first.i]]) & (p.argmax(axis=1) == order[first.j]))
+    rare = judge(
+        np.r_[y, "rare"], np.vstack([np.insert(p, 3, 0.0, axis=1), [0.2, 0.7, 0.1, 0.0]]), labels=[*names, "rare"]
+    )
+    assert rare.counts[rare.further.mistakes[0].i] > 1, "a class of one row does not lead, however wrong"
+    assert len(judge(y, models["model a"]).further.decisions) == 1, "scores that are no probabilities have no frequency"
+    assert judge(y, models["model a"]).further.calibration is None
+
+
+def test_shares():
+    assert np.isnan(share(0, 0, 0.95).score)
+    none, some = share(0, 10, 0.95), mean_of_shares(np.array([10.0, 0.0]), np.array([10.0, 10.0]), 0.95)
+    assert (none.low, none.high) == pytest.approx((0.0, 0.2775), abs=1e-4)
+    assert some.score == 0.5
+    assert some.low == pytest.approx(0.5 - 0.5 * 0.2775, abs=1e-4)
+
+
+def test_calibrated_scores_lie_on_the_line():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([0.7, 0.5, 0.3], 20_000)
+    y = (p.cumsum(axis=1) > rng.random((20_000, 1))).argmax(axis=1)
+    good, bold = (
+        judge(y, scores, level=0.999, listed=0).further.calibration
+        for scores in (p, probabilities(3 * np.log(p + 1e-9)))
+    )
+    assert good.error < 0.02 < 0.1 < bold.error
+    assert sum(b.rows for b in good.bins) == 20_000
+    assert all(b.right.low < b.mean < b.right.high for b in good.bins if b.rows > 500)
+
+
+def test_what_more_rows_would_take_off_the_interval():
+    """Nine of ten ranges hold the truth, which a large sample tells: at multiclass AUCs of 0.85 and of 0.98."""
+    counts = np.array([100, 40, 8])
+    weight = np.full(3, 2 / 3)
+    for gain in (1.5, 3.0):
+        rng = np.random.default_rng(0)
+
+        def sample(sizes, gain=gain, rng=rng):
+            codes = np.repeat(np.arange(3), sizes)
+            return judge(codes, rng.normal(size=(len(codes), 3)) + gain * (codes[:, None] == np.arange(3)), listed=0)
+
+        large = sample([3000] * 3)
+        spread = np.mean([large.headline.influence[large.codes == k].var() for k in range(3)])
+        part = spread / counts / np.sum(spread / counts)
+        truth = 1 - np.sqrt(1 - part / 2)
+        inside, rarest = [], []
+        for _ in range(25):
+            found = sample(counts)
+            for each in gains(found.counts, weight, found.headline.influence, found.codes):
+                inside.append(each.low <= truth[each.k] <= each.high)
+                rarest += [each.narrower] * (each.k == 2)
+                assert each.low < each.narrower < each.high < 1 - np.sqrt(0.5)
+        assert np.mean(inside) > 0.85
+        assert np.mean(rarest) == pytest.approx(truth[2], rel=0.1)
+
+
+def test_gains_of_single_rows_and_of_a_perfect_model(scored):
+    y, models, names = scored([30, 9, 1])
+    (first, *_) = judge(y, models).further.gains
+    assert (first.k, first.rows) == (2, 1)
+    assert first.low < first.narrower <= first.high
+    perfect = judge(y, (y[:, None] == names).astype(float))
+    assert perfect.further.gains == ()
+
+
+def test_what_the_page_holds_of_classes_is_bounded(scored):
+    y, models, _ = scored(np.arange(200) % 7 + 9, gain=0.3)
+    found = judge(y, probabilities(models["model a"]), listed=5)
+    data = class_data(found, 0)
+    assert len(json.dumps(data)) < 6e5
+    for each in data["by_class"]:
+        assert max(len(each["roc"][0]), len(each["pr"][0])) <= CURVE_POINTS
+        assert (each["roc"][0][-1], each["roc"][1][-1], each["pr"][0][-1]) == (1000, 1000, 1000)
+    cells = data["decisions"][0]["cells"]
+    assert len(cells) <= 2 * CELLS
+    assert sum(cells[1::2]) == len(y)
+    later = class_data(found, 150)
+    assert len(later["by_class"]) == 50
+    assert later["by_class"][0] == data["by_class"][150]
+
+
+def test_report(scored, tmp_path):
+    pytest.importorskip("jinja2", reason="needs jinja2")
+    pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+    y, models, names = scored([60, 20, 1], models=2)
+    report = Report(y, {"<a>": models["model a"], "b": models["model b"]}, labels=names, title="Trees & co")
+    assert report.save(tmp_path / "new" / "r.html").read_text(encoding="utf-8") == report.html
+    assert "<h1>Trees &amp; co</h1>" in report.html
+    frame = report._repr_html_()
+    assert frame.startswith('<iframe srcdoc="&lt;!doctype html&gt;')
+    assert 'sandbox="allow-scripts allow-downloads"' in frame
+    assert "<script" not in frame
+    found = json.loads(report.to_json())
+    assert found["models"][0]["mauc"]["score"] == report.judgement.headline.mauc.score
+    tables = report.tables()
+    assert set(tables) == {"models", "classes", "rarest_pairs", "worst_pairs", "mistakes", "gains"}
+    assert tables["classes"]["class"].tolist() == list(report.judgement.labels)
+    assert tables["models"]["difference"].notna().tolist() == [False, True]
+    assert tables["classes"]["rows"].tolist() == [60, 20, 1]

@@ -1,0 +1,36 @@
+"""A judgement of scores read in parts draws the page of one of scores in memory, whatever a page has room for."""
+
+import numpy as np
+import pytest
+from array_rows import ArrayRows, make_rows
+
+from mauc.report import judge, pairs
+from mauc.report.pairs import pair_data
+from mauc.report.streamed import judge_streamed
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {},
+        {"CURVES": 10},  # ROC curves of the listed pairs alone
+        {"CURVES": 10, "HISTOGRAM_BYTES": 400},  # and their histograms alone
+        {"MOST_CLASSES": 4},  # of the rarest classes alone
+    ],
+)
+@pytest.mark.parametrize("probabilities", [False, True])
+def test_the_page_holds_the_same_curves(monkeypatch, limits, probabilities):
+    for name, value in limits.items():
+        monkeypatch.setattr(pairs, name, value)
+    monkeypatch.setattr(pairs, "ORDER_STATISTICS", 30)
+    codes, scores = make_rows(3, n_classes=6, ties=True)
+    if probabilities:  # crowded at 0: drawn over the log-odds
+        scores = 1.0 / (1.0 + np.exp(6.0 - 2.0 * scores))
+    labels = [f"class {k}" for k in range(6)]
+    expected = judge(np.array(labels)[codes], scores, labels=labels, listed=3)
+    order = [labels.index(label) for label in expected.labels]
+    rows = ArrayRows(np.argsort(order)[codes], scores[:, order])
+    found = judge_streamed({"model": rows}, expected.labels, listed=3)
+    assert pair_data(found) == pair_data(expected)
+    assert found.notes == expected.notes
+    assert found.headline.mauc.low == pytest.approx(expected.headline.mauc.low, rel=1e-12)

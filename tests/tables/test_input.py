@@ -1,0 +1,228 @@
+"""Files as strangers save them: encodings, separators, decimal signs, Excel, streams, gaps and dates."""
+
+import io
+import sys
+import types
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+
+import pandas as pd
+
+from mauc.tables.dates import as_iso, order_of, with_iso_dates
+from mauc.tables.errors import Failure, Usage
+from mauc.tables.read import Reading, classes_of, labelled, read_table
+from mauc.tables.source import STDIN
+
+FRAME = pd.DataFrame({"größe": [1.5, 2.25, 0.5], "ort": ["Köln", "Lübeck", "Łódź"]})
+SIMPLE = FRAME.assign(ort=["Köln", "Lübeck", "Gießen"])
+
+
+def told(path, **options):
+    """The table and what was said while reading it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = read_table(path, **options)
+    return table, [str(w.message) for w in caught]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "separator", "decimal", "says"),
+    [
+        ("utf-8", ",", ".", None),
+        ("utf-8-sig", ",", ".", None),
+        ("utf-16", "\t", ".", "in utf-16, with tabs between columns"),
+        ("utf-16-le", ",", ".", "in UTF-16"),
+        ("cp1252", ";", ",", "in Windows-1252, with semicolons between columns, with decimal commas; --encoding"),
+        ("utf-8", "|", ".", "with bars between columns"),
+        ("utf-8", ",", ",", "with decimal commas"),
+    ],
+)
+def test_encodings_separators_and_decimal_commas(tmp_path, encoding, separator, decimal, says):
+    frame = SIMPLE if encoding == "cp1252" else FRAME
+    frame.to_csv(tmp_path / "t.csv", sep=separator, decimal=decimal, encoding=encoding, index=False)
+    table, said = told(tmp_path / "t.csv")
+    pd.testing.assert_frame_equal(table, frame)
+    assert len(said) == (says is not None)
+    assert says is None or f"t.csv is read as a table {says}" in said[0]
+
+
+def test_encodings_that_are_told_or_cannot_be(tmp_path):
+    path = tmp_path / "t.csv"
+    FRAME.to_csv(path, encoding="cp1250", index=False)
+    table, _ = told(path, how=Reading(encoding="cp1250"))
+    pd.testing.assert_frame_equal(table, FRAME)
+    with pytest.raises(Usage, match="--encoding 'klingon' is unknown: name one such as utf-8, cp1252"):
+        read_table(path, how=Reading(encoding="klingon"))
+    path.write_bytes(b"a,b\n\x81,1\n")
+    assert told(path)[1] == [f"{path} is read as a table in Latin-1; --encoding names another"]
+    path.write_bytes(b"a,b\n" + b"x" * (1 << 20) + "ü".encode()[:1])
+    assert "Windows-1252" in told(path)[1][0], "cut off within a letter, in a later block"
+    path.write_bytes(bytes(range(256)))
+    with pytest.raises(Failure, match="is no text: check the file"):
+        read_table(path)
+
+
+def test_the_separator_is_the_one_that_fits_the_rows(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('"length, mm";"a,b";kind\n1,5;x;"p;q"\n2,5;y;r\n')
+    table, _ = told(path)
+    assert list(table.columns) == ["length, mm", "a,b", "kind"]
+    assert table["length, mm"].tolist() == [1.5, 2.5]
+    assert table["kind"].tolist() == ["p;q", "r"]
+
+
+def test_commas_in_numbers_are_taken_where_they_leave_no_doubt(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("open;sure;big;code;word\n1,234;0,5;1.234;1,5;1,5 kg\n2,345;1,25;12.345;2,5;x\n")
+    table, said = told(path, codes=["code"])
+    assert table["open"].tolist() == [1.234, 2.345], "another column tells what a comma is"
+    assert table["big"].tolist() == [1234, 12345], "and with it what a point is"
+    assert table["code"].tolist() == ["1,5", "2,5"]
+    assert table["word"].tolist() == ["1,5 kg", "x"]
+    path.write_text('n,m\n"1,234","1,234,567"\n"2,345",3.5\n')
+    table, said = told(path)
+    assert table["n"].tolist() == [1234, 2345]
+    assert table["m"].tolist() == [1234567, 3.5]
+    assert "with commas between thousands" in said[0]
+    path.write_text("n;x\n1,234;a\n12;b\n")
+    table, said = told(path)
+    assert table["n"].tolist() == ["1,234", "12"]
+    assert (
+        "numbers such as 1,234, whose comma may stand before decimals or after thousands: it is read as text"
+        in (said[0])
+    )
+
+
+def test_classes_named_as_gaps_are_and_what_counts_as_missing(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y,z\nNA,None,1\n2,NA,NA\n-999,oak,2\n3,,3\n")
+    table, _ = told(path, names=["y", "z"])
+    assert table["x"].isna().tolist() == [True, False, False, False]
+    assert table["y"].tolist()[:3] == ["None", "NA", "oak"]
+    assert table["y"].isna().tolist() == [False, False, False, True]
+    assert table["z"].isna().tolist() == [False, True, False, False], "beside numbers NA is a gap"
+    with pytest.raises(Failure, match=r"has no class in 1 row .*or leave them out with --drop-unlabelled"):
+        classes_of(table["y"], "y", path)
+    with pytest.warns(UserWarning, match="1 row of .* without a class in 'y' are left out"):
+        kept = labelled(table["y"], "y", path)
+    with pytest.warns(UserWarning, match="has a class named (NA|None); --missing (NA|None) makes it a gap"):
+        assert classes_of(table["y"][kept], "y", path).tolist() == ["None", "NA", "oak"]
+    table, _ = told(path, names=["y"], how=Reading(missing=("NA", "-999")))
+    assert table["y"].isna().tolist() == [False, True, False, True]
+    assert table["x"].isna().tolist() == [True, False, True, False]
+    np.savez(tmp_path / "t.npz", x=np.array([1, -999]), y=np.array(["a", "NA"]))
+    table, _ = told(tmp_path / "t.npz", how=Reading(missing=("NA", "-999")))
+    assert table.isna().to_numpy().tolist() == [[False, False], [True, True]]
+
+
+def test_streams(tmp_path, monkeypatch):
+    def give(content):
+        monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(content)))
+
+    give(FRAME.to_csv(index=False).encode())
+    pd.testing.assert_frame_equal(read_table(STDIN), FRAME)
+    give(b"a,b\n")
+    with pytest.raises(Failure, match=r"^standard input has no rows"):
+        read_table(STDIN)
+    FRAME.to_csv(tmp_path / "t.csv.gz", index=False)
+    give((tmp_path / "t.csv.gz").read_bytes())
+    pd.testing.assert_frame_equal(read_table(STDIN), FRAME)
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    parquet = io.BytesIO()
+    FRAME.to_parquet(parquet)
+    give(parquet.getvalue())
+    assert read_table(STDIN)["ort"].tolist() == FRAME["ort"].tolist()
+
+
+@pytest.fixture
+def book(tmp_path):
+    """An Excel file as people have them: a margin, two sheets, an error, a date, a code, NA as a class."""
+    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    made = openpyxl.Workbook()
+    sheet = made.active
+    sheet.title = "trees"
+    day = pd.Timestamp("2024-03-31")
+    rows = (
+        ["code", "height", "seen", "kind"],
+        ["007", 1.5, day, "NA"],
+        ["10", "#DIV/0!", day, "oak"],
+        ["3", 2, None, "elm"],
+    )
+    for k, row in enumerate(rows):
+        for j, value in enumerate(row):
+            sheet.cell(k + 3, j + 2, value)
+    made.create_sheet("notes").append(["a", "b"])
+    made["notes"].append([1, 2])
+    made.save(tmp_path / "t.xlsx")
+    return tmp_path / "t.xlsx"
+
+
+def test_excel(book):
+    table, said = told(book, names=["kind"], codes=["code"])
+    assert list(table.columns) == ["code", "height", "seen", "kind"]
+    assert table["code"].tolist() == ["007", "10", "3"]
+    np.testing.assert_array_equal(table["height"], [1.5, np.nan, 2.0])
+    assert table["seen"].tolist()[:2] == ["2024-03-31"] * 2
+    assert table["kind"].tolist() == ["NA", "oak", "elm"]
+    assert any("has 2 sheets, and 'trees' is read; --sheet names another" in words for words in said)
+    assert any("has 1 cell with an error such as #DIV/0!, read as missing" in words for words in said)
+    assert told(book, how=Reading(sheet="notes"))[0].to_numpy().tolist() == [[1, 2]]
+    with pytest.raises(Usage, match=r"--sheet 'x' is no sheet of .*; its sheets are trees, notes"):
+        read_table(book, how=Reading(sheet="x"))
+
+
+def test_files_that_are_no_workbooks(tmp_path, book, monkeypatch):
+    (tmp_path / "bad.xlsx").write_bytes(b"x")
+    with pytest.raises(Failure, match=r"bad\.xlsx cannot be read as an Excel file .*: save it again, or as CSV"):
+        read_table(tmp_path / "bad.xlsx")
+    with pytest.raises(Failure, match="raise --max-size"):
+        read_table(book, max_size=1e-6)
+
+
+def test_excel_without_openpyxl(tmp_path, monkeypatch):
+    (tmp_path / "t.xlsx").write_bytes(b"PK")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(Failure, match=r"needs openpyxl: pip install 'mauc\[excel\]', or save the sheet as CSV"):
+        read_table(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        (["31/12/2024", "1/2/2024"], "day-first"),
+        (["01.02.2024", None], "day-first"),
+        (["12/31/2024 10:30", "01/02/2024 9:00"], "month-first"),
+        (["01/02/2024"], "open"),
+        (["31/12/2024", "12/31/2024"], None),
+        (["2024-12-31"], None),
+        (["oak", "1/2/2024"], None),
+        ([1.5, 2.5], None),
+    ],
+)
+def test_day_or_month_first(values, order):
+    assert order_of(pd.Series(values)) == order
+
+
+def test_days_first_become_iso():
+    turned = as_iso(pd.Series(["31/12/2024", None, "1/2/2024 10:30", "2024-01-05"], index=[3, 5, 7, 9]))
+    assert turned.loc[[3, 7, 9]].tolist() == ["2024-12-31", "2024-02-01 10:30", "2024-01-05"]
+    assert turned.isna().tolist() == [False, True, False, False]
+    assert as_iso(pd.Series(["31/02/2024"])) is None, "no such day"
+
+
+def test_one_column_tells_of_another(tmp_path):
+    table = pd.DataFrame({"a": ["01/02/2024"], "b": ["31/12/2024"], "n": [1]})
+    kinds = {"a": "other", "b": "other", "n": "number"}
+    with pytest.warns(UserWarning, match="holds dates with the day first"):
+        found, new = with_iso_dates(table, kinds, None, Path("t"))
+    assert found["a"].tolist() == ["2024-02-01"]
+    assert new == {"a": "day first", "b": "day first", "n": "number"}
+    with pytest.warns(UserWarning, match="the month is taken to come first; --dates day-first says otherwise"):
+        assert with_iso_dates(table[["a"]], {"a": "other"}, None, Path("t"))[1] == {"a": "other"}
+    with pytest.warns(UserWarning, match="with the day first"):
+        assert with_iso_dates(table[["a"]], {"a": "other"}, "day-first", Path("t"))[1] == {"a": "day first"}
