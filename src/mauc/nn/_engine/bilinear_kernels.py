@@ -1,4 +1,5 @@
 # mypy: ignore-errors
+# ruff: noqa: B007, RUF005, RUF059 — Triton compiles neither * in tuples nor names that change their kind
 """The kernels of bilinear forms; imported only where Triton is. See :mod:`mauc.nn._engine.fused_bilinear`."""
 
 import triton
