@@ -270,6 +270,8 @@ def gradient_rows(
                 if STAGED:
                     at = out + rows.to(tl.int64)[:, None] * C + (begin + tl.arange(0, CHUNK))[None, :]
                     tl.store(at, g, mask=counts[:, None] & (begin + tl.arange(0, CHUNK) < C)[None, :])
+        if STAGED:
+            tl.debug_barrier()  # what is read back may have been written by another thread
         inverse = tl.zeros((ROWS,), tl.float32)
         per_row = u * share
         if LOG:
