@@ -2,6 +2,7 @@
 
 true classes + scores of one model or several
     →  judge (judgement.py): multiclass AUC with intervals, paired tests, the pairs to look at, what class sizes cost
+       (streamed.py: the same of scores that are read in parts)
     →  pair_data (pairs.py): every pair's AUC, score histograms and ROC, in a bounded number of bytes
     →  build_report (page.py): one HTML file that needs no network
 """
