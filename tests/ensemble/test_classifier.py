@@ -636,3 +636,25 @@ def test_models_get_the_threads_that_there_are_cores_for(monkeypatch, many, n_pr
     with threadpool_limits(4):
         stack = MAUCStackingClassifier([("a", ThreadTeller()), ("b", ThreadTeller())], cv=2).fit(X, y)
     assert [model.threads_ for model in stack.estimators_] == [expected, expected]
+
+
+def test_a_function_is_told_of_each_fit_and_can_end_it(capsys):
+    X, y = blobs((30, 20, 9))
+    told = []
+    model = MAUCStackingClassifier(pair(), cv=2, verbose=lambda name, fold: told.append((name, fold))).fit(X, y)
+    names = [name for name, _ in model.estimators]
+    assert told == [(name, fold) for name in names for fold in (0, 1, None)]
+    assert capsys.readouterr().out == ""
+    plain = MAUCStackingClassifier(pair(), cv=2).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    assert mauc_score(y, model.oof_combination_) == model.oof_scores_["combination"]
+
+    def stop(name, fold):
+        told.append((name, fold))
+        if fold == 1:
+            raise TimeoutError
+
+    told.clear()
+    with pytest.raises(TimeoutError):
+        MAUCStackingClassifier(pair(), cv=2, verbose=stop).fit(X, y)
+    assert told == [(names[0], 0), (names[0], 1)], "nothing is fitted after that"

@@ -5,6 +5,7 @@ The pictures are left in ``build/artifacts``.
 
 import csv
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.special import softmax
 
 pytest.importorskip("jinja2", reason="needs jinja2")
 
-from mauc.report import Report
+from mauc.report import Report, render
 
 pytestmark = pytest.mark.browser
 ARTIFACTS = Path(__file__).parents[2] / "build" / "artifacts"
@@ -43,6 +44,8 @@ def pages(tmp_path_factory, scored):
         report = Report(y, models, labels=labels, title=f"{len(labels)} classes", details=[("data", "simulated")])
         report.save(folder / f"{name}.html")
         if name == "few":
+            parts = replace(report.judgement, further=None)  # as scores that are read in parts leave it
+            (folder / "parts.html").write_text(render(parts), encoding="utf-8")
             (folder / "notebook.html").write_text(f"<!doctype html><body>{report._repr_html_()}", encoding="utf-8")
     return folder
 
@@ -82,6 +85,7 @@ def cell(page, i, j, which="pairMap"):
         ("few", 390, "light"),
         ("many", 1280, "light"),
         ("many", 390, "dark"),
+        ("parts", 1280, "light"),
     ],
 )
 def test_opens_without_error_and_fits_the_width(visit, name, width, scheme):

@@ -1,5 +1,6 @@
 """Files as strangers save them: encodings, separators, decimal signs, Excel, streams, gaps and dates."""
 
+import gzip
 import io
 import sys
 import types
@@ -35,7 +36,7 @@ def told(path, **options):
     [
         ("utf-8", ",", ".", None),
         ("utf-8-sig", ",", ".", None),
-        ("utf-16", "\t", ".", "in utf-16, with tabs between columns"),
+        ("utf-16", "\t", ".", "in UTF-16, with tabs between columns"),
         ("utf-16-le", ",", ".", "in UTF-16"),
         ("cp1252", ";", ",", "in Windows-1252, with semicolons between columns, with decimal commas; --encoding"),
         ("utf-8", "|", ".", "with bars between columns"),
@@ -62,6 +63,11 @@ def test_encodings_that_are_told_or_cannot_be(tmp_path):
     assert told(path)[1] == [f"{path} is read as a table in Latin-1; --encoding names another"]
     path.write_bytes(b"a,b\n" + b"x" * (1 << 20) + "ü".encode()[:1])
     assert "Windows-1252" in told(path)[1][0], "cut off within a letter, in a later block"
+    packed = gzip.compress(b"a,b\n1,x\n" * 9999)
+    for damaged in (packed[:60], packed[:40] + b"x" * 20 + packed[60:]):
+        (tmp_path / "t.csv.gz").write_bytes(damaged)
+        with pytest.raises(Failure, match=r"t\.csv\.gz cannot be read as a table"):
+            read_table(tmp_path / "t.csv.gz")
     path.write_bytes(bytes(range(256)))
     with pytest.raises(Failure, match="is no text: check the file"):
         read_table(path)
@@ -108,7 +114,7 @@ def test_classes_named_as_gaps_are_and_what_counts_as_missing(tmp_path):
     assert table["z"].isna().tolist() == [False, True, False, False], "beside numbers NA is a gap"
     with pytest.raises(Failure, match=r"has no class in 1 row .*or leave them out with --drop-unlabelled"):
         classes_of(table["y"], "y", path)
-    with pytest.warns(UserWarning, match="1 row of .* without a class in 'y' are left out"):
+    with pytest.warns(UserWarning, match="1 row of .* without a class in 'y' is left out"):
         kept = labelled(table["y"], "y", path)
     with pytest.warns(UserWarning, match="has a class named (NA|None); --missing (NA|None) makes it a gap"):
         assert classes_of(table["y"][kept], "y", path).tolist() == ["None", "NA", "oak"]
@@ -126,6 +132,8 @@ def test_streams(tmp_path, monkeypatch):
 
     give(FRAME.to_csv(index=False).encode())
     pd.testing.assert_frame_equal(read_table(STDIN), FRAME)
+    give(b"PK,PAR1\n1,x\n")
+    assert list(read_table(STDIN).columns) == ["PK", "PAR1"]
     give(b"a,b\n")
     with pytest.raises(Failure, match=r"^standard input has no rows"):
         read_table(STDIN)
@@ -156,8 +164,8 @@ def book(tmp_path):
     for k, row in enumerate(rows):
         for j, value in enumerate(row):
             sheet.cell(k + 3, j + 2, value)
-    made.create_sheet("notes").append(["a", "b"])
-    made["notes"].append([1, 2])
+    made.create_sheet("notes").append(["a;b;c", "b"])
+    made["notes"].append(["1;2;3", 2])
     made.save(tmp_path / "t.xlsx")
     return tmp_path / "t.xlsx"
 
@@ -171,7 +179,7 @@ def test_excel(book):
     assert table["kind"].tolist() == ["NA", "oak", "elm"]
     assert any("has 2 sheets, and 'trees' is read; --sheet names another" in words for words in said)
     assert any("has 1 cell with an error such as #DIV/0!, read as missing" in words for words in said)
-    assert told(book, how=Reading(sheet="notes"))[0].to_numpy().tolist() == [[1, 2]]
+    assert read_table(book, how=Reading(sheet="notes")).to_numpy().tolist() == [["1;2;3", 2]]
     with pytest.raises(Usage, match=r"--sheet 'x' is no sheet of .*; its sheets are trees, notes"):
         read_table(book, how=Reading(sheet="x"))
 

@@ -145,7 +145,7 @@ def small_stack(monkeypatch, names=("lr", "et")):
 
     def plan(size, seconds, n_folds, seed):
         models = [(name, model) for name, model in default_estimators(seed, 3) if name in names]
-        return StackPlan(tuple(models), size.rows if n_folds > 1 else 300, n_folds, None, 0.1)
+        return StackPlan(tuple(models), size.rows if n_folds > 1 else min(300, size.rows - 1), n_folds, None, 0.1)
 
     monkeypatch.setattr(candidates_module, "parts_of_stack", plan)
 
@@ -172,6 +172,17 @@ def test_validation_is_by_rows_held_out_from_every_choice(n_folds, monkeypatch):
     about = next(entry.about for entry in board.entries if entry.name == "stack of models")
     rest = "" if n_folds > 1 else r", 3\d\d of 500 rows"
     assert re.fullmatch(f"MAUCStackingClassifier: exponential, alpha 6; lr, et{rest}", about)
+
+
+def test_a_class_that_no_fold_knows_is_a_class_of_every_model(rows, monkeypatch):
+    small_stack(monkeypatch)
+    X, labels = rows
+    common = np.flatnonzero(labels != "yew")
+    fold = (common[::2], common[1::2])
+    board, models = compare_candidates(X, labels, [fold], seconds=1000)
+    assert len(models) == 4
+    for name, model in models.items():
+        assert model.classes_.tolist() == ["elm", "oak", "yew"], name
 
 
 def test_logistic_regression_is_validated_out_of_fold(rows):

@@ -154,7 +154,7 @@ def _with_parameters(found: dict[str, Any]) -> MAUCClassifier:
 
 
 def _stack(part: Part) -> Trained:
-    """As many models and folds as time allows; its own validation is honest, and its folds are those of all."""
+    """As many models, folds and rows as time allows; the combination that scores a row is learnt without it."""
     if not part.folds:
         raise LeftOut("needs a second training row of two classes")
     plan = parts_of_stack(part.size, part.seconds / part.slowness, len(part.folds), part.seed)
@@ -186,7 +186,9 @@ def _rows_and_folds(part: Part, plan: StackPlan) -> tuple[Ints, list[Fold]]:
     if plan.rows == len(part.labels):
         return everything, [(few, test)]
     held = test[some_of_each(part.labels[test], int(0.3 * plan.rows), part.seed)]
-    rows = np.sort(np.concatenate([few, held]))
+    # A class of neither part, such as one of the held-out group alone, is a class all the same.
+    others = np.flatnonzero(~np.isin(part.labels, part.labels[np.concatenate([few, held])]))
+    rows = np.sort(np.concatenate([few, held, others]))
     return rows, [(np.searchsorted(rows, few), np.searchsorted(rows, held))]
 
 

@@ -3,6 +3,7 @@
 import difflib
 import warnings
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,12 @@ def read_table(
     if how.sheet is not None and kind not in EXCEL:
         raise Usage(f"--sheet is for Excel files, and {source.path} is none: leave it out")
     if kind in TEXT or kind in EXCEL:
-        cells = as_csv(source, how.sheet, max_size) if kind in EXCEL else source
-        table = read_text(cells, text, {*codes, *names}, names, how)
+        codes = {*codes, *names}
+        if kind in EXCEL:
+            cells = as_csv(source, how.sheet, max_size)
+            table = read_text(cells, text, codes, names, replace(how, encoding="utf-8"), separator=",")
+        else:
+            table = read_text(source, text, codes, names, how)
     elif kind in ("parquet", "pq"):
         table = _without(_parquet(source), how.missing)
     elif kind == "npz" and source.kept is None:
@@ -166,8 +171,8 @@ def labelled(target: Any, name: str, path: Path) -> Any:
     found = np.asarray(target.notna())
     n = int((~found).sum())
     if n:
-        rows = "1 row" if n == 1 else f"{n} rows"
-        warnings.warn(f"{rows} of {path} without a class in {name!r} are left out", stacklevel=2)
+        rows, are = ("1 row", "is") if n == 1 else (f"{n} rows", "are")
+        warnings.warn(f"{rows} of {path} without a class in {name!r} {are} left out", stacklevel=2)
     return found
 
 

@@ -46,9 +46,10 @@ class Source:
         """The ending of its name in lower case, less ``.gz``; of a stream, what its first bytes say."""
         if self.kept is None:
             return self.path.name.lower().removesuffix(".gz").rpartition(".")[2]
-        if self.kept.startswith(b"PAR1"):
+        # A column may be named PK or PAR1: the marks of both kinds are longer.
+        if self.kept.startswith(b"PAR1") and self.kept.endswith(b"PAR1"):
             return "parquet"
-        if self.kept.startswith(b"PK"):
+        if self.kept.startswith(b"PK\3\4"):
             return "xlsx" if b"xl/workbook.xml" in self.kept else "npz"
         return "csv"
 

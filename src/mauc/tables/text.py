@@ -5,8 +5,10 @@ What is plain is not mentioned: UTF-8, commas (tabs in .tsv), decimal points. Al
 
 import codecs
 import csv
+import gzip
 import re
 import warnings
+import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import islice
@@ -19,6 +21,8 @@ from mauc.tables.source import Source
 __all__ = ["Reading", "as_code", "check_names", "read_text", "separator_of"]
 
 BLOCK = 1 << 20
+UNREADABLE = (EOFError, UnicodeError, ValueError, gzip.BadGzipFile, zlib.error)
+"""What pandas raises for text that is no table, and what damaged archives raise."""
 SAMPLE_ROWS = 50
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 """The likelier ones first where all else is equal: commas also stand in numbers and in text."""
@@ -28,7 +32,13 @@ MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-NAMES = {"cp1252": "Windows-1252", "latin-1": "Latin-1", "utf-16-le": "UTF-16", "utf-16-be": "UTF-16"}
+NAMES = {
+    "utf-16": "UTF-16",
+    "cp1252": "Windows-1252",
+    "latin-1": "Latin-1",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
+}
 # A comma before other than three digits, or after a 0, is a decimal one; two commas, or one before a point, are not.
 NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
 WITH_DECIMAL_COMMA = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
@@ -48,14 +58,19 @@ class Reading:
 
 
 def read_text(
-    source: Source, text: Collection[str], codes: Collection[str], names: Collection[str], how: Reading
+    source: Source,
+    text: Collection[str],
+    codes: Collection[str],
+    names: Collection[str],
+    how: Reading,
+    separator: str | None = None,
 ) -> Any:
-    """A pandas DataFrame; parameters as in :func:`mauc.tables.read.read_table`."""
+    """A pandas DataFrame; parameters as in :func:`mauc.tables.read.read_table`, the separator where it is known."""
     import pandas as pd
 
-    encoding = _encoding(source) if how.encoding is None else _known(how.encoding)
     try:
-        separator = separator_of(source, encoding)
+        encoding = _encoding(source) if how.encoding is None else _known(how.encoding)
+        separator = separator or separator_of(source, encoding)
 
         def parsed(**options: Any) -> Any:
             with source.open() as stream:
@@ -66,7 +81,7 @@ def read_text(
         check_names(header[header != ""], source.path)
         table = parsed(low_memory=False, dtype=dict.fromkeys(text, str), na_values=list(how.missing))
         written = _as_written(parsed, set(codes) & set(table.columns), how.missing)
-    except (pd.errors.EmptyDataError, pd.errors.ParserError, EOFError, UnicodeError, ValueError) as error:
+    except UNREADABLE as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise Failure(
             f"{source.path} cannot be read as a table ({reason}): save it as CSV in UTF-8, one header line, one line "

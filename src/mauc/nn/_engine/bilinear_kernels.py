@@ -1,4 +1,5 @@
 # mypy: ignore-errors
+# ruff: noqa: B007, RUF005, RUF059 — Triton compiles neither * in tuples nor names that change their kind
 """The kernels of bilinear forms; imported only where Triton is. See :mod:`mauc.nn._engine.fused_bilinear`."""
 
 import triton
@@ -269,6 +270,8 @@ def gradient_rows(
                 if STAGED:
                     at = out + rows.to(tl.int64)[:, None] * C + (begin + tl.arange(0, CHUNK))[None, :]
                     tl.store(at, g, mask=counts[:, None] & (begin + tl.arange(0, CHUNK) < C)[None, :])
+        if STAGED:
+            tl.debug_barrier()  # what is read back may have been written by another thread
         inverse = tl.zeros((ROWS,), tl.float32)
         per_row = u * share
         if LOG:

@@ -124,8 +124,8 @@ def fused_loss(
 
 
 def _is_small(logits: Tensor, dtype: torch.dtype) -> bool:
-    """Whether the host's time counts. A replayed graph has no host; half precision needs the factor from above before it
-    rounds, and autocast may take the dot product for its own.
+    """Whether the host's time counts. A replayed graph has no host; half precision needs the factor from above before
+    it rounds, and autocast may take the dot product for its own.
     """
     place = logits.device.type
     if dtype != torch.float32 or logits.dtype != dtype or logits.numel() > SMALL or torch.is_autocast_enabled(place):

@@ -1,4 +1,5 @@
 # mypy: ignore-errors
+# ruff: noqa: RUF005, RUF059 — Triton compiles neither * in tuples nor names that change their kind
 """The kernels of piecewise polynomials; imported only where Triton is. See :mod:`mauc.nn._engine.fused_ranked`."""
 
 import triton

@@ -120,4 +120,25 @@ class _Traced(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
-        return _backward(ctx, upstream, _)
+        logits, gradient = ctx.saved_tensors
+        tied: Tensor = _Tied.apply(upstream, logits)  # type: ignore[no-untyped-call]
+        return gradient * tied.to(gradient.dtype), *(None,) * 12
+
+
+class _Tied(torch.autograd.Function):
+    """What :func:`mark_compiled` is for a graph: the gradient is a constant here, and a second derivative an error."""
+
+    @staticmethod
+    def forward(upstream: Tensor, logits: Tensor) -> Tensor:
+        return upstream.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Nothing is kept."""
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> None:
+        raise NotImplementedError(
+            "second derivatives of the loss are not available by torch.func but for 'squared' and 'exponential': take "
+            "torch.autograd.grad with create_graph=True"
+        )
