@@ -2,34 +2,12 @@
 
 import numpy as np
 import pytest
+from array_rows import ArrayRows, make_rows
 
 from mauc.kernels.auc import auc_influence, auc_matrix
 from mauc.metrics import streamed
 from mauc.metrics.streamed import sorted_columns, stream_auc
 from mauc.partition import ClassPartition
-
-
-class ArrayRows:
-    """Scores in memory that are handed out in batches; counts how often they are read."""
-
-    def __init__(self, codes, scores, most_rows=70):
-        self.codes, self.scores, self.most_rows = codes.astype(np.uint8), scores, most_rows
-        self.counts = np.bincount(codes, minlength=scores.shape[1])
-        self.readings = 0
-
-    def scan(self, columns, n_rows):
-        self.readings += 1
-        step = min(n_rows, self.most_rows)
-        for begin in range(0, len(self.codes), step):
-            yield begin, [self.scores[begin : begin + step, k].copy() for k in columns]
-
-
-def make_rows(seed, *, n=400, n_classes=5, ties=False, dtype=np.float64):
-    rng = np.random.default_rng(seed)
-    rare = 0.4 ** np.arange(n_classes)
-    codes = np.r_[np.arange(n_classes), rng.choice(n_classes, n - n_classes, p=rare / rare.sum())]
-    scores = rng.normal(size=(n, n_classes)) + np.eye(n_classes)[codes]
-    return codes, (np.round(scores, 1) if ties else scores).astype(dtype)
 
 
 @pytest.mark.parametrize("room", [2**30, 3000, 600])

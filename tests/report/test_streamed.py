@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from array_rows import ArrayRows, make_rows
 
 from mauc.report import judge, pairs
 from mauc.report.pairs import pair_data
 from mauc.report.streamed import judge_streamed
-from tests.metrics.test_streamed import ArrayRows, make_rows
 
 
 @pytest.mark.parametrize(

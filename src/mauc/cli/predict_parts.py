@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def _check_free(out: Path, parts: Parts, manifest: dict[str, Any]) -> None:
     if out.resolve() in {path.resolve().parent for path in parts.paths}:
         raise Failure(f"--out {out} is the folder of the table itself: choose another one")
     stems = [path.name.partition(".")[0] for path in parts.paths]
-    twice = [stem for k, stem in enumerate(stems) if stem in stems[:k]]
+    twice = [stem for stem, times in Counter(stems).items() if times > 1]
     if twice:
         raise Failure(f"two parts are named {twice[0]!r}, and their scores would be too: rename one of them")
     there = out / MANIFEST

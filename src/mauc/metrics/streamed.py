@@ -124,6 +124,7 @@ def stream_auc(
             for table in tables:
                 won[table.i] += table.fill(own[table.i], negatives[table.i])
             _add_losses(rows, own, tables, weights, found)
+        del negatives  # before the next ones are read
     pairs = counts.astype(np.float64)[:, None] * counts
     np.divide(won / 2.0, pairs, out=found.matrix, where=~np.eye(n_classes, dtype=bool))
     return found
@@ -311,8 +312,8 @@ def _add_losses(
     """Add the rows that the tables are about to the moments."""
     n_classes = len(rows.counts)
     half = 0.5 / rows.counts[:, None]
-    for first, columns in rows.scan(range(n_classes), _batch_rows(n_classes)):
-        members = dict(_by_class(rows.codes[first : first + len(columns[0])], n_classes))
+    for index, codes, columns in _rows_of(rows, [t.i for t in tables]):
+        members = dict(_by_class(codes, n_classes))
         chosen = [(t, *t.find(members[t.i], columns, own)) for t in tables if t.i in members]
         chosen = [each for each in chosen if len(each[1])]
         if not chosen:
@@ -329,10 +330,35 @@ def _add_losses(
             sums = np.stack([v[i] @ as_positive + v[:, i] @ lost for v in weights])
             found.lost.add(i, sums)
             if found.losses is not None:
-                found.losses[first + rows_here] = sums[0]
+                found.losses[index[rows_here]] = sums[0]
             as_positive += lost
             as_positive *= 0.5
             found.lost_in_pair.add(i, as_positive)
+
+
+def _rows_of(rows: ScoredRows, classes: Sequence[int]) -> Iterator[tuple[Ints, NDArray[Any], list[Column]]]:
+    """The rows of these classes with their codes and all scores, in batches that are full where a class is rare: the
+    more scores are looked up at a time, the nearer to one another they are found."""
+    n_classes = len(rows.counts)
+    wanted = np.isin(np.arange(n_classes), classes)
+    size = _batch_rows(n_classes)
+    held: list[tuple[Ints, NDArray[Any], list[Column]]] = []
+    for first, columns in rows.scan(range(n_classes), size):
+        codes = rows.codes[first : first + len(columns[0])]
+        here = np.flatnonzero(wanted[codes])
+        held.append((first + here, codes[here], [x[here] for x in columns]))
+        if sum(len(each[0]) for each in held) >= size // 2:
+            yield _joined(held)
+            held = []
+    if held:
+        yield _joined(held)
+
+
+def _joined(
+    batches: Sequence[tuple[Ints, NDArray[Any], list[Column]]],
+) -> tuple[Ints, NDArray[Any], list[Column]]:
+    index, codes, columns = zip(*batches, strict=True)
+    return np.concatenate(index), np.concatenate(codes), [np.concatenate(x) for x in zip(*columns, strict=True)]
 
 
 def _beaten(columns: Sequence[Column], here: Ints, classes: Ints, own: Sequence[Column]) -> Floats:

@@ -126,7 +126,8 @@ def pair_data(judgement: Judgement) -> dict[str, Any]:
         axes: list[_Axis] = []
         histograms = None
         if model.drawn is not None:
-            axes, histograms = model.drawn.axes, model.drawn.histograms
+            if full or curves:
+                axes, histograms = model.drawn.axes, model.drawn.histograms
             roc = {pair: model.drawn.curve(*pair) for pair in curves}
         else:
             scores = model.scores[in_view][:, first:]

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,14 +15,17 @@ from mauc.tables.source import Source, shown
 from mauc.tables.text import check_names, separator_of
 
 __all__ = [
+    "MANIFEST",
     "Parts",
     "available_memory",
+    "check_fits",
     "find_parts",
     "kind_of",
     "no_table",
     "opened",
     "parquet_batches",
     "table_chunks",
+    "table_rows",
 ]
 
 KINDS = {"csv": "csv", "tsv": "csv", "tab": "csv", "txt": "csv", "parquet": "parquet", "pq": "parquet", "npz": "npz"}
@@ -46,7 +50,7 @@ def kind_of(path: Path) -> str:
 def find_parts(given: Sequence[Path], option: str) -> "Parts":
     """The files that are meant: those of a folder, those that a pattern matches, or these themselves."""
     found = [file for path in given for file in _expanded(path)]
-    twice = [path for k, path in enumerate(found) if path in found[:k]]
+    twice = [path for path, times in Counter(found).items() if times > 1]
     if twice:
         raise Usage(f"{option} names {twice[0]} twice: its rows would count twice")
     for folder in dict.fromkeys(path.parent for path in found):
