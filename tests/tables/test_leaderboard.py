@@ -179,7 +179,7 @@ def test_a_class_that_no_fold_knows_is_a_class_of_every_model(rows, monkeypatch)
     X, labels = rows
     common = np.flatnonzero(labels != "yew")
     fold = (common[::2], common[1::2])
-    board, models = compare_candidates(X, labels, [fold], seconds=1000)
+    _, models = compare_candidates(X, labels, [fold], seconds=1000)
     assert len(models) == 4
     for name, model in models.items():
         assert model.classes_.tolist() == ["elm", "oak", "yew"], name
