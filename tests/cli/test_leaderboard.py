@@ -48,9 +48,8 @@ def test_four_models_are_compared_and_the_winner_is_written(run, trees, monkeypa
     lines = re.findall(r"^(.+): MAUC (\d\.\d{4}) on validation rows, \d+\.\d s$", result.stderr, re.MULTILINE)
     assert [name for name, _ in lines] == names, "a line for each, as it is done"
     winner = max(lines, key=lambda line: float(line[1]))[0]
-    assert f"{winner} was chosen by cross-validation of the training rows; the rows judged by chose nothing." in (
-        result.stdout
-    )
+    how = "120 validation rows (cross-validation of the training rows)"
+    assert f"{winner} was chosen by {how}; the rows judged by chose nothing." in result.stdout
     shown = re.findall(
         r"^ ([^\d\n]+?) +(\d\.\d{4}) +\d\.\d{4} +\d\.\d{3}–\d\.\d{3} +(\S+) ", result.stdout, re.MULTILINE
     )
@@ -113,12 +112,10 @@ def test_groups_and_times_choose_by_their_own_kind(run, trees, two_models, monke
     )
     result = run(*QUICK, "--group", "plot", "--json")
     assert result.exit_code == 0, result.output
-    assert (
-        json.loads(result.stdout)["leaderboard"]["chosen_by"] == "cross-validation of whole groups of the training rows"
-    )
+    assert "(cross-validation of whole groups of the training rows)" in result.stdout
     assert len(folds[0]) > 1
     result = run(*QUICK, "--time-column", "seen", "--json")
-    assert json.loads(result.stdout)["leaderboard"]["chosen_by"] == "the latest fifth of the training rows"
+    assert "(the latest fifth of the training rows)" in result.stdout
     ((train, test),) = folds[1]
     assert train.max() < test.min(), "rows are in the order of their times"
 

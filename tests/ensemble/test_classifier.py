@@ -123,18 +123,19 @@ def between(seed, n_models=2, n_samples=240):
 def test_interactions_find_the_class_between_two():
     (logs, y), (fresh, truth) = between(0), between(1)
     data, risk = OutOfFold(logs, y, None), SurrogateRisk(alpha=4.0)
-    penalty, score = choose_penalty(data, risk, "ovo", PENALTIES, random_state=0)
+    penalty, score, held_out = choose_penalty(data, risk, "ovo", PENALTIES, random_state=0)
     plain, chosen = fit_combination(data, risk, "ovo", (np.inf, penalty))
     assert penalty < np.inf
     gain = mauc_score(truth, chosen.scores(fresh)) - mauc_score(truth, plain.scores(fresh))
     assert gain > 0.01
     assert score == pytest.approx(mauc_score(truth, chosen.scores(fresh)), abs=0.05)
+    assert score == mauc_score(y, held_out)
 
 
 def test_no_interactions_where_there_are_none():
     logs, y = noisy_logs(n_models=1, sizes=(30, 8, 4))
     noise = np.log(np.random.default_rng(3).dirichlet(np.ones(3), len(y)).clip(0.01))[None]
-    penalty, score = choose_penalty(
+    penalty, score, _ = choose_penalty(
         OutOfFold(noise, y, None), SurrogateRisk(alpha=4.0), "ovo", (np.inf,), random_state=0
     )
     assert penalty == np.inf
@@ -163,7 +164,7 @@ def test_two_samples_that_are_ranked_last_turn_nothing_round():
     logs = np.log(np.stack([p, p**2 / (p**2).sum(axis=1, keepdims=True)]).clip(0.01))
     for given in (np.inf, 1e-4):
         data = OutOfFold(logs, y, None)
-        penalty, _ = choose_penalty(data, SurrogateRisk(alpha=4.0), "ovo", (given,), random_state=0)
+        penalty, *_ = choose_penalty(data, SurrogateRisk(alpha=4.0), "ovo", (given,), random_state=0)
         (found,) = fit_combination(data, SurrogateRisk(alpha=4.0), "ovo", (penalty,))
         sure = np.log(np.full((2, 3, 3), 0.01) + 0.97 * np.eye(3))
         np.testing.assert_array_equal(found.scores(sure).argmax(axis=0), [0, 1, 2])
@@ -176,7 +177,7 @@ def test_two_samples_that_are_ranked_last_turn_nothing_round():
 def test_one_class_to_learn_from_gives_even_weights():
     logs, _ = noisy_logs()
     data = OutOfFold(logs[:, :3], np.zeros(3, dtype=np.int64), None)
-    penalty, score = choose_penalty(data, SurrogateRisk(), "ovo", PENALTIES, random_state=0)
+    penalty, score, _ = choose_penalty(data, SurrogateRisk(), "ovo", PENALTIES, random_state=0)
     assert penalty == np.inf
     assert np.isnan(score)
     np.testing.assert_allclose(fit_combination(data, SurrogateRisk(), "ovo")[0].weights, 1 / 3)
@@ -200,6 +201,8 @@ def test_classes_of_any_size_without_a_warning(sizes):
     np.testing.assert_allclose(scores.sum(axis=1), 1.0)
     assert model.score(X, y) > 0.5
     never = np.isnan(model.oof_log_scores_[0, :, 0])
+    if sizes != (20, 1):  # where a single class is held out, which no combination can be learnt from
+        np.testing.assert_array_equal(np.isnan(model.oof_combination_[:, 0]), never)
     np.testing.assert_array_equal(never, np.bincount(y)[y] == 1)
     assert set(model.oof_scores_) == {"lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb", "combination"}
 
@@ -610,3 +613,25 @@ def test_what_cannot_be_fitted_is_refused(changes, words):
     X, y = np.eye(6), np.array([0, 1, 2] * 2)
     with pytest.raises(ValueError, match=words):
         MAUCStackingClassifier(**({"estimators": [("lr", LogisticRegression())]} | changes)).fit(X, y)
+
+
+def test_a_function_is_told_of_each_fit_and_can_end_it(capsys):
+    X, y = blobs((30, 20, 9))
+    told = []
+    model = MAUCStackingClassifier(pair(), cv=2, verbose=lambda name, fold: told.append((name, fold))).fit(X, y)
+    names = [name for name, _ in model.estimators]
+    assert told == [(name, fold) for name in names for fold in (0, 1, None)]
+    assert capsys.readouterr().out == ""
+    plain = MAUCStackingClassifier(pair(), cv=2).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), plain.predict_proba(X))
+    assert mauc_score(y, model.oof_combination_) == model.oof_scores_["combination"]
+
+    def stop(name, fold):
+        told.append((name, fold))
+        if fold == 1:
+            raise TimeoutError
+
+    told.clear()
+    with pytest.raises(TimeoutError):
+        MAUCStackingClassifier(pair(), cv=2, verbose=stop).fit(X, y)
+    assert told == [(names[0], 0), (names[0], 1)], "nothing is fitted after that"

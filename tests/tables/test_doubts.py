@@ -81,3 +81,7 @@ def test_rows_in_both_parts():
     assert (found.kind, found.column) == ("rows", None)
     assert found.text.startswith("2 rows are both trained on and judged by, alike in every column (66.7 % of those")
     assert repeated_rows(table, np.array([0, 2]), np.array([1, 3])) == []
+    counted = table.assign(Id=range(6))
+    assert repeated_rows(counted, np.array([0, 1, 3]), np.array([2, 4, 5])) == []
+    (found,) = repeated_rows(counted, np.array([0, 1, 3]), np.array([2, 4, 5]), but=["Id"])
+    assert "alike in every column but those doubted (66.7 %" in found.text

@@ -31,11 +31,23 @@ def folds_of(labels, n=3):
     return list(RareClassKFold(n).split(labels, labels))
 
 
+def scores_of(part, validation):
+    """Held-out scores whose multiclass AUC is a given one, a multiple of 0.1; none for NaN."""
+    scores = np.full((len(part.labels), 3), np.nan)
+    if not np.isnan(validation):
+        for c in range(3):
+            codes = np.unique(part.labels, return_inverse=True)[1]
+            for k in range(3):
+                place = np.linspace(0, 1, np.sum(codes == k), endpoint=False)
+                scores[codes == k, c] = np.where(c == k, place < 2 * validation - 1, 0.0)
+    return scores
+
+
 def fake(name, validation, before=None):
     def train(part):
         if before is not None:
             before(part)
-        return Trained(DummyClassifier().fit(part.X, part.labels), None, validation)
+        return Trained(DummyClassifier().fit(part.X, part.labels), scores_of(part, validation))
 
     return Candidate(name, train)
 
@@ -58,7 +70,26 @@ def test_the_best_validation_wins_and_of_equals_the_earlier(rows):
     assert board.winner == "b"
     assert list(models) == [entry.name for entry in board.tried] == ["b", "c", "a", "d"]
     told = board.to_json()
-    assert (told["winner"], told["chosen_by"], len(told["entries"])) == ("b", "folds", 4)
+    assert (told["winner"], told["chosen_by"], len(told["entries"])) == ("b", "93 validation rows (folds)", 4)
+
+
+def test_models_are_compared_by_the_rows_that_all_held_out(rows):
+    X, labels = rows
+    some = np.arange(0, 93, 2)
+
+    def part_of(part):
+        scores = np.full((93, 3), np.nan)
+        scores[some] = scores_of(part, 0.6)[some]
+        return Trained(DummyClassifier().fit(part.X, part.labels), scores)
+
+    board, _ = compare_candidates(
+        X, labels, folds_of(labels), seconds=9, candidates=[fake("whole", 0.9), Candidate("part", part_of)]
+    )
+    whole = scores_of(Part(X, labels, [], 0, 1.0, print), 0.9)
+    expected = mauc_score(labels[some], whole[some])
+    assert board.entries[0].validation == pytest.approx(expected)
+    assert expected != pytest.approx(mauc_score(labels, whole))
+    assert board.chosen_by.startswith(f"{len(some)} validation rows")
 
 
 def test_time_stops_a_model_between_two_fits_and_leaves_out_what_would_take_too_long(rows):
@@ -114,7 +145,7 @@ def small_stack(monkeypatch, names=("lr", "et")):
 
     def plan(size, seconds, n_folds, seed):
         models = [(name, model) for name, model in default_estimators(seed, 3) if name in names]
-        return StackPlan(tuple(models), size.rows if n_folds > 1 else 300, n_folds, None, 0.1)
+        return StackPlan(tuple(models), size.rows if n_folds > 1 else min(300, size.rows - 1), n_folds, None, 0.1)
 
     monkeypatch.setattr(candidates_module, "parts_of_stack", plan)
 
@@ -141,6 +172,17 @@ def test_validation_is_by_rows_held_out_from_every_choice(n_folds, monkeypatch):
     about = next(entry.about for entry in board.entries if entry.name == "stack of models")
     rest = "" if n_folds > 1 else r", 3\d\d of 500 rows"
     assert re.fullmatch(f"MAUCStackingClassifier: exponential, alpha 6; lr, et{rest}", about)
+
+
+def test_a_class_that_no_fold_knows_is_a_class_of_every_model(rows, monkeypatch):
+    small_stack(monkeypatch)
+    X, labels = rows
+    common = np.flatnonzero(labels != "yew")
+    fold = (common[::2], common[1::2])
+    _, models = compare_candidates(X, labels, [fold], seconds=1000)
+    assert len(models) == 4
+    for name, model in models.items():
+        assert model.classes_.tolist() == ["elm", "oak", "yew"], name
 
 
 def test_logistic_regression_is_validated_out_of_fold(rows):

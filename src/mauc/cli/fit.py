@@ -120,7 +120,8 @@ def fit(
     check_cv(cv, repeats, time_column, refit=refit)
     parts = find_parts([table], "TABLE")
     check_writable(out, "--out", parts.paths)
-    check_writable(place_of(out), "--out", (*parts.paths, out))
+    if place_of(out).parent.is_dir():
+        check_writable(place_of(out), "--out", (*parts.paths, out))
     if not no_report:
         check_writable(report, "--report", (*parts.paths, out, place_of(out)))
     if engine != "memory" or scheduler is not None:
@@ -159,10 +160,11 @@ def fit(
         train, test = folds[0][0]
         doubts = column_doubts(data.features.iloc[train], data.labels[train], target, seed)
         prints = fingerprints(data.features)
+        again = repeated_rows(data.features, train, test, but=suspects(doubts))
         if drop_suspects:
             kinds = without(suspects(doubts), data.kinds, data.path)
             data = replace(data, features=data.features[list(kinds)], kinds=kinds)
-        doubts += repeated_rows(data.features, train, test)
+        doubts += again
     tell_doubts(doubts, dropped=drop_suspects)
     with watching(output, clock.left) as watch:
         trainer = Trainer(data.features, data.labels, data.groups, data.times, choice, seed, watch)
@@ -179,7 +181,7 @@ def fit(
         else:
             shuffled, how_shuffled = [], ""
         if refit:
-            watch.does(f"training on all {len(data.labels)} rows")
+            watch.under("on all rows, ")
             final = trainer.train(np.arange(len(data.labels)), clock.limit, None if choice else final.name)
 
     how = how_judged(cv, repeats, time_column, group)

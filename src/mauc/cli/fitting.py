@@ -79,7 +79,7 @@ def tell_doubts(doubts: Sequence[Doubt], *, dropped: bool) -> None:
     for doubt in doubts[:MOST_DOUBTS]:
         output.note(doubt.text + (" (left out)" if dropped and doubt.column else ""))
     if len(doubts) > MOST_DOUBTS:
-        output.note(f"{len(doubts) - MOST_DOUBTS} more columns raise doubts: --json names all")
+        output.note(f"{len(doubts) - MOST_DOUBTS} more doubts: --json names all")
     if any(doubt.column for doubt in doubts) and not dropped:
         output.note("these columns are used all the same: --drop-suspects leaves them out, --drop one of them")
 
@@ -112,6 +112,10 @@ def importance_of(
 ) -> tuple[list[Importance], str]:
     """What each column is worth to the model, by rows that it did not see."""
     seen = judged.seen
+    there = set(trainer.labels[judged.unseen])
+    for name in sorted({name for pair in pairs for name in pair} - there):
+        current().note(f"--importance-pair: no row judged by is of class {name!r}")
+    pairs = [pair for pair in pairs if there.issuperset(pair)]
     return importance_within(
         IMPORTANCE_SHARE * clock.limit,
         lambda table: seen.classifier.predict_proba(seen.features.transform(table)),

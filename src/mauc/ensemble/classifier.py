@@ -92,6 +92,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         held out.
     oof_log_scores_ : (K, N, C) array
         Log-scores of the held-out samples; NaN where a sample was never held out.
+    oof_combination_ : (N, C) array
+        Scores of the combination for the held-out samples, learnt without them; NaN where a sample never was.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -222,7 +224,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         data = OutOfFold(self.oof_log_scores_[:, seen], codes[seen], None if weight is None else weight[seen])
         scores = [data.mauc(each, pairs) for each in held_out[:, seen]]
         self.oof_scores_ = {name: score for (name, _), score in zip(named, scores, strict=True)}
-        self._combine(data, risk, pairs, penalties)
+        self.oof_combination_ = np.full(held_out.shape[1:], np.nan)
+        self.oof_combination_[seen] = self._combine(data, risk, pairs, penalties)
         return self
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
@@ -299,8 +302,11 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     def _prints(self) -> bool:
         return bool(self.verbose) and not callable(self.verbose)
 
-    def _combine(self, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, penalties: tuple[float, ...]) -> None:
-        self.penalty_, self.oof_scores_[WHOLE] = choose_penalty(
+    def _combine(
+        self, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, penalties: tuple[float, ...]
+    ) -> Floats:
+        """Learn the combination; returns the scores of combinations that were learnt without the sample."""
+        self.penalty_, self.oof_scores_[WHOLE], held_out = choose_penalty(
             data, risk, pairs, penalties, random_state=self.random_state
         )
         (self._combination,) = fit_combination(data, risk, pairs, (self.penalty_,))
@@ -310,6 +316,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if self._prints:
             parts = ", ".join(f"{name} {self.oof_scores_[name]:.4f} × {w:.2f}" for name, w in self.weights_.items())
             print(f"MAUCStackingClassifier: out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}")
+        return held_out
 
     def predict_proba(self, X: Any) -> Floats:
         """``(N, C)`` scores of the combination."""

@@ -199,12 +199,13 @@ def _risk_of_logits(logits: Floats, classes: Classes, risk: SurrogateRisk) -> tu
 
 def choose_penalty(
     data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, penalties: Sequence[float], *, random_state: int
-) -> tuple[float, float]:
-    """The penalty for these samples, and the multiclass AUC of scores that were held out from its combination.
+) -> tuple[float, float, Floats]:
+    """The penalty for these samples, ``(N, C)`` scores that were held out from its combination, after their AUC.
 
     Five folds, drawn three times where samples are few. Of the penalties that beat the strongest by a standard error of
     the difference (:func:`mauc.compare_mauc`), the one of the largest gain; otherwise the strongest. Infinite, no
-    matrix, wherever a class has fewer than seven samples. The AUC is NaN where no two classes could be held out.
+    matrix, wherever a class has fewer than seven samples. The AUC is NaN where no two classes could be held out, and so
+    are the scores of samples that never were.
     """
     if data.smallest_class < FEWEST:
         penalties = (np.inf,)
@@ -218,7 +219,7 @@ def choose_penalty(
         best = int(np.argmax(np.where(gain > error, gain, 0.0))) if (gain > error).any() else simplest
     seen = np.flatnonzero(~np.isnan(held_out[0][best, :, 0]))
     score = data.rows(seen).mauc(held_out[0][best, seen], pairs) if len(seen) else float("nan")
-    return penalties[best], score
+    return penalties[best], score, held_out[0][best]
 
 
 def _held_out(

@@ -22,8 +22,8 @@ __all__ = ["CANDIDATES", "Candidate", "Fold", "LeftOut", "Part", "Trained"]
 
 Fold = tuple[Ints, Ints]
 FEW_ROWS = 5_000  # for the search of the linear model's parameters where there are more
-SMALL_GRID: dict[str, Any] = {"alphas": (4.0,), "log_losses": (1.0, "only"), "l2s": (1e-2, 1e-3, 1e-4)}
-GRID_SIZES = {"full": 42, "small": 6}
+SMALL_GRID: dict[str, Any] = {"alphas": (4.0,), "log_losses": (0.1, 1.0, "only"), "l2s": (1e-1, 1e-2, 1e-3, 1e-4)}
+GRID_SIZES = {"full": 42, "small": 12}
 
 
 class LeftOut(Exception):
@@ -71,10 +71,8 @@ class Trained:
     """A model of all training rows, and what its like said of rows that were held out."""
 
     classifier: Any
-    held_out: Floats | None
+    held_out: Floats
     """``(N, C)``; NaN for rows that never were."""
-    validation: float | None = None
-    """Multiclass AUC, where the model knows it itself."""
     remark: str = ""
     """What else there is to know of it."""
 
@@ -91,8 +89,13 @@ def _frequencies(part: Part) -> Trained:
     from sklearn.dummy import DummyClassifier
 
     part.step("all training rows")
-    # Out of fold they are below 1/2, since a fold that holds more of a class leaves less of it to train on.
-    return Trained(DummyClassifier(strategy="prior").fit(part.X, part.labels), None, 0.5 if part.folds else None)
+    classifier = DummyClassifier(strategy="prior").fit(part.X, part.labels)
+    # Of all rows, not of those of the fold: a fold that holds more of a class leaves less of it to train on, and the
+    # multiclass AUC would be below 1/2.
+    held_out = np.full((len(part.labels), len(classifier.classes_)), np.nan)
+    for _, test in part.folds:
+        held_out[test] = classifier.class_prior_
+    return Trained(classifier, held_out)
 
 
 def _logistic(part: Part) -> Trained:
@@ -118,7 +121,7 @@ def _linear(part: Part) -> Trained:
     needs = {grid: one_fit * n_folds * size for grid, size in GRID_SIZES.items()}
     if needs["small"] > part.seconds:
         raise LeftOut.takes(needs["small"])
-    grid = {} if needs["full"] < 0.4 * part.seconds else SMALL_GRID
+    grid = {} if needs["full"] < 0.2 * part.seconds else SMALL_GRID
     part.step("choosing its parameters")
     search = MAUCClassifierCV(cv=list(part.folds), **grid).fit(part.X, part.labels)
     by_fold = np.array([search.cv_results_[f"split{k}_test_score"] for k in range(n_folds)])
@@ -151,7 +154,7 @@ def _with_parameters(found: dict[str, Any]) -> MAUCClassifier:
 
 
 def _stack(part: Part) -> Trained:
-    """As many models and folds as time allows; its own validation is honest, and its folds are those of all."""
+    """As many models, folds and rows as time allows; the combination that scores a row is learnt without it."""
     if not part.folds:
         raise LeftOut("needs a second training row of two classes")
     plan = parts_of_stack(part.size, part.seconds / part.slowness, len(part.folds), part.seed)
@@ -167,10 +170,10 @@ def _stack(part: Part) -> Trained:
     )
     stack.fit(part.X[rows], part.labels[rows])
     stack.set_params(cv=max(2, len(folds)), verbose=0)
-    of_rows = f"{len(rows)} of {len(part.labels)} rows" if len(rows) < len(part.labels) else ""
-    return Trained(
-        stack, None, stack.oof_scores_["combination"], ", ".join(filter(None, [*stack.named_estimators_, of_rows]))
-    )
+    held_out = np.full((len(part.labels), len(stack.classes_)), np.nan)
+    held_out[rows] = stack.oof_combination_
+    some = [f"{len(rows)} of {len(part.labels)} rows"] if len(rows) < len(part.labels) else []
+    return Trained(stack, held_out, ", ".join([*stack.named_estimators_, *some]))
 
 
 def _rows_and_folds(part: Part, plan: StackPlan) -> tuple[Ints, list[Fold]]:
@@ -183,7 +186,9 @@ def _rows_and_folds(part: Part, plan: StackPlan) -> tuple[Ints, list[Fold]]:
     if plan.rows == len(part.labels):
         return everything, [(few, test)]
     held = test[some_of_each(part.labels[test], int(0.3 * plan.rows), part.seed)]
-    rows = np.sort(np.concatenate([few, held]))
+    # A class of neither part, such as one of the held-out group alone, is a class all the same.
+    others = np.flatnonzero(~np.isin(part.labels, part.labels[np.concatenate([few, held])]))
+    rows = np.sort(np.concatenate([few, held, others]))
     return rows, [(np.searchsorted(rows, few), np.searchsorted(rows, held))]
 
 

@@ -91,18 +91,23 @@ def suspects(doubts: Sequence[Doubt]) -> list[str]:
     return [doubt.column for doubt in doubts if doubt.column is not None]
 
 
-def repeated_rows(table: Table, train: Ints, test: Ints) -> list[Doubt]:
-    """One doubt where rows to judge by are, in every column, rows that were trained on; else none."""
+def repeated_rows(table: Table, train: Ints, test: Ints, but: Sequence[str] = ()) -> list[Doubt]:
+    """One doubt where rows to judge by are, in every column ``but`` these, rows that were trained on; else none.
+
+    A column that counts rows would hide all others.
+    """
     import pandas as pd
 
+    table = table[[name for name in table.columns if name not in but] or list(table.columns)]
     hashes = np.asarray(pd.util.hash_pandas_object(table, index=False))
     n_repeated = int(np.isin(hashes[test], hashes[train]).sum())
     if not n_repeated:
         return []
     rows = "1 row is" if n_repeated == 1 else f"{n_repeated} rows are"
     text = (
-        f"{rows} both trained on and judged by, alike in every column ({100 * n_repeated / len(test):.1f} % of those "
-        "judged by): drop repeated rows, or keep those of one origin together with --group"
+        f"{rows} both trained on and judged by, alike in every column{' but those doubted' if but else ''} "
+        f"({100 * n_repeated / len(test):.1f} % of those judged by): drop repeated rows, or keep those of one origin "
+        "together with --group"
     )
     return [Doubt("rows", None, float("nan"), text)]
 

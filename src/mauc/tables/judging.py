@@ -87,7 +87,9 @@ def cross_validate(
     begins(f"training {n_trainings} of {n_trainings}: ")
     final = trainer.train(np.arange(len(labels)), share)
     lost = len(labels) - len(rows)
-    return Judged(final, found, rows, classes, judged_by[headline], done[0], repeats[0][0][1], lost)
+    every = [(trained, test) for trained, (_, test) in zip(done, (f for folds in repeats for f in folds), strict=True)]
+    seen, unseen = max(every, key=lambda fold: len(np.unique(labels[fold[1]])))
+    return Judged(final, found, rows, classes, judged_by[headline], seen, unseen, lost)
 
 
 def _named(trained: Round, table: Any) -> dict[str, Floats]:

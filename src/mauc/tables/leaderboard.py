@@ -7,15 +7,15 @@ them is no better than it will be on new ones.
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc._typing import Floats
+from mauc._typing import Floats, Ints
 from mauc.metrics import mauc_score
-from mauc.tables.candidates import CANDIDATES, Candidate, Fold, LeftOut, Part, Trained
+from mauc.tables.candidates import CANDIDATES, Candidate, Fold, LeftOut, Part
 from mauc.tables.durations import slowness
 from mauc.tables.models import describe
 
@@ -105,12 +105,13 @@ def compare_candidates(
 
     The first two are trained whatever the limit; a later one is left out where its time would not suffice, and
     stopped between two fits where it did not. Of equal validation scores the earlier model wins. Returns the fitted
-    classifiers by name, the winner first.
+    classifiers by name, the winner first. All are compared by the rows that all of them held out.
     """
     watch = watch or Silent()
     began, slow = clock(), slowness()
     entries: list[Entry] = []
     models: dict[str, Any] = {}
+    held_out: dict[str, Floats] = {}
     for place, candidate in enumerate(candidates):
         start = clock()
 
@@ -130,16 +131,22 @@ def compare_candidates(
             entry = Entry(candidate.name, "", float("nan"), took, f"was not ready after {took:.0f} s")
         else:
             models[candidate.name] = trained.classifier
-            score = _validation(trained, labels)
+            held_out[candidate.name] = trained.held_out
+            score = _validation(trained.held_out, labels, _rows_of([trained.held_out]))
             about = describe(trained.classifier) + (f"; {trained.remark}" if trained.remark else "")
             entry = Entry(candidate.name, about, score, clock() - start)
         entries.append(entry)
         watch.ends(entry)
+    rows = _rows_of(list(held_out.values()))
+    entries = [
+        replace(entry, validation=_validation(held_out[entry.name], labels, rows)) if entry.name in held_out else entry
+        for entry in entries
+    ]
     best = _best(entries)
     if best is None:
         # Nothing could be held out: the linear model is made for few rows of a class.
         best = next((e for e in reversed(entries) if not e.left_out and "stack" not in e.name), entries[0])
-    board = Leaderboard(tuple(entries), best.name, chosen_by, clock() - began)
+    board = Leaderboard(tuple(entries), best.name, f"{len(rows)} validation rows ({chosen_by})", clock() - began)
     return board, {entry.name: models[entry.name] for entry in board.tried}
 
 
@@ -147,13 +154,16 @@ class _Late(Exception):
     """The time is up."""
 
 
-def _validation(trained: Trained, labels: NDArray[Any]) -> float:
-    if trained.held_out is None:
-        return float("nan") if trained.validation is None else trained.validation
-    rows = np.flatnonzero(~np.isnan(trained.held_out[:, 0]))
-    if len(np.unique(labels[rows])) < 2:
+def _rows_of(held_out: Sequence[Floats]) -> Ints:
+    """Those that all models held out, but for models that held none out."""
+    missing = [np.isnan(scores[:, 0]) for scores in held_out]
+    return np.flatnonzero(~np.any([none for none in missing if not none.all()] or missing, axis=0))
+
+
+def _validation(held_out: Floats, labels: NDArray[Any], rows: Ints) -> float:
+    if len(np.unique(labels[rows])) < 2 or np.isnan(held_out[rows, 0]).any():
         return float("nan")
-    return mauc_score(labels[rows], trained.held_out[rows], labels=np.unique(labels), absent="ignore")
+    return mauc_score(labels[rows], held_out[rows], labels=np.unique(labels), absent="ignore")
 
 
 def _best(entries: Sequence[Entry]) -> Entry | None:

@@ -12,7 +12,7 @@ from mauc.tables.candidates import CANDIDATES, Fold
 from mauc.tables.durations import Size, seconds_of
 from mauc.tables.errors import Failure
 from mauc.tables.features import make_features
-from mauc.tables.holdout import by_time, group_folds
+from mauc.tables.holdout import by_time, group_folds, some_of_each
 from mauc.tables.leaderboard import Leaderboard, Silent, compare_candidates
 from mauc.tables.models import Choice, describe, make_classifier
 from mauc.tables.read import Table
@@ -107,7 +107,8 @@ def storable(classifier: Any) -> Any:
         from mauc.tables.array_mlp import as_arrays
 
         return as_arrays(classifier)
-    vars(classifier).pop("oof_log_scores_", None)
+    for name in ("oof_log_scores_", "oof_combination_"):
+        vars(classifier).pop(name, None)
     return classifier
 
 
@@ -132,6 +133,6 @@ def _validation_folds(
     size = Size(X.shape[0], X.shape[1], len(np.unique(labels)))
     if folds and (len(labels) > MOST_ROWS_FOR_FOLDS or (len(folds) + 1) * seconds_of("lr", size) > 0.2 * seconds):
         train, test = max(folds, key=lambda fold: len(np.unique(labels[fold[1]])))
-        some = np.sort(np.random.default_rng(seed).permutation(test)[:MOST_VALIDATION_ROWS])
-        return [(train, some)], f"{len(some)} rows of {kind.removeprefix('whole groups of ')}, held out"
+        some = test[some_of_each(labels[test], MOST_VALIDATION_ROWS, seed)]
+        return [(train, some)], f"held out from {kind.removeprefix('whole groups of ')}"
     return folds, f"cross-validation of {kind}"

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from mauc.metrics import Importance, mauc_importance
@@ -32,6 +33,8 @@ def importance_within(
     Five shuffles among up to 2,000 rows; one, and among 500, where these would take longer than so many seconds; none,
     and why, where even that would. A table that is not large gets the same numbers however fast the machine is.
     """
+    if len(np.unique(labels)) < 2:
+        return [], "the columns were not shuffled: the rows judged by are of one class"
     for most, n_repeats in ((MOST_ROWS, REPEATS), (MOST_ROWS, 1), (FEWEST_ROWS, 1)):
         rows = some_of_each(labels, most, seed)
         needs = n_repeats * table.shape[1] * _seconds_of(scores, table.iloc[rows])
