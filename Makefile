@@ -10,7 +10,7 @@ DOCS   := .venv/.installed-docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format coverage fuzz kills bench docs package release-notes test-lowest test-newest test-slow clean
+.PHONY: help demo test lint format coverage fuzz kills bench docs screenshots package release-notes test-lowest test-newest test-slow clean
 .NOTPARALLEL:
 
 help:
@@ -24,7 +24,7 @@ help:
 	@echo 'make docs    guide, gallery, theory and API as HTML'
 	@echo 'make package wheel and sdist into dist/, installed and tested in an empty environment'
 	@echo 'make clean   remove caches and stamps; .venv stays'
-	@echo 'also: coverage, kills, test-slow, test-lowest, test-newest (PYTHON=python3.13), release-notes (TAG=v0.1.0)'
+	@echo 'also: coverage, kills, screenshots, test-slow, test-lowest, test-newest (PYTHON=python3.13), release-notes (TAG=v0.1.0)'
 
 comma := ,
 
@@ -130,6 +130,11 @@ docs: export MPLBACKEND := Agg
 docs: $(DOCS)
 	$(BIN)/sphinx-build -W --keep-going -j 1 -b html docs docs/_build/html
 	@echo 'Open docs/_build/html/index.html'
+
+# Pictures of the report, the terminal and the pages for docs/_static; needs Chromium.
+screenshots: docs
+	$(BIN)/python docs/readme_picture.py
+	$(BIN)/python docs/screenshots.py
 
 # The package as a user gets it: only what it needs, and the tests of the sdist, of which those of an extra skip.
 package: export OMP_NUM_THREADS := 1

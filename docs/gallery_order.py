@@ -13,6 +13,7 @@ ORDER = (
     "plot_nystroem.py",
     "plot_stacking.py",
     "plot_more_data.py",
+    "plot_dask.py",
     "plot_torch_loop.py",
     "plot_batch_coverage.py",
 )

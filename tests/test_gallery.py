@@ -22,6 +22,8 @@ def test_example(path, monkeypatch, tmp_path, capsys):
     text = path.read_text(encoding="utf-8")
     if "torch" in text:
         pytest.importorskip("torch")
+    if "import dask" in text:
+        pytest.importorskip("distributed")
     monkeypatch.chdir(tmp_path)
     try:
         exec(compile(text, str(path), "exec"), {"__name__": "__main__"})
@@ -37,7 +39,7 @@ def test_page(path, monkeypatch, tmp_path):
     """All blocks of a page in one namespace, as a reader would type them."""
     pyplot = _agg()
     text = path.read_text(encoding="utf-8")
-    for library in ("torch", "lightgbm", "xgboost"):
+    for library in ("torch", "lightgbm", "xgboost", "dask"):
         if f"import {library}" in text or (library == "torch" and library in text):
             pytest.importorskip(library)
     monkeypatch.chdir(tmp_path)

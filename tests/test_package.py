@@ -10,8 +10,8 @@ from packaging.requirements import Requirement
 
 import mauc
 
-OPTIONAL = {"torch", "lightning", "torchmetrics", "matplotlib", "pandas", "skrub", "skops", "typer", "rich"}
-PACKAGES = ["", ".boosting", ".datasets", ".ensemble", ".metrics", ".nn", ".report", ".theory"]
+OPTIONAL = {"dask", "lightning", "matplotlib", "pandas", "rich", "skops", "skrub", "torch", "torchmetrics", "typer"}
+PACKAGES = ["", ".boosting", ".dask", ".datasets", ".ensemble", ".metrics", ".nn", ".report", ".theory"]
 # scikit-learn loads these itself where they are installed.
 BY_SKLEARN = {"pandas", "rich"}
 
@@ -67,6 +67,7 @@ def test_unknown_name():
     ("code", "missing", "extra"),
     [
         pytest.param("from mauc.cli import main; main()", "typer", "cli", id="command"),
+        pytest.param("import mauc.dask", "dask", "dask", id="dask"),
         pytest.param("import mauc.nn", "torch", "torch", id="torch"),
         pytest.param("from mauc.nn.functional import mauc_score", "torch", "torch", id="module of torch"),
     ],
@@ -120,11 +121,13 @@ def test_core_dependencies():
         ("pairwise_auc", "(y_true, y_score, *, labels=None, sample_weight=None)"),
         (
             "mauc_interval",
-            "(y_true, y_score, *, level=0.95, pairs='ovo', labels=None, sample_weight=None, absent='raise', n_jobs=None)",
+            "(y_true, y_score, *, level=0.95, pairs='ovo', labels=None, sample_weight=None, "
+            "absent='raise', n_jobs=None)",
         ),
         (
             "compare_mauc",
-            "(y_true, score_a, score_b, *, level=0.95, pairs='ovo', labels=None, sample_weight=None, absent='raise', n_jobs=None)",
+            "(y_true, score_a, score_b, *, level=0.95, pairs='ovo', labels=None, sample_weight=None, "
+            "absent='raise', n_jobs=None)",
         ),
         ("Interval", "(score, low, high, stderr)"),
         ("Comparison", "(difference, low, high, stderr, pvalue)"),
@@ -134,8 +137,17 @@ def test_signatures(name, expected):
     assert signature(getattr(mauc, name)) == expected
 
 
+@pytest.mark.parametrize("name", ["mauc_score", "pairwise_auc", "mauc_interval", "compare_mauc"])
+def test_namesakes_on_dask_take_the_same(name):
+    """But for the threads, of which the workers' schedulers decide."""
+    namesake = getattr(pytest.importorskip("mauc.dask", exc_type=ImportError), name)
+    assert signature(namesake) == signature(getattr(mauc, name)).replace(", n_jobs=None", "")
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_help_names_types_as_they_are_written(package):
+    if package == ".dask":
+        pytest.importorskip("dask.array", reason="needs the extra mauc[dask]")
     if package == ".nn":
         pytest.importorskip("torchmetrics", reason="needs the extra mauc[torch]")
         pytest.importorskip("lightning", reason="needs the extra mauc[torch]")

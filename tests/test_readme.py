@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).resolve().parents[1] / "README.md"
+SENTENCE = "Take one row of each of two different classes, every pair of classes equally likely"
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.?\d+|inf|nan)(?:[eE][-+]?\d+)?(?![\w])")
 
 
@@ -24,12 +25,30 @@ def split(text):
     return words, [float(number) for number in NUMBER.findall(text)]
 
 
+def test_it_opens_with_the_sentence_of_the_report():
+    pytest.importorskip("jinja2", reason="needs the extra mauc[cli]")
+    from mauc.report import judge
+    from mauc.report.advice import headline_sentence
+
+    text = " ".join(README.read_text(encoding="utf-8").replace("\n> ", " ").split())
+    of_report = headline_sentence(judge([0, 0, 1, 1], [0.1, 0.4, 0.3, 0.9]))
+    words, _, _ = " ".join(of_report.split()).partition(" 75.0")
+    assert words.startswith(SENTENCE)
+    assert f"{words} **99.1 % of the time**" in text
+
+
+def test_it_fits_two_screens():
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 110
+
+
 def test_there_is_an_example_with_its_output():
     assert any(shown for _, shown in (param.values for param in examples()))
 
 
 @pytest.mark.parametrize(("code", "shown"), examples())
 def test_example(code, shown, monkeypatch, tmp_path):
+    if "torch" in code:
+        pytest.importorskip("torch")
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

@@ -3,7 +3,7 @@ Which pair of classes is confused?
 ==================================
 
 One number for a classifier of ten classes hides where it errs. The pair matrix has ninety: row i, column j shows how
-well the score of class i ranks class i above class j. It is not symmetric, and a dark cell names a pair.
+well the score of class i ranks class i above class j. It is not symmetric, and a strong colour names a pair.
 """
 
 import matplotlib.pyplot as plt
@@ -23,9 +23,9 @@ model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 scores = cross_val_predict(model, data.X, data.y, cv=RareClassKFold(4), method="predict_proba")
 
 # %%
-# Classes are drawn from the most frequent to the rarest: rare pairs are at the bottom right. The colours begin at 0.8
-# here instead of chance, 0.5, because this model has no worse pair.
-display = PairwiseAUCDisplay.from_predictions(data.y, scores, im_kw={"vmin": 0.8})
+# Classes are drawn from the most frequent to the rarest: rare pairs are at the bottom right. Pale is fine, strong is
+# bad; the colours span what this model has, 0.8 to 1, and an AUC of 1.000 needs no number.
+display = PairwiseAUCDisplay.from_predictions(data.y, scores)
 display.ax_.set_title(f"Which digits are confused? MAUC = {display.mauc:.3f}")
 plt.show()
 

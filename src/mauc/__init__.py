@@ -5,7 +5,8 @@ scores + labels  →  ClassPartition (partition.py): who is in which class, what
                  →  SurrogateRisk (risk.py): value and gradient
                  →  MAUCClassifier (linear/), MAUCPluginClassifier (plugin.py), MAUCStackingClassifier (ensemble/),
                     MAUCBoostingClassifier (boosting/): scikit-learn estimators
-                 →  mauc_score, pairwise_auc, mauc_interval, compare_mauc (metrics/): the judgement
+                 →  mauc_score, pairwise_auc, mauc_interval, compare_mauc, multiclass_auc_report (metrics/):
+                    the judgement
                  →  PairwiseAUCDisplay, MinorityPairsDisplay (metrics/display/): the pictures
 """
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         compare_mauc,
         mauc_interval,
         mauc_score,
+        multiclass_auc_report,
         pairwise_auc,
     )
     from mauc.model_selection import mauc_scorer
@@ -47,6 +49,7 @@ _HOME = {
     "mauc_interval": "mauc.metrics",
     "mauc_score": "mauc.metrics",
     "mauc_scorer": "mauc.model_selection",
+    "multiclass_auc_report": "mauc.metrics",
     "pairwise_auc": "mauc.metrics",
 }
 
@@ -64,6 +67,7 @@ __all__ = [
     "mauc_interval",
     "mauc_score",
     "mauc_scorer",
+    "multiclass_auc_report",
     "pairwise_auc",
 ]
 

@@ -57,7 +57,8 @@ class MAUCScorer(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
-        As in :func:`mauc.mauc_score`.
+        ``"ovo"``: every pair of classes counts the same. ``"ova"``: each class against all others together. A matrix:
+        ``[i, j]`` is the weight of column i on class i against class j.
 
     Examples
     --------

@@ -142,7 +142,14 @@ class SurrogateRisk:
     def value_and_gradient(
         self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[float, Floats]:
-        """The risk and its ``(N, C)`` gradient with respect to the scores; parameters as in :meth:`value`."""
+        """The risk and its ``(N, C)`` gradient with respect to the scores.
+
+        Parameters
+        ----------
+        y : (N,) class codes 0..C-1
+        scores : (N, C) scores; column i ranks "is class i"
+        sample_weight : (N,) weights >= 0, optional
+        """
         value, gradient = self._evaluate(y, scores, sample_weight, gradient=True)
         assert gradient is not None
         return value, gradient

@@ -157,6 +157,15 @@ def test_binned_bound_is_half_the_ties():
     assert found.error_bound == pytest.approx(float(metric.error_bound()), abs=1e-6)
 
 
+def test_every_task_has_a_key_of_its_own():
+    """Other work under the same key would never run: what an earlier call found would be taken for its result."""
+    task = pytest.importorskip("mauc.dask._partitions").task
+    keys = {task(function, x, what="sizes").key for function in (abs, bool) for x in (0, np.zeros(2), np.ones(2))}
+    assert len(keys) == 6
+    assert all(key.startswith("mauc-sizes-") for key in keys)
+    assert task(abs, np.ones(2), what="sizes").key in keys
+
+
 class TestBadInput:
     y, scores, w = simulated(6)
 
@@ -206,10 +215,10 @@ class TestBadInput:
             md.mauc_score(y, da.zeros((4, 4), chunks=(2, 4)))
 
     def test_rows_that_do_not_match(self):
-        y, S = as_unknown(self.y, [31, 60]), as_unknown(self.scores, [30, 60])
-        with pytest.raises(ValueError, match=r"in partition 0, y_score must have .*, got 30 rows for 31"):
+        y, S = as_unknown(self.y[1:], [29, 59]), as_unknown(self.scores, [30, 60])
+        with pytest.raises(ValueError, match=r"in partition 0, y_score must have .*, got 30 rows for 29"):
             md.mauc_score(y, S)
-        y, S = as_unknown(self.y, [0, 60]), as_unknown(self.scores, [30, 60])
+        y, S = as_unknown(self.y[30:], [0, 30]), as_unknown(self.scores, [30, 60])
         with pytest.raises(ValueError, match="in partition 0, y_score must have one row per sample, got 30 rows for 0"):
             md.mauc_score(y, S)
 

@@ -63,7 +63,7 @@ def test_bundled_sets_need_nothing(name):
     assert len(bunch.DESCR.splitlines()) == 2
 
 
-def test_digits_are_those_of_the_demo():
+def test_digits_are_chosen_as_they_always_were():
     sizes = (170, 120, 85, 60, 42, 30, 21, 15, 11, 8)
     X, y = load_digits(return_X_y=True)
     rng = np.random.default_rng(0)

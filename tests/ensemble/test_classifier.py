@@ -8,6 +8,7 @@ from joblib import parallel_config
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
@@ -18,10 +19,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from mauc import SurrogateRisk, mauc_score
 from mauc.activations import activate
 from mauc.ensemble import MAUCStackingClassifier
+from mauc.ensemble import classifier as module
 from mauc.ensemble.bases import class_scores, default_estimators, weight_argument
 from mauc.ensemble.combination import PENALTIES, RIDGE, Combination, OutOfFold, choose_penalty, fit_combination
 
@@ -613,6 +616,26 @@ def test_what_cannot_be_fitted_is_refused(changes, words):
     X, y = np.eye(6), np.array([0, 1, 2] * 2)
     with pytest.raises(ValueError, match=words):
         MAUCStackingClassifier(**({"estimators": [("lr", LogisticRegression())]} | changes)).fit(X, y)
+
+
+class ThreadTeller(DummyClassifier):
+    """Keeps the largest number of threads that OpenMP and BLAS have in its fit."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.threads_ = max(pool["num_threads"] for pool in threadpool_info())
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(("many", "n_processes", "expected"), [(10**6, 1, 1), (1, 1, 4), (1, 2, 2), (1, 8, 1)])
+def test_models_get_the_threads_that_there_are_cores_for(monkeypatch, many, n_processes, expected):
+    monkeypatch.setattr(module, "MANY", many)
+    monkeypatch.setattr(module, "cpu_count", lambda: 4)
+    monkeypatch.setattr(module, "effective_n_jobs", lambda n_jobs: n_processes)
+    y = np.repeat([0, 1, 2], 10)
+    X = np.random.default_rng(0).normal(size=(30, 2)) + y[:, None]
+    with threadpool_limits(4):
+        stack = MAUCStackingClassifier([("a", ThreadTeller()), ("b", ThreadTeller())], cv=2).fit(X, y)
+    assert [model.threads_ for model in stack.estimators_] == [expected, expected]
 
 
 def test_a_function_is_told_of_each_fit_and_can_end_it(capsys):

@@ -1,5 +1,7 @@
 """The acceleration figure: the loops are the definition, and what is measured agrees with them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,10 +18,12 @@ from mauc.experiments.acceleration import (
     LOSSES,
     PRIORS,
     SIZES,
+    LinearModel,
     cells,
+    mean_ratio,
     measure,
-    naive_gradient,
     naive_value,
+    naive_value_and_gradient,
 )
 from mauc.experiments.store import Store
 
@@ -33,7 +37,36 @@ def test_the_loops_are_the_definition(loss):
     value, gradient = SurrogateRisk(loss, scheme="pairwise").value_and_gradient(y, scores)
     function, derivative = LOSSES[loss]
     assert naive_value(y, scores, function) == pytest.approx(value, rel=1e-12)
-    np.testing.assert_allclose(naive_gradient(y, scores, derivative), gradient, atol=1e-14)
+    both = naive_value_and_gradient(y, scores, function, derivative)
+    assert both[0] == naive_value(y, scores, function)
+    np.testing.assert_allclose(both[1], gradient, atol=1e-14)
+
+
+def test_gradient_in_the_weights():
+    """By differences of the loss in W."""
+    model, y, risk = LinearModel.of(20), np.arange(20) % 5, SurrogateRisk("exponential")
+    assert model.X.shape == (20, 100)
+    assert model.W.shape == (5, 100)
+    assert 0 <= min(model.X.min(), model.W.min()) < max(model.X.max(), model.W.max()) <= 1
+    scores = model.scores()
+    gradient = model.in_weights(scores, risk.value_and_gradient(y, scores)[1])
+    for at in ((0, 0), (3, 41), (4, 99)):
+        up, down = (replace(model, W=model.W + step * unit(at)) for step in (1e-5, -1e-5))
+        slope = (risk.value(y, up.scores()) - risk.value(y, down.scores())) / 2e-5
+        assert gradient[at] == pytest.approx(slope, rel=1e-5)
+
+
+def unit(at):
+    matrix = np.zeros((5, 100))
+    matrix[at] = 1.0
+    return matrix
+
+
+def test_the_mean_of_the_ratios():
+    """Not the ratio of the means."""
+    result = {"value": [1.0, 2.0], "risk_value": [1.0, 1.0], "naive_value": [10.0, 100.0]}
+    assert mean_ratio(result, "value") == 30.0
+    assert mean_ratio(result, "value", alone=True) == 55.0
 
 
 @losses
@@ -42,7 +75,7 @@ def test_measure(loss):
     assert result["error"] < 1e-10
     assert result["n"] == 32
     assert result["scheme"] in ("moments", "ranked")
-    for what in ("value", "gradient", "naive_value", "naive_gradient"):
+    for what in ("value", "gradient", "risk_value", "risk_gradient", "naive_value", "naive_gradient"):
         assert len(result[what]) == 2
         assert min(result[what]) > 0
     alone = measure(loss, 40, 1, False)

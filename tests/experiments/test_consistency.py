@@ -69,7 +69,7 @@ def test_report(tmp_path, monkeypatch):
     assert write_report(store, tmp_path, quick=True) == [], "nothing to compare yet"
     for cell in some:
         if cell.key[2] != BAYES:
-            store.write(cell.key, {"test": 0.8, "diverged": None})
+            store.write(cell.key, {"test": 0.8, "diverged": None, "machine": "Measured there."})
     store.write(("quick", "cpu", "MAUC hinge", "000300", "00"), {"test": None, "diverged": 1})
     page, figure = write_report(store, tmp_path, quick=True)
     assert figure.read_bytes().startswith(b"\x89PNG")
@@ -78,4 +78,5 @@ def test_report(tmp_path, monkeypatch):
     assert "| method | N = 300 | N = 1,000 | diverged |" in lines
     assert f"| cross-entropy | {100 * (ceiling - 0.8):.2f} ± 0.00 | {100 * (ceiling - 0.8):.2f} ± 0.00 |  |" in lines
     assert "| MAUC hinge | – | – | 1 |" in lines
+    assert lines[0].endswith(" Measured there."), "not where the page is written"
     assert np.isfinite(ceiling)

@@ -127,6 +127,16 @@ def test_only_softmax_gives_probabilities(activation):
     assert mauc_scorer(model, X, y) == model.score(X, y)
 
 
+def test_with_a_log_loss_softmax_ranks():
+    """Whatever scores the ranking term saw: softmax is what the log-loss makes right."""
+    X, y = blobs(n_features=3)
+    model = fit(X, y, activation="sigmoid", log_loss=1.0)
+    shares = np.exp(model.decision_function(X))
+    shares /= shares.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(X), shares)
+    assert model.score(X, y) == mauc_score(y, model.predict_proba(X)) == mauc_scorer(model, X, y)
+
+
 def test_score_is_that_of_the_probabilities_not_of_the_logits():
     X, y = blobs(n_features=3)
     model = fit(X, y)

@@ -1,6 +1,7 @@
 import builtins
 import itertools
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import mauc
 from mauc.metrics.display import MinorityPairsDisplay, PairwiseAUCDisplay
 from mauc.metrics.display.minority import COLORS, MARKERS
+from mauc.metrics.inference import mauc_interval
 from mauc.metrics.scores import mauc_score, pairwise_auc
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -95,16 +98,27 @@ class TestPairwiseAUC:
         np.testing.assert_array_equal(display.order_, [1, 0])
         assert texts(display.ax_.get_yticklabels()) == ["1 (7,000)", "0 (1)"]
 
-    def test_writes_values_at_five_classes(self):
-        y, scores = simulated(self.counts)
-        display = PairwiseAUCDisplay.from_predictions(y, scores)
-        drawn = display.matrix[np.ix_(display.order_, display.order_)]
-        for i, j in itertools.product(range(5), repeat=2):
-            if i == j:
-                assert display.text_[i, j] is None
-            else:
-                assert display.text_[i, j].get_text() == f"{drawn[i, j]:.3f}"
-                assert display.text_[i, j].get_position() == (j, i)
+    def test_numbers_have_the_digits_that_tell_pairs_apart(self):
+        matrix = np.full((3, 3), np.nan)
+        matrix[~np.eye(3, dtype=bool)] = [0.5, 0.944, 0.974, 0.9991, 0.7, 0.04]
+        display = PairwiseAUCDisplay(matrix).plot()
+        written = {(i, j): text.get_text() for (i, j), text in np.ndenumerate(display.text_) if text is not None}
+        assert written == {(0, 1): ".50", (0, 2): ".94", (1, 0): ".974", (1, 2): ".999", (2, 0): ".70", (2, 1): ".04"}
+        assert display.text_[1, 2].get_position() == (2, 1)
+
+    def test_numbers_that_say_nothing_are_left_out_and_the_scale_says_why(self):
+        matrix, counts = np.full((3, 3), 0.9), [50, 20, 1]
+        matrix[0, 1] = 1.0 - 4e-4
+        display = PairwiseAUCDisplay(matrix, counts=counts).plot()
+        assert [ij for ij, text in np.ndenumerate(display.text_) if text is not None] == [(1, 0)]
+        assert display.im_.colorbar.ax.get_ylabel().endswith(", blank: 1.000 or one row")
+        every = PairwiseAUCDisplay(matrix, counts=counts).plot(include_values=True)
+        assert every.text_[0, 1].get_text() == "1.000"
+        assert sum(text is not None for text in every.text_.flat) == 6
+        assert "blank" not in every.im_.colorbar.ax.get_ylabel()
+        # Sums of weights do not tell how many rows there are.
+        weighted = PairwiseAUCDisplay(matrix, counts=[50.0, 20.0, 1.0]).plot()
+        assert sum(text is not None for text in weighted.text_.flat) == 5
 
     def test_writes_no_values_and_few_ticks_at_a_hundred_classes(self):
         y, scores = simulated(np.full(100, 3))
@@ -116,14 +130,20 @@ class TestPairwiseAUC:
 
     def test_values_can_be_asked_for_and_refused(self):
         matrix = np.full((16, 16), 0.75)
-        assert PairwiseAUCDisplay(matrix).plot(include_values=True).text_[3, 5].get_text() == "0.75"
+        assert PairwiseAUCDisplay(matrix).plot(include_values=True).text_[3, 5].get_text() == ".75"
         assert PairwiseAUCDisplay(matrix[:3, :3]).plot(include_values=False).text_ is None
         assert PairwiseAUCDisplay(matrix[:3, :3]).plot(values_format=".0%").text_[0, 1].get_text() == "75%"
 
-    def test_text_contrasts_with_its_cell(self):
-        display = PairwiseAUCDisplay([[np.nan, 1.0], [0.5, np.nan]]).plot()
-        assert display.text_[0, 1].get_color() == "black"  # on yellow
-        assert display.text_[1, 0].get_color() == "white"  # on violet
+    def test_pale_is_fine_and_strong_is_bad_as_in_the_report(self):
+        display = PairwiseAUCDisplay([[np.nan, 1.0], [0.5, np.nan]]).plot(include_values=True)
+        script = (Path(mauc.__file__).parent / "report" / "templates" / "heatmap.js").read_text(encoding="utf-8")
+        ramp = re.findall(r"#\w{6}", re.search(r"light: \[(.*?)\]", script).group(1))
+        drawn = [matplotlib.colors.to_hex(display.im_.cmap(at)) for at in np.linspace(1.0, 0.0, len(ramp))]
+        assert drawn[0] == ramp[0]
+        for one, other in zip(drawn, ramp, strict=True):
+            np.testing.assert_allclose(matplotlib.colors.to_rgb(one), matplotlib.colors.to_rgb(other), atol=0.02)
+        assert display.text_[0, 1].get_color() == "black"
+        assert display.text_[1, 0].get_color() == "white"
 
     def test_absent_classes_have_no_value_and_are_left_out_of_the_mean(self):
         y, scores = simulated(self.counts, classes=self.names)
@@ -138,10 +158,10 @@ class TestPairwiseAUC:
         assert backing.get_hatch()
         assert backing.get_zorder() < display.im_.get_zorder()
 
-    @pytest.mark.parametrize(("lowest", "limit"), [(0.9, 0.5), (0.2, 0.2)])
-    def test_scale_begins_at_chance_or_below(self, lowest, limit):
+    @pytest.mark.parametrize(("lowest", "limit"), [(0.99, 0.95), (0.87, 0.85), (0.24, 0.2)])
+    def test_scale_begins_below_the_lowest(self, lowest, limit):
         display = PairwiseAUCDisplay([[np.nan, 1.0], [lowest, np.nan]]).plot()
-        assert display.im_.get_clim() == (limit, 1.0)
+        assert display.im_.get_clim() == pytest.approx((limit, 1.0))
 
     def test_a_matrix_without_any_pair_is_drawn(self):
         assert np.isnan(PairwiseAUCDisplay(np.full((3, 3), np.nan)).plot().mauc)
@@ -149,7 +169,7 @@ class TestPairwiseAUC:
     def test_the_diagonal_is_not_read(self):
         display = PairwiseAUCDisplay([[0.1, 0.9], [0.7, 0.1]]).plot()
         assert display.mauc == pytest.approx(0.8)
-        assert display.im_.get_clim() == (0.5, 1.0)
+        assert display.im_.get_clim() == (0.7, 1.0)
         assert np.ma.getmaskarray(display.im_.get_array()).tolist() == np.eye(2, dtype=bool).tolist()
 
     def test_keywords_reach_matplotlib(self):
@@ -173,7 +193,9 @@ class TestPairwiseAUC:
 
     def test_names_are_shortened_and_no_formulas(self):
         display = PairwiseAUCDisplay(np.full((2, 2), 0.5), display_labels=["x" * 50, "$1 to $2"]).plot()
-        assert texts(display.ax_.get_yticklabels()) == ["x" * 27 + "…", r"\$1 to \$2"]
+        long, formula = texts(display.ax_.get_yticklabels())
+        assert re.fullmatch("x{10,27}…", long)
+        assert formula == r"\$1 to \$2"
         display.figure_.draw_without_rendering()
 
     @pytest.mark.parametrize("n_classes", [2, 3, 5, 10, 15, 40, 100])
@@ -183,6 +205,29 @@ class TestPairwiseAUC:
             np.full((n_classes, n_classes), 0.8), display_labels=names, counts=np.arange(n_classes) * 100
         ).plot()
         assert_nothing_clipped(display.figure_)
+
+    @pytest.mark.parametrize("figsize", [(6.4, 4.8), (11, 4.5)])
+    @pytest.mark.parametrize("names", [list("0123456789"), ["headlines", "vehicle windows", "tableware"]])
+    def test_two_side_by_side_do_not_overlap(self, names, figsize):
+        n = len(names)
+        figure, both = plt.subplots(1, 2, figsize=figsize)
+        for axes in both:
+            PairwiseAUCDisplay(np.full((n, n), 0.8), display_labels=names, counts=100 + np.arange(n)).plot(ax=axes)
+        assert_nothing_clipped(figure)
+        left, left_bar, right, right_bar = (figure.axes[k].get_tightbbox() for k in (0, 2, 1, 3))
+        assert left.x1 <= left_bar.x0 < left_bar.x1 <= right.x0 < right.x1 <= right_bar.x0
+        for axes in both:
+            cell = axes.get_window_extent().width / n
+            assert max(text.get_window_extent().width for text in axes.texts) < cell
+            labels = [label.get_window_extent() for label in axes.get_yticklabels()]
+            assert all(one.y0 >= other.y1 for one, other in itertools.pairwise(labels))
+
+    def test_a_layout_of_the_users_own_stays(self):
+        figure, both = plt.subplots(1, 2, layout="tight")
+        PairwiseAUCDisplay(np.full((2, 2), 0.5)).plot(ax=both[0])
+        assert type(figure.get_layout_engine()).__name__ == "TightLayoutEngine"
+        part = plt.figure().subfigures(1, 2)[0]
+        assert PairwiseAUCDisplay(np.full((2, 2), 0.5)).plot(ax=part.subplots()).figure_ is part
 
 
 def assert_nothing_clipped(figure):
@@ -231,6 +276,48 @@ class TestMinorityPairs:
         display = MinorityPairsDisplay.from_predictions(y[kept], scores[kept], labels=self.names)
         np.testing.assert_array_equal(display.pairs, [list("ad"), list("ab"), list("bd")])
         assert not np.isnan(display.auc).any()
+
+    @pytest.mark.parametrize("direction", ["both", "each"])
+    def test_intervals_are_those_of_the_pair_alone(self, direction):
+        """The same as of the whole sample with no weight on other pairs."""
+        y, scores, display = self.display(k=3, direction=direction, level=0.9)
+        assert display.low.shape == display.high.shape == display.auc.shape
+        place = {name: k for k, name in enumerate(self.names)}
+        for (i, j), auc, low, high in zip(display.pairs, display.auc[0], display.low[0], display.high[0], strict=True):
+            v = np.zeros((4, 4))
+            v[place[i], place[j]] = 1
+            v += v.T if direction == "both" else 0
+            expected = mauc_interval(y, scores, labels=self.names, pairs=v, level=0.9)
+            np.testing.assert_allclose([auc, low, high], [expected.score, expected.low, expected.high], atol=1e-12)
+        (bars,) = display.intervals_
+        np.testing.assert_allclose(
+            [bar[:, 0] for bar in bars.get_segments()], np.stack([display.low[0], display.high[0]], 1)
+        )
+        assert display.ax_.get_xlim()[0] < display.low.min()
+        assert self.display(level=None)[2].intervals_ is None
+
+    def test_each_direction_has_a_row(self):
+        y, scores, display = self.display(k=2, direction="each")
+        np.testing.assert_array_equal(display.pairs, [list("ac"), list("ca"), list("cd"), list("dc")])
+        np.testing.assert_array_equal(display.pair_counts, [[6, 3], [3, 6], [3, 20], [20, 3]])
+        matrix = pairwise_auc(y, scores, labels=self.names)
+        np.testing.assert_array_equal(display.auc[0], [matrix[0, 2], matrix[2, 0], matrix[2, 3], matrix[3, 2]])
+        assert texts(display.ax_.get_yticklabels())[:2] == ["a (6) over c (3)", "c (3) over a (6)"]
+        assert display.ax_.get_title() == "AUC of the 2 rarest pairs of classes"
+
+    def test_the_whole_set_can_order_the_pairs(self):
+        _, _, display = self.display(k=2, class_counts=[60, 4, 30, 5])
+        np.testing.assert_array_equal(display.pairs, [list("bd"), list("bc")])
+        np.testing.assert_array_equal(display.pair_counts, [[40, 20], [40, 3]])
+
+    def test_low_values_can_be_left_out(self):
+        pairs, sizes = [["a", "b"], ["a", "c"]], [[1, 2], [1, 3]]
+        display = MinorityPairsDisplay([0.9, 0.69], pairs, sizes, low=[0.8, 0.5], high=[1.0, 0.8])
+        display.plot(lines=True, floor=0.7)
+        np.testing.assert_array_equal(display.points_[0].get_xdata(), [0.9, np.nan])
+        assert display.points_[0].get_linestyle() == "-"
+        assert display.ax_.get_xlim()[0] > 0.75
+        assert display.plot().points_[0].get_linestyle() == "None"
 
     def test_several_models_share_the_rows(self):
         y, scores = simulated(self.counts, classes=self.names)
@@ -451,6 +538,22 @@ class TestBoth:
         (
             lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [[1, 2]], name=["m", "n"]),
             "name must name 1 models, got ['m', 'n']: pass one name per row of auc",
+        ),
+        (
+            lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [[1, 2]], direction="one"),
+            "direction must be one of 'both', 'each', got 'one'",
+        ),
+        (
+            lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [[1, 2]], low=[0.4]),
+            "low and high must be given together, got one of them: pass both ends, or neither",
+        ),
+        (
+            lambda: MinorityPairsDisplay([0.5], [["a", "b"]], [[1, 2]], low=[0.4, 0.4], high=[0.6]),
+            "low must have the shape of auc, (1, 1), got shape (1, 2)",
+        ),
+        (
+            lambda: MinorityPairsDisplay.from_predictions([0, 1], [0, 1], class_counts=[5]),
+            "class_counts must hold 2 numbers of at least 0, one per column of the scores, got [5]",
         ),
         (
             lambda: MinorityPairsDisplay.from_predictions([0, 1], {}),

@@ -155,6 +155,57 @@ def test_precision(dtype, thresholds):
     assert metric.compute().item() == pytest.approx(reference(scores, y), abs=metric.error_bound().item() + 1e-6)
 
 
+@pytest.mark.parametrize("pairs", ["ovo", "ova", MATRIX], ids=["ovo", "ova", "matrix"])
+@pytest.mark.parametrize("thresholds", [None, "between"])
+def test_one_number_per_class(pairs, thresholds):
+    scores, y, weight = data()
+    keep = y != 2
+    scores, y, weight = scores[keep], y[keep], weight[keep]
+    between = None if thresholds is None else tensor(np.unique(scores.numpy())[:-1] + 0.005)
+    metric = MAUC(4, pairs=pairs, average=None, thresholds=between)
+    metric.update(scores, y, weight)
+    found = metric.compute()
+    assert found.shape == (4,)
+    assert found.dtype == torch.get_default_dtype()
+    assert found.isnan().tolist() == [False, False, True, False]
+    w = np.bincount(y, weight.double().numpy(), 4)
+    of_row = {"ovo": np.ones((4, 4)), "ova": np.tile(w, (4, 1))}[pairs] if isinstance(pairs, str) else MATRIX
+    for i in (0, 1, 3):
+        row = np.where(np.arange(4)[:, None] == i, of_row, 0.0)
+        assert found[i].item() == pytest.approx(reference(scores, y, weight, row), abs=1e-7)
+
+
+@pytest.mark.parametrize("thresholds", [None, 50])
+def test_pixels_are_samples(thresholds):
+    rng = torch.Generator().manual_seed(0)
+    preds, target = torch.rand(5, 3, 4, 2, generator=rng), torch.randint(3, (5, 4, 2), generator=rng)
+    weight = torch.rand(5, 4, 2, generator=rng)
+    images, rows = MAUC(3, thresholds=thresholds), MAUC(3, thresholds=thresholds)
+    images.update(preds, target, weight)
+    for n in range(5):
+        for a, b in np.ndindex(4, 2):
+            rows.update(preds[n, :, a, b][None], target[n, a, b][None], weight[n, a, b][None])
+    torch.testing.assert_close(images.compute(), rows.compute())
+    images.update(torch.zeros(0, 3, 4, 2), torch.zeros(0, 4, 2, dtype=torch.long))
+
+
+def test_plot():
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    scores, y, _ = data()
+    metric, by_class = filled(MAUC(4), scores, y), filled(MAUC(4, average=None), scores, y)
+    try:
+        _, axes = metric.plot()
+        assert axes.lines[0].get_ydata().item() == pytest.approx(metric.compute().item())
+        _, axes = metric.plot([metric.compute()] * 3)
+        assert len(axes.lines[0].get_ydata()) == 3
+        _, axes = pyplot.subplots()
+        by_class.plot(ax=axes)
+        assert [line.get_ydata().item() for line in axes.lines] == pytest.approx(by_class.compute().tolist())
+        assert [text.get_text() for text in axes.get_legend().get_texts()] == [f"Class {k}" for k in range(4)]
+    finally:
+        pyplot.close("all")
+
+
 def test_float64_scores_are_not_rounded():
     scores = torch.zeros(2, 2, dtype=torch.float64)
     scores[0, 0] = scores[1, 1] = 1e-12
@@ -252,6 +303,7 @@ def test_memory_of_the_binned_metric_is_constant():
     [
         ({"num_classes": 1}, "num_classes must be a whole number of at least 2, got 1"),
         ({"pairs": "ovr"}, "pairs must be one of 'ovo', 'ova', got 'ovr'"),
+        ({"average": "weighted"}, "average must be one of 'macro', 'none', got 'weighted'"),
         ({"thresholds": 1}, "thresholds must be a whole number of at least 2, got 1: pass None for the exact metric"),
         ({"thresholds": 0.5}, "thresholds must be a whole number of at least 2, got 0.5"),
         ({"thresholds": [0.5, 0.1]}, "thresholds must be finite numbers in increasing order, got [0.5, 0.1]: pass"),
@@ -272,11 +324,12 @@ GOOD = {"preds": torch.rand(4, 3, generator=torch.Generator().manual_seed(0)), "
     [
         (
             {"preds": torch.rand(4, 2)},
-            "preds must have the shape (N, 3), got shape (4, 2): pass one row per sample and",
+            "preds must have the shape (N, 3) or (N, 3, …), got shape (4, 2): pass one row per sample and",
         ),
-        ({"preds": torch.rand(4)}, "preds must have the shape (N, 3), got shape (4,)"),
+        ({"preds": torch.rand(4)}, "preds must have the shape (N, 3) or (N, 3, …), got shape (4,)"),
         ({"preds": torch.ones(4, 3, dtype=torch.long)}, "preds must be floating-point scores, got torch.int64: pass"),
         ({"target": tensor([0, 1, 2])}, "target must have the shape (4,), got shape (3,): pass one class number per"),
+        ({"preds": torch.rand(4, 3, 2)}, "target must have the shape (4, 2), got shape (4,): pass one class number"),
         ({"target": tensor([0.0, 1, 2, 0])}, "target must be class numbers, got torch.float32: pass integers"),
         ({"target": tensor([0, 1, 3, 0])}, "target must be from 0 to 2, got 0 to 3: encode the classes, or pass"),
         ({"target": tensor([0, 1, -100, 0])}, "target must be from 0 to 2, got -100 to 1"),

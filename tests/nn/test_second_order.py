@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from cases import EACH_KIND, Bent
+from cases import EACH_KIND, SIGMOID, Bent
 
 from mauc.nn import MAUCLoss, mauc_loss
 from mauc.nn._engine import fused, processes
@@ -147,10 +147,24 @@ def test_third_derivatives_by_pairs_are_refused():
         h.sum().backward()
 
 
-def test_torch_func_with_other_surrogates_says_what_to_take():
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch.func's own
+@pytest.mark.parametrize("surrogate", ["hinge", "logistic", "distance_weighted"])
+def test_torch_func_takes_the_gradient_of_every_named_surrogate_and_refuses_the_second(surrogate):
+    logits, y, weight = draw()
+
+    def loss(z):
+        return mauc_loss(z, y, surrogate=surrogate, weight=weight, log_loss=0.5)
+
+    (gradient,) = torch.autograd.grad(loss(logits), logits)
+    assert torch.allclose(torch.func.grad(loss)(logits.detach()), gradient)
+    with pytest.raises(NotImplementedError, match="second derivatives of the loss are not available"):
+        torch.func.grad(lambda z: torch.func.grad(loss)(z).square().sum())(logits.detach())
+
+
+def test_torch_func_with_an_own_surrogate_says_what_to_take():
     logits, y, _ = draw()
-    with pytest.raises(NotImplementedError, match=r"torch\.func transforms of the loss with the hinge surrogate"):
-        torch.func.grad(lambda z: mauc_loss(z, y, surrogate="hinge", alpha=0.5))(logits.detach())
+    with pytest.raises(NotImplementedError, match=r"torch\.func transforms of the loss with the custom surrogate"):
+        torch.func.grad(lambda z: mauc_loss(z, y, surrogate=SIGMOID))(logits.detach())
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")

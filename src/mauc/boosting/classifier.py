@@ -64,11 +64,12 @@ class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[mi
     Parameters
     ----------
     surrogate : str or object, default="exponential"
-        As in :class:`mauc.SurrogateRisk`; its second derivative must be bounded.
+        ``"squared"``, ``"exponential"``, ``"logistic"`` or another whose second derivative is bounded, by name or as an
+        object with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
         Margin or rate of the surrogate; 2 unless told, where it has one.
     log_loss : float >= 0 or "only", default=0.0
-        Weight of the log-loss that is added, as in :class:`mauc.MAUCClassifier`; ``"only"``: that alone.
+        Weight of the log-loss of scores shifted by the class frequencies, which is added; ``"only"``: that alone.
     activation : {"softmax", "identity"}, default="softmax"
         Whether the risk is that of softmax scores or of raw columns. Raw columns have no common scale: their
         ``predict`` is of little use and there is no ``predict_proba``.

@@ -22,7 +22,7 @@ import numpy as np
 from mauc._typing import Floats
 from mauc._validation import invalid
 from mauc.activations import activate, pull_back
-from mauc.kernels.tiles import Classes, Problem, column_range
+from mauc.kernels.tiles import TILE_ELEMENTS, Classes, Problem, column_range
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import Surrogate
 
@@ -61,8 +61,10 @@ def score_curvature(surrogate: Surrogate, problem: Problem, gradient: Floats) ->
 
     ``gradient`` is that of the risk with respect to the scores, whose pairs all have one sign.
     """
-    per_slope = surrogate.curvature_per_slope
+    per_slope, form = surrogate.curvature_per_slope, surrogate.closed_form
     of_slope = per_slope * np.abs(gradient) if per_slope < np.inf else np.inf
+    if form is not None and form.kind == "exponential":
+        return np.asarray(of_slope)
     low, high = column_range(problem)
     steepest = surrogate.curvature(float((high - low).max()))
     of_mass = steepest * pair_mass(problem.classes) if steepest < np.inf else np.inf
@@ -101,7 +103,11 @@ def gradient_and_bound(
     if activation == "identity":
         return value, gradient, 2.0 * curvature
     gradient = pull_back(scores, gradient, activation)
-    return value, gradient, _softmax_bound(scores, gradient, curvature)
+    step = max(1, TILE_ELEMENTS // scores.shape[1])
+    for begin in range(0, len(scores), step):
+        rows = slice(begin, begin + step)
+        curvature[rows] = _softmax_bound(scores[rows], gradient[rows], curvature[rows])
+    return value, gradient, curvature
 
 
 def _softmax_bound(f: Floats, g: Floats, h: Floats) -> Floats:

@@ -39,13 +39,19 @@ class BoostingObjective:
 
     Parameters
     ----------
-    surrogate, alpha, pairs, options
-        As in :class:`mauc.SurrogateRisk`; the second derivative of the surrogate must be bounded. α is 4 unless told.
+    surrogate : str or object, default="exponential"
+        ``"squared"``, ``"exponential"``, ``"logistic"`` or another whose second derivative is bounded, by name or as an
+        object with ``loss(t)`` and ``derivative(t)``.
+    alpha : float, optional
+        Margin or rate α of the surrogate, 4 unless told.
     log_loss : float >= 0 or "only", default=0.0
-        Weight λ of the log-loss of Z shifted by the class frequencies, as in :class:`mauc.MAUCClassifier`; ``"only"``:
-        that alone.
+        Weight λ of the log-loss of Z shifted by the class frequencies; ``"only"``: that alone.
     activation : {"softmax", "identity"}, default="softmax"
         Whether the risk is that of softmax scores or of the raw columns.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        Weights of the class pairs.
+    **options
+        Further parameters of the surrogate: ``q``, ``epsilon``.
 
     Examples
     --------

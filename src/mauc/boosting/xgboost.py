@@ -73,10 +73,26 @@ def xgboost_objective(
 ) -> _XGBoostObjective:
     """The surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.
 
-    Parameters as in :class:`mauc.boosting.BoostingObjective`. Set ``num_class`` for ``xgboost.train``, and stop by the
-    objective's ``metric``, not by ``xgboost_metric``. ``Booster.predict(…, output_margin=True)`` gives raw scores: with
-    ``activation="softmax"`` rank by their softmax over the row, else by the columns themselves. Without
-    ``output_margin`` it gives classes. ``XGBClassifier.predict_proba`` has the softmax already.
+    Set ``num_class`` for ``xgboost.train``, and stop by the objective's ``metric``, not by ``xgboost_metric``.
+    ``Booster.predict(…, output_margin=True)`` gives raw scores: with ``activation="softmax"`` rank by their softmax
+    over the row, else by the columns themselves. Without ``output_margin`` it gives classes.
+    ``XGBClassifier.predict_proba`` has the softmax already.
+
+    Parameters
+    ----------
+    surrogate : str or object, default="exponential"
+        ``"squared"``, ``"exponential"``, ``"logistic"`` or another whose second derivative is bounded, by name or as an
+        object with ``loss(t)`` and ``derivative(t)``.
+    alpha : float, optional
+        Margin or rate α of the surrogate, 4 unless told.
+    log_loss : float >= 0 or "only", default=0.0
+        Weight λ of the log-loss of the raw scores shifted by the class frequencies; ``"only"``: that alone.
+    activation : {"softmax", "identity"}, default="softmax"
+        Whether the risk is that of softmax scores or of the raw columns.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        Weights of the class pairs.
+    **options
+        Further parameters of the surrogate: ``q``, ``epsilon``.
 
     Examples
     --------

@@ -70,6 +70,7 @@ def traditional(
     table: Annotated[list[str] | None, typer.Option(help="Only these tables.")] = None,
     method: Method = None,
     n_splits: Annotated[int, typer.Option(min=1, max=15, help="How many of the fifteen splits.")] = 15,
+    floor: Annotated[float, typer.Option(min=0, max=100, help="Figure 2 leaves out AUC × 100 below; 0: all.")] = 70.0,
     jobs: Jobs = 1,
     quick: Quick = False,
 ) -> None: ...

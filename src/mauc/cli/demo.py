@@ -18,8 +18,8 @@ def demo(
 ) -> None:
     """Compare six models on imbalanced digits: under a minute, off line.
 
-    A stack of models, logistic regression, plain and balanced, and three losses of multiclass AUC, on digits that come
-    with scikit-learn.
+    A stack of models, logistic regression, plain and balanced, and three losses of multiclass AUC. They learn from the
+    digits that come with scikit-learn, of which 5 to 9 are rare, and are judged by rows that have all digits alike.
     """
     from mauc.cli.summary import as_json, comparison, headline, worst_pairs
     from mauc.experiments.demo import run_demo
@@ -31,9 +31,9 @@ def demo(
         shown = run_demo()
     write_whole(out, render(shown.judgement, title="Digits made imbalanced", details=shown.details))
     output.say(
-        f"Digits made imbalanced: {shown.n_train} to train on, {len(shown.judgement.codes)} to judge by",
-        "Test samples of each digit: "
-        + ", ".join(f"{d}: {n}" for d, n in zip(shown.judgement.labels, shown.judgement.counts, strict=True)),
+        f"Digits made imbalanced: {shown.train_counts.sum()} to train on, {len(shown.judgement.codes)} to judge by",
+        "Training rows of each digit: " + ", ".join(f"{d}: {n}" for d, n in enumerate(shown.train_counts)),
+        f"Each digit has {shown.judgement.counts.min()} rows or more to judge by.",
         "",
         comparison(shown.judgement),
         f"\n{shown.judgement.headline.name}, in full:",

@@ -130,24 +130,16 @@ def fit(
         unused = {
             "--time-column": time_column, "--group": group, "--min-rows": min_rows > 1, "--refit": refit,
             "--drop-unlabelled": drop_unlabelled, "--missing": missing, "--dates": dates, "--encoding": encoding,
-            "--sheet": sheet, "--cv": cv, "--drop-suspects": drop_suspects, "--importance-pair": importance_pair,
-            "--time-limit": time_limit,
+            "--sheet": sheet, "--cv": cv, "--time-limit": time_limit, "--drop-suspects": drop_suspects,
+            "--importance-pair": importance_pair,
         }  # fmt: skip
         given = [option for option, value in unused.items() if value]
         if engine != "dask":
             raise Usage(f"--engine must be memory or dask, and dask with --scheduler, got {engine!r}")
         if given:
             raise Usage(f"--engine dask has no use for {given[0]}: leave it out")
-        fit_on_dask(
-            parts,
-            target,
-            drop or [],
-            choice or Choice(seed=seed),
-            holdout,
-            scheduler,
-            out,
-            None if no_report else report,
-        )
+        linear = choice or Choice(seed=seed)
+        fit_on_dask(parts, target, drop or [], linear, holdout, scheduler, out, None if no_report else report)
         return
     check_fits(parts)
 

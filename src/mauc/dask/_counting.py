@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-import dask
 import numpy as np
 from dask.delayed import Delayed
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
 from mauc._validation import check_classes, check_scored_classes, check_weights, invalid
-from mauc.dask._partitions import Named, in_partition, partitions, run, tree
+from mauc.dask._partitions import in_partition, keep, partitions, run, task, tree
 from mauc.metrics import partial_counts as counts
 from mauc.metrics.partial_counts import ClassTotals, Ladder, Landed, OwnScores, Placed
 from mauc.metrics.scores import check_pair_weights, weighted_mean
@@ -88,8 +87,7 @@ class ScoredPartitions:
         first = {names[0]: scores[names[0]]}
         others = {name: scores[name] for name in names[1:]}
         self.parts = partitions(**first, y_true=y_true, sample_weight=sample_weight, **others)
-        self.name = Named([part.parts for part in self.parts], labels, edges)
-        classes, sizes = class_sizes(self.name, [(p.number, p.parts[1]) for p in self.parts])
+        classes, sizes = class_sizes([(p.number, p.parts[1]) for p in self.parts])
         self.labels = classes if labels is None else np.asarray(labels)
         if labels is not None:
             sizes = _by_label(classes, sizes, self.labels)
@@ -97,7 +95,7 @@ class ScoredPartitions:
             self.totals = ClassTotals(sizes, np.zeros(1, dtype=np.int64), np.ones((3, 1)), False)
             self.rankings = []
             return
-        self.reader = self.name(_itself, Reader(self.labels, edges), what="reader")
+        self.reader = task(_itself, Reader(self.labels, edges), what="reader")
         columns = [0, *range(3, len(names) + 2)]
         inputs = [[(p.number, *p.parts[1:3], p.parts[c]) for p in self.parts] for c in columns]
         self.rankings = [
@@ -113,12 +111,12 @@ class ScoredPartitions:
 
     def squares(self, influences: list[list[Delayed]], means: list[Floats]) -> list[Floats]:
         """The squares of the influences of each model about their means; of two models, of their difference too."""
-        totals = self.name(_itself, self.totals, what="totals")
+        totals = task(_itself, self.totals, what="totals")
         each = [
-            self.name(_squares, totals, means, p.number, *p.parts[1:3], self.labels, *hs, at=p.number)
+            task(_squares, totals, means, p.number, *p.parts[1:3], self.labels, *hs)
             for p, *hs in zip(self.parts, *influences, strict=True)
         ]
-        (found,) = run(tree(self.name, _sum, each, "sum-squares"))
+        (found,) = run(tree(_sum, each, "sum-squares"))
         return list(found)
 
 
@@ -128,78 +126,67 @@ class Ranking:
     def __init__(
         self, scored: ScoredPartitions, parameter: str, inputs: list[tuple[Any, ...]], blocks: list[tuple[int, int]]
     ) -> None:
-        self.name = Named(scored.name.token, parameter)
         self.reader, self.parameter, self.inputs, self.blocks = scored.reader, parameter, inputs, blocks
-        own = [self._task(_own_scores, *part, at=part[0]) for part in inputs]
+        own = [self._task(_own_scores, *part) for part in inputs]
         merged = []
         for first, last in blocks:
-            mine = [self.name(OwnScores.columns, part, first, last, at=(first, k)) for k, part in enumerate(own)]
-            merged.append(tree(self.name, counts.merge, mine, "merge-own-scores", at=first))
-        self.own: list[Delayed] = list(dask.persist(*merged))
-        (self.totals,) = run(self.name(_totals, self.own[0]))
+            mine = [task(OwnScores.columns, part, first, last) for part in own]
+            merged.append(tree(counts.merge, mine, "merge-own-scores"))
+        self.own: list[Delayed] = keep(*merged)
+        (self.totals,) = run(task(_totals, self.own[0]))
         counts.check_class_weights(self.totals, scored.labels)
 
     def climb(self) -> None:
         """From own scores to ladders, which stay on the workers."""
-        ladders = [self.name(OwnScores.ladders, own, at=k) for k, own in enumerate(self.own)]
-        self.ladders: list[Delayed] = list(dask.persist(*ladders))
+        ladders = [task(OwnScores.ladders, own) for own in self.own]
+        self.ladders: list[Delayed] = keep(*ladders)
         self.own = []
-        self.shared = self.name(_itself, self.totals, what="totals")
+        self.shared = task(_itself, self.totals, what="totals")
 
-    def _task(self, function: Any, *args: Any, at: object) -> Delayed:
-        return self.name(function, self.reader, self.parameter, *args, at=at)
+    def _task(self, function: Any, *args: Any) -> Delayed:
+        return task(function, self.reader, self.parameter, *args)
 
     def matrix(self, lowered: float = 0.0) -> Floats:
         """The pair matrix, one block of columns after the other; all negatives lowered by that much."""
         lost: list[Floats] = []
         for (first, last), ladders in zip(self.blocks, self.ladders, strict=True):
             counted = [
-                self._task(
-                    _count_lost, *part, ladders, self.shared, slice(first, last), lowered, at=(first, lowered, k)
-                )
-                for k, part in enumerate(self.inputs)
+                self._task(_count_lost, *part, ladders, self.shared, slice(first, last), lowered)
+                for part in self.inputs
             ]
-            lost += run(tree(self.name, _sum, counted, "sum-lost", at=(first, lowered)))
+            lost += run(tree(_sum, counted, "sum-lost"))
         return counts.auc_of_lost(np.hstack(lost), self.totals)
 
     def influences(self, v: Floats) -> tuple[float, Floats, list[Delayed]]:
         """The score, the mean influence of each class, and the influences of each partition, kept on the workers."""
-        weights = self.name(_itself, v, at=v, what="pair-weights")
+        weights = task(_itself, v, what="pair-weights")
         lost: list[Floats] = []
         won = []
         kept: Sequence[Delayed | None] = [None] * len(self.inputs)
         for (first, last), ladders in zip(self.blocks, self.ladders, strict=True):
             placed = [
-                self._task(_place, *part, ladders, self.shared, weights, slice(first, last), at=(first, k, v))
-                for k, part in enumerate(self.inputs)
+                self._task(_place, *part, ladders, self.shared, weights, slice(first, last)) for part in self.inputs
             ]
-            sums = [self.name(_sums_of_placed, each, at=(first, k, v)) for k, each in enumerate(placed)]
-            summed = tree(self.name, _add_placed, sums, "sum-placed", at=(first, v))
-            negative = [
-                self.name(_as_negative, each, before, at=(first, k, v))
-                for k, (each, before) in enumerate(zip(placed, kept, strict=True))
-            ]
-            of_rungs, found, *kept = dask.persist(
-                self.name(_won, ladders, summed, at=(first, v)), self.name(_lost, summed, at=(first, v)), *negative
-            )
+            sums = [task(_sums_of_placed, each) for each in placed]
+            summed = tree(_add_placed, sums, "sum-placed")
+            negative = [task(_as_negative, each, before) for each, before in zip(placed, kept, strict=True)]
+            of_rungs, found, *kept = keep(task(_won, ladders, summed), task(_lost, summed), *negative)
             won.append(of_rungs)
             lost += run(found)
         for (first, _), ladders, of_rungs in zip(self.blocks, self.ladders, won, strict=True):
-            kept = dask.persist(
+            kept = keep(
                 *(
-                    self._task(_influence, *part, ladders, of_rungs, h, first, at=(first, k, v))
-                    for k, (part, h) in enumerate(zip(self.inputs, kept, strict=True))
+                    self._task(_influence, *part, ladders, of_rungs, h, first)
+                    for part, h in zip(self.inputs, kept, strict=True)
                 )
             )
         matrix = counts.auc_of_lost(np.hstack(lost), self.totals)
         return weighted_mean(matrix, v), counts.mean_influence(matrix, v), list(kept)
 
 
-def class_sizes(name: Named, parts: list[tuple[int, Delayed]], parameter: str = "y_true") -> tuple[NDArray[Any], Ints]:
+def class_sizes(parts: list[tuple[int, Delayed]], parameter: str = "y_true") -> tuple[NDArray[Any], Ints]:
     """The classes in all partitions, sorted, and how many samples each has."""
-    found = run(
-        tree(name, _add_classes, [name(_classes, *part, parameter, at=part[0]) for part in parts], "add-classes")
-    )
+    found = run(tree(_add_classes, [task(_classes, *part, parameter) for part in parts], "add-classes"))
     classes, sizes = found[0]
     if len(classes) == 0:
         raise invalid(parameter, "must not be empty", "no sample", "pass at least one sample of two classes")

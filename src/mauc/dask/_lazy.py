@@ -7,8 +7,9 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.base import tokenize
 
-from mauc.dask._partitions import Named, in_partition
+from mauc.dask._partitions import in_partition, task
 
 __all__ = ["applied"]
 
@@ -16,14 +17,13 @@ __all__ = ["applied"]
 def applied(function: Callable[[Any], Any], X: Any, what: str, width: tuple[int, ...], dtype: Any) -> da.Array:
     """``function`` of each partition of an array or a data frame, as a Dask array of rows of that width."""
     what = what.strip("_").replace("_", "-")
-    task = Named(X, function)
     if isinstance(X, da.Array):
         return X.rechunk({1: -1}).map_blocks(
             _apply_to_block,
             function,
             width,
             dtype,
-            name=f"mauc-{what}-{task.token}",
+            name=f"mauc-{what}-{tokenize(X, function)}",
             chunks=(X.chunks[0], *((k,) for k in width)),
             drop_axis=None if width else 1,
             dtype=dtype,
@@ -31,7 +31,7 @@ def applied(function: Callable[[Any], Any], X: Any, what: str, width: tuple[int,
         )
     arrays = []
     for k, part in enumerate(X.to_delayed()):
-        rows = task(_apply, part, function, width, dtype, k, at=k, what=what)
+        rows = task(_apply, part, function, width, dtype, k, what=what)
         arrays.append(da.from_delayed(rows, (np.nan, *width), dtype))
     return da.concatenate(arrays, allow_unknown_chunksizes=True)
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import dask
 import numpy as np
 from dask.delayed import Delayed
 
 from mauc._typing import Floats
-from mauc.dask._partitions import Named, run, tree
+from mauc.dask._partitions import keep, run, task, tree
 from mauc.kernels.piecewise import RankedSums
 from mauc.linear.by_parts import Forward, MomentSums, Part, RankedParts, RowParts, Visited, additive_risk, range_matters
 from mauc.metrics.partial_counts import OwnScores, merge
@@ -26,10 +25,9 @@ class PartitionedObjective:
     """``θ ↦`` value and gradient of persisted ``parts``, as :class:`mauc.linear.objective.LinearObjective` has them."""
 
     def __init__(
-        self, parts: list[Delayed], name: Named, rows: RowParts, risk: SurrogateRisk, l2: float, shape: tuple[int, int]
+        self, parts: list[Delayed], rows: RowParts, risk: SurrogateRisk, l2: float, shape: tuple[int, int]
     ) -> None:
         self.parts, self.rows, self.risk, self.l2, self.shape = parts, rows, risk, l2, shape
-        self.base = name
         self.evaluations = 0
         self.sums: MomentSums | RankedParts | None = None
         if rows.ranks and not range_matters(risk, rows.activation):
@@ -39,16 +37,15 @@ class PartitionedObjective:
         """Value and flat gradient."""
         self.evaluations += 1
         block = theta.reshape(self.shape)
-        name = Named(self.base.token, theta)
-        at = name(_itself, block, what="coefficients")
-        forward = [name(_forward, self.rows, part, at, at=k) for k, part in enumerate(self.parts)]
+        at = task(_itself, block, what="coefficients")
+        forward = [task(_forward, self.rows, part, at) for part in self.parts]
         if not self.rows.ranks:
-            ends = [name(_log_gradient, self.rows, *each, at=k) for k, each in enumerate(self._with(forward))]
-            value, gradient = run(tree(name, _add, ends, "sum-gradients"))[0]
-        elif isinstance(sums := self.sums or self._looked_at(name, forward), RankedParts):
-            value, gradient = self._ranked(name, forward, sums)
+            ends = [task(_log_gradient, self.rows, *each) for each in self._with(forward)]
+            value, gradient = run(tree(_add, ends, "sum-gradients"))[0]
+        elif isinstance(sums := self.sums or self._looked_at(forward), RankedParts):
+            value, gradient = self._ranked(forward, sums)
         else:
-            value, gradient = self._moments(name, forward, sums)
+            value, gradient = self._moments(forward, sums)
         weights = block[:, : block.shape[1] - self.rows.fit_intercept]
         gradient[:, : weights.shape[1]] += self.l2 * weights
         return value + 0.5 * self.l2 * float(np.vdot(weights, weights)), gradient.ravel()
@@ -61,35 +58,30 @@ class PartitionedObjective:
     def _with(self, forward: list[Delayed]) -> list[tuple[Delayed, Delayed]]:
         return list(zip(self.parts, forward, strict=True))
 
-    def _looked_at(self, name: Named, forward: list[Delayed]) -> MomentSums | RankedParts:
+    def _looked_at(self, forward: list[Delayed]) -> MomentSums | RankedParts:
         """The sums for scores whose range is not known beforehand: a round of its own."""
-        forward[:] = dask.persist(*forward)
-        ranges = [name(_range, each, at=k) for k, each in enumerate(forward)]
-        ((low, high),) = run(tree(name, _widest, ranges, "widest-range"))
+        forward[:] = keep(*forward)
+        ranges = [task(_range, each) for each in forward]
+        ((low, high),) = run(tree(_widest, ranges, "widest-range"))
         return additive_risk(self.risk, low, high)
 
-    def _moments(self, name: Named, forward: list[Delayed], risk: MomentSums) -> tuple[float, Floats]:
-        sums = tree(
-            name,
-            risk.add,
-            [name(_sums, risk, *each, at=k) for k, each in enumerate(self._with(forward))],
-            "sum-moments",
-        )
-        ends = [name(_gradient, self.rows, risk, sums, *each, at=k) for k, each in enumerate(self._with(forward))]
-        of_all, (lost, gradient) = run(sums, tree(name, _add, ends, "sum-gradients"))
+    def _moments(self, forward: list[Delayed], risk: MomentSums) -> tuple[float, Floats]:
+        sums = tree(risk.add, [task(_sums, risk, *each) for each in self._with(forward)], "sum-moments")
+        ends = [task(_gradient, self.rows, risk, sums, *each) for each in self._with(forward)]
+        of_all, (lost, gradient) = run(sums, tree(_add, ends, "sum-gradients"))
         return risk.value(of_all) + lost, gradient
 
-    def _ranked(self, name: Named, forward: list[Delayed], risk: RankedParts) -> tuple[float, Floats]:
-        own = [name(_own, risk, *each, at=k) for k, each in enumerate(self._with(forward))]
-        table = name(_table, risk, tree(name, merge, own, "merge-own-scores"))
-        visited = [name(_visit, risk, table, *each, at=k) for k, each in enumerate(self._with(forward))]
-        landed = tree(name, risk.add, [name(_landed, each, at=k) for k, each in enumerate(visited)], "sum-landed")
-        of_values = name(_of_values, table, landed)
+    def _ranked(self, forward: list[Delayed], risk: RankedParts) -> tuple[float, Floats]:
+        own = [task(_own, risk, *each) for each in self._with(forward)]
+        table = task(_table, risk, tree(merge, own, "merge-own-scores"))
+        visited = [task(_visit, risk, table, *each) for each in self._with(forward)]
+        landed = tree(risk.add, [task(_landed, each) for each in visited], "sum-landed")
+        of_values = task(_of_values, table, landed)
         ends = [
-            name(_ranked_gradient, self.rows, risk, table, of_values, found, *each, at=k)
-            for k, (found, each) in enumerate(zip(visited, self._with(forward), strict=True))
+            task(_ranked_gradient, self.rows, risk, table, of_values, found, *each)
+            for found, each in zip(visited, self._with(forward), strict=True)
         ]
-        value, (lost, gradient) = run(name(_value, landed), tree(name, _add, ends, "sum-gradients"))
+        value, (lost, gradient) = run(task(_value, landed), tree(_add, ends, "sum-gradients"))
         return value + lost, gradient
 
 

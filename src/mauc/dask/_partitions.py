@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
-from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -12,11 +12,12 @@ import dask
 import dask.array as da
 import numpy as np
 from dask import delayed
+from dask.base import tokenize
 from dask.delayed import Delayed
 
 from mauc._validation import invalid
 
-__all__ = ["Named", "Partition", "in_partition", "partitions", "run", "tree"]
+__all__ = ["Partition", "in_partition", "keep", "partitions", "run", "task", "tree"]
 
 # Partitions whose results are put together by one task: enough that the tree is low, few enough for a worker's memory.
 AT_ONCE = 8
@@ -29,17 +30,15 @@ class Partition(NamedTuple):
     parts: tuple[Delayed | None, ...]
 
 
-class Named:
-    """Tasks under names that the dashboard shows: ``mauc-<what>``, with the token of their input and their number."""
+def task(function: Callable[..., Any], *args: Any, what: str | None = None) -> Delayed:
+    """``function(*args)`` under a name that the dashboard shows, ``mauc-<what>``.
 
-    def __init__(self, *of: Any) -> None:
-        self.token = dask.base.tokenize(*of)
-
-    def __call__(self, function: Callable[..., Any], *args: Any, at: object = (), what: str | None = None) -> Delayed:
-        """``function(*args)`` as a task; ``at`` tells apart those of one name."""
-        name = what or function.__name__.strip("_").replace("_", "-")
-        key = f"mauc-{name}-{dask.base.tokenize(self.token, at)}"
-        return delayed(function, pure=True, traverse=False)(*args, dask_key_name=key)
+    The key is made of the function and all that it is given: equal keys are equal work, and no result of an earlier
+    call can be taken for that of another one.
+    """
+    name = (what or function.__name__).strip("_").replace("_", "-")
+    key = f"mauc-{name}-{tokenize(function, args)}"
+    return delayed(function, pure=True, traverse=False)(*args, dask_key_name=key)
 
 
 def partitions(**collections: Any) -> list[Partition]:
@@ -101,18 +100,13 @@ def _delayed(collection: Any) -> list[Delayed]:
     return list(collection.to_delayed())
 
 
-def tree(
-    name: Named, combine: Callable[[list[Any]], Any], parts: Sequence[Delayed], what: str, at: object = ()
-) -> Delayed:
+def tree(combine: Callable[[list[Any]], Any], parts: Sequence[Delayed], what: str) -> Delayed:
     """One result of many: ``combine`` of some at a time, and of what comes out."""
-    parts, level = list(parts), 0
-    while level == 0 or len(parts) > 1:
-        parts = [
-            name(_combined, combine, *parts[k : k + AT_ONCE], at=(what, at, level, k), what=what)
-            for k in range(0, len(parts), AT_ONCE)
-        ]
-        level += 1
-    return parts[0]
+    parts = list(parts)
+    while True:
+        parts = [task(_combined, combine, *parts[k : k + AT_ONCE], what=what) for k in range(0, len(parts), AT_ONCE)]
+        if len(parts) == 1:
+            return parts[0]
 
 
 def _combined(combine: Callable[[list[Any]], Any], *parts: Any) -> Any:
@@ -129,10 +123,27 @@ def in_partition(number: int) -> Iterator[None]:
 
 
 def run(*tasks: Delayed) -> tuple[Any, ...]:
-    """The results; where they cannot be had any more, an error that says why."""
-    try:
+    """The results, here."""
+    with _connected():
         return dask.compute(*tasks)
-    except (CancelledError, concurrent.futures.CancelledError) as error:
+
+
+def keep(*tasks: Delayed) -> list[Delayed]:
+    """Tasks whose results are made, or being made, and stay where they are."""
+    with _connected():
+        return list(dask.persist(*tasks))
+
+
+@contextmanager
+def _connected() -> Iterator[None]:
+    """Where no result can be had any more, an error that says why."""
+    try:
+        yield
+    except Exception as error:
+        # distributed is not imported here, for the schedulers of one machine do without.
+        cancelled = isinstance(error, asyncio.CancelledError | concurrent.futures.CancelledError)
+        if not cancelled and type(error).__name__ not in ("ClosedClientError", "CommClosedError"):
+            raise
         raise RuntimeError(
             "the Dask client was closed, or its scheduler lost, before the result was there: "
             "connect a new Client and call again"

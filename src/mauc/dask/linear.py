@@ -18,7 +18,7 @@ from mauc._validation import check_pairs, check_weights, invalid
 from mauc.dask._counting import class_sizes, codes_of
 from mauc.dask._lazy import applied
 from mauc.dask._objective import PartitionedObjective
-from mauc.dask._partitions import Named, in_partition, partitions, run, tree
+from mauc.dask._partitions import Partition, in_partition, keep, partitions, run, task, tree
 from mauc.dask.metrics import mauc_score
 from mauc.kernels.tiles import Classes
 from mauc.linear import MAUCClassifier as LocalClassifier
@@ -79,13 +79,12 @@ class MAUCClassifier(LocalClassifier):
             raise invalid("y", "is required", None, "pass the classes of the samples")
         names, n_features = _features(X)
         parts = partitions(X=X, y=y, sample_weight=sample_weight)
-        name = Named([part.parts for part in parts])
-        classes, _ = class_sizes(name, [(part.number, part.parts[1]) for part in parts], "y")
+        classes, _ = class_sizes([(part.number, part.parts[1]) for part in parts], "y")
         if len(classes) < 2:
             came = f"1 class, {classes.tolist()[0]!r}"
             advice = "multiclass AUC compares classes; check the split"
             raise invalid("y", "must hold two classes or more", came, advice)
-        objective = self._objective(name, parts, classes, n_features)
+        objective = self._objective(parts, classes, n_features)
         start = self._start(objective, classes)
         solution = minimize(objective, start, solver=self.solver, max_iter=self.max_iter, tol=self.tol)
         self._keep(objective, classes, solution)
@@ -103,26 +102,24 @@ class MAUCClassifier(LocalClassifier):
             )
         return self
 
-    def _objective(self, name: Named, parts: Any, classes: NDArray[Any], n_features: int) -> PartitionedObjective:
+    def _objective(self, parts: list[Partition], classes: NDArray[Any], n_features: int) -> PartitionedObjective:
         """The rows, read and kept on the workers, with their objective."""
-        rows = [name(_read, classes, n_features, part.number, *part.parts, at=part.number) for part in parts]
-        rows = list(dask.persist(*rows))
-        totals = [name(_totals, each, len(classes), at=k) for k, each in enumerate(rows)]
-        (whole,) = run(tree(name, add_totals, totals, "sum-classes"))
+        rows = [task(_read, classes, n_features, part.number, *part.parts) for part in parts]
+        rows = keep(*rows)
+        totals = [task(_totals, each, len(classes)) for each in rows]
+        (whole,) = run(tree(add_totals, totals, "sum-classes"))
         check_class_weights(whole, classes)
         partition = whole.partition()
         pairs = check_pairs(self.pairs, len(classes))
-        name = Named(name.token, self.get_params(), pairs)
-        known = name(
+        known = task(
             _itself, (whole, partition.pair_weights(pairs), self.log_loss, pairs, partition.weights), what="classes"
         )
-        prepared = [name(_prepare, each, known, at=k) for k, each in enumerate(rows)]
+        prepared = [task(_prepare, each, known) for each in rows]
         log_weight, ranks = read_log_loss(self.log_loss)
         if log_weight:  # a matrix of pairs that has no log-loss is refused here, and not on a worker
             log_term(self.log_loss, pairs, np.arange(len(classes)), partition.weights, np.ones(len(classes)))
         return PartitionedObjective(
-            list(dask.persist(*prepared)),
-            name,
+            keep(*prepared),
             RowParts(self.activation, bool(self.fit_intercept), ranks),
             self._risk(),
             self.l2,

@@ -14,7 +14,7 @@ from mauc._typing import Floats
 from mauc._validation import check_weights, invalid
 from mauc.dask._counting import class_sizes, codes_of
 from mauc.dask._lazy import applied
-from mauc.dask._partitions import Named, in_partition, partitions, run, tree
+from mauc.dask._partitions import in_partition, partitions, run, task, tree
 from mauc.dask.metrics import mauc_score
 from mauc.metrics.partial_counts import ClassTotals, add_totals, check_class_weights
 from mauc.plugin import balanced_posterior
@@ -70,13 +70,12 @@ class MAUCPluginClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             raise invalid("estimator", "must be fitted, with classes_ and predict_proba", came, advice)
         classes = np.asarray(_computed(self.estimator.classes_))
         parts = partitions(y=y, sample_weight=sample_weight)
-        name = Named([part.parts for part in parts])
-        found, _ = class_sizes(name, [(part.number, part.parts[0]) for part in parts], "y")
+        found, _ = class_sizes([(part.number, part.parts[0]) for part in parts], "y")
         if set(found.tolist()) != set(classes.tolist()):
             came = f"{found.tolist()} for {classes.tolist()}"
             raise invalid("y", "must hold the classes of the estimator", came, "pass the y that it was trained on")
-        totals = [name(_totals, classes, part.number, *part.parts, at=part.number) for part in parts]
-        (whole,) = run(tree(name, add_totals, totals, "sum-classes"))
+        totals = [task(_totals, classes, part.number, *part.parts) for part in parts]
+        (whole,) = run(tree(add_totals, totals, "sum-classes"))
         check_class_weights(whole, classes)
         self.classes_ = classes
         self.priors_: Floats = whole.partition().priors

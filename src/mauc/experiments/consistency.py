@@ -12,10 +12,10 @@ from mauc import datasets
 from mauc._typing import Floats, Ints
 from mauc.experiments.deep.fit import Batches, Features, InOrder, Schedule, Shuffled, fit, scores_of
 from mauc.experiments.deep.networks import network
-from mauc.experiments.device import check_device
+from mauc.experiments.device import check_device, machine_with
 from mauc.experiments.plots import series
 from mauc.experiments.registry import Experiment
-from mauc.experiments.report_parts import machine, markdown_table, save_figure, spread
+from mauc.experiments.report_parts import machines, markdown_table, save_figure, spread
 from mauc.experiments.score_tables import done
 from mauc.experiments.store import Cell, Store, write_whole
 from mauc.metrics import mauc_score
@@ -80,7 +80,11 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
     known = datasets.load_simulated(n_samples=1000, **PROBLEM, seed=0)
     X_test, y_test = known.sample(np.full(len(known.priors), PER_CLASS), seed=0)
     if method == BAYES:
-        return {"test": mauc_score(y_test, known.bayes_scores(X_test)), "diverged": None}
+        return {
+            "test": mauc_score(y_test, known.bayes_scores(X_test)),
+            "diverged": None,
+            "machine": machine_with(place),
+        }
     counts = np.maximum(np.rint(n * known.priors).astype(np.int64), 4)
     X, y = known.sample(counts, seed=1 + 2 * (1000 * seed + n))
     X_held, y_held = known.sample(np.maximum(counts // 4, 4), seed=2 + 2 * (1000 * seed + n))
@@ -97,7 +101,12 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
     schedule = Schedule("adam", RATE, 1e-6, 0.7, 1, BATCH, EPOCHS)
     model = network(X.shape[1], HIDDEN, len(counts), seed=seed)
     result = fit(model, loss, schedule, train, held_out, y_held, log_prior=prior)
-    out: dict[str, Any] = {"diverged": result.diverged, "epoch": result.best_epoch, "fit_seconds": result.seconds}
+    out: dict[str, Any] = {
+        "diverged": result.diverged,
+        "epoch": result.best_epoch,
+        "fit_seconds": result.seconds,
+        "machine": machine_with(place),
+    }
     if not result.scores:
         return {**out, "test": None}
     test = InOrder(Features(X_test.astype(np.float32), where), np.arange(len(y_test)))
@@ -134,7 +143,8 @@ def write_report(store: Store, folder: Path, device: str = "cpu", *, quick: bool
         m: sum(r["diverged"] is not None for found in by_size.values() for r in found) for m, by_size in runs.items()
     }
     page = folder / "consistency.md"
-    write_whole(page, _markdown(gaps, lost, ceiling, sizes))
+    measured_on = machines(run for by_size in runs.values() for found in by_size.values() for run in found)
+    write_whole(page, _markdown(gaps, lost, ceiling, sizes, measured_on))
     return [page, save_figure(_figure(gaps), folder / "consistency.png")]
 
 
@@ -142,7 +152,9 @@ def _gaps(found: list[dict[str, Any]], ceiling: float) -> Floats:
     return 100 * np.array([ceiling - r["test"] for r in found if r["test"] is not None], dtype=np.float64)
 
 
-def _markdown(gaps: dict[str, dict[int, Floats]], lost: dict[str, int], ceiling: float, sizes: tuple[int, ...]) -> str:
+def _markdown(
+    gaps: dict[str, dict[int, Floats]], lost: dict[str, int], ceiling: float, sizes: tuple[int, ...], measured_on: str
+) -> str:
     shown = [n for n in sizes if any(n in by_size for by_size in gaps.values())]
     rows = []
     for method, by_size in gaps.items():
@@ -152,8 +164,8 @@ def _markdown(gaps: dict[str, dict[int, Floats]], lost: dict[str, int], ceiling:
         f"Bayes MAUC × 100 less test MAUC × 100 after training on N samples: mean ± standard deviation over the "
         f"seeds, {PROBLEM['n_classes']} Gaussian classes, the largest {PROBLEM['imbalance']:g} times the smallest, "
         f"{PROBLEM['n_features']} features. The exact posteriors reach {100 * ceiling:.2f} on the same test samples. "
-        "One network and one number of steps for all; the rows “MAUC …” have four samples of every class or more in each "
-        "batch. " + machine()
+        "One network and one number of steps for all; the rows “MAUC …” have at least four samples of every class in "
+        "each batch. " + measured_on
     )
     head = ["method", *(f"N = {n:,}" for n in shown), "diverged"]
     return f"{note}\n\n{markdown_table(head, rows)}\n"

@@ -16,6 +16,7 @@ CEILING = COLORS[1]
 """What cannot be exceeded."""
 GUIDE = "#666666"
 """Lines that are no measurement."""
+LEGEND_COLUMNS = 5
 
 
 def series(k: int, **style: Any) -> dict[str, Any]:
@@ -76,22 +77,36 @@ def bars_with_points(scores: Mapping[str, Mapping[str, Floats]], tables: Sequenc
     return figure
 
 
-def rare_pairs(scores: Mapping[str, Mapping[str, Floats]], tables: Sequence[str]) -> Any:
-    """One panel per table: mean AUC of its rarest pairs of classes, the rarest first, method beside method."""
-    figure, panels = _panels(tables, 3.6, 2.2, above=0.6)
+def rare_pairs(
+    scores: Mapping[str, Mapping[str, Floats]],
+    sizes: Mapping[str, Sequence[tuple[int, int]]],
+    *,
+    floor: float = 0.0,
+) -> Any:
+    """One panel per table, one line per method: AUC_{i|j} of the rarest pairs of classes, the rarest first.
+
+    ``sizes`` has the tables, and of each value the sizes of its two classes; values below ``floor`` are left out.
+    """
+    figure, panels = _panels(list(sizes), 4.4, 2.9, above=0.25 * -(-len(scores) // LEGEND_COLUMNS) + 0.6)
     handles: list[Any] = []
     for table, axes in panels.items():
-        handles = []
+        handles, place = [], np.arange(len(sizes[table]))
         for m, (name, by_table) in enumerate(scores.items()):
             values = by_table[table]
-            x = np.arange(1, len(values) + 1) + 0.08 * (m - len(scores) / 2)
-            handles += axes.plot(x, values, linestyle="none", label=name, **series(m, markersize=5))
-        axes.set_xticks(range(1, len(values) + 1))
+            shown = np.where(values < floor, np.nan, values)
+            ours = {"linewidth": 1.6, "zorder": 3} if _color(name) == OURS else {"linewidth": 0.8}
+            handles += axes.plot(place, shown, label=name, **series(m, alpha=0.85, **ours))
+        axes.set_xticks(place, [f"{i}|{j}" for i, j in sizes[table]], rotation=45)
         axes.tick_params(labelsize=7)
-        axes.grid(axis="y", alpha=0.3)
-    figure.supxlabel("rarest pairs of classes, rarest first", fontsize=9)
-    figure.supylabel("AUC × 100", fontsize=9)
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(scores), frameon=False, fontsize=8)
+        axes.grid(alpha=0.3)
+        if floor:
+            axes.set_ylim(floor - 1.0, 101.0)
+    below = f"; values below {floor:g} are not shown" if floor else ""
+    figure.supxlabel(
+        f"both directions i|j of the rarest pairs, rarest first, by the sizes of the two classes{below}", fontsize=9
+    )
+    figure.supylabel("AUC of i over j, × 100", fontsize=9)
+    figure.legend(handles=handles, loc="outside upper center", ncols=LEGEND_COLUMNS, frameon=False, fontsize=8)
     return figure
 
 

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,18 @@ import numpy as np
 from mauc._io import write_whole
 from mauc._typing import Floats
 
-__all__ = ["machine", "markdown_table", "save_figure", "spread"]
+__all__ = ["folded", "machine", "machines", "markdown_table", "save_figure", "spread"]
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table; the first column to the left, the others to the right."""
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def folded(summary: str, markdown: str) -> str:
+    """What a reader opens when it is wanted; GitHub and Sphinx both know the element."""
+    return f"<details><summary>{summary}</summary>\n\n{markdown}\n\n</details>"
 
 
 def spread(values: Floats) -> str:
@@ -42,6 +47,11 @@ def machine(accelerator: str | None = None) -> str:
         f"Measured on {device}{os.cpu_count()} cores of {cpu}, Python {platform.python_version()}, "
         f"NumPy {np.__version__}, scikit-learn {sklearn.__version__}."
     )
+
+
+def machines(runs: Iterable[dict[str, Any]]) -> str:
+    """What these results were measured on, so far as they tell: a report may be written elsewhere."""
+    return " ".join(sorted({run["machine"] for run in runs if "machine" in run}))
 
 
 def _lines(path: str) -> list[str]:

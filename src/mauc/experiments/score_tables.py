@@ -97,21 +97,41 @@ def score_table(results: Results, sets: Sequence[str], unit: str, seconds_of_uni
     return markdown_table(["method", *sets, "mean", "rank", f"fit {unit}"], rows)
 
 
-def pairs_by_rarity(matrix: Floats, sizes: ArrayLike) -> tuple[Ints, Ints, Floats]:
-    """All pairs of classes, the smallest product of sizes first, those without a sample last: the two classes of each,
-    and the mean AUC of its two columns, NaN where there is none.
-
-    ``matrix`` is that of :func:`mauc.pairwise_auc`.
-    """
+def classes_by_rarity(sizes: ArrayLike) -> tuple[Ints, Ints]:
+    """The two classes of each pair, the smallest product of sizes first, pairs without a sample last."""
     counts = np.asarray(sizes, dtype=np.float64)
     i, j = np.triu_indices(len(counts), 1)
     product = counts[i] * counts[j]
     order = np.argsort(np.where(product > 0, product, np.inf), kind="stable")
-    i, j = i[order], j[order]
+    return i[order], j[order]
+
+
+def pairs_by_rarity(matrix: Floats, sizes: ArrayLike) -> tuple[Ints, Ints, Floats]:
+    """The pairs of :func:`classes_by_rarity`, and the mean AUC of their two columns, NaN where there is none.
+
+    ``matrix`` is that of :func:`mauc.pairwise_auc`.
+    """
+    i, j = classes_by_rarity(sizes)
     return i, j, 0.5 * (matrix[i, j] + matrix[j, i])
 
 
 def rare_pairs_of(run: dict[str, Any], counts: str) -> Floats:
     """AUC of each pair of classes of a run, the rarest by its ``counts`` first, NaN where there is none."""
-    matrix = np.array([[np.nan if v is None else v for v in row] for row in run["matrix"]])
-    return pairs_by_rarity(matrix, run[counts])[2]
+    return pairs_by_rarity(_matrix_of(run), run[counts])[2]
+
+
+def directions_of(run: dict[str, Any], counts: str, k: int) -> Floats:
+    """``AUC_{i|j}, AUC_{j|i}`` of each of the ``k`` rarest pairs of a run, one after the other."""
+    matrix = _matrix_of(run)
+    i, j = (side[:k] for side in classes_by_rarity(run[counts]))
+    return np.column_stack([matrix[i, j], matrix[j, i]]).ravel()
+
+
+def direction_sizes(counts: Sequence[int], k: int) -> list[tuple[int, int]]:
+    """Sizes of the classes i and j of each value of :func:`directions_of`."""
+    pairs = zip(*(side[:k] for side in classes_by_rarity(counts)), strict=True)
+    return [sizes for i, j in pairs for sizes in ((counts[i], counts[j]), (counts[j], counts[i]))]
+
+
+def _matrix_of(run: dict[str, Any]) -> Floats:
+    return np.array([[np.nan if v is None else v for v in row] for row in run["matrix"]])

@@ -84,14 +84,15 @@ class _Block:
         """The positives of these columns."""
         return self.problem.classes.order[self.begin : self.end]
 
-    def sort(self) -> tuple[SortedColumns, Floats]:
-        """The sorted positives, and the weight below each position."""
+    def sort(self) -> tuple[SortedColumns, Floats | None]:
+        """The sorted positives, and the weight below each position; None where that is its place in the column."""
         classes, scores = self.problem.classes, self.problem.scores
         # Indices into the flat scores: NumPy takes from one axis several times faster than from two.
         own = scores.ravel().take(self.mine * scores.shape[1] + classes.y[self.mine])
         weight = None if classes.counted else classes.unit[self.mine]
         table = sort_columns(own, classes.offsets[self.first : self.last + 1] - self.begin, weight)
-        return table, _weight_below(table)
+        places = classes.counted and len(table.values) == len(own) + self.last - self.first
+        return table, None if places else _weight_below(table)
 
     def rows(self, start: int, stop: int) -> Ints:
         """Some of the samples, grouped by class, without those that are passed over."""
@@ -102,28 +103,30 @@ class _Block:
             return order[start + skipped : stop + skipped]
         return np.concatenate([order[start : self.begin], order[self.end : stop + skipped]])
 
-    def search(self, crew: Crew, sorted_table: tuple[SortedColumns, Floats], shares: "_Shares | None") -> Floats:
+    def search(self, crew: Crew, sorted_table: tuple[SortedColumns, Floats | None], shares: "_Shares | None") -> Floats:
         """``(C, last − first)`` weight of the pairs that class j wins against column i, ties at ½."""
         table, below = sorted_table
         n_rows, n_columns = self.problem.scores.shape
         flat, width = self.problem.scores.ravel(), self.last - self.first
         columns = np.arange(self.first, self.last)
+        start = table.start[:-1, None] if self.columns_first else table.start[:-1]
         step = max(1, TILE_ELEMENTS // width)
 
-        def visit(start: int, stop: int) -> tuple[Floats, Floats]:
+        def visit(begin: int, end: int) -> tuple[Floats, Floats]:
             lost = np.zeros((n_columns, width))
             landed = np.zeros(0 if shares is None else len(table.values))
-            for k in range(start, stop, step):
-                some = self.rows(k, min(k + step, stop))
-                if self.columns_first:
-                    x = flat.take(columns[:, None] + some * n_columns)
-                elif width == n_columns:
+            for k in range(begin, end, step):
+                some = self.rows(k, min(k + step, end))
+                if width == n_columns:
                     x = self.problem.scores.take(some, axis=0)
+                    x = np.ascontiguousarray(x.T) if self.columns_first else x
+                elif self.columns_first:
+                    x = flat.take(columns[:, None] + some * n_columns)
                 else:
                     x = flat.take(columns + (some * n_columns)[:, None])
                 position, tied = locate(table, x, columns_first=self.columns_first)
                 ties = np.flatnonzero(tied)
-                beaten = below.take(position)
+                beaten = (position - start).astype(np.float64) if below is None else below.take(position)
                 beaten.ravel()[ties] += 0.5 * table.mass[position.ravel()[ties]]
                 _add_by_class(lost, self.problem, some, beaten.T if self.columns_first else beaten)
                 if shares is not None:

@@ -90,11 +90,12 @@ def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None
     high[filled] = np.maximum.reduceat(own, offsets[:-1][filled])
     coarse, n_bins = _empty_bins(low, high, length, own.dtype)
     spread = coarse if n_columns == 1 else coarse.map(lambda a: a.repeat(length))
-    bins = _bin(own, spread).astype(np.int64)  # np.bincount is several times slower on 32-bit numbers
+    bins = _bin(own, spread).astype(np.int64)  # indices of 32 bits would be widened again at every use
 
     # How many distinct values each bin holds: samples first, then ties within a bin are counted once.
     bin_end = np.cumsum(n_bins)
-    held = np.bincount(bins, minlength=int(bin_end[-1])).astype(np.int32)
+    held = np.zeros(int(bin_end[-1]), dtype=np.int32)
+    np.add.at(held, bins, np.int32(1))
     sharing = np.flatnonzero(held.take(bins) > 1)
     if len(sharing):
         sharing = _sort_within(own, sharing, np.searchsorted(sharing, offsets))
@@ -117,7 +118,12 @@ def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None
         slot[sharing] += rank - np.maximum.accumulate(np.where(new_bin, rank, 0))
     values = np.full(int(start[-1]), np.inf, own.dtype)
     values[slot] = own
-    mass: Floats = np.bincount(slot, weight, len(values)).astype(np.float64, copy=False)
+    if weight is None and len(values) == len(own) + n_columns:
+        mass = np.ones(len(values))
+        mass[start[1:] - 1] = 0.0
+    else:
+        counts = np.ones(len(own)) if weight is None else weight  # np.bincount is faster with weights than without
+        mass = np.bincount(slot, counts, len(values)).astype(np.float64, copy=False)
 
     multiple = np.flatnonzero(held > 1)
     begin, size = before[multiple].astype(np.int64), held[multiple].astype(np.int64)

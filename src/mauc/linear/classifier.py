@@ -52,7 +52,8 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     surrogate : str or object, default="exponential"
-        As in :class:`mauc.SurrogateRisk`.
+        ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
+        ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
         Margin or rate of the surrogate, 1 unless told. Softmax scores differ by at most 1, so an exponential with α of
         4 to 10 is steep where it matters.
@@ -67,7 +68,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs.
     solver : {"lbfgs", "nesterov"}, default="lbfgs"
-        SciPy's L-BFGS, or the monotone accelerated gradient that the paper uses.
+        L-BFGS with few evaluations per iteration, or the monotone accelerated gradient that the paper uses.
     fit_intercept : bool, default=True
     max_iter : int, default=200
     tol : float, default=1e-6

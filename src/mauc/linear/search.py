@@ -57,8 +57,19 @@ class MAUCClassifierCV(MAUCClassifier):
         part, however rare.
     n_jobs : int, optional
         Processes, as in joblib.
-    activation, pairs, solver, fit_intercept, max_iter, tol, surrogate_options
-        As in :class:`MAUCClassifier`.
+    activation : {"softmax", "sigmoid", "identity"}, default="softmax"
+        What turns the linear function into scores.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        Weights of the class pairs, in the risk and in the score that chooses.
+    solver : {"lbfgs", "nesterov"}, default="lbfgs"
+        SciPy's L-BFGS, or the monotone accelerated gradient that the paper uses.
+    fit_intercept : bool, default=True
+    max_iter : int, default=200
+    tol : float, default=1e-6
+        The largest entry of the gradient at which the solver stops.
+    surrogate_options : dict, optional
+        Further parameters of the surrogate and of its approximation: ``q``, ``epsilon``, ``approximation``,
+        ``tolerance``.
     verbose : int, default=0
         Print progress.
 
@@ -119,7 +130,15 @@ class MAUCClassifierCV(MAUCClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose by cross-validation, then train on all data; parameters as in :meth:`MAUCClassifier.fit`."""
+        """Choose by cross-validation, then train on all data.
+
+        Parameters
+        ----------
+        X : (N, d) array or sparse matrix
+        y : (N,) classes
+        sample_weight : (N,) weights >= 0, optional
+            In the ranking term they weigh samples within their class, in the log-loss samples and classes.
+        """
         for name in ("surrogates", "alphas", "log_losses", "l2s"):
             grid = getattr(self, name)
             if grid is None and name in ("alphas", "log_losses"):

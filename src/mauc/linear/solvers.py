@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
 
 from mauc._typing import Floats
+from mauc.linear.lbfgs import FLAT, lbfgs
 
 __all__ = ["SOLVERS", "Solution", "minimize"]
 
@@ -37,24 +37,8 @@ def minimize(objective: Objective, theta: Floats, *, solver: str, max_iter: int,
 
 
 def _lbfgs(objective: Objective, theta: Floats, max_iter: int, tol: float) -> Solution:
-    curve = [objective(theta)[0]]
-    result = optimize.minimize(
-        objective,
-        theta,
-        jac=True,
-        method="L-BFGS-B",
-        callback=lambda intermediate_result: curve.append(float(intermediate_result.fun)),
-        options={
-            "maxiter": max_iter,
-            "maxfun": 20 * max_iter,
-            "maxls": 50,
-            "gtol": tol,
-            "ftol": 64 * np.finfo(np.float64).eps,
-        },
-    )
-    return Solution(
-        result.x, float(result.fun), np.array(curve), int(result.nit), result.status == 0, str(result.message)
-    )
+    point, values, converged, message = lbfgs(objective, theta, max_iter, tol)
+    return Solution(point.theta, point.value, np.array(values), len(values) - 1, converged, message)
 
 
 def _nesterov(objective: Objective, theta: Floats, max_iter: int, tol: float) -> Solution:
@@ -86,7 +70,7 @@ def _nesterov(objective: Objective, theta: Floats, max_iter: int, tol: float) ->
         x_previous, value_previous = x, value
         x, value, slope = (z, value_z, slope_z) if value_z <= value_v else (v, value_v, slope_v)
         curve.append(value)
-        if value_previous - value <= 64 * np.finfo(np.float64).eps * max(abs(value), 1.0):
+        if value_previous - value <= FLAT * max(abs(value), 1.0):
             message = "objective no longer falls"
             break
     return Solution(x, value, np.array(curve), iteration, message != "max_iter reached", message)

@@ -1,9 +1,10 @@
-"""Multiclass AUC: the score, its pair matrix, its uncertainty, its pictures."""
+"""Multiclass AUC: the score, its pair matrix, its uncertainty, its text and pictures."""
 
 from mauc.metrics.display import MinorityPairsDisplay, PairwiseAUCDisplay
 from mauc.metrics.importance import Importance, mauc_importance
 from mauc.metrics.inference import Comparison, Interval, compare_mauc, mauc_interval
 from mauc.metrics.scores import mauc_score, pairwise_auc
+from mauc.metrics.text_report import multiclass_auc_report
 
 __all__ = [
     "Comparison",
@@ -15,5 +16,6 @@ __all__ = [
     "mauc_importance",
     "mauc_interval",
     "mauc_score",
+    "multiclass_auc_report",
     "pairwise_auc",
 ]

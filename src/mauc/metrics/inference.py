@@ -47,10 +47,24 @@ def mauc_interval(
 
     Parameters
     ----------
-    y_true, y_score, pairs, labels, sample_weight, absent, n_jobs
-        As in :func:`mauc_score`. Weights are taken as sampling weights; pair weights as fixed.
+    y_true : (N,) array of classes, integers or strings
+    y_score : (N, C) array of real scores
+        Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second. The
+        columns of a data frame are matched by class name, see :func:`pairwise_auc`.
     level : float, default=0.95
         Confidence level, between 0 and 1.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        ``"ovo"``: every pair of classes counts the same. ``"ova"``: each class against all others together. A matrix:
+        ``[i, j]`` is the weight of column i on class i against class j; taken as fixed.
+    labels : (C,) array, optional
+        The class of each column. Default: the sorted classes of ``y_true``.
+    sample_weight : (N,) array, optional
+        Weights >= 0, taken as sampling weights.
+    absent : {"raise", "ignore"}, default="raise"
+        A class of ``labels`` without samples is an error, or its pairs are left out.
+    n_jobs : int, optional
+        Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
+        ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
 
     Returns
     -------
@@ -113,10 +127,23 @@ def compare_mauc(
 
     Parameters
     ----------
-    y_true : (N,) array of classes
-    score_a, score_b : (N, C) arrays of scores of the two models
-    level, pairs, labels, sample_weight, absent, n_jobs
-        As in :func:`mauc_interval`.
+    y_true : (N,) array of classes, integers or strings
+    score_a, score_b : (N, C) arrays of real scores
+        Of the two models, on the same samples; column i ranks "is class i".
+    level : float, default=0.95
+        Confidence level, between 0 and 1.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        ``"ovo"``: every pair of classes counts the same. ``"ova"``: each class against all others together. A matrix:
+        ``[i, j]`` is the weight of column i on class i against class j; taken as fixed.
+    labels : (C,) array, optional
+        The class of each column. Default: the sorted classes of ``y_true``.
+    sample_weight : (N,) array, optional
+        Weights >= 0, taken as sampling weights.
+    absent : {"raise", "ignore"}, default="raise"
+        A class of ``labels`` without samples is an error, or its pairs are left out.
+    n_jobs : int, optional
+        Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
+        ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
 
     Returns
     -------

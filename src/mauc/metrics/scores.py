@@ -19,6 +19,8 @@ from mauc.partition import ClassPartition
 __all__ = ["mauc_score", "pairwise_auc"]
 
 ABSENT = ("raise", "ignore")
+MANY = 100
+"""Classes beyond which exactly rounded sums over all pairs would take as long as the pairs themselves."""
 
 
 def pairwise_auc(
@@ -85,12 +87,18 @@ def mauc_score(
 
     Parameters
     ----------
-    y_true, y_score, labels, sample_weight
-        As in :func:`pairwise_auc`.
+    y_true : (N,) array of classes, integers or strings
+    y_score : (N, C) array of real scores
+        Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second. The
+        columns of a data frame are matched by class name, see :func:`pairwise_auc`.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair counts the same, :math:`v_{ij} = 1 / (C (C - 1))`, the M of Hand and Till, equal to
         scikit-learn's ``roc_auc_score(multi_class="ovo")``. ``"ova"``: :math:`v_{ij} = p_j / (C (1 - p_i))`, the mean
         of the one-against-all AUCs. A matrix: its entries off the diagonal, normalised.
+    labels : (C,) array, optional
+        The class of each column. Default: the sorted classes of ``y_true``.
+    sample_weight : (N,) array, optional
+        Weights >= 0; the mean over a class becomes a weighted one.
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its pairs are left out.
     n_jobs : int, optional
@@ -155,8 +163,11 @@ def check_pair_weights(
 def weighted_mean(matrix: Floats, v: Floats) -> float:
     """``Σ v_ij AUC_{i|j}`` over the pairs with weight."""
     used = v > 0
-    # Exactly rounded sums: perfect scores give 1, constant ones 1/2.
-    return math.fsum(v[used] * matrix[used]) / math.fsum(v[used])
+    # The same sum above and below: perfect scores give 1, constant ones 1/2.
+    if len(v) <= MANY:
+        return math.fsum(v[used] * matrix[used]) / math.fsum(v[used])
+    won = np.where(used, v * matrix, 0.0)
+    return math.fsum(won.sum(axis=1)) / math.fsum(v.sum(axis=1))
 
 
 def _partition(scored: ScoredClasses) -> ClassPartition:

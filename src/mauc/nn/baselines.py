@@ -152,8 +152,11 @@ class ClassBalancedLoss(_ClassLoss):
     loss : {"cross_entropy", "focal"}, default="cross_entropy"
     gamma : float, default=2.0
         Of the focal loss.
-    ignore_index, reduction
-        As in :class:`FocalLoss`.
+    ignore_index : int, default=-100
+        Samples of this target count nowhere.
+    reduction : {"mean", "sum", "none"}, default="mean"
+        The mean divides by the summed weights of the samples, as :class:`torch.nn.CrossEntropyLoss` does; without any
+        sample that counts it is 0.
 
     Examples
     --------
@@ -214,8 +217,11 @@ class LDAMLoss(_ClassLoss):
         :class:`ClassBalancedLoss`. Tell the loss the epoch by :meth:`set_epoch`. Default: never.
     beta : float, default=0.9999
         Of the re-weighting.
-    ignore_index, reduction
-        As in :class:`FocalLoss`.
+    ignore_index : int, default=-100
+        Samples of this target count nowhere.
+    reduction : {"mean", "sum", "none"}, default="mean"
+        The mean divides by the summed weights of the samples, as :class:`torch.nn.CrossEntropyLoss` does; without any
+        sample that counts it is 0.
 
     Examples
     --------
@@ -290,8 +296,11 @@ class LogitAdjustedLoss(_ClassLoss):
         Size n of each class in the training set.
     tau : float, default=1.0
         0 is cross-entropy.
-    ignore_index, reduction
-        As in :class:`FocalLoss`.
+    ignore_index : int, default=-100
+        Samples of this target count nowhere.
+    reduction : {"mean", "sum", "none"}, default="mean"
+        The mean divides by the summed weights of the samples, as :class:`torch.nn.CrossEntropyLoss` does; without any
+        sample that counts it is 0.
 
     Examples
     --------

@@ -52,7 +52,9 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     loss : {"mauc", "cross_entropy"} or Module, default="mauc"
         A module is called as ``loss(logits, classes)``.
     surrogate : str or object, default="exponential"
-        As in :class:`mauc.nn.MAUCLoss`, for ``loss="mauc"``; so are ``alpha`` and ``surrogate_options``.
+        Pair loss, for ``loss="mauc"``: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``,
+        ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object
+        with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
         Margin or rate of the surrogate; 4 unless told, where it has one: the paper's choice for deep networks.
     log_loss : float >= 0 or "only", default=0.0

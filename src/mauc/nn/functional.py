@@ -46,10 +46,15 @@ def mauc_loss(
     target : (N,) integer tensor
         Classes ``0..C-1``, or ``ignore_index``. Checked on the CPU; on other devices a class out of range is the
         device's own assertion, as with cross-entropy, because a check would wait for the device.
-    surrogate, alpha, **options
-        As in :class:`mauc.SurrogateRisk`; an object with NumPy functions ``loss(t)`` and ``derivative(t)`` is taken
-        for a name. What is smooth but no polynomial (logistic, 1/t, own ones) is approximated to the rounding of the
-        logits; where that fails, all pairs are taken in blocks on the host, with a warning.
+    surrogate : str or object
+        ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
+        ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)`` of NumPy arrays. What is smooth but
+        no polynomial (logistic, 1/t, own ones) is approximated to the rounding of the logits; where that fails, all
+        pairs are taken in blocks on the host, with a warning.
+    alpha : float, optional
+        Margin or rate α of the surrogate; None is the surrogate's own, 1 for the named ones.
+    **options
+        Further parameters of the surrogate: ``q``, ``epsilon``.
     log_loss : float >= 0 or "only"
         Weight λ of the log-loss; ``"only"``: the log-loss alone. It is consistent for the multiclass AUC by itself
         (:class:`LogitAdjustedLoss`); the risk spends the network's capacity on order. p are the shares of

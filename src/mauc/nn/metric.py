@@ -13,13 +13,15 @@ from torchmetrics.utilities.data import dim_zero_cat
 from torchmetrics.utilities.distributed import gather_all_tensors
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_pairs, check_whole, invalid
+from mauc._validation import check_choice, check_pairs, check_whole, invalid
 from mauc.kernels.auc import auc_matrix
 from mauc.metrics.scores import weighted_mean
 from mauc.nn._engine.score import score_of
 from mauc.partition import ClassPartition
 
 __all__ = ["MAUC"]
+
+AVERAGES = ("macro", "none")
 
 EDGES = (Tensor, list, tuple, np.ndarray)
 """What thresholds may be given in, one by one."""
@@ -38,7 +40,11 @@ class MAUC(Metric):
     ----------
     num_classes : int
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
-        Weights of the class pairs, as in :func:`mauc.mauc_score`.
+        What the pairs of classes count. ``"ovo"``: all the same, the M of Hand and Till. ``"ova"``: each class against
+        all others together. A matrix: ``[i, j]`` is the weight of column i on class i against class j.
+    average : {"macro", "none"} or None, default="macro"
+        ``"macro"``: one number. None: ``(C,)``, for each class i the mean of :math:`\mathrm{AUC}_{i|j}` over the other
+        classes, weighted by row i of the pair weights; NaN for classes without samples. Computed on the host.
     thresholds : int or (T,) increasing tensor, optional
         None: every score is kept, and the result is exact. A number T: scores are counted in the bins between T
         thresholds from 0 to 1, for probabilities; others give one warning. A tensor: between these thresholds, for
@@ -71,8 +77,8 @@ class MAUC(Metric):
     *Distributed.* States are gathered or summed over ranks when ``compute`` is called; ranks may have seen different
     numbers of samples, or none.
 
-    ``compute`` returns a scalar in the default dtype; NaN, with ``UndefinedMetricWarning``, where no pair of classes
-    has samples.
+    ``compute`` returns a scalar, or one number per class, in the default dtype; NaN, with ``UndefinedMetricWarning``,
+    where no pair of classes has samples.
 
     Examples
     --------
@@ -83,6 +89,13 @@ class MAUC(Metric):
     >>> metric.update(torch.tensor([[0.3, 0.5, 0.2], [0.1, 0.2, 0.7]]), torch.tensor([1, 2]))
     >>> metric.compute()
     tensor(0.8750)
+
+    Class by class:
+
+    >>> by_class = MAUC(num_classes=3, average=None)
+    >>> by_class(torch.tensor([[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]]),
+    ...          torch.tensor([0, 0, 1, 2]))
+    tensor([0.7500, 0.8750, 1.0000])
     """
 
     is_differentiable = False
@@ -90,6 +103,7 @@ class MAUC(Metric):
     full_state_update = False
     plot_lower_bound = 0.0
     plot_upper_bound = 1.0
+    plot_legend_name = "Class"
 
     preds: list[Tensor]
     target: list[Tensor]
@@ -102,6 +116,7 @@ class MAUC(Metric):
         num_classes: int,
         *,
         pairs: Any = "ovo",
+        average: str | None = "macro",
         thresholds: int | Tensor | None = None,
         ignore_index: int | None = None,
         validate_args: bool = True,
@@ -110,6 +125,7 @@ class MAUC(Metric):
         super().__init__(**kwargs)
         self.num_classes = check_whole("num_classes", num_classes, least=2)
         self.pairs = check_pairs(_numpy(pairs) if isinstance(pairs, Tensor) else pairs, self.num_classes)
+        self.average = check_choice("average", "none" if average is None else average, AVERAGES)
         self.ignore_index = ignore_index
         self.validate_args = bool(validate_args)
         self.binned = thresholds is not None
@@ -128,14 +144,17 @@ class MAUC(Metric):
 
         Parameters
         ----------
-        preds : (N, C) floating-point scores
-            Column i ranks "is class i".
-        target : (N,) class numbers
-        weight : (N,) weights >= 0, optional
+        preds : (N, C) or (N, C, …) floating-point scores
+            Column i ranks "is class i". More dimensions, such as those of an image, are more samples.
+        target : (N,) or (N, …) class numbers
+        weight : (N,) or (N, …) weights >= 0, optional
         """
         _check_kinds(preds, target, weight)
-        preds, target = preds.detach(), target.detach()
         _check_shapes(preds, target, weight, self.num_classes)
+        if preds.ndim > 2:
+            preds = preds.movedim(1, -1).reshape(-1, self.num_classes)
+            target, weight = target.flatten(), None if weight is None else weight.flatten()
+        preds, target = preds.detach(), target.detach()
         if preds.dtype in (torch.float16, torch.bfloat16):
             preds = preds.float()
         weight = torch.ones_like(target, dtype=preds.dtype) if weight is None else weight.detach().to(preds.dtype)
@@ -161,10 +180,30 @@ class MAUC(Metric):
 
     def compute(self) -> Tensor:
         """The multiclass AUC of all batches so far."""
-        if not self.binned and len(self.preds) and dim_zero_cat(self.preds).is_cuda:
+        on_device = not self.binned and len(self.preds) > 0 and dim_zero_cat(self.preds).is_cuda
+        if on_device and self.average == "macro":
             return self._on_device()
-        value = self._binned()[0] if self.binned else self._exact()
+        matrix, v = self._binned()[:2] if self.binned else self._exact()
+        if v.sum() == 0:
+            _undefined()
+        value = self._averaged(matrix, v)
         return torch.tensor(value, dtype=torch.get_default_dtype(), device=self.device)
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Draw a value, or several in a row.
+
+        Parameters
+        ----------
+        val : tensor, or list of tensors, optional
+            What ``compute`` or ``forward`` returned; a list is drawn step by step. Default: ``compute()``.
+        ax : matplotlib Axes, optional
+            Default: those of a new figure.
+
+        Returns
+        -------
+        matplotlib Figure (None if ``ax`` was passed) and Axes
+        """
+        return self._plot(val, ax)
 
     def error_bound(self) -> Tensor:
         """The most by which the binned result can differ from the exact one, on all batches and ranks so far; 0 for
@@ -175,7 +214,8 @@ class MAUC(Metric):
             with self.sync_context(
                 dist_sync_fn=self.dist_sync_fn, should_sync=self._to_sync, should_unsync=self._should_unsync
             ):
-                bound = self._binned()[1]
+                _, v, tied = self._binned()
+                bound = 0.5 * weighted_mean(tied, v) if v.sum() else float(_undefined())
         return torch.tensor(bound, dtype=torch.get_default_dtype(), device=self.device)
 
     def _on_device(self) -> Tensor:
@@ -187,9 +227,19 @@ class MAUC(Metric):
             _undefined()
         return value.to(torch.get_default_dtype())
 
-    def _exact(self) -> float:
+    def _averaged(self, matrix: Floats, v: Floats) -> float | list[float]:
+        if self.average == "macro":
+            return min(weighted_mean(matrix, v), 1.0) if v.any() else float("nan")
+        return [
+            min(weighted_mean(aucs, weights), 1.0) if weights.any() else float("nan")
+            for aucs, weights in zip(matrix, v, strict=True)
+        ]
+
+    def _exact(self) -> tuple[Floats, Floats]:
+        """``(C, C)`` AUCs and the weights of the pairs, all 0 where there is none."""
         if len(self.preds) == 0:
-            return _undefined()
+            nothing = np.zeros((self.num_classes, self.num_classes))
+            return nothing, nothing
         scores, weight = _numpy(dim_zero_cat(self.preds)), _numpy(dim_zero_cat(self.weight))
         target: Ints = dim_zero_cat(self.target).cpu().numpy()
         counted = weight > 0
@@ -198,12 +248,10 @@ class MAUC(Metric):
         plain = bool((weight == 1).all())
         partition = ClassPartition(target, self.num_classes, None if plain else weight.astype(np.float64))
         v = partition.pair_weights(self.pairs)
-        if v.sum() == 0:
-            return _undefined()
-        return weighted_mean(auc_matrix(partition.problem(scores, normalised=False)), v)
+        return (auc_matrix(partition.problem(scores, normalised=False)) if v.sum() else v), v
 
-    def _binned(self) -> tuple[float, float]:
-        """Value and error bound."""
+    def _binned(self) -> tuple[Floats, Floats, Floats]:
+        """``(C, C)`` AUCs, the weights of the pairs, and the share of pairs that one bin ties."""
         own = self.histogram.diagonal().movedim(-1, 0)  # [i, t]: class i in its own column
         above = own.flip(1).cumsum(1).flip(1) - 0.5 * own
         won = _numpy(torch.einsum("jit,it->ij", self.histogram, above))
@@ -211,10 +259,8 @@ class MAUC(Metric):
         total = _numpy(own.sum(1))
         present = np.flatnonzero(total)
         v = ClassPartition(present, self.num_classes, total[present]).pair_weights(self.pairs)
-        if v.sum() == 0:
-            return _undefined(), float("nan")
         among = np.maximum(total[:, None] * total, np.finfo(np.float64).tiny)
-        return min(weighted_mean(won / among, v), 1.0), 0.5 * weighted_mean(tied / among, v)
+        return won / among, v, tied / among
 
     def _sync_dist(self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None) -> None:
         # torchmetrics gives a rank without a batch a 1-d float32 state, which cannot be gathered with the others'.
@@ -233,7 +279,7 @@ def _undefined() -> float:
     warnings.warn(
         "no pair of classes with positive weight has samples: multiclass AUC is undefined and returned as NaN",
         UndefinedMetricWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
     return float("nan")
 
@@ -279,19 +325,21 @@ def _check_kinds(preds: Any, target: Any, weight: Any) -> None:
 
 
 def _check_shapes(preds: Tensor, target: Tensor, weight: Tensor | None, num_classes: int) -> None:
-    if preds.ndim != 2 or preds.shape[1] != num_classes:
+    if preds.ndim < 2 or preds.shape[1] != num_classes:
         advice = "pass one row per sample and one column per class"
-        raise invalid("preds", f"must have the shape (N, {num_classes})", f"shape {tuple(preds.shape)}", advice)
+        requirement = f"must have the shape (N, {num_classes}) or (N, {num_classes}, …)"
+        raise invalid("preds", requirement, f"shape {tuple(preds.shape)}", advice)
     if not preds.is_floating_point():
         raise invalid("preds", "must be floating-point scores", preds.dtype, "pass probabilities or other scores")
-    if target.shape != preds.shape[:1]:
+    of_samples = (len(preds), *preds.shape[2:])
+    if target.shape != of_samples:
         advice = "pass one class number per sample"
-        raise invalid("target", f"must have the shape ({len(preds)},)", f"shape {tuple(target.shape)}", advice)
+        raise invalid("target", f"must have the shape {of_samples}", f"shape {tuple(target.shape)}", advice)
     if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
         raise invalid("target", "must be class numbers", target.dtype, "pass integers, such as target.long()")
     if weight is not None and weight.shape != target.shape:
         advice = "pass one weight per sample"
-        raise invalid("weight", f"must have the shape ({len(preds)},)", f"shape {tuple(weight.shape)}", advice)
+        raise invalid("weight", f"must have the shape {of_samples}", f"shape {tuple(weight.shape)}", advice)
     if weight is not None and weight.is_complex():
         raise invalid("weight", "must be real numbers", weight.dtype, "pass weights >= 0")
 

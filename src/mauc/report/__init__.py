@@ -2,6 +2,7 @@
 
 true classes + scores of one model or several
     →  judge (judgement.py): multiclass AUC with intervals, paired tests, the pairs to look at, what class sizes cost
+       (streamed.py: the same of scores that are read in parts)
        further.py: classes (by_class.py), who is taken for whom (decisions.py), calibration.py, what would help
        (collect.py)
     →  pair_data (pairs.py), class_data (class_data.py): what the page draws, in a bounded number of bytes

@@ -2,4 +2,5 @@
 
 read.py → features.py, holdout.py → models.py → model_file.py
 read.py → scores.py
+parts.py → score_parts.py: tables in parts, which are read in batches
 """

@@ -79,8 +79,21 @@ def smallest_alpha(surrogate: str, ratio: ArrayLike, *, weights: ArrayLike | Non
 
 
 def largest_alpha(surrogate: str, ratio: ArrayLike, *, weights: ArrayLike | None = None, **options: float) -> float:
-    """The largest α for which scores in [0, 1] are enough; parameters and table as in :func:`smallest_alpha`.
+    """The largest α for which scores in [0, 1] are enough: the other end of the table of :func:`smallest_alpha`.
 
+    Parameters
+    ----------
+    surrogate : str
+        A name of :class:`mauc.SurrogateRisk` that has an α.
+    ratio : float or (n,) array
+        Largest by smallest likelihood ratio of the distribution, up to infinity; or the ratios of n points.
+    weights : (n,) array, optional
+        P(x) of these points, up to a factor; equal by default.
+    **options
+        Other parameters of the surrogate.
+
+    Examples
+    --------
     >>> from mauc import theory
     >>> theory.largest_alpha("squared", float("inf"))
     0.5

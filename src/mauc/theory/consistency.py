@@ -112,7 +112,8 @@ def consistency_report(
     Parameters
     ----------
     surrogate : str, object or callable
-        A name or object as in :class:`mauc.SurrogateRisk`, or just a function ℓ(t) of an array.
+        A name such as ``"exponential"`` (:data:`mauc.surrogates.SURROGATES` has all), an object with ``loss(t)`` and
+        ``derivative(t)``, or just a function ℓ(t) of an array.
     scores : {"unbounded", "unit", "softmax", "sigmoid"}, default="unbounded"
         What f is taken from: the whole line, [0, 1], or softmax or sigmoid of free logits.
     interval : (low, high), default=(-1, 1)

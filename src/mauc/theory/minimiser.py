@@ -96,8 +96,13 @@ def risk_minimiser(
 
     Parameters
     ----------
-    surrogate, alpha, **options
-        As in :class:`mauc.SurrogateRisk`; ℓ must be convex.
+    surrogate : str or object
+        A convex ℓ: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``,
+        ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
+    alpha : float, optional
+        Margin or rate α of the surrogate; None is the surrogate's own.
+    **options
+        Further parameters of the surrogate: ``q``, ``epsilon``.
     likelihoods : (n, C) array
         Probability of each of the n values of x in each class: positive, and normalised column by column here.
     scores : {"unbounded", "unit", "sigmoid", "softmax"}, default="unbounded"

@@ -54,8 +54,10 @@ def test_report(faked, tmp_path):
     assert "own,MAUC stacking,2,95.5000,0.5000,100.0000,0.2500" in lines
     text = page.read_text()
     assert "over 2 splits, stratified, 60 % training" in text
-    judged, chosen = text.index("## Sets that nothing was chosen on (3)"), text.index("the defaults were chosen on (3)")
+    judged, chosen = text.index("## Sets kept for judging (3)"), text.index("which the defaults were chosen (3)")
     assert judged < text.index("own, other, third.") < chosen < text.index("balance, ecoli, shuttle.")
+    assert text.count("<details><summary>All 4 methods</summary>\n\n") == 2
+    assert text.count("<details>") == text.count("\n\n</details>") == 4, "the tables of sets, too"
     assert text.count("| MAUC stacking | 94.50 | 1.0 | 100.00 | 0.25 |  |  |  |") == 2
     assert text.count("| ET | 92.50 | 2.0 | 100.00 | 0.25 | +2.00 | 3–0 | 0.7500 |") == 2
     assert "corrected by Holm for 3 methods; its least p there is, before that, 2.5e-01." in text
@@ -71,10 +73,10 @@ def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path):
     text = write_report(faked, tmp_path, sets=(*SOME, *LOOKED_AT[:3]))[0].read_text()
     titles = [line for line in text.splitlines() if line.startswith("## ")]
     assert titles == [
-        "## Sets that nothing was chosen on (3)",
-        "## Sets that one rule was mended after (3)",
-        "## These together (6)",
-        "## Sets that the defaults were chosen on (3)",
+        "## Sets kept for judging (3)",
+        "## Sets after which one rule was changed (3)",
+        "## Both together (6)",
+        "## Sets on which the defaults were chosen (3)",
         "## Every set",
     ]
     assert set(LOOKED_AT).isdisjoint((*SETS, *OPENML))

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
@@ -9,7 +10,9 @@ pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
 pytest.importorskip("typer", reason="needs the extra mauc[cli]")
 
 
+from mauc.experiments.plots import rare_pairs
 from mauc.experiments.store import Store
+from mauc.experiments.traditional import report
 from mauc.experiments.traditional.report import BEST_OF_OURS, read_results, write_report
 
 PNG = b"\x89PNG"
@@ -25,6 +28,8 @@ def fake_run(score, validation, n_classes=3):
         "search_seconds": 0.1,
         "matrix": matrix,
         "test_counts": [50, 20, 5],
+        "counts": [500, 200, 50],
+        "machine": "Measured there.",
     }
 
 
@@ -69,7 +74,33 @@ def test_report(faked, tmp_path):
         "| chosen by validation − best of the authors' code",
     ], "competitors that were not all run give no margin"
     assert margins[2].split(" | ")[1] == f"{93.0 - 94.98:+.2f}"
+    assert text.startswith("The paper's Figures 1 and 2, on the authors' own splits, about 20/40/40 where its text has")
+    assert "## The rarest pairs (Figure 2)" in text
+    assert text.endswith("\n\nMeasured there.\n"), "not where the page is written"
     assert not list(tmp_path.glob(".part-*"))
+
+
+def test_rare_pairs_are_shown_by_direction(tmp_path):
+    """Every method a line, pairs by the sizes in the whole table, a pair of no split left out, and low values."""
+    runs = [fake_run(0.9, 0.9) for _ in range(2)]
+    for run in runs:
+        run["test_counts"] = [1, 20, 50]
+        run["matrix"] = [[None, 0.1, 0.2], [0.6, None, 0.8], [0.9, 1.0, None]]
+    runs[1]["matrix"][2] = [0.7, None, None]
+    results = {"MAUC squared": {"balance": runs}, "LR, tuned": {"balance": [fake_run(0.95, 0.9)]}}
+    found = report._rare(results, ["balance"])
+    np.testing.assert_allclose(found["MAUC squared"]["balance"], [80, 100, 20, 80, 10, 60])
+    sizes = report._pair_sizes(results, ["balance"])
+    assert sizes == {"balance": [(200, 50), (50, 200), (500, 50), (50, 500), (500, 200), (200, 500)]}
+    (axes,) = rare_pairs(found, sizes, floor=70.0).axes
+    ours, others = axes.get_lines()
+    np.testing.assert_allclose(ours.get_ydata(), [80, 100, np.nan, 80, np.nan, np.nan])
+    np.testing.assert_allclose(others.get_ydata(), 95.0)
+    assert [label.get_text() for label in axes.get_xticklabels()][:2] == ["200|50", "50|200"]
+    runs[0]["matrix"][2][1] = None
+    assert np.isnan(report._rare(results, ["balance"])["MAUC squared"]["balance"][1])
+    (whole,) = rare_pairs(found, sizes).axes
+    np.testing.assert_allclose(whole.get_lines()[0].get_ydata(), found["MAUC squared"]["balance"])
 
 
 def test_a_method_without_results_everywhere_is_left_out(faked):

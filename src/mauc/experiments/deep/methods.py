@@ -16,7 +16,7 @@ from mauc.nn.baselines import ClassBalancedLoss, FocalLoss, LDAMLoss, LogitAdjus
 from mauc.nn.deepauc import DeepAUCLoss
 from mauc.nn.modules import MAUCLoss
 
-__all__ = ["METHODS", "PAPER", "RECIPES", "Method", "Recipe", "method_names", "recipe_of"]
+__all__ = ["METHODS", "RECIPES", "Method", "Recipe", "method_names", "recipe_of"]
 
 LOSSES = ("squared", "exponential", "hinge")
 LDAM_SCALE, LDAM_MARGIN = 30.0, 0.5
@@ -77,42 +77,6 @@ RECIPES: dict[str, Recipe] = {
 }
 # The other images are not in the paper: network and settings of its CIFAR-100-Imb.
 RECIPES.update({name: RECIPES["cifar100-imb"] for name in IMAGES if name not in RECIPES})
-
-PAPER: dict[str, tuple[float, float, float]] = {
-    "CE": (59.80, 55.26, 66.84),
-    "BM": (59.07, 58.95, 78.18),
-    "MM": (58.52, 55.35, 67.07),
-    "IHT": (60.56, 55.87, 67.08),
-    "NM": (60.24, 54.52, 66.74),
-    "TL": (60.28, 52.99, 66.77),
-    "FOCAL": (60.03, 55.34, 66.97),
-    "CBCE": (60.04, 58.91, 77.71),
-    "CBFOCAL": (60.42, 58.75, 71.12),
-    "LDAM": (60.26, 56.47, 73.18),
-    "DeepAUC": (60.27, 59.93, 62.48),
-    "squared": (61.90, 60.64, 79.67),
-    "exponential": (62.08, 60.94, 84.87),
-    "hinge": (59.64, 59.52, 79.16),
-}
-"""Table 2 of the paper, MAUC × 100: CIFAR-100-Imb, User-Imb, iNaturalist."""
-
-PAPER_PAIRS: dict[str, tuple[float, float, float, float, float]] = {
-    "CE": (48.82, 53.28, 50.74, 58.44, 56.17),
-    "BM": (50.46, 50.65, 51.97, 54.44, 56.79),
-    "MM": (46.45, 38.70, 39.07, 52.61, 44.71),
-    "IHT": (46.18, 51.60, 53.53, 53.67, 58.63),
-    "NM": (49.01, 55.40, 54.35, 60.78, 61.75),
-    "TL": (48.75, 52.88, 50.43, 52.11, 55.83),
-    "FOCAL": (51.25, 52.58, 48.89, 58.17, 60.38),
-    "CBCE": (48.42, 53.33, 52.53, 55.06, 58.67),
-    "CBFOCAL": (49.74, 51.18, 49.45, 58.22, 58.29),
-    "LDAM": (48.68, 50.45, 52.57, 57.17, 59.96),
-    "DeepAUC": (48.55, 53.03, 54.68, 62.06, 61.88),
-    "squared": (51.18, 57.48, 59.39, 60.33, 62.04),
-    "exponential": (52.57, 54.68, 57.31, 59.33, 65.38),
-    "hinge": (54.34, 60.70, 61.18, 58.17, 65.13),
-}
-"""Table 3 of the paper for CIFAR-100-Imb, AUC × 100: the five pairs of smallest p_i p_j, one number for each."""
 
 
 def recipe_of(dataset: str, *, quick: bool = False) -> Recipe:

@@ -1,15 +1,16 @@
 """Tables 2, 3 and 4 and the figure of the deep experiments, from the results that are on disk."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mauc._typing import Floats
-from mauc.experiments.deep.data import CLIP, PAPER_SETS, split_sizes
-from mauc.experiments.deep.methods import METHODS, PAPER, PAPER_PAIRS
+from mauc.experiments.deep.data import PAPER_SETS, split_sizes
+from mauc.experiments.deep.methods import METHODS
+from mauc.experiments.deep.paper import PAPER, PAPER_PAIRS, PAPER_SHARES
+from mauc.experiments.deep.remarks import after, opening, paper_column, recipe_for, remarks
 from mauc.experiments.deep.results import Results, depth_of, read_results, search_size
 from mauc.experiments.deep.run import BAYES, SHARES
 from mauc.experiments.deep.search import in_words, label
@@ -23,6 +24,7 @@ __all__ = ["REFERENCE", "paired", "write_report"]
 REFERENCE = "adjusted CE"
 """What the others are tested against: the best of the methods that do not rank."""
 LARGE = "On the large test part:"
+RANKS = ("1st", "2nd", "3rd", "4th", "5th")
 
 
 def write_report(
@@ -46,32 +48,28 @@ def _markdown(results: Results, name: str, quick: bool, tried: tuple[int, int] |
     runs = next(iter(results.values()))
     seeds = f"mean ± standard deviation over {len(runs)} seeds, each with its" if len(runs) > 1 else "one seed with its"
     split = "/".join(f"{100 * size:.0f}" for size in split_sizes(name))
+    layers = " and ".join(f"{width:,}" for width in recipe_for(name).hidden)
     intro = (
-        f"Test MAUC × 100 on `{name}`, {seeds} own stratified {split} split, initial weights and batches. The "
-        "epoch is the best on the validation part; the test part chooses nothing. Every method has the same network "
-        "and, in an epoch, as many steps."
+        f"{opening(name, tried is not None)} Test MAUC × 100 on `{name}`, {seeds} own stratified {split} split, "
+        "initial weights and batches. The epoch is the best on the validation part; the test part chooses nothing. "
+        f"Every method has hidden layers of {layers}, and in an epoch as many steps."
     )
     if quick:
         intro += " A quick run: fewer rows and epochs, no result to quote."
     notes = list(dict.fromkeys(note for each in results.values() for run in each for note in run["notes"]))
-    parts = [intro, "\n".join(f"- {note}" for note in [*notes, *_remarks(results, name, tried is not None)])]
+    parts = [intro, "\n".join(f"- {note}" for note in [*notes, *remarks(results, name, tried is not None)])]
     large = _large(results) if any("large" in run for each in results.values() for run in each) else None
-    parts += ["## All pairs of classes (Table 2)", _overall(results, name, large)]
+    parts += [f"## All pairs of classes {after(2, name)}", _overall(results, name, large)]
     if REFERENCE in results and len(runs) > 2:
         parts += [f"## Against {REFERENCE}, seed by seed", _against(results, name)]
         parts += [LARGE, _differences(large, name)] if large else []
     if tried is not None:
         parts += ["## What was searched", in_words(results, *tried), _settings(results)]
-    parts += ["## The five rarest pairs (Table 3)", _rare(results, name)]
+    parts += [f"## The five rarest pairs {after(3, name)}", _rare(results, name)]
     parts += [LARGE, _by_column(*_directions(large))] if large else []
-    parts += ["## Pairs by rarity (Table 4)", _shares(results)]
+    parts += [f"## Pairs by rarity {after(4, name)}", _shares(results, name)]
     parts.append(" ".join(sorted({run["machine"] for each in results.values() for run in each if "machine" in run})))
     return "\n\n".join(parts) + "\n"
-
-
-def _paper_column(name: str) -> int | None:
-    """Of the paper's tables, where the set is the paper's: its own name, or that with the hash of a file."""
-    return next((k for k, known in enumerate(PAPER_SETS) if re.fullmatch(f"{known}(-[0-9a-f]{{8}})?", name)), None)
 
 
 def _large(results: Results) -> Results:
@@ -124,43 +122,8 @@ def _differences(results: Results, name: str, *, corrected: bool = False) -> str
     return markdown_table(head, rows)
 
 
-def _remarks(results: Results, name: str, tuned: bool) -> list[str]:
-    out = []
-    if _paper_column(name) == 0 and "CE" in results:
-        out.append(
-            f"The paper has {PAPER['CE'][0]:.1f} for CE and {max(row[0] for row in PAPER.values()):.1f} at best. Such "
-            "numbers cannot be had from sound features of these images: here plain CE reaches "
-            f"{_spread(_tests(results['CE']))}. Its column shows an order, not a level to compare with."
-        )
-    ceiling = next((r for r in results.get(BAYES, []) if "ceiling" in r), None)
-    if ceiling:
-        value, error = 100 * ceiling["ceiling"], 100 * ceiling["ceiling_stderr"]
-        out.append(
-            f"No scores reach more than {value:.2f} ± {error:.2f}, the Bayes MAUC. The row “{BAYES}” is what the exact "
-            "posteriors reach on these test parts."
-        )
-    for method, runs in results.items():
-        bad = [f"seed {k} in epoch {r['diverged']}" for k, r in enumerate(runs) if r.get("diverged")]
-        if bad:
-            out.append(
-                f"{method} diverged (loss or logits not finite): {', '.join(bad)}; what is shown is the best before."
-            )
-    if not name.endswith("user-imb"):
-        out.append(f"Features are standardised by the training part and cut at ±{CLIP:g} deviations.")
-    if "LDAM" in results or "LDAM-DRW" in results:
-        out.append(
-            "LDAM has a last layer of cosines, as its authors have it; LDAM-DRW also weighs the classes anew in the "
-            "last fifth of the epochs."
-        )
-    grids = {n: METHODS[n].grid for n in results if n in METHODS and len(METHODS[n].grid) > 1 and not tuned}
-    for method, grid in grids.items():
-        shown = "; ".join(", ".join(f"{k} {v}" for k, v in choice.items()) for choice in grid)
-        out.append(f"{method} is the best on validation of: {shown}. Its seconds are those of the chosen fit.")
-    return out
-
-
 def _overall(results: Results, name: str, large: Results | None) -> str:
-    paper = _paper_column(name)
+    paper = paper_column(name)
     head = ["method", "test MAUC"] + (["large test part"] if large else [])
     head += ["validation", "epoch", "seconds a fit", "rows trained on", "diverged"]
     head += ["paper"] if paper is not None else []
@@ -191,52 +154,55 @@ def _overall(results: Results, name: str, large: Results | None) -> str:
 
 def _rare(results: Results, name: str) -> str:
     note = (
-        "AUC × 100 of the pairs whose class sizes have the smallest products, the rarest first, of equal ones those "
-        "that come first: AUC_{i|j} / AUC_{j|i}, column i ranking its class above class j, and the other way round."
+        "AUC_{i|j} × 100 as “i over j”: how often column i ranks its class above class j. Both directions of the five "
+        "pairs with the smallest p_i p_j in the whole set, the rarest first, of equal ones those that come first."
     )
     columns, scores = _directions(results)
-    if _paper_column(name) != 0:
-        return f"{note}\n\n{_by_column(columns, scores)}"
-    note += " In the last five columns the paper's, which has one number for each of its pairs and does not name them."
-    ranks = [f"paper, {rank}" for rank in ("1st", "2nd", "3rd", "4th", "5th")]
-    rows = [
-        [
-            m,
-            *_row(runs, len(columns)),
-            *(f"{v:.2f}" for v in PAPER_PAIRS.get(m, ())),
-            *([""] * (5 - len(PAPER_PAIRS.get(m, ())))),
-        ]
-        for m, runs in scores.items()
-    ]
-    return f"{note}\n\n{markdown_table(['method', *columns, *ranks], rows)}"
+    column = paper_column(name)
+    paper = {} if column is None else PAPER_PAIRS.get(PAPER_SETS[column], {})
+    if paper:
+        note += " In the last columns the paper's, which has one number for each of its pairs and does not name them."
+    return f"{note}\n\n{_by_column(columns, scores, paper, RANKS)}"
 
 
 def _directions(results: Results) -> tuple[list[str], dict[str, list[list[Any]]]]:
-    """Pairs, and of each run both directions of each."""
+    """Pairs in both directions, and the AUC of each in each run."""
     pairs: list[Any] = next((r["rare_pairs"] for runs in results.values() for r in runs if r["rare_pairs"]), [])
+    columns = [title for i, j, *_ in pairs for title in (f"{i} over {j}", f"{j} over {i}")]
     scores = {
-        m: [[pair[3:] for pair in r["rare_pairs"]] for r in runs if r["rare_pairs"]] for m, runs in results.items()
+        m: [[value for pair in r["rare_pairs"] for value in pair[3:]] for r in runs if r["rare_pairs"]]
+        for m, runs in results.items()
     }
-    return [f"{i}, {j}" for i, j, *_ in pairs], scores
+    return columns, scores
 
 
-def _shares(results: Results) -> str:
+def _shares(results: Results, name: str) -> str:
     scores = {m: [r["shares"] for r in runs if r["shares"]] for m, runs in results.items()}
-    note = "Mean AUC × 100 of the pairs of classes, sorted by the product of their sizes, from the rarest."
-    return f"{note}\n\n{_by_column([f'{low}–{high} %' for low, high in SHARES], scores)}"
+    columns = [f"{low}–{high} %" for low, high in SHARES]
+    note = (
+        "Mean AUC_{i|j} × 100 of the pairs of classes, both directions, sorted by p_i p_j in the whole set, from the "
+        "rarest."
+    )
+    paper = PAPER_SHARES if paper_column(name) == PAPER_SETS.index("inaturalist") else {}
+    if paper:
+        note += " In the last columns the paper's, whose row of the hinge is a copy of CBFOCAL's."
+    return f"{note}\n\n{_by_column(columns, scores, paper, columns)}"
 
 
-def _by_column(columns: Sequence[str], scores: dict[str, list[list[Any]]]) -> str:
-    """One row per method; its runs have one score per column, or several."""
-    return markdown_table(["method", *columns], [[m, *_row(runs, len(columns))] for m, runs in scores.items()])
-
-
-def _row(runs: Sequence[Sequence[Any]], n_columns: int) -> list[str]:
-    cells = []
-    for k in range(n_columns):
-        values = [run[k] if isinstance(run[k], list) else [run[k]] for run in runs]
-        cells.append(" / ".join(_spread(each) for each in zip(*values, strict=True)) or "–")
-    return cells
+def _by_column(
+    columns: Sequence[str],
+    scores: dict[str, list[list[Any]]],
+    paper: Mapping[str, Sequence[float]] | None = None,
+    of_paper: Sequence[str] = (),
+) -> str:
+    """One row per method, whose runs have one score per column; the paper's numbers last, where it has any."""
+    rows = [[m, *(_spread([run[k] for run in runs]) for k in range(len(columns)))] for m, runs in scores.items()]
+    head = ["method", *columns]
+    if paper:
+        head += [f"paper, {title}" for title in of_paper]
+        rows = [[*row, *(f"{v:.2f}" for v in paper.get(row[0], ()))] for row in rows]
+        rows = [[*row, *[""] * (len(head) - len(row))] for row in rows]
+    return markdown_table(head, rows)
 
 
 def _tests(runs: Sequence[dict[str, Any]]) -> list[float | None]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mauc._text import as_cell
 from mauc.experiments.plots import bars_with_points, critical_difference
-from mauc.experiments.report_parts import machine, markdown_table, save_figure
+from mauc.experiments.report_parts import folded, machine, markdown_table, save_figure
 from mauc.experiments.score_tables import (
     Results,
     fit_seconds,
@@ -53,15 +53,15 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
     seen = [s for s in there if s in LOOKED_AT]
     chosen_on = [s for s in there if s in DEVELOPMENT]
     groups = {
-        "Sets that nothing was chosen on": fresh,
-        "Sets that one rule was mended after": seen,
-        "These together": [*fresh, *seen] if fresh and seen else [],
-        "Sets that the defaults were chosen on": chosen_on,
+        "Sets kept for judging": fresh,
+        "Sets after which one rule was changed": seen,
+        "Both together": [*fresh, *seen] if fresh and seen else [],
+        "Sets on which the defaults were chosen": chosen_on,
     }
     groups = {title: sets for title, sets in groups.items() if sets}
     page = folder / "tabular.md"
     parts = [f"# Tables\n\n{_intro(results)}", *(_group(results, *group) for group in groups.items()), "## Every set"]
-    parts += [_every_set(results, sets) for sets in (fresh, seen, chosen_on) if sets]
+    parts += [folded(f"{len(sets)} sets", _every_set(results, sets)) for sets in (fresh, seen, chosen_on) if sets]
     parts += ["All methods on every set: [tabular.csv](tabular.csv).", machine()]
     write_whole(page, "\n\n".join(parts) + "\n")
     numbers = folder / "tabular.csv"
@@ -100,7 +100,7 @@ def _group(results: Results, title: str, sets: Sequence[str]) -> str:
         ]
         for k in order
     }
-    lines = [f"## {title} ({len(sets)})", ", ".join(sets) + "."]
+    lines = [f"## {title} ({len(sets)})"]
     if test is not None and OURS in results:
         head += [f"{OURS} − it", "won–lost", "p (Holm)"]
         reference = names.index(OURS)
@@ -114,7 +114,8 @@ def _group(results: Results, title: str, sets: Sequence[str]) -> str:
             f"{friedman_sentence(test)} Wilcoxon's test over the sets, two-sided, is corrected by Holm "
             f"for {len(names) - 1} methods; its least p there is, before that, {2.0 ** (1 - len(sets)):.1e}."
         )
-    return "\n\n".join([*lines, markdown_table(head, list(rows.values()))])
+    table = markdown_table(head, list(rows.values()))
+    return "\n\n".join([*lines, folded(f"All {len(names)} methods", f"{', '.join(sets)}.\n\n{table}")])
 
 
 def _every_set(results: Results, sets: Sequence[str]) -> str:

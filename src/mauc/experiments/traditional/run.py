@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from mauc import datasets
 from mauc._validation import invalid
 from mauc.baselines import BASELINES
+from mauc.experiments.report_parts import machine
 from mauc.experiments.store import Cell
 from mauc.experiments.tuning import Method, Parts, combinations, preprocess, run_method
 from mauc.linear import MAUCClassifier
@@ -178,7 +179,7 @@ def _compute(
 ) -> dict[str, Any]:
     method = next(m for m in methods(table, quick=quick) if m.name == name)
     result = run_method(method, parts_of(table, data_home, protocol, preprocessing, split))
-    return {**result, "counts": np.bincount(_load(table, data_home).y).tolist()}
+    return {**result, "counts": np.bincount(_load(table, data_home).y).tolist(), "machine": machine()}
 
 
 def cells(

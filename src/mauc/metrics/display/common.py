@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats
-from mauc._validation import check_scored_classes, invalid
+from mauc._validation import ScoredClasses, check_scored_classes, invalid
 from mauc.metrics.scores import pairwise_auc
 from mauc.partition import ClassPartition
 
@@ -25,10 +25,14 @@ def import_pyplot(caller: str) -> Any:
 
 
 def new_axes(plt: Any, ax: "Axes | None", figsize: tuple[float, float]) -> tuple[Any, Any]:
-    """The axes passed, or those of a new figure that makes room for its labels; and their figure."""
+    """The axes passed, or those of a new figure; and their figure, which makes room for labels and colour bars.
+
+    Unlike "constrained", the layout "compressed" does not clip the labels of axes with square cells.
+    """
     if ax is None:
-        # Unlike "constrained", "compressed" does not clip the labels of axes with square cells.
         _, ax = plt.subplots(figsize=figsize, layout="compressed")
+    elif isinstance(ax.figure, plt.Figure) and ax.figure.get_layout_engine() is None:
+        ax.figure.set_layout_engine("compressed")
     return ax, ax.figure
 
 
@@ -41,8 +45,8 @@ def artist_style(artist: Any, default: dict[str, Any], given: dict[str, Any] | N
 
 def matrix_and_sizes(
     y_true: ArrayLike, y_score: ArrayLike, labels: ArrayLike | None, sample_weight: ArrayLike | None
-) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-    """``(C, C)`` AUCs, ``(C,)`` classes, ``(C,)`` sizes of the classes, weighted if the samples are."""
+) -> tuple[Floats, ScoredClasses, NDArray[Any]]:
+    """``(C, C)`` AUCs, the clean input, ``(C,)`` sizes of the classes, weighted if the samples are."""
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     if partition.present.sum() < 2:
@@ -50,7 +54,7 @@ def matrix_and_sizes(
         advice = "multiclass AUC compares classes; check the split"
         raise invalid("y_true", "must hold two classes or more", came, advice)
     sizes = partition.counts if sample_weight is None else partition.weights
-    return pairwise_auc(y_true, y_score, labels=labels, sample_weight=sample_weight), scored.labels, sizes
+    return pairwise_auc(y_true, y_score, labels=labels, sample_weight=sample_weight), scored, sizes
 
 
 def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:

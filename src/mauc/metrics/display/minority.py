@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mauc._validation import check_whole, invalid
+from mauc._typing import Floats
+from mauc._validation import check_choice, check_real, check_whole, invalid
 from mauc.metrics.display.common import (
     artist_style,
     check_auc,
@@ -19,6 +20,7 @@ from mauc.metrics.display.common import (
     shorten,
     size_text,
 )
+from mauc.metrics.display.rarest import DIRECTIONS, check_class_counts, pair_intervals, rarest_pairs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,14 +34,15 @@ MARKERS = "oDs^vPXd<>hp"
 
 
 class MinorityPairsDisplay:
-    r"""AUC of the k rarest pairs of classes, for one model or several.
+    r"""AUC of the k rarest pairs of classes with its interval, for one model or several.
 
     The AUC of the unordered pair of classes i and j is the mean of its two directions,
 
     .. math:: \tfrac12 (\mathrm{AUC}_{i|j} + \mathrm{AUC}_{j|i}),
 
-    and the rarest pairs are those with the smallest :math:`n_i n_j`, the number of comparisons behind that AUC. Ties
-    keep the order of the classes; classes without samples form no pair.
+    unless each direction is a row of its own, as in the paper's Figure 2. The rarest pairs are those with the smallest
+    :math:`n_i n_j`, the number of comparisons behind that AUC, or with the smallest :math:`p_i p_j` of the whole set
+    where its ``class_counts`` are given. Ties keep the order of the classes; classes without samples form no pair.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to make one. All parameters are stored as attributes.
 
@@ -52,10 +55,16 @@ class MinorityPairsDisplay:
         Sizes of the classes, or their summed sample weights.
     name : str or sequence of str, optional
         Name of each model.
+    low, high : arrays like ``auc``, optional
+        Ends of the interval of each AUC.
+    direction : {"both", "each"}, default="both"
+        Whether a row is the mean of the two directions of a pair, or :math:`\mathrm{AUC}_{i|j}` alone: how often column
+        i ranks its class, the first of the pair, above the second.
 
     Attributes
     ----------
     points_ : list of matplotlib Line2D, one per model
+    intervals_ : list of matplotlib LineCollection, one per model, or None
     chance_level_ : matplotlib Line2D, or None
     legend_ : matplotlib Legend, or None
         Drawn for two models or more; a single model is named in the title.
@@ -74,11 +83,22 @@ class MinorityPairsDisplay:
     [['dog', 'fox'], ['cat', 'dog']]
     >>> disp.auc
     array([[1.   , 0.625]])
+    >>> disp.low.round(2), disp.high.round(2)  # of one sample against one, and of two against one
+    (array([[0.16, 0.04]]), array([[1.  , 0.99]]))
     """
 
     def __init__(
-        self, auc: ArrayLike, pairs: ArrayLike, pair_counts: ArrayLike, *, name: str | Sequence[str] | None = None
+        self,
+        auc: ArrayLike,
+        pairs: ArrayLike,
+        pair_counts: ArrayLike,
+        *,
+        name: str | Sequence[str] | None = None,
+        low: ArrayLike | None = None,
+        high: ArrayLike | None = None,
+        direction: str = "both",
     ) -> None:
+        self.direction = check_choice("direction", direction, DIRECTIONS)
         self.auc = np.atleast_2d(check_auc("auc", auc))
         self.pairs, self.pair_counts = np.asarray(pairs), np.asarray(pair_counts)
         if self.auc.ndim != 2 or self.auc.size == 0:
@@ -92,21 +112,39 @@ class MinorityPairsDisplay:
         self.name = name
         if name is not None and len(_names(name)) != len(self.auc):
             raise invalid("name", f"must name {len(self.auc)} models", repr(name), "pass one name per row of auc")
+        if (low is None) != (high is None):
+            raise invalid("low and high", "must be given together", "one of them", "pass both ends, or neither")
+        self.low, self.high = (self._ends("low", low), self._ends("high", high))
+
+    def _ends(self, parameter: str, given: ArrayLike | None) -> Floats | None:
+        if given is None:
+            return None
+        ends = np.atleast_2d(check_auc(parameter, given))
+        if ends.shape != self.auc.shape:
+            raise invalid(parameter, f"must have the shape of auc, {self.auc.shape}", f"shape {ends.shape}")
+        return ends
 
     def plot(
         self,
         *,
         ax: Axes | None = None,
+        lines: bool = False,
+        floor: float | None = None,
         plot_chance_level: bool = True,
         chance_level_kw: dict[str, Any] | None = None,
         marker_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw one row per pair, the rarest on top, and one marker per model.
+        """Draw one row per pair, the rarest on top, and one marker per model, with its interval.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Default: those of a new figure, whose height grows with the number of markers.
+        lines : bool, default=False
+            Whether a line joins the markers of a model, as in the paper's Figure 2.
+        floor : float, optional
+            AUCs below it are not drawn; that figure leaves out those below 0.7 "to have a clearer look at the top
+            competitors".
         plot_chance_level : bool, default=True
             Whether to mark 0.5. The axis reaches down to it unless every AUC is above 0.75.
         chance_level_kw, marker_kw : dict, optional
@@ -118,6 +156,7 @@ class MinorityPairsDisplay:
             Itself.
         """
         plt = import_pyplot(f"{type(self).__name__}.plot")
+        floor = 0.0 if floor is None else check_real("floor", floor, low=0, high=1)
         n_models, k = self.auc.shape
         names = [shorten(name, 40) for name in _names(self.name) or (f"model {m + 1}" for m in range(n_models))]
         pairs = [self._pair_text(row) for row in range(k)]
@@ -130,14 +169,23 @@ class MinorityPairsDisplay:
             axes.axhspan(row - 0.5, row + 0.5, color="0.95", linewidth=0, zorder=0)
         # Models are spread over the height of a row: equal AUCs, 1 above all, would hide one another.
         spread = (np.arange(n_models) - (n_models - 1) / 2) * 0.8 / n_models
+        hidden = self.auc < floor
+        shown = np.where(hidden, np.nan, self.auc)
         self.points_: list[Any] = []
+        self.intervals_: list[Any] | None = None if self.low is None else []
         for m in range(n_models):
             style: dict[str, Any] = {"color": COLORS[m % len(COLORS)], "marker": MARKERS[m % len(MARKERS)]}
-            style |= {"linestyle": "none", "label": names[m], "markersize": 8 if n_models <= 4 else 7}
-            style |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
-            self.points_ += axes.plot(self.auc[m], rows + spread[m], **artist_style(plt.Line2D, style, marker_kw))
+            style |= {"linestyle": "-" if lines else "none", "linewidth": 1, "label": names[m]}
+            style |= {"markersize": 8 if n_models <= 4 else 7, "markeredgecolor": "white", "markeredgewidth": 0.5}
+            style = artist_style(plt.Line2D, style, marker_kw)
+            self.points_ += axes.plot(shown[m], rows + spread[m], **style)
+            if self.intervals_ is not None and self.low is not None and self.high is not None:
+                left, right = (np.where(hidden[m], np.nan, ends[m]) for ends in (self.low, self.high))
+                bars = axes.hlines(rows + spread[m], left, right, color=style["color"], linewidth=1.2, alpha=0.6)
+                self.intervals_.append(bars)
 
-        lowest = float(np.min(self.auc, initial=1.0, where=~np.isnan(self.auc)))
+        drawn = shown if self.low is None else np.where(hidden, np.nan, self.low)
+        lowest = float(np.min(drawn, initial=1.0, where=~np.isnan(drawn)))
         low = min(lowest, 0.95) if lowest > 0.75 else min(lowest, 0.5)
         self.chance_level_ = None
         if plot_chance_level:
@@ -149,11 +197,13 @@ class MinorityPairsDisplay:
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x", color="0.85", linewidth=0.8)
         axes.set_axisbelow(True)
-        title = "AUC of the rarest pair of classes" if k == 1 else f"AUC of the {k} rarest pairs of classes"
+        n_pairs = k if self.direction == "both" else -(-k // 2)
+        title = "AUC of the rarest pair of classes" if n_pairs == 1 else f"AUC of the {n_pairs} rarest pairs of classes"
         axes.set_title(title if n_models > 1 or self.name is None else f"{title}\n{names[0]}")
         chance = "   (dashed: chance)" if plot_chance_level and low <= 0.5 else ""
         mean = r"$\frac{1}{2}\,(\mathrm{AUC}_{\,i\,|\,j} + \mathrm{AUC}_{\,j\,|\,i})$"
-        axes.set_xlabel(f"{mean}{chance}")
+        one = r"$\mathrm{AUC}_{\,i\,|\,j}$ of “i over j”"
+        axes.set_xlabel(f"{mean if self.direction == 'both' else one}{chance}")
         self.legend_ = None
         if n_models > 1:
             self.legend_ = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, borderaxespad=0.0)
@@ -163,7 +213,7 @@ class MinorityPairsDisplay:
         first, second = (
             f"{shorten(name)} ({size_text(n)})" for name, n in zip(self.pairs[row], self.pair_counts[row], strict=True)
         )
-        return f"{first} vs {second}"
+        return f"{first} {'vs' if self.direction == 'both' else 'over'} {second}"
 
     @classmethod
     def from_estimator(
@@ -173,6 +223,9 @@ class MinorityPairsDisplay:
         y: ArrayLike,
         *,
         k: int = 5,
+        direction: str = "both",
+        level: float | None = 0.95,
+        class_counts: ArrayLike | None = None,
         name: str | None = None,
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -191,7 +244,7 @@ class MinorityPairsDisplay:
             Name of a single classifier. Default: that of its type.
         labels : (C,) array, optional
             The class of each column of the scores. Default: ``estimator.classes_``.
-        k, sample_weight, ax, **plot_kw
+        k, direction, level, class_counts, sample_weight, ax, **plot_kw
             As in :meth:`from_predictions`.
 
         Returns
@@ -208,7 +261,8 @@ class MinorityPairsDisplay:
                     advice = "fit all of them on the same classes, or compare their scores by from_predictions"
                     raise invalid("estimator", "must hold models of the same classes", f"others in {key!r}", advice)
         y_score = {key: scores for key, (scores, _) in responses.items()}
-        return cls.from_predictions(y, y_score, k=k, labels=labels, sample_weight=sample_weight, ax=ax, **plot_kw)
+        plot_kw |= {"k": k, "direction": direction, "level": level, "class_counts": class_counts}
+        return cls.from_predictions(y, y_score, labels=labels, sample_weight=sample_weight, ax=ax, **plot_kw)
 
     @classmethod
     def from_predictions(
@@ -217,6 +271,9 @@ class MinorityPairsDisplay:
         y_score: ArrayLike | Mapping[str, ArrayLike],
         *,
         k: int = 5,
+        direction: str = "both",
+        level: float | None = 0.95,
+        class_counts: ArrayLike | None = None,
         name: str | None = None,
         labels: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
@@ -232,6 +289,13 @@ class MinorityPairsDisplay:
         y_score : (N, C) array, or dict of name -> (N, C) array
         k : int, default=5
             How many pairs to show, at most: all of them, if there are fewer.
+        direction : {"both", "each"}, default="both"
+            One row for each pair, the mean of its directions, or two.
+        level : float, default=0.95
+            Confidence level of the intervals, those of :func:`mauc.mauc_interval` for the samples of the two classes.
+            None: no intervals.
+        class_counts : (C,) array, optional
+            Sizes of the classes in the whole set, which pairs are ordered by. Default: those of ``y_true``.
         name : str, optional
             Name of a single model.
         ax, **plot_kw
@@ -243,26 +307,27 @@ class MinorityPairsDisplay:
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
         check_whole("k", k, least=1, advice="pass how many pairs to show")
-        auc = []
+        check_choice("direction", direction, DIRECTIONS)
+        auc, ends = [], []
         models = _models("y_score", y_score, name, "")
         for key, scores in models.items():
             try:
-                matrix, classes, sizes = matrix_and_sizes(y_true, scores, labels, sample_weight)
+                matrix, scored, sizes = matrix_and_sizes(y_true, scores, labels, sample_weight)
             except ValueError as error:
                 raise ValueError(f"model {key!r}: {error}" if len(models) > 1 else str(error)) from None
-            i, j = _rarest_pairs(sizes, k)
-            auc.append((matrix[i, j] + matrix[j, i]) / 2)
-        pairs, pair_counts = np.column_stack([classes[i], classes[j]]), np.column_stack([sizes[i], sizes[j]])
+            whole = sizes if class_counts is None else check_class_counts(class_counts, len(sizes))
+            pairs = rarest_pairs(whole, sizes > 0, k, direction)
+            i, j = pairs.T
+            auc.append(matrix[i, j] if direction == "each" else (matrix[i, j] + matrix[j, i]) / 2)
+            if level is not None:
+                found = pair_intervals(scored, pairs, direction, level)
+                ends.append([(interval.low, interval.high) for interval in found])
+        low, high = np.moveaxis(np.array(ends), 2, 0) if ends else (None, None)
         names = None if list(models) == [""] else list(models)
-        return cls(np.array(auc), pairs, pair_counts, name=names).plot(ax=ax, **plot_kw)
-
-
-def _rarest_pairs(sizes: NDArray[Any], k: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The two classes of each of the ``k`` pairs with the smallest ``n_i n_j > 0``."""
-    present = np.flatnonzero(sizes > 0)
-    i, j = (present[side] for side in np.triu_indices(len(present), 1))
-    rarest = np.argsort(sizes[i].astype(np.float64) * sizes[j], kind="stable")[:k]
-    return i[rarest], j[rarest]
+        display = cls(
+            np.array(auc), scored.labels[pairs], sizes[pairs], name=names, low=low, high=high, direction=direction
+        )
+        return display.plot(ax=ax, **plot_kw)
 
 
 def _models(parameter: str, given: Any, name: str | None, default: str) -> dict[str, Any]:

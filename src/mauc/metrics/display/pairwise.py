@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from mauc._typing import Floats
 from mauc._validation import invalid
 from mauc.metrics.display.common import (
     artist_style,
@@ -27,6 +28,9 @@ __all__ = ["PairwiseAUCDisplay"]
 
 LEGIBLE = 15  # classes whose cells still hold a number
 MOST_TICKS = 25
+# The report's colours, from AUC 1 down: pale is fine, strong is bad.
+RAMP = ("#f3f5f1", "#f5dfa8", "#ee9d5a", "#c9434f", "#6b1d5e", "#2b0b3a")
+NEAR_ONE = 0.95  # from here on a third decimal tells pairs apart
 
 
 class PairwiseAUCDisplay:
@@ -95,7 +99,7 @@ class PairwiseAUCDisplay:
         self,
         *,
         include_values: bool | None = None,
-        cmap: str | Colormap = "viridis",
+        cmap: str | Colormap | None = None,
         xticks_rotation: str | float | None = None,
         values_format: str | None = None,
         ax: Axes | None = None,
@@ -108,18 +112,26 @@ class PairwiseAUCDisplay:
         Parameters
         ----------
         include_values : bool, optional
-            Whether to write the AUC into each cell. Default: up to 15 classes.
-        cmap : str or matplotlib Colormap, default="viridis"
-            The scale ends at 1 and begins at 0.5, or at the lowest AUC if that is worse than chance.
+            Whether to write the AUC into each cell. Default: up to 15 classes, and only where the number says
+            something: an AUC of 1.000 is told by its pale cell, and one row of a class is no AUC to rely on.
+        cmap : str or matplotlib Colormap, optional
+            Default: the colours of the report, in which pale is fine and strong is bad. The scale ends at 1 and begins
+            at the lowest AUC, rounded down to a multiple of 0.05 and at most 0.95; ``im_kw={"vmin": 0.8}`` sets another
+            beginning, such as one for two pictures to be compared.
         xticks_rotation : {"vertical", "horizontal"} or float, optional
-            Default: horizontal if the names are short, 45 degrees if not, vertical if only some classes are named.
+            Default: horizontal if the names have room, 45 degrees if not, vertical if only some classes are named.
         values_format : str, optional
-            Default: ".3f" up to 6 classes, ".2f" above.
+            Format of the numbers, such as ".2f". Default: three decimals from 0.95 on, where two would hide
+            differences, and two below; without the leading 0.
         ax : matplotlib Axes, optional
-            Default: those of a new figure.
+            Default: those of a new figure. A figure without a layout engine gets matplotlib's "compressed" layout, so
+            that labels and colour bars of neighbouring axes do not overlap.
         colorbar : bool, default=True
-        im_kw, text_kw : dict, optional
-            Keywords of ``imshow`` and ``text``.
+            Whether to draw the scale of colours beside the matrix.
+        im_kw : dict, optional
+            Keywords of ``imshow``.
+        text_kw : dict, optional
+            Keywords of ``text``, for the numbers in the cells.
 
         Returns
         -------
@@ -135,10 +147,10 @@ class PairwiseAUCDisplay:
         self.order_ = np.argsort(-sizes, kind="stable")
         shown = self.matrix[np.ix_(self.order_, self.order_)]
         np.fill_diagonal(shown, np.nan)
-        im_kw = {"cmap": cmap, **(im_kw or {})}
+        im_kw = {"cmap": _report_colours() if cmap is None else cmap, **(im_kw or {})}
         if "norm" not in im_kw:
-            lowest = float(np.min(shown, initial=0.5, where=~np.isnan(shown)))
-            im_kw = {"vmin": lowest, "vmax": 1.0, **im_kw}
+            lowest = float(np.min(shown, initial=0.95, where=~np.isnan(shown)))
+            im_kw = {"vmin": np.floor(20.0 * lowest) / 20.0, "vmax": 1.0, **im_kw}
         self.im_ = axes.imshow(shown, **im_kw)
         # NaN cells are transparent: what shows through is this one patch behind the image.
         backing = {"facecolor": "0.93", "edgecolor": "0.75", "hatch": "////", "linewidth": 0.0}
@@ -149,33 +161,58 @@ class PairwiseAUCDisplay:
             axes.grid(which="minor", color="white", linewidth=1)
             axes.tick_params(which="minor", length=0)
 
-        self.text_ = None
-        if include_values or (include_values is None and n <= LEGIBLE):
-            cell = min(axes.get_window_extent().size) / figure.dpi * 72 / n
-            common = {"ha": "center", "va": "center", "fontsize": float(np.clip(0.27 * cell, 4.5, 11))}
-            self.text_ = np.full((n, n), None, dtype=object)
-            for i, j in np.argwhere(~np.isnan(shown)):
-                value = format(shown[i, j], values_format or (".3f" if n <= 6 else ".2f"))
-                color = _readable_on(self.im_.cmap(self.im_.norm(shown[i, j])))
-                self.text_[i, j] = axes.text(j, i, value, **artist_style(plt.Text, common | {"color": color}, text_kw))
-
+        # Sizes in points, of what the axes share with their labels: matplotlib lays them out when it draws.
+        width, height = 1.29 * axes.get_window_extent().size / figure.dpi * 72
+        small = float(np.clip(min(width, height) / 280, 0.5, 1.0))
         ticks = np.arange(0, n, next(s for s in (1, 2, 5, *range(10, n + 10, 10)) if n / s <= MOST_TICKS))
-        names = [shorten(k if self.display_labels is None else self.display_labels[k]) for k in self.order_[ticks]]
+        fontsize = float(np.clip(0.5 * min(width, height) / len(ticks), 5, 10 * small))
+        most = int(np.clip(0.3 * width / (0.6 * fontsize), 6, 28))
+        names = [
+            shorten(k if self.display_labels is None else self.display_labels[k], most) for k in self.order_[ticks]
+        ]
         sized = names
         if self.counts is not None:
             sized = [f"{name} ({size_text(self.counts[k])})" for name, k in zip(names, self.order_[ticks], strict=True)]
-        fontsize = 10 if n <= 12 else 8
+        longest, across = (0.6 * fontsize * max(map(len, some)) for some in (names, sized))
+        width -= across + (70 if colorbar else 30) * small
         if xticks_rotation is None:
-            crowded = max(map(len, names)) * n > 48
+            crowded = 1.2 * longest > width / n
             xticks_rotation = 90 if len(ticks) < n else 45 if crowded else 0
         slanted = {"ha": "right", "rotation_mode": "anchor"} if xticks_rotation == 45 else {}
+        height -= (0 if xticks_rotation == 0 else 0.7 * longest) + 50 * small
         axes.set_xticks(ticks, names, rotation=xticks_rotation, fontsize=fontsize, **slanted)
         axes.set_yticks(ticks, sized, fontsize=fontsize)
-        axes.set(xlabel="class j, ranked against", ylabel="class i, ranked by its score")
-        axes.set_title(f"MAUC = {self.mauc:.3f}")
+        axes.set_xlabel("class j, ranked against", fontsize=10 * small)
+        axes.set_ylabel("class i, ranked by its score", fontsize=10 * small)
+        axes.set_title(f"MAUC = {self.mauc:.3f}", fontsize=12 * small)
+
+        self.text_, note = None, ""
+        if include_values or (include_values is None and n <= LEGIBLE):
+            written = ~np.isnan(shown)
+            if include_values is None:
+                telling, note = self._telling(shown)
+                written &= telling
+            common = {"ha": "center", "va": "center", "fontsize": float(np.clip(0.33 * min(width, height) / n, 3, 11))}
+            self.text_ = np.full((n, n), None, dtype=object)
+            for i, j in np.argwhere(written):
+                value = _brief(shown[i, j]) if values_format is None else format(shown[i, j], values_format)
+                color = _readable_on(self.im_.cmap(self.im_.norm(shown[i, j])))
+                self.text_[i, j] = axes.text(j, i, value, **artist_style(plt.Text, common | {"color": color}, text_kw))
         if colorbar:
-            figure.colorbar(self.im_, ax=axes, label=r"$\mathrm{AUC}_{\,i\,|\,j}$")
+            bar = figure.colorbar(self.im_, ax=axes)
+            bar.set_label(r"$\mathrm{AUC}_{\,i\,|\,j}$" + note, fontsize=10 * small)
+            bar.ax.tick_params(labelsize=9 * small)
         return self
+
+    def _telling(self, shown: Floats) -> tuple[NDArray[np.bool_], str]:
+        """``(C, C)`` cells of the picture whose number says something, and words for why the others are blank."""
+        perfect = shown >= 1.0 - 0.5e-3
+        single = np.zeros(len(shown), dtype=bool)
+        if self.counts is not None and self.counts.dtype.kind in "iu":  # sums of weights are no numbers of rows
+            single = self.counts[self.order_] == 1
+        of_one_row = (single[:, None] | single) & ~np.isnan(shown)
+        kinds = [words for cells, words in ((perfect, "1.000"), (of_one_row & ~perfect, "one row")) if cells.any()]
+        return ~(perfect | of_one_row), f", blank: {' or '.join(kinds)}" if kinds else ""
 
     @classmethod
     def from_estimator(
@@ -200,8 +237,14 @@ class PairwiseAUCDisplay:
         y : (N,) array of classes
         labels : (C,) array, optional
             The class of each column of the scores. Default: ``estimator.classes_``.
-        sample_weight, display_labels, ax, **plot_kw
-            As in :meth:`from_predictions`.
+        sample_weight : (N,) array, optional
+            Weights >= 0. With weights, the size of a class is its summed weight.
+        display_labels : (C,) array, optional
+            Names to show, in the order of ``labels``. Default: ``labels``.
+        ax : matplotlib Axes, optional
+            Default: those of a new figure.
+        **plot_kw
+            Other parameters of :meth:`plot`.
 
         Returns
         -------
@@ -235,21 +278,39 @@ class PairwiseAUCDisplay:
 
         Parameters
         ----------
-        y_true, y_score, labels, sample_weight
-            As in :func:`mauc.pairwise_auc`. With weights, the size of a class is its summed weight.
+        y_true : (N,) array of classes, integers or strings
+        y_score : (N, C) array of real scores
+            Column i ranks "is class i"; rows need not sum to 1.
+        labels : (C,) array, optional
+            The class of each column. Default: the sorted classes of ``y_true``.
+        sample_weight : (N,) array, optional
+            Weights >= 0. With weights, the size of a class is its summed weight.
         display_labels : (C,) array, optional
             Names to show, in the order of ``labels``. Default: ``labels``.
-        ax, **plot_kw
-            Parameters of :meth:`plot`.
+        ax : matplotlib Axes, optional
+            Default: those of a new figure.
+        **plot_kw
+            Other parameters of :meth:`plot`.
 
         Returns
         -------
         PairwiseAUCDisplay
         """
         import_pyplot(f"{cls.__name__}.from_predictions")
-        matrix, names, sizes = matrix_and_sizes(y_true, y_score, labels, sample_weight)
-        display = cls(matrix, display_labels=names if display_labels is None else display_labels, counts=sizes)
+        matrix, scored, sizes = matrix_and_sizes(y_true, y_score, labels, sample_weight)
+        display = cls(matrix, display_labels=scored.labels if display_labels is None else display_labels, counts=sizes)
         return display.plot(ax=ax, **plot_kw)
+
+
+def _report_colours() -> Colormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("mauc", RAMP[::-1])
+
+
+def _brief(auc: float) -> str:
+    """As few digits as tell it from its neighbours: ``.87``, ``.974``, ``1.000``."""
+    return f"{auc:.{3 if auc >= NEAR_ONE else 2}f}".removeprefix("0")
 
 
 def _readable_on(color: tuple[float, float, float, float]) -> str:

@@ -16,16 +16,23 @@ classes. All else runs in plain torch operations, and so does everything under `
 itself, and under ``torch.use_deterministic_algorithms``.
 """
 
+from contextlib import nullcontext
 from functools import lru_cache, partial
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from mauc.nn._engine.log_term import LogTerm, class_ratios
+from mauc.nn._engine import fused_bilinear, fused_ranked
+from mauc.nn._engine.batch import prepare
+from mauc.nn._engine.fused_bilinear import Bilinear, closed_bilinear, expanded
+from mauc.nn._engine.fused_ranked import Truncated, truncated_powers
+from mauc.nn._engine.launch import Kernel, kind_of, processors_of, runs_kernels
+from mauc.nn._engine.log_term import LogTerm, class_ratios, class_sizes
 from mauc.nn._engine.moments import FLAT_ALPHA
+from mauc.nn._engine.processes import communicator
 from mauc.nn._engine.second_order import Again, differentiable_again
+from mauc.nn._engine.tiles import Data, Settings
 from mauc.surrogates import Surrogate
 
 __all__ = ["Form", "form_of", "fused_loss", "fuses"]
@@ -34,6 +41,8 @@ KINDS = {"exponential": 0, "squared": 1, "line": 2}
 MOST_CLASSES = 16384
 FEW = 4096
 """Up to so many samples each tile counts its classes itself, which saves a launch."""
+SMALL = 1 << 17
+"""Logits up to which the host's time counts, not the device's."""
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
@@ -45,9 +54,7 @@ class Form(NamedTuple):
     scale: float
 
 
-@lru_cache(maxsize=1)
-def _installed() -> bool:
-    return find_spec("triton") is not None
+AnyForm = Form | Truncated | Bilinear
 
 
 @lru_cache(maxsize=256)
@@ -70,64 +77,167 @@ def form_of(surrogate: Surrogate) -> Form | None:
         return None
 
 
-def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any) -> Form | None:
+def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any) -> AnyForm | None:
     """The kernels' form of this loss, or None if they do not compute it."""
-    if not logits.is_cuda or activation == "identity" or not isinstance(pairs, str):
+    if not runs_kernels(logits.device.type) or torch.are_deterministic_algorithms_enabled():
         return None
-    if logits.dtype not in DTYPES or not 2 <= logits.shape[1] <= MOST_CLASSES or logits.shape[0] == 0:
+    if logits.dtype not in DTYPES or logits.shape[0] == 0 or logits.shape[1] < 2:
         return None
-    if torch.compiler.is_compiling() or torch.are_deterministic_algorithms_enabled() or not _installed():
-        return None
-    return form_of(surrogate)
+    if activation == "identity":
+        closed = surrogate.closed_form
+        return truncated_powers(surrogate) if closed is None else closed_bilinear(*closed)
+    form = form_of(surrogate)
+    if form is not None and isinstance(pairs, str) and logits.shape[1] <= MOST_CLASSES:
+        return form
+    if form is not None:
+        return closed_bilinear(form.kind, form.alpha, form.scale)
+    closed = surrogate.closed_form
+    if closed is not None:
+        return closed_bilinear(*closed)
+    return expanded(surrogate) or truncated_powers(surrogate)
 
 
 def fused_loss(
     logits: Tensor,
     target: Tensor,
-    form: Form,
+    form: AnyForm,
     again: Again,
     term: LogTerm,
     *,
     activation: str,
-    pairs: str,
+    pairs: str | Tensor,
     weight: Tensor | None,
     class_counts: Tensor | None,
     ignore_index: int,
     dtype: torch.dtype,
 ) -> Tensor:
     """The loss, of ``dtype``; ``again`` is the same loss in plain operations, for second derivatives."""
+    call = _prepare(logits, target, form, term, activation, pairs, weight, class_counts, ignore_index, dtype)
+    gradient = logits.requires_grad and torch.is_grad_enabled()
+    with _on(logits.device):
+        if gradient and call.scale == 1.0 and _is_small(logits, dtype):
+            return _attached(call, again)
+        # Function.apply looks for functorch transforms, which never come here, in every argument; its base does not.
+        apply = super(torch.autograd.Function, _Fused).apply
+        value: Tensor = apply(call.data[0], call, gradient, again)  # type: ignore[no-untyped-call]
+    return value if call.scale == 1.0 else call.scale * value
+
+
+def _is_small(logits: Tensor, dtype: torch.dtype) -> bool:
+    """Whether the host's time counts. A replayed graph has no host; half precision needs the factor from above before
+    it rounds, and autocast may take the dot product for its own.
+    """
+    place = logits.device.type
+    if dtype != torch.float32 or logits.dtype != dtype or logits.numel() > SMALL or torch.is_autocast_enabled(place):
+        return False
+    return place == "cpu" or not torch.cuda.is_current_stream_capturing()
+
+
+def _attached(call: "_Call", again: Again) -> Tensor:
+    """The loss of a small batch, where the host's time counts: no Python but one hook in the backward pass.
+
+    Value and gradient are computed now. A dot product of logits and gradient, whose value is overwritten, has the
+    backward pass that is wanted, in C++.
+    """
+    logits = call.data.logits
+    slope = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
+    value = torch.dot(logits.reshape(-1), slope.view(-1))
+    with torch.no_grad():
+        saved = call.forward(value, True)
+        call.gradient(saved, _one(logits.device), slope)
+
+    def bend(inputs: tuple[Tensor | None, ...], upstream: tuple[Tensor, ...]) -> tuple[Tensor | None, ...] | None:
+        if not torch.is_grad_enabled():
+            return None
+        # create_graph=True
+        gradient = differentiable_again(logits, slope, again) * upstream[0]
+        return gradient.reshape(-1), *inputs[1:]
+
+    assert value.grad_fn is not None
+    value.grad_fn.register_hook(bend)
+    return value
+
+
+@lru_cache(maxsize=16)
+def _one(device: torch.device) -> Tensor:
+    return torch.ones((), device=device)
+
+
+def value_and_gradient(
+    logits: Tensor,
+    target: Tensor,
+    form: AnyForm,
+    term: LogTerm,
+    *,
+    activation: str,
+    pairs: str | Tensor,
+    weight: Tensor | None,
+    class_counts: Tensor | None,
+    ignore_index: int,
+    dtype: torch.dtype,
+    gradient: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """The loss and its gradient, without a graph."""
+    call = _prepare(logits, target, form, term, activation, pairs, weight, class_counts, ignore_index, dtype)
+    call.keeps_scratch = False
+    value = torch.empty((), dtype=dtype, device=logits.device)
+    with _on(logits.device):
+        saved = call.forward(value, gradient)
+        if not gradient:
+            return call.scale * value, None
+        out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
+        call.gradient(saved, torch.full((), call.scale, device=logits.device), out)
+        return call.scale * value, out
+
+
+def _on(device: torch.device) -> Any:
+    here = device.type == "cpu" or device.index == torch.cuda.current_device()
+    return nullcontext() if here else torch.cuda.device(device)
+
+
+def _prepare(
+    logits: Tensor,
+    target: Tensor,
+    form: AnyForm,
+    term: LogTerm,
+    activation: str,
+    pairs: str | Tensor,
+    weight: Tensor | None,
+    class_counts: Tensor | None,
+    ignore_index: int,
+    dtype: torch.dtype,
+) -> "_Call":
     if logits.stride(1) != 1:
         logits = logits.contiguous()
-    log_loss = term.share / form.scale
-    settings = (form.kind, form.alpha, activation == "softmax", pairs == "ovo", ignore_index, dtype, log_loss)
-    sizes = class_counts if pairs == "ova" else None
+    named = isinstance(pairs, str)
+    sizes = class_counts if named and pairs == "ova" else None
     ratios = None
     if term.share:
         ratios = term.ratios
         if ratios is None:
-            ratios = class_ratios(pairs, None, _sizes(logits, target, weight, ignore_index, class_counts))
+            counted = class_sizes(target, weight, class_counts, ignore_index, logits.shape[1])
+            ratios = class_ratios(pairs, term.partners, counted)
         ratios = ratios.to(torch.float32)
-    inputs = (logits, target.contiguous(), _flat(weight), _flat(sizes), _flat(ratios), settings, again, form.scale)
-    # Function.apply looks for functorch transforms, which never come here, in every argument; its base does not.
-    apply = super(torch.autograd.Function, _Fused).apply
-    if logits.device.index == torch.cuda.current_device():
-        value: Tensor = apply(*inputs)  # type: ignore[no-untyped-call]
-    else:
-        with torch.cuda.device(logits.device):
-            value = apply(*inputs)  # type: ignore[no-untyped-call]
-    return value if form.scale == 1.0 else form.scale * value
+    matrix = None if isinstance(pairs, str) else _normalised(logits, target, weight, pairs, ignore_index)
+    data = Data(logits, target.contiguous(), _flat(weight), _flat(sizes), _flat(ratios), matrix)
+    kind = pairs if isinstance(pairs, str) else "matrix"
+    return _Call(data, Settings(form, activation, kind, ignore_index, dtype, term.share))
 
 
-def _sizes(
-    logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int, class_counts: Tensor | None
-) -> Tensor:
-    """``(C,)`` sizes of the classes, of the batch where those of the training set are not known."""
-    if class_counts is not None:
-        return class_counts
-    counted = (target != ignore_index) & (target >= 0) & (target < logits.shape[1])
-    mass = counted.to(torch.float32) if weight is None else torch.where(counted, weight.to(torch.float32), 0.0)
-    y = torch.where(counted, target, 0).long()
-    return mass.new_zeros(logits.shape[1]).index_add_(0, y, mass)
+def _normalised(logits: Tensor, target: Tensor, weight: Tensor | None, pairs: Tensor, ignore_index: int) -> Tensor:
+    """``(C, C)`` pair weights of the classes present, ``[j, i]`` for column i."""
+    valid = (target != ignore_index) & (target >= 0) & (target < logits.shape[1])
+    batch = prepare(
+        target.long(),
+        logits.shape[1],
+        weight=weight,
+        valid=valid,
+        pairs=pairs,
+        class_counts=None,
+        world=communicator(False),
+    )
+    assert batch.matrix is not None
+    return batch.matrix.to(torch.float32)
 
 
 def _flat(x: Tensor | None) -> Tensor | None:
@@ -164,46 +274,28 @@ def _cut_gradient(n: int, block: int, processors: int) -> _Cut:
     return _Cut(rows, block, warps, tiles, min(tiles, processors * max(1, 16 // warps)))
 
 
-class _Kernel:
-    """A kernel with its compile-time arguments, compiled at the first call.
-
-    Later calls go past Triton's look at every argument, which at small shapes is most of the time; what the code
-    depends on besides (whole numbers, dtypes, alignment) must be the same at every call.
-    """
-
-    def __init__(self, kernel: Any, programs: int, warps: int, constants: dict[str, Any]) -> None:
-        self.kernel, self.grid, self.warps, self.constants = kernel, (programs, 1, 1), warps, constants
-        self.positional = tuple(constants.values())
-        self.launch: Any = None
-
-    def __call__(self, *inputs: Any) -> None:
-        if self.launch is None:
-            compiled = self.kernel[self.grid](*inputs, **self.constants, num_warps=self.warps)  # and launched
-            # What a compiled kernel gives for a grid launches at once; it wants the constants too, by their places.
-            self.launch = compiled[self.grid]
-        else:
-            self.launch(*inputs, *self.positional)
-
-
 class _Recipe:
     """The kernels of one kind of call, ready to launch."""
 
-    def __init__(self, logits: Tensor, weight: Tensor | None, sizes: Tensor | None, settings: Any) -> None:
+    def __init__(self, data: Data, settings: Settings) -> None:
         from mauc.nn._engine import fused_kernels as kernels
 
-        kind, _, softmax, ovo, _, _, log_loss = settings
-        n, c = logits.shape
-        processors = torch.cuda.get_device_properties(logits.device).multi_processor_count
+        kind, weight, sizes = settings.form.kind, data.weight, data.sizes
+        softmax, ovo = settings.activation == "softmax", settings.pairs == "ovo"
+        n, c = data.logits.shape
+        processors = processors_of(data.logits.device)
         block = max(16, 1 << (c - 1).bit_length())
         first, second = _cut_statistics(n, block, kind, processors), _cut_gradient(n, block, processors)
         counted = n > FEW and (ovo or sizes is not None)
+        # With both terms so many that two programs of eight warps share a multiprocessor: one works, the other waits.
+        registers = 128 if settings.log_loss > 0 and first.warps == 8 else None
         weighted = {"C": c, "HAS_WEIGHT": weight is not None}
-        common = {"C": c, "KIND": KINDS[kind], "SOFTMAX": softmax, "LOG": log_loss > 0}
+        common = {"C": c, "KIND": KINDS[kind], "SOFTMAX": softmax, "LOG": settings.log_loss > 0}
         self.tiles, self.gradient_tiles = first.tiles, second.tiles
-        self.count = _Kernel(kernels.count, -(-n // 512), 4, weighted | {"BLOCK": 512}) if counted else None
-        self.statistics = _Kernel(
+        self.count = Kernel(kernels.count, (-(-n // 512),), 4, weighted | {"BLOCK": 512}) if counted else None
+        self.statistics = Kernel(
             kernels.statistics,
-            first.programs,
+            (first.programs,),
             first.warps,
             common
             | {
@@ -215,13 +307,18 @@ class _Recipe:
                 "BLOCK": block,
                 "ALL": min(1024, max(16, 1 << (n - 1).bit_length())),
             },
+            registers,
         )
         cut = {"HAS_WEIGHT": weight is not None, "ROWS": second.rows, "BLOCK": block}
-        self.gradient = _Kernel(kernels.gradient, second.programs, second.warps, common | cut)
+        self.gradient = Kernel(kernels.gradient, (second.programs,), second.warps, common | cut, registers)
 
 
 _RECIPES: dict[tuple[Any, ...], _Recipe] = {}
 _SCRATCH: dict[tuple[int, int, int], Tensor] = {}
+
+
+def _zeros(device: torch.device, n_classes: int) -> Tensor:
+    return torch.zeros(5 * n_classes + 2, dtype=torch.float32, device=device)
 
 
 def _scratch(device: torch.device, n_classes: int) -> Tensor:
@@ -229,103 +326,127 @@ def _scratch(device: torch.device, n_classes: int) -> Tensor:
     key = (device.index, torch._C._cuda_getCurrentRawStream(device.index), n_classes)
     kept = _SCRATCH.get(key)
     if kept is None:
-        kept = torch.zeros(5 * n_classes + 2, dtype=torch.float32, device=device)
+        kept = _zeros(device, n_classes)
         # While a graph is captured nothing runs: these zeros belong to the graph.
         if not torch.cuda.is_current_stream_capturing():
             _SCRATCH[key] = kept
     return kept
 
 
-def _kind(x: Tensor | None) -> Any:
-    """What compiled code depends on."""
-    return None if x is None else (x.dtype, x.data_ptr() % 16)
+class _Call:
+    """One evaluation: its tensors and settings, and the kernels for them."""
+
+    def __init__(self, data: Data, settings: Settings) -> None:
+        self.data, self.settings = data, settings
+        form = settings.form
+        self.scale: float = form.scale if isinstance(form, Form) else 1.0
+        self.keeps_scratch = True
+        """Whether memory may be kept from call to call."""
+
+    def forward(self, value: Tensor, gradient: bool) -> tuple[Tensor, ...]:
+        """Fills in the value over the scale; what the gradient goes on with."""
+        form = self.settings.form
+        if isinstance(form, Truncated):
+            return fused_ranked.ranked_forward(self.data, self.settings, value, gradient=gradient)
+        if isinstance(form, Bilinear):
+            return fused_bilinear.bilinear_forward(self.data, self.settings, value)
+        return (_forward(self.data, self.settings, value, self.keeps_scratch),)
+
+    def gradient(self, saved: tuple[Tensor, ...], upstream: Tensor, out: Tensor) -> None:
+        """Fills in the gradient of that, times ``upstream``."""
+        form = self.settings.form
+        if upstream.data_ptr() % 16:
+            upstream = upstream.clone()
+        if isinstance(form, Truncated):
+            fused_ranked.ranked_gradient(self.data, self.settings, fused_ranked.Saved(*saved), upstream, out)
+        elif isinstance(form, Bilinear):
+            fused_bilinear.bilinear_gradient(self.data, self.settings, fused_bilinear.Saved(*saved), upstream, out)
+        else:
+            _backward(self.data, self.settings, saved[0], upstream, out)
 
 
-def _forward(
-    ctx: Any,
-    logits: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    sizes: Tensor | None,
-    ratios: Tensor | None,
-    settings: Any,
-) -> Tensor:
-    _, alpha, _, _, ignore_index, dtype, log_loss = settings
-    n, c = logits.shape
-    stride, device = logits.stride(0), logits.device
-    key = (n, c, stride, device.index, settings, *map(_kind, (logits, target, weight, sizes, ratios)))
+def _recipe(data: Data, settings: Settings) -> _Recipe:
+    logits = data.logits
+    key = (*logits.shape, logits.stride(0), logits.device.index, settings, *map(kind_of, data))
     recipe = _RECIPES.get(key)
     if recipe is None:
-        recipe = _RECIPES[key] = _Recipe(logits, weight, sizes, settings)
-    scratch = _scratch(device, c)
+        recipe = _RECIPES[key] = _Recipe(data, settings)
+    return recipe
+
+
+def _forward(data: Data, settings: Settings, value: Tensor, keeps_scratch: bool) -> Tensor:
+    logits, target = data[:2]
+    n, c = logits.shape
+    device, form = logits.device, settings.form
+    recipe = _recipe(data, settings)
+    scratch = _scratch(device, c) if keeps_scratch and device.type == "cuda" else _zeros(device, c)
     coefficients = torch.empty(6 * c + 1, dtype=torch.float32, device=device)
-    value = torch.empty((), dtype=dtype, device=device)
-    # Where there is no weight or size a kernel is compiled not to read it, but wants some pointer in its place.
-    weight_or_any, sizes_or_any, ratios_or_any = (logits if x is None else x for x in (weight, sizes, ratios))
+    weight, sizes, ratios, _ = data.or_any()
     if recipe.count is not None:
-        recipe.count(target, weight_or_any, scratch, n, ignore_index)
+        recipe.count(target, weight, scratch, n, settings.ignore_index)
     recipe.statistics(
         logits,
         target,
-        weight_or_any,
-        sizes_or_any,
-        ratios_or_any,
+        weight,
+        sizes,
+        ratios,
         scratch,
         coefficients,
         value,
-        alpha,
-        log_loss,
+        form.alpha,
+        settings.log_loss / form.scale,
         n,
-        stride,
-        ignore_index,
+        logits.stride(0),
+        settings.ignore_index,
         recipe.tiles,
     )
-    ctx.save_for_backward(logits, target, weight, ratios, coefficients)
-    ctx.call = recipe, alpha, n, c, stride, ignore_index
-    return value
+    return coefficients
 
 
-def _backward(ctx: Any, upstream: Tensor) -> Tensor:
-    logits, target, weight, ratios, coefficients = ctx.saved_tensors
-    recipe, alpha, n, c, stride, ignore_index = ctx.call
-    out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
+def _backward(data: Data, settings: Settings, coefficients: Tensor, upstream: Tensor, out: Tensor) -> None:
+    logits, target = data[:2]
+    n, c = logits.shape
+    recipe = _recipe(data, settings)
+    weight, _, ratios, _ = data.or_any()
     recipe.gradient(
         logits,
         target,
-        logits if weight is None else weight,
-        logits if ratios is None else ratios,
+        weight,
+        ratios,
         coefficients,
-        upstream if upstream.data_ptr() % 16 == 0 else upstream.clone(),
+        upstream,
         out,
-        alpha,
+        settings.form.alpha,
         n,
-        stride,
+        logits.stride(0),
         c,
-        ignore_index,
+        settings.ignore_index,
         recipe.gradient_tiles,
     )
-    return out
 
 
 class _Fused(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, *inputs: Any) -> Tensor:
-        *data, ctx.again, ctx.scale = inputs
-        return _forward(ctx, logits, *data)
+    def forward(ctx: Any, logits: Tensor, call: _Call, gradient: bool, again: Again) -> Tensor:
+        value = torch.empty((), dtype=call.settings.dtype, device=logits.device)
+        saved = call.forward(value, gradient)
+        ctx.settings, ctx.again = call.settings, again
+        ctx.save_for_backward(*call.data, *saved)
+        return value
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
+        tensors = ctx.saved_tensors
+        logits, call, saved = tensors[0], _Call(Data(*tensors[:6]), ctx.settings), tensors[6:]
+        out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
         if not torch.is_grad_enabled():
-            return _backward(ctx, upstream), *NO_GRADIENT
+            call.gradient(saved, upstream, out)
+            return out, None, None, None
         # create_graph=True
         with torch.no_grad():
-            gradient = _backward(ctx, torch.ones_like(upstream))
-        gradient = differentiable_again(ctx.saved_tensors[0], gradient, partial(_unscaled, ctx.again, ctx.scale))
-        return gradient * upstream.to(gradient.dtype), *NO_GRADIENT
-
-
-NO_GRADIENT = (None,) * 7
-"""For what goes into the loss besides the logits."""
+            call.gradient(saved, torch.ones_like(upstream), out)
+        gradient = differentiable_again(logits, out, partial(_unscaled, ctx.again, call.scale))
+        return gradient * upstream.to(gradient.dtype), None, None, None
 
 
 def _unscaled(again: Again, scale: float, logits: Tensor) -> Tensor:

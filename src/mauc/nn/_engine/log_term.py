@@ -14,7 +14,16 @@ from mauc.log_loss import ONLY, partner_weights, read_log_loss
 from mauc.nn._engine.batch import Batch, exact_dtype
 from mauc.nn._engine.processes import Communicator
 
-__all__ = ["ONLY", "LogTerm", "class_ratios", "log_term", "log_term_and_gradient", "of_partners", "read_log_loss"]
+__all__ = [
+    "ONLY",
+    "LogTerm",
+    "class_ratios",
+    "class_sizes",
+    "log_term",
+    "log_term_and_gradient",
+    "of_partners",
+    "read_log_loss",
+]
 
 
 class LogTerm(NamedTuple):
@@ -48,6 +57,17 @@ def class_ratios(pairs: str | Tensor, partners: Tensor | None, sizes: Tensor) ->
         return sizes if pairs == "ovo" else sizes.sign()
     assert partners is not None
     return sizes / partners.to(sizes)
+
+
+def class_sizes(
+    target: Tensor, weight: Tensor | None, class_counts: Tensor | None, ignore_index: int, n_classes: int
+) -> Tensor:
+    """``(C,)`` sizes of the classes, of the batch where those of the training set are not known."""
+    if class_counts is not None:
+        return class_counts
+    counted = (target != ignore_index) & (target >= 0) & (target < n_classes)
+    mass = counted.to(torch.float32) if weight is None else torch.where(counted, weight.to(torch.float32), 0.0)
+    return mass.new_zeros(n_classes).index_add(0, torch.where(counted, target, 0).long(), mass)
 
 
 def log_term_and_gradient(

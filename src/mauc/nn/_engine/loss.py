@@ -15,10 +15,18 @@ from torch import Tensor
 
 from mauc._validation import PAIRS, check_choice
 from mauc.activations import ACTIVATIONS
-from mauc.nn._engine import fused, moments, ranked
-from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_free, prepare, take
+from mauc.nn._engine import fused, host, moments, ranked
+from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_free, is_traced, prepare, take
 from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
-from mauc.nn._engine.log_term import LogTerm, log_term, log_term_and_gradient, of_partners, read_log_loss
+from mauc.nn._engine.log_term import (
+    LogTerm,
+    class_ratios,
+    class_sizes,
+    log_term,
+    log_term_and_gradient,
+    of_partners,
+    read_log_loss,
+)
 from mauc.nn._engine.moments import Result, Slope
 from mauc.nn._engine.processes import Communicator, communicator
 from mauc.nn._engine.second_order import (
@@ -29,6 +37,7 @@ from mauc.nn._engine.second_order import (
     mark_compiled,
     plain_risk,
 )
+from mauc.nn._engine.traced import can_be_traced, traced_loss
 from mauc.plan import TOLERANCES, needs_range, plan, radius_for
 from mauc.surrogates import Surrogate
 
@@ -70,9 +79,26 @@ def loss_of(
     wants_gradient = logits.requires_grad and torch.is_grad_enabled()
     ignored = None if complete else ignore_index
     again = partial(_again, target, chosen, activation, pairs, weight, counts, ignored, world, term)
-    if _transformed() and (wants_gradient or has_plain_form(chosen)):
+    if _transformed() and (has_plain_form(chosen) or not ranks or (wants_gradient and not can_be_traced(chosen))):
         return again(logits).to(dtype)
-    form = None if sync or not ranks else fused.fuses(logits, chosen, activation, pairs)
+    if is_traced() and ranks and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):
+        if share and ratios is None:
+            ratios = class_ratios(pairs, term.partners, class_sizes(target, weight, counts, ignore_index, n_classes))
+        value = traced_loss(
+            logits,
+            target,
+            chosen,
+            activation=activation,
+            pairs=pairs,
+            weight=weight,
+            class_counts=counts,
+            ratios=ratios,
+            ignore_index=ignore_index,
+            log_loss=share,
+            gradient=logits.requires_grad,
+        )
+        return value.to(dtype)
+    form = None if sync or not ranks or is_traced() else fused.fuses(logits, chosen, activation, pairs)
     if form is not None:
         return fused.fused_loss(
             logits,
@@ -106,6 +132,56 @@ def loss_of(
         return value
     attached: Tensor = _Attach.apply(logits, value, gradient, again)  # type: ignore[no-untyped-call]
     return attached
+
+
+def value_and_gradient(
+    logits: Tensor,
+    target: Tensor,
+    surrogate: Surrogate,
+    *,
+    activation: str,
+    pairs: str | Tensor,
+    weight: Tensor | None,
+    class_counts: Tensor | None,
+    ratios: Tensor | None,
+    ignore_index: int,
+    log_loss: float,
+    gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    """The loss, in float64 for such logits and float32 else, and its gradient, or none of it; no graph is made."""
+    term = LogTerm(log_loss, True, ratios)
+    dtype = torch.float64 if logits.dtype == torch.float64 else torch.float32
+    form = fused.fuses(logits, surrogate, activation, pairs)
+    with torch.no_grad():
+        if form is not None:
+            value, slope = fused.value_and_gradient(
+                logits.detach(),
+                target,
+                form,
+                term,
+                activation=activation,
+                pairs=pairs,
+                weight=weight,
+                class_counts=class_counts,
+                ignore_index=ignore_index,
+                dtype=dtype,
+                gradient=gradient,
+            )
+        else:
+            value, slope = _evaluate(
+                logits.detach(),
+                target.long(),
+                surrogate,
+                activation,
+                pairs,
+                weight,
+                class_counts,
+                _valid(target, ignore_index),
+                communicator(False),
+                term,
+                gradient=gradient,
+            )
+    return value.to(dtype), logits.new_empty(0) if slope is None or not gradient else slope
 
 
 class _Attach(torch.autograd.Function):
@@ -206,6 +282,12 @@ def _evaluate(
     gradient: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """The loss, and its gradient with respect to the logits."""
+    plain = weight is None and valid is None and world.size == 1
+    if host.fits(logits, surrogate, activation, pairs, term, plain=plain):
+        assert isinstance(pairs, str)
+        found = host.evaluate(logits, target, surrogate, pairs, class_counts, term)
+        if found is not None:
+            return found
     batch = prepare(
         target,
         logits.shape[1],
@@ -266,6 +348,8 @@ def _piecewise(
     found = plan(surrogate, radius, tolerances=TOLERANCES[precision], saturated=bounded)
     if found is not None and found.scheme == "moments":
         return moments.polynomial(scores, batch, found.pieces[0], centre, world, gradient=gradient)
+    if found is not None and bounded and world.size == 1 and host.searches(scores):
+        return host.ranked(scores, batch, found.pieces, gradient=gradient)
     if found is not None:
         return ranked.ranked(scores, batch, found.pieces, centre, world, gradient=gradient)
     if world.sum((0.0 * scores).sum()).isnan():

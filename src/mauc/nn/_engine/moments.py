@@ -145,15 +145,19 @@ def polynomial(
     own_terms = torch.stack(basis(own, degree + 1, chebyshev=True), dim=1)
     moment_p = class_sum(y, batch.unit[:, None] * own_terms, n_classes)
 
-    x = (scores - centre.to(scores.dtype)) / half
-    weight = batch.negative(scores.dtype)
-    moment_q = _moments(x, weight, degree).to(exact)
+    middle = centre.to(scores.dtype)
+    moment_q = torch.zeros((n_classes, degree + 1), dtype=exact, device=scores.device)
+    for rows in chunks(scores):
+        moment_q += _moments((take(scores, rows) - middle).div_(half), batch.negative(scores.dtype, rows), degree)
     moment_p, moment_q = world.sums(moment_p, moment_q)
     of_p, of_q = moment_q @ matrix.T, moment_p @ matrix
     value = (moment_p * of_p).sum()
     if not gradient:
         return value, None
-    slope = weight.mul_(_clenshaw(x, chebyshev_derivative(of_q) / half))
+    slope, of_q = torch.empty_like(scores), chebyshev_derivative(of_q) / half
+    for rows in chunks(scores):
+        x, weight = (take(scores, rows) - middle).div_(half), batch.negative(scores.dtype, rows)
+        torch.mul(weight, _clenshaw(x, of_q), out=take(slope, rows))
     at_own = batch.unit * (chebyshev_derivative(of_p)[y] / half * own_terms[:, :degree]).sum(1)
     return value, Slope(slope, None, at_own.to(scores.dtype)[:, None])
 

@@ -64,16 +64,30 @@ def dnn(
 
     Parameters
     ----------
-    empirical_risk, class_counts, bound, delta, lipschitz, radius
-        As in :func:`linear`; the scores are softmax, so ``lipschitz`` and ``bound`` are those on [−1, 1].
+    empirical_risk : float
+        Risk on the training sample, as :class:`mauc.SurrogateRisk` has it.
+    class_counts : (C,) array
+        Number of training samples of each class.
+    bound : float, default=1.0
+        B: the loss of a pair is in [0, B], for differences of scores in [−1, 1].
+    delta : float, default=0.05
+        Probability with which the bound may fail.
+    lipschitz : float, default=1.0
+        φ, Lipschitz constant of ℓ on [−1, 1]: the scores are softmax.
+    radius : float
+        :math:`R_x`, largest 2-norm of a sample.
     gamma : float
         Product of the Frobenius norms of the layers.
     depth : int
         Number of layers L.
     constant : float, default=1.0
         Factor on the complexity. With 1 the bound is proved; with others it holds up to that constant.
-    spectral_norms, distance, n_parameters
-        As in :func:`cnn`.
+    spectral_norms : sequence of float
+        Largest singular value of each layer as an operator, at the initial weights; :func:`conv_spectral_norm`.
+    distance : float
+        β, summed spectral distance of the layers from their initial weights.
+    n_parameters : int
+        W, the number of weights.
     form : {"ours", "printed", "corrected"}, default="ours"
     logit_bound : float, optional
         :math:`R_s`, largest absolute logit; the second term of Theorem 8 needs it.
@@ -179,8 +193,20 @@ def cnn(
 
     Parameters
     ----------
-    empirical_risk, class_counts, bound, delta, lipschitz, radius, constant
-        As in :func:`dnn`.
+    empirical_risk : float
+        Risk on the training sample, as :class:`mauc.SurrogateRisk` has it.
+    class_counts : (C,) array
+        Number of training samples of each class.
+    bound : float, default=1.0
+        B: the loss of a pair is in [0, B], for differences of scores in [−1, 1].
+    delta : float, default=0.05
+        Probability with which the bound may fail.
+    lipschitz : float, default=1.0
+        φ, Lipschitz constant of ℓ on [−1, 1]: the scores are softmax.
+    radius : float
+        :math:`R_x`, largest 2-norm of a sample.
+    constant : float, default=1.0
+        Factor on the complexity. With 1 the bound is proved; with others it holds up to that constant.
     spectral_norms : sequence of float
         Largest singular value of each layer as an operator, at the initial weights; :func:`conv_spectral_norm`.
     distance : float

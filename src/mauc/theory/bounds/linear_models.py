@@ -39,8 +39,14 @@ def linear(
 
     Parameters
     ----------
-    empirical_risk, class_counts, bound, delta
-        As in :func:`abstract`.
+    empirical_risk : float
+        Risk on the training sample, as :class:`mauc.SurrogateRisk` has it.
+    class_counts : (C,) array
+        Number of training samples of each class.
+    bound : float, default=1.0
+        B: the loss of a pair is in [0, B].
+    delta : float, default=0.05
+        Probability with which the bound may fail.
     gamma : float
         Largest p-norm of a row of W.
     radius : float
@@ -60,7 +66,7 @@ def linear(
 
         which is smaller, and never grows when a class does; :math:`\chi / \sqrt N` grows with the frequent classes.
     c1, c2 : float
-        As in :func:`abstract`.
+        :math:`C_1` and :math:`C_2` of the concentration term.
 
     Examples
     --------

@@ -160,8 +160,11 @@ def transformation_bound(
     ----------
     instance_complexity : float
         :math:`\hat{\mathfrak R}_{NC}` of the logits, a sign for each sample and column.
-    class_counts, logit_bound, lipschitz
-        As in :func:`logit_chaining`.
+    class_counts : (C,) class sizes
+    logit_bound : float
+        :math:`R_s`, largest absolute logit.
+    lipschitz : float, default=1.0
+        φ, Lipschitz constant of ℓ on [−1, 1].
 
     Examples
     --------

@@ -43,8 +43,13 @@ def finite(
     scores : M arrays of shape (N, C)
     y : (N,) classes
         As many different ones as columns.
-    surrogate, alpha, **options
-        As in :class:`mauc.SurrogateRisk`; None for ℓ(t) = t.
+    surrogate : str, object or None
+        ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
+        ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``; None for ℓ(t) = t.
+    alpha : float, optional
+        Margin or rate α of the surrogate; None is the surrogate's own.
+    **options
+        Further parameters of the surrogate: ``q``, ``epsilon``.
     apart : bool, default=False
         Take the maximum column by column and add up. That is not smaller, and it is what Theorem 4 needs where the
         columns of a model depend on each other; for a class of all combinations of columns the two are equal.

@@ -76,8 +76,18 @@ def contraction_bound(
     .. math:: \sqrt 2\, \varphi \gamma R_x \sqrt{\bar p - 1} \sum_i \left[ \frac{C - 1}{\sqrt{n_i}}
         + \sqrt{(C - 1) \sum_{j \ne i} \frac{1}{n_j}} \right]
 
-    Parameters as in :func:`linear_bound`, which is at least √2 times smaller with ``sharp=True``, and proved for as
-    many ℓ: this one is kept for comparison. It holds for the split complexity too.
+    :func:`linear_bound` with ``sharp=True`` is at least √2 times smaller, and proved for as many ℓ: this one is kept
+    for comparison. It holds for the split complexity too.
+
+    Parameters
+    ----------
+    class_counts : (C,) class sizes
+    gamma, p : float
+        Largest p-norm of a row of W, p in (1, 2].
+    radius : float
+        :math:`R_x`, largest 2-norm of a sample.
+    lipschitz : float
+        φ, Lipschitz constant of ℓ.
 
     Examples
     --------

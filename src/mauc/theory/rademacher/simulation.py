@@ -71,8 +71,13 @@ def linear(
     y : (N,) classes
     gamma, p : float
         Largest p-norm of a row of W, p in (1, 2].
-    surrogate, alpha, **options
-        As in :class:`mauc.SurrogateRisk`; None for ℓ(t) = t.
+    surrogate : str, object or None
+        ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
+        ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``; None for ℓ(t) = t.
+    alpha : float, optional
+        Margin or rate α of the surrogate; None is the surrogate's own.
+    **options
+        Further parameters of the surrogate: ``q``, ``epsilon``.
     split : bool, default=False
         Take the supremum of the two halves, those of :math:`\sigma_m` and of :math:`\sigma_n`, apart. The sum is not
         smaller, and with it Theorem 4 holds for every class; the rows of W are free of each other, so it holds without.

@@ -1,0 +1,72 @@
+"""
+Does the score change when the rows are on many workers?
+========================================================
+
+No: :mod:`mauc.dask` has the same functions for Dask collections, with the same numbers. Each sample's score in the
+column of its own class travels to all workers, the rest is sums. Where even that is too much, only the bin of a score
+counts, and the result says how far it may be off.
+"""
+
+import dask
+import dask.array as da
+import matplotlib.pyplot as plt
+import numpy as np
+from distributed import Client, LocalCluster
+
+import mauc
+from mauc import dask as mauc_dask
+
+# %%
+# A cluster of two workers. Here they are threads of this process, so that the page runs anywhere; with
+# ``Client("tcp://scheduler:8786")`` nothing else changes.
+cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
+client = Client(cluster)
+
+# %%
+# Rows that were never in one place: each of 8 partitions is drawn, or read, by a worker.
+N_PARTS, ROWS, N_CLASSES, N_FEATURES = 8, 10_000, 4, 6
+centres = np.random.default_rng(0).normal(size=(N_CLASSES, N_FEATURES))
+
+
+def draw(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.choice(N_CLASSES, ROWS, p=[0.8, 0.15, 0.04, 0.01])
+    return 0.5 * centres[y] + rng.normal(size=(ROWS, N_FEATURES)), y
+
+
+parts = [dask.delayed(draw)(seed) for seed in range(N_PARTS)]
+X = da.concatenate([da.from_delayed(part[0], (ROWS, N_FEATURES), float) for part in parts]).persist()
+y = da.concatenate([da.from_delayed(part[1], (ROWS,), int) for part in parts]).persist()
+
+# %%
+# The linear model: the solver is here, rows and gradients are there.
+model = mauc_dask.MAUCClassifier(l2=1e-3).fit(X, y)
+scores = model.predict_proba(X).persist()
+found = mauc_dask.mauc_interval(y, scores)
+print(f"on the workers  {found.score:.6f} [{found.low:.6f}, {found.high:.6f}]")
+
+# %%
+# The same in memory, where these few rows fit.
+X_here, y_here, scores_here = dask.compute(X, y, scores)
+expected = mauc.mauc_interval(y_here, scores_here)
+print(f"in memory       {expected.score:.6f} [{expected.low:.6f}, {expected.high:.6f}]")
+local = mauc.MAUCClassifier(l2=1e-3).fit(X_here, y_here)
+print(f"largest difference of coefficients: {np.abs(local.coef_ - model.coef_).max():.0e}")
+
+# %%
+# Binned scores send a few kilobytes instead of a number per row. The bound is far from what really happens, for scores
+# within a bin are out of order as often as in order.
+thresholds = [5, 10, 20, 50, 100, 200, 500, 1000]
+binned = [mauc_dask.binned_mauc_score(y, scores, thresholds=t) for t in thresholds]
+figure, axes = plt.subplots(figsize=(6.4, 3.6))
+axes.loglog(thresholds, [each.error_bound for each in binned], "o-", label="error bound")
+axes.loglog(thresholds, [abs(each.score - found.score) for each in binned], "o-", label="error")
+axes.set(xlabel="thresholds from 0 to 1", ylabel="of the multiclass AUC")
+axes.grid(alpha=0.3)
+axes.legend()
+figure.tight_layout()
+plt.show()
+
+# %%
+client.close()
+cluster.close()

@@ -1,0 +1,205 @@
+"""The loss on the CPU: few operations, and those on vectors in NumPy, whose calls cost a third of torch's.
+
+Two walks over blocks of rows that stay in the caches: scores, their terms and column sums; then the slope through the
+softmax. The log-loss takes the softmax that is there, ``softmax(z + log r) = F r / ΣF r``, instead of one of its own.
+Piecewise polynomials are left to :mod:`mauc.kernels`, whose bins find a score faster than a search by halves.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mauc._typing import Floats, Ints
+from mauc.kernels.piecewise import Piece, ranked_risk
+from mauc.kernels.tiles import Classes
+from mauc.nn._engine.batch import Batch, chunks, class_sum, is_free, take
+from mauc.nn._engine.log_term import LogTerm
+from mauc.nn._engine.moments import FLAT_ALPHA, Result, Slope
+from mauc.surrogates import Surrogate
+
+__all__ = ["evaluate", "fits", "ranked", "searches"]
+
+MOST_CLASSES = 2048
+"""Up to here the ``(C, C)`` pair weights that the kernels take are no burden."""
+FAINT = 1e-30
+"""Below this a score, or ``ΣF r``, has lost digits in single precision, and so would its logarithm."""
+
+
+def fits(
+    logits: Tensor, surrogate: Surrogate, activation: str, pairs: str | Tensor, term: LogTerm, *, plain: bool
+) -> bool:
+    """Whether this module has the loss; ``plain``: neither weights nor ignored samples nor other processes."""
+    form = surrogate.closed_form
+    return (
+        plain
+        and form is not None
+        and (form.kind == "squared" or form.alpha <= FLAT_ALPHA)
+        and activation == "softmax"
+        and isinstance(pairs, str)
+        and term.ranks
+        and logits.dtype in (torch.float32, torch.float64)
+        and logits.numel() > 0
+        and is_free(logits.device)
+    )
+
+
+class _Weights(NamedTuple):
+    """As in :class:`mauc.nn._engine.batch.Batch`."""
+
+    unit: Floats
+    row: Floats
+    column: Floats
+    total: Floats
+
+
+def _weights(y: Ints, size: Floats, pairs: str, class_counts: Floats | None) -> _Weights:
+    here = np.sign(size)
+    count = float(here.sum())
+    unit = 1.0 / size[y]
+    if pairs == "ovo":
+        column = here / max(count * (count - 1.0), 1.0)
+        return _Weights(unit, unit, column, column * (count - 1.0))
+    share = here * ((count > 1.0) / max(count, 1.0))
+    mass = size if class_counts is None else here * class_counts
+    # Sums of the others from both ends: the whole less the class would cancel where one class is nearly all.
+    others = np.zeros(len(mass))
+    others[1:] = np.cumsum(mass[:-1])
+    others[:-1] += np.cumsum(mass[:0:-1])[::-1]
+    column = np.divide(share, others, out=np.zeros(len(mass)), where=others > 0)
+    return _Weights(unit, unit * mass[y], column, share)
+
+
+def evaluate(
+    logits: Tensor,
+    target: Tensor,
+    surrogate: Surrogate,
+    pairs: str,
+    class_counts: Tensor | None,
+    term: LogTerm,
+) -> tuple[Tensor, Tensor] | None:
+    """The loss, of float64, and its gradient with respect to the logits; None where the log-loss needs more care."""
+    form = surrogate.closed_form
+    assert form is not None
+    y: Ints = target.numpy()
+    counts: Floats | None = None if class_counts is None else class_counts.double().numpy()
+    size = np.bincount(y, minlength=logits.shape[1]).astype(np.float64)
+    weights = _weights(y, size, pairs, counts)
+    ratios: Floats | None = None
+    if term.share:
+        if term.ratios is not None:
+            ratios = term.ratios.double().numpy()
+        else:
+            known = size if counts is None else counts
+            ratios = known if pairs == "ovo" else np.sign(known)
+    with np.errstate(all="ignore"):
+        batch = _Batch(logits, target, y, weights)
+        value = (batch.squared if form.kind == "squared" else batch.exponential)(form.alpha)
+        if ratios is None:
+            batch.through()
+        else:
+            mixed = batch.mixed(ratios)
+            if not (mixed.min() > FAINT and batch.own.min() > FAINT):
+                return None
+            surprise = np.log(mixed) - np.log(batch.own * ratios[y])
+            value += term.share * float(surprise.mean())
+            batch.through(ratios, mixed, term.share / len(y))
+    return torch.tensor(value, dtype=torch.float64), batch.gradient
+
+
+class _Batch:
+    """Scores ``F = softmax(z)``, and the gradient that takes shape in ``gradient``."""
+
+    def __init__(self, logits: Tensor, target: Tensor, y: Ints, weights: _Weights) -> None:
+        self.y, self.weights = y, weights
+        self.dtype = np.float32 if logits.dtype == torch.float32 else np.float64
+        self.blocks = chunks(logits)
+        self.place = target[:, None]
+        self.scores = torch.empty_like(logits) if len(self.blocks) > 1 else torch.softmax(logits, 1)
+        if len(self.blocks) > 1:
+            for k in self.blocks:
+                torch.softmax(logits[k], 1, out=self.scores[k])
+        self.own = self.scores.gather(1, self.place)[:, 0].double().numpy()
+        self.gradient = torch.empty_like(logits)
+
+    def _tensor(self, x: NDArray[np.floating]) -> Tensor:
+        return torch.from_numpy(x.astype(self.dtype, copy=False))
+
+    def mixed(self, ratios: Floats) -> Floats:
+        """``(N,)`` ``ΣF r``."""
+        found: Floats = torch.mv(self.scores, self._tensor(ratios)).double().numpy()
+        return found
+
+    def squared(self, alpha: float) -> float:
+        """See :func:`mauc.nn._engine.moments.squared`."""
+        y, (unit, row, column, total) = self.y, self.weights
+        mean = np.bincount(y, unit * self.own, len(column))
+        centred = self.own - mean[y]
+        spread = np.bincount(y, unit * centred**2, len(column))
+        origin, of_row, of_column = self._tensor(alpha - mean), self._tensor(row)[:, None], self._tensor(column)
+        first, second = np.zeros(len(column)), 0.0
+        for k in self.blocks:
+            distance = take(self.scores, k) + origin
+            part = torch.mul(distance, take(of_row, k), out=take(self.gradient, k))
+            part.scatter_(1, take(self.place, k), 0.0)
+            first += part.sum(0).numpy()
+            second += float(torch.mv(distance.mul_(part), of_column).double().sum())
+        first *= column
+        self.column, self.at_own = 2.0 * column, 2.0 * unit * (total[y] * centred - first[y])
+        return float(total @ spread) + second
+
+    def exponential(self, alpha: float) -> float:
+        """See :func:`mauc.nn._engine.moments.exponential`."""
+        y, (unit, row, column, _) = self.y, self.weights
+        of_p = unit * np.exp(-alpha * self.own)
+        log_row = self._tensor(np.log(row))[:, None]
+        sum_q = np.zeros(len(column))
+        for k in self.blocks:
+            part = torch.add(take(log_row, k), take(self.scores, k), alpha=alpha, out=take(self.gradient, k)).exp_()
+            part.scatter_(1, take(self.place, k), 0.0)
+            sum_q += part.sum(0).numpy()
+        sum_q *= column
+        sum_p = np.bincount(y, of_p, len(column))
+        self.column, self.at_own = alpha * column * sum_p, -alpha * of_p * sum_q[y]
+        return float(sum_p @ sum_q)
+
+    def through(self, ratios: Floats | None = None, mixed: Floats | None = None, share: float = 0.0) -> None:
+        """``F ⊙ (G − Σ_i F G)`` with ``G`` as in :class:`mauc.nn._engine.moments.Slope`, and the log-loss's part.
+
+        That is ``s (q − e_y)`` with ``q = F r / ΣF r``: ``s (q − F)`` is the same map of ``G = s r / ΣF r``.
+        """
+        scale, own = self._tensor(self.column), self._tensor(self.at_own)[:, None]
+        if ratios is not None and mixed is not None:
+            of_row, of_column = self._tensor(share / mixed), self._tensor(ratios)
+            own += self._tensor(share * ratios[self.y] / mixed)[:, None]
+            less = torch.full_like(own, -share)
+        for k in self.blocks:
+            part, score, place = take(self.gradient, k), take(self.scores, k), take(self.place, k)
+            part.mul_(scale)
+            if share:
+                part.addr_(take(of_row, k), of_column)
+            part.scatter_(1, place, take(own, k))
+            torch.ops.aten._softmax_backward_data.out(part, score, 1, score.dtype, grad_input=part)
+            if share:
+                part.add_(score, alpha=share)
+                part.scatter_add_(1, place, take(less, k))
+
+
+def searches(scores: Tensor) -> bool:
+    """Whether :func:`ranked` may be called: values on the host, all of them numbers."""
+    if not is_free(scores.device) or scores.numel() == 0 or scores.shape[1] > MOST_CLASSES:
+        return False
+    return bool(torch.isfinite(scores.sum()))
+
+
+def ranked(scores: Tensor, batch: Batch, pieces: tuple[Piece, ...], *, gradient: bool) -> Result:
+    """:func:`mauc.kernels.piecewise.ranked_risk` of scores between 0 and 1, in one process."""
+    n_classes = scores.shape[1]
+    v = torch.outer(batch.column, class_sum(batch.y, batch.row, n_classes))
+    v = v if batch.matrix is None else v.sign_().mul_(batch.matrix.T)
+    classes = Classes(batch.y.numpy(), batch.unit.numpy(), n_classes, v.fill_diagonal_(0.0).numpy())
+    value, slope = ranked_risk(classes.with_scores(scores.numpy()), list(pieces), gradient=gradient)
+    found = torch.tensor(value, dtype=torch.float64)
+    return found, None if slope is None else Slope(torch.from_numpy(slope).to(scores.dtype), None, None)

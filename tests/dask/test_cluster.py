@@ -1,0 +1,148 @@
+"""On workers of their own process: the same numbers, and the same when one of them dies."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+
+import mauc
+from mauc.linear import MAUCClassifier as LocalClassifier
+
+distributed = pytest.importorskip("distributed")
+da = pytest.importorskip("dask.array")
+md = pytest.importorskip("mauc.dask")
+
+# Libraries that start servers leave sockets and loops to the collector.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+
+rng = np.random.default_rng(0)
+y = rng.integers(0, 3, 600)
+X = rng.normal(size=(600, 4)) + rng.normal(size=(3, 4))[y]
+scores = np.round(rng.normal(size=(600, 3)) + np.eye(3)[y], 2)
+
+
+def lazy(x):
+    return da.from_array(x, chunks=(200, *x.shape[1:]))
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options, silence_logs=50) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as client:
+        client.wait_for_workers(2)
+        yield client
+
+
+def kill_a_worker(client):
+    """As the kernel does where memory is short."""
+    address, pid = next(iter(client.run(os.getpid).items()))
+    os.kill(pid, signal.SIGKILL)
+    return address
+
+
+def results(result):
+    return np.array(list(vars(result).values()))
+
+
+def test_interval_and_the_names_of_its_tasks(client):
+    seen = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes))
+    found = md.mauc_interval(lazy(y), lazy(scores))
+    np.testing.assert_allclose(results(found), results(mauc.mauc_interval(y, scores)), rtol=0, atol=1e-12)
+    now = client.run_on_scheduler(lambda dask_scheduler: set(dask_scheduler.task_prefixes)) - seen
+    others = {name for name in now if not name.startswith("mauc-")}
+    assert {"mauc-own-scores", "mauc-ladders", "mauc-place", "mauc-influence"} <= now
+    assert others <= {"array", "array-original", "tuple", "list"}
+
+
+def test_metric_survives_the_death_of_a_worker(client, monkeypatch):
+    """After the first phase: what the worker held is made again."""
+    from mauc.dask._counting import Ranking
+
+    climb, died = Ranking.climb, []
+
+    def climb_then_lose_a_worker(self):
+        climb(self)
+        distributed.wait(distributed.futures_of(self.ladders))
+        died.append(kill_a_worker(client))
+
+    monkeypatch.setattr(Ranking, "climb", climb_then_lose_a_worker)
+    found = md.mauc_interval(lazy(y), lazy(scores))
+    np.testing.assert_allclose(results(found), results(mauc.mauc_interval(y, scores)), rtol=0, atol=1e-12)
+    assert len(died) == 1
+
+
+def test_fit_survives_the_death_of_a_worker(client, monkeypatch):
+    """In the middle of the iterations: the rows that the worker kept are read again."""
+    from mauc.dask._objective import PartitionedObjective
+
+    evaluate, died = PartitionedObjective.__call__, []
+
+    def evaluate_and_lose_a_worker(self, theta):
+        if self.evaluations == 3:
+            died.append(kill_a_worker(client))
+        return evaluate(self, theta)
+
+    monkeypatch.setattr(PartitionedObjective, "__call__", evaluate_and_lose_a_worker)
+    model = md.MAUCClassifier(l2=0.1).fit(lazy(X), lazy(y))
+    expected = LocalClassifier(l2=0.1).fit(X, y)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=0, atol=1e-6)
+    assert len(died) == 1
+    np.testing.assert_allclose(model.predict_proba(lazy(X)).compute(), expected.predict_proba(X), atol=1e-6)
+
+
+def test_error_comes_from_the_worker_with_its_partition(client):
+    bad = scores.copy()
+    bad[450, 1] = np.nan
+    with pytest.raises(ValueError, match=r"in partition 2, y_score must be finite, got nan at \(50, 1\)"):
+        md.mauc_score(lazy(y), lazy(bad))
+
+
+def test_a_client_that_dies(cluster, monkeypatch):
+    from mauc.dask._counting import Ranking
+
+    climb = Ranking.climb
+    with distributed.Client(cluster) as client:
+
+        def climb_then_close(self):
+            climb(self)
+            client.close()
+
+        monkeypatch.setattr(Ranking, "climb", climb_then_close)
+        with pytest.raises(RuntimeError, match="the Dask client was closed, or its scheduler lost"):
+            md.mauc_score(lazy(y), lazy(scores))
+
+
+def test_xgboost_judged_by_our_metric(client):
+    """The recipe of the guide: train some rounds on the workers, judge, go on while the score rises."""
+    xgboost = pytest.importorskip("xgboost")
+    dxgb = pytest.importorskip("xgboost.dask")
+    data, target = lazy(X).persist(), lazy(y).persist()
+    matrix = dxgb.DaskDMatrix(client, data, target)
+    parameters = {"objective": "multi:softprob", "num_class": 3, "max_depth": 2, "verbosity": 0, "nthread": 1}
+    booster, judged = None, []
+    for _ in range(2):
+        booster = dxgb.train(client, parameters, matrix, num_boost_round=3, xgb_model=booster)["booster"]
+        judged.append(md.mauc_score(target, dxgb.predict(client, booster, data)))
+    expected = mauc.mauc_score(y, booster.predict(xgboost.DMatrix(X)))
+    assert judged[1] == pytest.approx(expected, abs=1e-6)
+    assert judged[1] > judged[0]
+
+
+@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored")
+def test_lightgbm_with_the_plug_in(client):
+    lightgbm = pytest.importorskip("lightgbm")
+    model = lightgbm.DaskLGBMClassifier(client=client, n_estimators=5, num_leaves=4, verbosity=-1)
+    model.fit(lazy(X), lazy(y))
+    found = md.MAUCPluginClassifier(model).fit(None, lazy(y))
+    local = model.to_local().predict_proba(X)
+    expected = local / np.bincount(y)
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.predict_proba(lazy(X)).compute(), expected, rtol=1e-6)
+    assert found.score(lazy(X), lazy(y)) == pytest.approx(mauc.mauc_score(y, expected), abs=1e-12)
