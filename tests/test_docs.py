@@ -3,6 +3,7 @@
 The code with prompts is run by ``test_gallery.py``, that of the README by ``test_readme.py``.
 """
 
+import glob
 import importlib.util
 import re
 import shlex
@@ -57,17 +58,25 @@ def test_commands_of_the_pages(tmp_path, monkeypatch):
     """In the order of a reader: a model, its scores, other scores of the same rows, the comparison."""
     testing = pytest.importorskip("typer.testing", reason="needs the extra mauc[cli]")
     pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
-    from mauc.cli import app
+    pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
+    pandas = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+    from mauc.cli import app, fitting
 
+    monkeypatch.setattr(fitting, "TIME_LIMIT", 2.0)  # seconds, so that the quick models alone are compared
     monkeypatch.chdir(tmp_path)
     write_patients(tmp_path)
+    (tmp_path / "big").mkdir()
+    rows = pandas.read_csv("new-patients.csv")
+    for k in range(2):
+        rows.iloc[k::2].to_parquet(tmp_path / "big" / f"{k}.parquet", index=False)
     lines = list(dict.fromkeys(line for line in shell_lines() if line.startswith("mauc ")))
     order = ("fit", "predict", "evaluate", "compare")
     assert {line.split()[1] for line in lines} >= set(order[:3])
     for line in sorted((line for line in lines if line.split()[1] in order), key=lambda s: order.index(s.split()[1])):
         if "other-scores.csv" in line:
             (tmp_path / "other-scores.csv").write_bytes((tmp_path / "scores.csv").read_bytes())
-        result = testing.CliRunner().invoke(app, shlex.split(line)[1:])
+        words = [found for word in shlex.split(line)[1:] for found in sorted(glob.glob(word)) or [word]]
+        result = testing.CliRunner().invoke(app, words)
         assert result.exit_code == 0, f"{line}\n{result.output}"
     assert {path.name for path in tmp_path.iterdir()} >= {"model.skops", "scores.csv", "mauc-report"}
 
@@ -121,7 +130,7 @@ def test_links_lead_somewhere(page):
             continue
         path, _, anchor = link.partition("#")
         if "auto_examples/" in path:
-            name = path.rpartition("/")[2].removesuffix(".html")
+            name = Path(path).stem
             assert name == "index" or (ROOT / "examples" / "gallery" / f"{name}.py").is_file(), link
             continue
         target = (folder / path).resolve() if path else ROOT / page
