@@ -51,8 +51,9 @@ def _matrix(problem: Problem, influence: Floats | None) -> Floats:
     blocks = [_Block(problem, flat, first, last) for first, last in _column_blocks(classes.offsets)]
     shares = None if influence is None else _Shares(problem, total, influence)
     with Crew(thread_count() if problem.scores.size >= LARGE else 1) as crew:
-        for block, table in zip(blocks, crew.each(block.sort for block in blocks), strict=True):
-            lost[:, block.first : block.last] = block.search(crew, table, shares)
+        tables = crew.each(block.sort for block in blocks)
+        for block in blocks:  # no name for the table: it would outlive the next sort
+            lost[:, block.first : block.last] = block.search(crew, next(tables), shares)
     pairs = total[:, None] * total
     present = np.diff(classes.offsets) > 0
     auc = np.full((n_classes, n_classes), np.nan)
