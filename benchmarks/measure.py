@@ -23,17 +23,25 @@ class Row:
 
 
 def alternate(
-    ours: Callable[[], Any], theirs: Callable[[], Any], *, repeat: int, repeat_theirs: int = 1
+    ours: Callable[[], Any],
+    theirs: Callable[[], Any],
+    *,
+    repeat: int,
+    repeat_theirs: int = 1,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[float, float]:
-    """Shortest seconds of each, taken in turns: what disturbs the machine disturbs both."""
+    """Shortest seconds of each, taken in turns: what disturbs the machine disturbs both.
+
+    ``time.process_time`` for what runs in one thread: it does not count others at work.
+    """
     best = [float("inf"), float("inf")]
     ours()
     for turn in range(max(repeat, repeat_theirs)):
         for which, function, times in ((0, ours, repeat), (1, theirs, repeat_theirs)):
             if turn < times:
-                begin = time.perf_counter()
+                begin = clock()
                 function()
-                best[which] = min(best[which], time.perf_counter() - begin)
+                best[which] = min(best[which], clock() - begin)
     return best[0], best[1]
 
 
@@ -62,6 +70,18 @@ def faster(work: str, against: str, ours: float, theirs: float, target: float, e
     """A row for "at least so many times faster"."""
     ratio = theirs / ours
     return Row(work, against, seconds(ours), seconds(theirs), ratio, f"≥ {target:g}x", ratio >= target, f"{error:.1e}")
+
+
+def slower(work: str, against: str, ours: float, theirs: float, target: float, error: str = "") -> Row:
+    """A row for "at most so many times the time"."""
+    ratio = ours / theirs
+    return Row(work, against, seconds(ours), seconds(theirs), ratio, f"≤ {target:g}x", ratio <= target, error)
+
+
+def within(work: str, extra: int, given: int, target: float) -> Row:
+    """A row for "at most so many times the memory of the input"."""
+    ours, theirs = f"{extra / 2**20:.1f} MiB", f"{given / 2**20:.1f} MiB"
+    return Row(work, "its input", ours, theirs, extra / given, f"≤ {target:g}x", extra <= target * given, "")
 
 
 def as_markdown(rows: list[Row]) -> str:

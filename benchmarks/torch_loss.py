@@ -32,7 +32,7 @@ LOSSES: list[tuple[str, float, float]] = [
     ("logistic", 1.0, 0.0),
 ]
 TARGETS = {("cpu", "squared"): 2.0, ("cpu", "exponential"): 2.0, ("cuda", "squared"): 1.0, ("cuda", "exponential"): 1.0}
-TARGETS[("cuda", "hinge")] = 1.5
+TARGETS |= {("cuda", "hinge"): 1.5, ("cpu", "hinge"): 4.0}
 
 
 @dataclass(frozen=True)

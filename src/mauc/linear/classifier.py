@@ -68,7 +68,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs.
     solver : {"lbfgs", "nesterov"}, default="lbfgs"
-        SciPy's L-BFGS, or the monotone accelerated gradient that the paper uses.
+        L-BFGS with few evaluations per iteration, or the monotone accelerated gradient that the paper uses.
     fit_intercept : bool, default=True
     max_iter : int, default=200
     tol : float, default=1e-6

@@ -92,7 +92,8 @@ def evaluate(
         if term.ratios is not None:
             ratios = term.ratios.double().numpy()
         else:
-            ratios = (size if counts is None else counts) if pairs == "ovo" else np.sign(size)
+            known = size if counts is None else counts
+            ratios = known if pairs == "ovo" else np.sign(known)
     with np.errstate(all="ignore"):
         batch = _Batch(logits, target, y, weights)
         value = (batch.squared if form.kind == "squared" else batch.exponential)(form.alpha)
