@@ -1,8 +1,8 @@
 """The torch loss, forward and backward, against cross-entropy on the same logits: ``python -m benchmarks.torch_loss``.
 
-Prints for each shape the error against float64, the time, its ratio to cross-entropy in the same mode — eager, as a
-replayed CUDA graph, which is the device's own time, and compiled with ``--compiled`` — and the fraction of the bandwidth
-floor: two reads and one write of the logits at the device's measured copy bandwidth. On the CPU one thread is timed by
+Prints for each shape the error against float64, the time, its ratio to cross-entropy in the same mode (eager, as a
+replayed CUDA graph, which is the device's own time, and with ``--compiled`` compiled), and the fraction of the
+bandwidth floor: two reads and one write of the logits at the device's measured copy bandwidth. On the CPU one thread is timed by
 its own clock, so that neighbours do not count.
 """
 

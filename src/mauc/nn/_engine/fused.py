@@ -12,8 +12,8 @@ perfect ranking nothing cancels. They are added atomically, so the last bits dep
 
 Softmax and sigmoid scores; ``"ovo"`` and ``"ova"``; squared, exponential with ``alpha <= 30``, and surrogates that
 are a line on [−1, 1] such as the hinge with ``alpha >= 1``; float16, bfloat16 and float32 logits; up to 16384
-classes. All else runs in plain torch operations, and so does everything under ``torch.compile``, which fuses them by
-itself, and under ``torch.use_deterministic_algorithms``.
+classes. What goes beyond that has the kernels of :mod:`mauc.nn._engine.fused_bilinear` or
+:mod:`mauc.nn._engine.fused_ranked`, or none; and none are used under ``torch.use_deterministic_algorithms``.
 """
 
 from contextlib import nullcontext
