@@ -5,7 +5,7 @@ import torch
 from cases import CASES, EACH_KIND, Case
 
 from mauc.nn import MAUCLoss, mauc_loss
-from mauc.nn._engine.fused import Form, form_of
+from mauc.nn._engine.fused_moments import Form, form_of
 from mauc.surrogates import get_surrogate
 
 SHAPES = [(32, 12), (3, 2), (1000, 100), (513, 1000), (257, 5089), (5000, 7), (9001, 33)]
