@@ -242,7 +242,7 @@ def ranked_forward(data: Data, settings: Settings, value: Tensor, *, gradient: b
     weight, sizes, ratios, matrix = data.or_any()
     recipe.survey(
         logits, target, weight, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, totals,
-        first_ticket,         n, stride, settings.ignore_index, recipe.tiles,
+        first_ticket, n, stride, settings.ignore_index, recipe.tiles,
     )  # fmt: skip
     if recipe.rank is None:
         order = torch.sort(keys).indices
