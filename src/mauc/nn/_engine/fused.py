@@ -96,6 +96,7 @@ def _attached(call: "_Call", again: Again) -> Tensor:
     Value and gradient are computed now. A dot product of logits and gradient, whose value is overwritten, has the
     backward pass that is wanted, in C++.
     """
+    call.at_once = True
     logits = call.data.logits
     slope = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
     value = torch.dot(logits.reshape(-1), slope.view(-1))
@@ -136,7 +137,7 @@ def value_and_gradient(
 ) -> tuple[Tensor, Tensor | None]:
     """The loss and its gradient, without a graph."""
     call = _prepare(logits, target, form, term, activation, pairs, weight, class_counts, ignore_index, dtype)
-    call.keeps_scratch = False
+    call.keeps_scratch, call.at_once = False, True
     value = torch.empty((), dtype=dtype, device=logits.device)
     with _on(logits.device):
         saved = call.forward(value, gradient)
@@ -210,6 +211,8 @@ class _Call:
         self.scale: float = form.scale if isinstance(form, Form) else 1.0
         self.keeps_scratch = True
         """Whether memory may be kept from call to call."""
+        self.at_once = False
+        """Whether the gradient is computed right after the value."""
 
     def forward(self, value: Tensor, gradient: bool) -> tuple[Tensor, ...]:
         """Fills in the value over the scale; what the gradient goes on with."""
@@ -218,7 +221,8 @@ class _Call:
             return fused_ranked.ranked_forward(self.data, self.settings, value, gradient=gradient)
         if isinstance(form, Bilinear):
             return fused_bilinear.bilinear_forward(self.data, self.settings, value)
-        return (moments_forward(self.data, self.settings, value, self.keeps_scratch),)
+        keeps, at_once = self.keeps_scratch, self.at_once
+        return (moments_forward(self.data, self.settings, value, keeps_scratch=keeps, at_once=at_once),)
 
     def gradient(self, saved: tuple[Tensor, ...], upstream: Tensor, out: Tensor) -> None:
         """Fills in the gradient of that, times ``upstream``."""
