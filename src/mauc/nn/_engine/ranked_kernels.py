@@ -145,7 +145,7 @@ def _power_sum(sums, z, K: tl.constexpr):
 
 @triton.jit
 def _visit(
-    f, value, prefix, form, piece, begin, count, step, centre, columns,
+    f, value, prefix, form, piece, begin, count, step, centre, before,
     DEGREE: tl.constexpr, POWERS: tl.constexpr, ANCHORED: tl.constexpr, WIDTH: tl.constexpr,
 ):  # fmt: skip
     """Sum and slope, in the negative, of one piece over the positives of each negative's run; where the run ends, and
@@ -155,7 +155,7 @@ def _visit(
     exact = tl.load(form + piece * (size + 1))
     end = exact.to(tl.float32)
     found = _find(value, begin, count, step, _upward(f, end, (exact - end.to(tl.float64)).to(tl.float32)))
-    place = begin + columns + found
+    place = begin + before + found
     at = prefix + place.to(tl.int64) * WIDTH
     if ANCHORED:
         z = (f - tl.load(at)) + end
@@ -226,6 +226,7 @@ def columns_of(
     exists = columns < C
     begin = tl.load(start + columns, mask=exists, other=0)[None, :]
     count = tl.load(class_counts + columns, mask=exists, other=0)[None, :]
+    before = tl.where(exists, columns, 0)[None, :]  # one place more for each class before
     middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
     of_column = tl.load(of_class + columns, mask=exists, other=0.0)
     unit = of_column * tl.load(of_class + 2 * C + columns, mask=exists, other=0.0)
@@ -246,7 +247,7 @@ def columns_of(
     gathered = ()
     for piece in tl.static_range(PIECES):
         end = tl.load(form + piece * (DEGREE + 2)).to(tl.float32)
-        usual = usual + (begin + columns[None, :] + _find(value, begin, count, step, some_score + end),)
+        usual = usual + (begin + before + _find(value, begin, count, step, some_score + end),)
         for _ in tl.static_range(DEGREE):
             gathered = gathered + (tl.zeros(shape, gather),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
@@ -260,7 +261,7 @@ def columns_of(
         now_gathered = ()
         for piece in tl.static_range(PIECES):
             total, slope, place, z = _visit(
-                f, value, prefix, form, piece, begin, count, step, middle, columns[None, :],
+                f, value, prefix, form, piece, begin, count, step, middle, before,
                 DEGREE, POWERS, ANCHORED, WIDTH,
             )  # fmt: skip
             loss += total
@@ -416,6 +417,7 @@ def gradient_of(
     exists = columns < C
     begin = tl.load(start + columns, mask=exists, other=0)[None, :]
     count = tl.load(class_counts + columns, mask=exists, other=0)[None, :]
+    before = tl.where(exists, columns, 0)[None, :]  # one place more for each class before
     middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
     unit = tl.load(of_class + columns, mask=exists, other=0.0)
     unit *= tl.load(of_class + 2 * C + columns, mask=exists, other=0.0)
@@ -430,7 +432,7 @@ def gradient_of(
         steepness = tl.zeros((ROWS, COLUMNS), tl.float32 if ANCHORED else tl.float64)
         for piece in tl.static_range(PIECES):
             total, slope, place, z = _visit(
-                f, value, prefix, form, piece, begin, count, step, middle, columns[None, :],
+                f, value, prefix, form, piece, begin, count, step, middle, before,
                 DEGREE, POWERS, ANCHORED, WIDTH,
             )  # fmt: skip
             steepness += slope
