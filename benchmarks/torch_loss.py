@@ -1,9 +1,9 @@
 """The torch loss, forward and backward, against cross-entropy on the same logits: ``python -m benchmarks.torch_loss``.
 
-Prints for each shape the error against float64, the time, its ratio to cross-entropy in the same mode — eager, as a
-replayed CUDA graph, which is the device's own time, and compiled with ``--compiled`` — and the fraction of the bandwidth
-floor: two reads and one write of the logits at the device's measured copy bandwidth. On the CPU one thread is timed by
-its own clock, so that neighbours do not count.
+Prints for each shape the error against float64, the time, its ratio to cross-entropy in the same mode (eager, as a
+replayed CUDA graph, which is the device's own time, and with ``--compiled`` compiled), and the fraction of the
+bandwidth floor: two reads and one write of the logits at the device's measured copy bandwidth. On the CPU one thread
+is timed by its own clock, so that neighbours do not count.
 """
 
 import argparse
@@ -174,9 +174,8 @@ def main() -> None:
     print(
         f"{name}, torch {torch.__version__}, copy bandwidth {bandwidth / 1e9:.0f} GB/s, peaked {arguments.peaked:g}\n"
     )
-    print(
-        "| shape | loss | error | time, µs | cross-entropy, µs | eager | target | graph | target | compiled | of the floor |"
-    )
+    modes = "eager | target | graph | target | compiled"
+    print(f"| shape | loss | error | time, µs | cross-entropy, µs | {modes} | of the floor |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for n, c in SHAPES[device.type]:
         data = Data.draw(n, c, device, arguments.peaked)

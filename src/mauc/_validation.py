@@ -20,6 +20,7 @@ __all__ = [
     "check_classes",
     "check_codes",
     "check_hashable",
+    "check_labels",
     "check_n_jobs",
     "check_not_negative",
     "check_numbers",
@@ -271,7 +272,7 @@ def check_scored_classes(
     scores the second of them, or the one that it is named as; the other gets its negative.
     """
     classes, inverse = check_classes(y_true)
-    names = _labels(labels) if labels is not None else classes
+    names = check_labels(labels) if labels is not None else classes
     try:
         shape = np.shape(y_score)
     except ValueError:
@@ -411,7 +412,8 @@ def _as_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
         return np.empty((0, 0))
 
 
-def _labels(labels: ArrayLike) -> NDArray[Any]:
+def check_labels(labels: ArrayLike) -> NDArray[Any]:
+    """The classes of the columns: two or more, all different."""
     names = _as_array(labels, "labels")
     check_hashable(names, "labels")
     if names.ndim != 1 or len(set(names.tolist())) != len(names) or len(names) < 2:

@@ -82,7 +82,16 @@ def test_bench_commands_speak_json_and_can_be_quiet(monkeypatch, tmp_path):
     assert CliRunner().invoke(app, [*call, "--quiet"]).output == ""
 
 
-COMMANDS = ("demo", "fit", "predict", "evaluate", "bench acceleration", "bench traditional", "bench generalization")
+COMMANDS = (
+    "demo",
+    "fit",
+    "predict",
+    "evaluate",
+    "compare",
+    "bench acceleration",
+    "bench traditional",
+    "bench generalization",
+)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

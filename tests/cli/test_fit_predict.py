@@ -229,7 +229,7 @@ def test_tables_that_cannot_be_trained_on(fails, trees, tmp_path):
     assert "without a time" in words
     words = fails("fit", "trees.csv", "--target", "species", "--group", "soil")
     assert re.search(r"column 'soil' of trees.csv has no group in \d+ rows: fill them in", words)
-    trees.assign(seen=pd.to_datetime(trees["seen"]).dt.strftime("%d/%m/%Y")).to_csv("days.csv", index=False)
+    trees.assign(seen=pd.to_datetime(trees["seen"]).dt.strftime("%d_%m_%Y")).to_csv("days.csv", index=False)
     words = fails("fit", "days.csv", "--target", "species", "--time-column", "seen")
     assert "holds neither numbers nor dates like 2024-03-31: write them so, or choose another --time-column" in words
     trees.assign(height=-1e39).to_csv("huge.csv", index=False)

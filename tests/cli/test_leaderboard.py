@@ -257,8 +257,12 @@ def test_progress_in_a_terminal_tells_model_fold_time_and_best():
     text = screen.getvalue()
     assert "stack of models: rf, fold 2 of 5" in text
     assert re.search(r"(60|59) s left", text)
-    assert "best so far: logistic regression 0.8765" in text
+    assert "best so far 0.8765, logistic regression" in text
     assert "stack of models: MAUC 0.9000 on validation rows, 3.2 s" in text
+    with watching(output, None) as watch:
+        watch.does("training on 9 rows")
+        watch.progress.refresh()
+    assert re.search(r"training on 9 rows +0 s", screen.getvalue())
 
 
 def test_progress_elsewhere_is_one_line_for_each_model(capsys):

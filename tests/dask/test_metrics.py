@@ -230,6 +230,22 @@ class TestBadInput:
         with pytest.raises(ValueError, match="sample_weight must be a Dask collection, got ndarray for a y_score"):
             md.mauc_score(as_unknown(self.y, [30]), as_unknown(self.scores, [30]), sample_weight=self.w)
 
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"pairs": "one"}, "pairs must be one of 'ovo', 'ova'"),
+            ({"pairs": np.ones((2, 2))}, r"pairs must be .* or a \(4, 4\) matrix"),
+            ({"absent": "drop"}, "absent must be one of"),
+            ({"labels": [0, 1, 1, 2]}, "labels must be two or more different classes"),
+        ],
+    )
+    def test_options_are_looked_at_before_the_scores(self, options, message):
+        """Which may take hours."""
+        y, _, _ = self.lazy()
+        never = y.map_blocks(lambda block: 1 / 0, dtype=float, new_axis=1, chunks=(y.chunks[0], (4,)))
+        with pytest.raises(ValueError, match=message):
+            md.mauc_score(y, never, **options)
+
     def test_what_is_not_of_dask(self):
         with pytest.raises(ValueError, match="y_score must be a Dask array, data frame or series, got ndarray"):
             md.mauc_score(self.y, self.scores)

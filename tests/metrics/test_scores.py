@@ -484,7 +484,7 @@ class TestBlocksAndTiles:
     def test_the_constants_are_used(self, monkeypatch):
         seen = []
         real = ranks._Block
-        monkeypatch.setattr(ranks, "_Block", lambda p, *block: seen.append(block) or real(p, *block))
+        monkeypatch.setattr(ranks, "_Block", lambda p, flat, *block: seen.append(block) or real(p, flat, *block))
         y, scores = simulated((5, 4, 3, 2, 1))
         pairwise_auc(y, scores)
         assert seen == [(0, 5)]

@@ -1,11 +1,15 @@
 """The fused kernels against the plain operations in float64."""
 
+import numpy as np
 import pytest
 import torch
 from cases import CASES, EACH_KIND, Case
+from numpy.polynomial.chebyshev import chebval2d
 
 from mauc.nn import MAUCLoss, mauc_loss
-from mauc.nn._engine.fused import Form, form_of
+from mauc.nn._engine.fused_bilinear import expanded
+from mauc.nn._engine.fused_moments import Form, form_of
+from mauc.nn._engine.fused_ranked import truncated_powers
 from mauc.surrogates import get_surrogate
 
 SHAPES = [(32, 12), (3, 2), (1000, 100), (513, 1000), (257, 5089), (5000, 7), (9001, 33)]
@@ -32,6 +36,40 @@ def test_which_surrogates_fuse():
     assert form_of(get_surrogate("hinge", alpha=0.5)) is None
     assert form_of(get_surrogate("generalized_hinge", alpha=2.0)) == Form("line", 2.0, 1.0)
     assert form_of(get_surrogate("logistic")) is None
+
+
+def test_truncated_powers_are_the_loss():
+    t = np.linspace(-2.0, 2.0, 401)
+    taken = {str(case): (case.build(), truncated_powers(case.build())) for case in CASES}
+    for surrogate, form in taken.values():
+        if form is not None:
+            distance = np.array(form.ends)[:, None] - t
+            powers = (
+                np.maximum(distance, 0.0)[:, None] ** np.arange(form.degree + 1)[:, None] * (distance > 0.0)[:, None]
+            )
+            assert np.allclose(
+                np.einsum("bk,bkt->t", np.array(form.coefficients), powers), surrogate.loss(t), atol=1e-9
+            )
+    names = {name.split("-alpha")[0] for name, (_, form) in taken.items() if form is not None}
+    assert names == {"hinge", "q_hinge", "generalized_hinge", "custom-pieces"}
+    assert truncated_powers(get_surrogate("q_hinge", alpha=1e-3, q=5)) is None  # its digits would be lost in the sums
+
+
+def test_bilinear_forms_are_the_loss_and_its_slopes():
+    p, q = np.meshgrid(np.linspace(0.0, 1.0, 33), np.linspace(0.0, 1.0, 33))
+    for case in CASES:
+        form, surrogate = expanded(case.build()), case.build()
+        if form is None:
+            continue
+        loss, in_q, in_p = (chebval2d(2.0 * p - 1.0, 2.0 * q - 1.0, np.array(m)) for m in form.matrices)
+        at_zero = abs(surrogate.loss(np.zeros(1))[0])
+        # At a corner on the edge of the range the slope is one-sided.
+        inside = np.abs(p - q) < 1.0
+        assert np.abs(loss - surrogate.loss(p - q)).max() <= 2e-7 * at_zero, str(case)
+        slope = surrogate.derivative(p - q)
+        size = abs(surrogate.derivative(np.zeros(1))[0])
+        assert np.abs(in_p - slope)[inside].max() <= 2e-7 * size, str(case)
+        assert np.abs(in_q + slope)[inside].max() <= 2e-7 * size, str(case)
 
 
 def draw(n, c, dtype=torch.float32, device="cuda", scale=2.0):

@@ -8,6 +8,7 @@ import pytest
 
 pytest.importorskip("jinja2", reason="needs jinja2")
 
+from mauc.metrics.importance import Importance
 from mauc.report import build_report
 from mauc.report.advice import advice
 from mauc.report.page import _auc, _pvalue
@@ -71,6 +72,29 @@ def test_hostile_names_are_text():
     assert "<i>m" not in page
     assert "49" not in re.search(r"<title>.*?</title>", page)[0]
     assert page.count("<script") == 2
+
+
+def test_importance_over_all_pairs_and_of_one(scored):
+    y, models, _ = scored([60, 20, 5])
+    found = [
+        Importance("<b>soil", None, 0.1, 0.05, 0.15, 0.02),
+        Importance("height", None, 0.2, 0.1, 0.3, 0.05),
+        Importance("height", ("oak", "elm"), -0.01, -0.03, 0.01, 0.01),
+    ]
+    page = build_report(y, models, importance=found, how_shuffled="each column shuffled twice")
+    tree = Tree(page)
+    assert {"importance", "importance-1"} <= set(tree.ids)
+    assert page.index('<th scope="row">height') < page.index('<th scope="row">&lt;b&gt;soil'), "by falling drop"
+    assert '<rect width="100.0" height="10"/>' in page.split('id="importance"')[1]
+    assert "To tell oak from elm" in page
+    assert "−0.0100" in page
+    assert "Here: each column shuffled twice." in page
+    assert "What the columns are worth" not in build_report(y, models)
+
+
+def test_huge_scores_make_a_page(scored):
+    y, models, _ = scored([60, 20, 5])
+    Tree(build_report(y, np.sign(models["model a"]) * 1e308))
 
 
 def test_numbers_as_people_read_them():

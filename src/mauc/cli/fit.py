@@ -26,7 +26,9 @@ def fit(
     surrogate: Annotated[
         str | None, typer.Option(help="Pair loss to train by; exponential unless told.", show_default=False)
     ] = None,
-    auto: Annotated[bool, typer.Option("--auto", help="Let a stack of models find the best; slower.")] = False,
+    auto: Annotated[
+        bool, typer.Option("--auto", help="Train the stack of models alone, however long it takes.")
+    ] = False,
     model: Annotated[
         str | None,
         typer.Option(help="Train this one alone: linear, or mlp (needs torch).", show_default=False),
@@ -51,7 +53,7 @@ def fit(
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out, such as a row number.")] = None,
     drop_suspects: Annotated[
-        bool, typer.Option("--drop-suspects", help="Leave out the columns that the notes on columns name.")
+        bool, typer.Option("--drop-suspects", help="Leave out the columns that raise doubts, as a row number does.")
     ] = False,
     holdout: Annotated[float, typer.Option(help="Share of the rows to judge by.")] = 0.25,
     cv: Annotated[
@@ -158,7 +160,7 @@ def fit(
             data = replace(data, features=data.features[list(kinds)], kinds=kinds)
         doubts += again
     tell_doubts(doubts, dropped=drop_suspects)
-    with watching(output, clock.left) as watch:
+    with watching(output, None if choice else clock.left) as watch:
         trainer = Trainer(data.features, data.labels, data.groups, data.times, choice, seed, watch)
         if cv:
             judged = cross_validate(trainer, folds, clock.for_training, watch.under)

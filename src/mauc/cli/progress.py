@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task
+from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task
+from rich.table import Column
 from rich.text import Text
 
 from mauc._text import visible
@@ -18,12 +19,13 @@ __all__ = ["Speaking", "watching"]
 class Speaking(Silent):
     """Shows the model, the fit that is running, the seconds left and the best model so far."""
 
-    def __init__(self, output: Output, seconds: float, progress: Progress | None) -> None:
+    def __init__(self, output: Output, seconds: float | None, progress: Progress | None) -> None:
         self.output = output
         self.progress = progress
         self.prefix = ""
         if progress is not None:
-            self.task = progress.add_task("", total=seconds, moment=None, ends=time.monotonic() + seconds)
+            ends = None if seconds is None else time.monotonic() + seconds
+            self.task = progress.add_task("", moment=None, ends=ends)
 
     def begins(self, moment: Moment) -> None:
         """A fit begins."""
@@ -51,12 +53,12 @@ def one_line(entry: Entry) -> str:
 
 
 @contextmanager
-def watching(output: Output, seconds: float) -> Iterator[Speaking]:
+def watching(output: Output, seconds: float | None) -> Iterator[Speaking]:
     """Something that speaks where the output may: changing lines only where there is a terminal."""
     if output.silent or not output.errors.is_terminal:
         yield Speaking(output, seconds, None)
         return
-    columns = (SpinnerColumn(), _What(), BarColumn(bar_width=20), _Left(), _Best())
+    columns = (SpinnerColumn(), *(each(table_column=Column(no_wrap=True)) for each in (_What, _Left, _Best)))
     with Progress(*columns, console=output.errors, transient=True) as progress:
         yield Speaking(output, seconds, progress)
 
@@ -74,14 +76,14 @@ class _Left(ProgressColumn):
     max_refresh = 0.5
 
     def render(self, task: Task) -> Text:
-        """Seconds until the time limit; moves the bar as well."""
-        left = max(0.0, task.fields["ends"] - time.monotonic())
-        task.completed = (task.total or 0.0) - left
-        return Text(f"{left:.0f} s left")
+        """Seconds until the time limit, where there is one; else since the beginning."""
+        if task.fields["ends"] is None:
+            return Text(f"{task.elapsed or 0.0:.0f} s")
+        return Text(f"{max(0.0, task.fields['ends'] - time.monotonic()):.0f} s left")
 
 
 class _Best(ProgressColumn):
     def render(self, task: Task) -> Text:
         """The best of the models that are done."""
         best: Any = task.fields["moment"] and task.fields["moment"].best
-        return Text(f"best so far: {best.name} {best.validation:.4f}" if best else "")
+        return Text(f"best so far {best.validation:.4f}, {best.name}" if best else "")

@@ -17,11 +17,19 @@ from dask.delayed import Delayed
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_classes, check_scored_classes, check_weights, invalid
+from mauc._validation import (
+    check_choice,
+    check_classes,
+    check_labels,
+    check_pairs,
+    check_scored_classes,
+    check_weights,
+    invalid,
+)
 from mauc.dask._partitions import in_partition, keep, partitions, run, task, tree
 from mauc.metrics import partial_counts as counts
 from mauc.metrics.partial_counts import ClassTotals, Ladder, Landed, OwnScores, Placed
-from mauc.metrics.scores import check_pair_weights, weighted_mean
+from mauc.metrics.scores import ABSENT, check_pair_weights, weighted_mean
 
 __all__ = ["Ranking", "ScoredPartitions", "class_sizes", "codes_of"]
 
@@ -72,7 +80,8 @@ class Reader:
 class ScoredPartitions:
     """Partitions of classes, weights and scores of some models: phase one is done.
 
-    ``scores`` maps the name of a parameter to its collection; ``edges`` bin them.
+    ``scores`` maps the name of a parameter to its collection; ``edges`` bin them. What the user asks for is looked at
+    before the first pass over the scores.
     """
 
     def __init__(
@@ -81,16 +90,22 @@ class ScoredPartitions:
         labels: ArrayLike | None,
         sample_weight: Any,
         scores: dict[str, Any],
+        *,
+        pairs: str | ArrayLike = "ovo",
+        absent: str = "ignore",
         edges: Floats | None = None,
     ) -> None:
+        check_choice("absent", absent, ABSENT)
+        known = None if labels is None else check_labels(labels)
         names = list(scores)
         first = {names[0]: scores[names[0]]}
         others = {name: scores[name] for name in names[1:]}
         self.parts = partitions(**first, y_true=y_true, sample_weight=sample_weight, **others)
         classes, sizes = class_sizes([(p.number, p.parts[1]) for p in self.parts])
-        self.labels = classes if labels is None else np.asarray(labels)
-        if labels is not None:
-            sizes = _by_label(classes, sizes, self.labels)
+        self.labels = classes if known is None else known
+        if known is not None:
+            sizes = _by_label(classes, sizes, known)
+        self.pairs, self.absent = check_pairs(pairs, len(self.labels)), absent
         if len(self.labels) < 2:
             self.totals = ClassTotals(sizes, np.zeros(1, dtype=np.int64), np.ones((3, 1)), False)
             self.rankings = []
@@ -105,15 +120,15 @@ class ScoredPartitions:
         for ranking in self.rankings:
             ranking.climb()
 
-    def pair_weights(self, pairs: str | ArrayLike, absent: str) -> Floats | None:
+    def pair_weights(self) -> Floats | None:
         """The weights of the class pairs, as in memory."""
-        return check_pair_weights(self.labels, self.totals.partition(), pairs, absent)
+        return check_pair_weights(self.labels, self.totals.partition(), self.pairs, self.absent)
 
     def squares(self, influences: list[list[Delayed]], means: list[Floats]) -> list[Floats]:
         """The squares of the influences of each model about their means; of two models, of their difference too."""
         totals = task(_itself, self.totals, what="totals")
         each = [
-            task(_squares, totals, means, p.number, *p.parts[1:3], self.labels, *hs)
+            task(_squares, totals, means, *p.parts[1:3], self.labels, *hs)
             for p, *hs in zip(self.parts, *influences, strict=True)
         ]
         (found,) = run(tree(_sum, each, "sum-squares"))
@@ -309,7 +324,7 @@ def _influence(
 
 
 def _squares(
-    totals: ClassTotals, means: list[Floats], number: int, y: Any, weight: Any, labels: NDArray[Any], *hs: Floats
+    totals: ClassTotals, means: list[Floats], y: Any, weight: Any, labels: NDArray[Any], *hs: Floats
 ) -> list[Floats]:
     """One row per model, and one for the difference of two."""
     codes = codes_of(y, labels)

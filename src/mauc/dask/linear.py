@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import dask
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -93,13 +91,7 @@ class MAUCClassifier(LocalClassifier):
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        if not solution.converged:
-            warnings.warn(
-                f"{self.solver} stopped before the gradient fell below tol={self.tol:g} ({solution.message}): "
-                f"raise max_iter (now {self.max_iter}) or tol, or scale the features",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        self._warn_of(solution)
         return self
 
     def _objective(self, parts: list[Partition], classes: NDArray[Any], n_features: int) -> PartitionedObjective:

@@ -77,8 +77,8 @@ def mauc_score(
     >>> mauc_score(y, da.from_array(scores, chunks=(2, 3)))
     0.875
     """
-    scored = ScoredPartitions(y_true, labels, sample_weight, {"y_score": y_score})
-    v = scored.pair_weights(pairs, absent)
+    scored = ScoredPartitions(y_true, labels, sample_weight, {"y_score": y_score}, pairs=pairs, absent=absent)
+    v = scored.pair_weights()
     return float(np.nan) if v is None else weighted_mean(scored.rankings[0].matrix(), v)
 
 
@@ -110,8 +110,8 @@ def mauc_interval(
     0.871 [0.799, 0.920]
     """
     level = check_real("level", level, low=0, high=1)
-    scored = ScoredPartitions(y_true, labels, sample_weight, {"y_score": y_score})
-    v = scored.pair_weights(pairs, absent)
+    scored = ScoredPartitions(y_true, labels, sample_weight, {"y_score": y_score}, pairs=pairs, absent=absent)
+    v = scored.pair_weights()
     if v is None:
         return Interval(np.nan, np.nan, np.nan, np.nan)
     sizes = scored.totals.sizes(v)
@@ -150,8 +150,10 @@ def compare_mauc(
     0.193 [0.118, 0.265], p = 3e-05
     """
     level = check_real("level", level, low=0, high=1)
-    scored = ScoredPartitions(y_true, labels, sample_weight, {"score_a": score_a, "score_b": score_b})
-    v = scored.pair_weights(pairs, absent)
+    scored = ScoredPartitions(
+        y_true, labels, sample_weight, {"score_a": score_a, "score_b": score_b}, pairs=pairs, absent=absent
+    )
+    v = scored.pair_weights()
     if v is None:
         return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
     sizes = scored.totals.sizes(v)
@@ -215,8 +217,10 @@ def binned_mauc_score(
     >>> print(f"{result.score:.3f} +- {result.error_bound:.4f}")
     0.802 +- 0.0004
     """
-    scored = ScoredPartitions(y_true, labels, sample_weight, {"y_score": y_score}, _edges(thresholds))
-    v = scored.pair_weights(pairs, absent)
+    scored = ScoredPartitions(
+        y_true, labels, sample_weight, {"y_score": y_score}, pairs=pairs, absent=absent, edges=_edges(thresholds)
+    )
+    v = scored.pair_weights()
     if v is None:
         return BinnedScore(np.nan, np.nan)
     ranking = scored.rankings[0]

@@ -4,6 +4,7 @@ from functools import partial
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
 from mauc.kernels.search import SortedColumns, locate, sort_columns
@@ -45,11 +46,14 @@ def _matrix(problem: Problem, influence: Floats | None) -> Floats:
     classes, n_classes = problem.classes, problem.classes.n_classes
     total = np.bincount(classes.y, None if classes.counted else classes.unit, n_classes).astype(np.float64, copy=False)
     lost = np.zeros((n_classes, n_classes))
-    blocks = [_Block(problem, first, last) for first, last in _column_blocks(classes.offsets)]
+    # Indices into the flat scores: NumPy takes from one axis several times faster than from two.
+    flat = problem.scores.ravel()
+    blocks = [_Block(problem, flat, first, last) for first, last in _column_blocks(classes.offsets)]
     shares = None if influence is None else _Shares(problem, total, influence)
     with Crew(thread_count() if problem.scores.size >= LARGE else 1) as crew:
-        for block, table in zip(blocks, crew.each(block.sort for block in blocks), strict=True):
-            lost[:, block.first : block.last] = block.search(crew, table, shares)
+        tables = crew.each(block.sort for block in blocks)
+        for block in blocks:  # no name for the table: it would outlive the next sort
+            lost[:, block.first : block.last] = block.search(crew, next(tables), shares)
     pairs = total[:, None] * total
     present = np.diff(classes.offsets) > 0
     auc = np.full((n_classes, n_classes), np.nan)
@@ -71,24 +75,19 @@ def _column_blocks(offsets: Ints) -> list[tuple[int, int]]:
 class _Block:
     """Some neighbouring columns: their positives are sorted, and all samples are searched among them."""
 
-    def __init__(self, problem: Problem, first: int, last: int) -> None:
-        self.problem, self.first, self.last = problem, first, last
+    def __init__(self, problem: Problem, flat: NDArray[np.floating], first: int, last: int) -> None:
+        self.problem, self.flat, self.first, self.last = problem, flat, first, last
         classes = problem.classes
         self.begin, self.end = int(classes.offsets[first]), int(classes.offsets[last])
+        self.mine = classes.order[self.begin : self.end]  # the positives of these columns
         # A single column has no pair with its own class: its samples, often the most, are passed over.
         self.skipped = self.end - self.begin if last - first == 1 else 0
         self.columns_first = last - first < COLUMNS_FIRST_BELOW
 
-    @property
-    def mine(self) -> Ints:
-        """The positives of these columns."""
-        return self.problem.classes.order[self.begin : self.end]
-
     def sort(self) -> tuple[SortedColumns, Floats | None]:
         """The sorted positives, and the weight below each position; None where that is its place in the column."""
         classes, scores = self.problem.classes, self.problem.scores
-        # Indices into the flat scores: NumPy takes from one axis several times faster than from two.
-        own = scores.ravel().take(self.mine * scores.shape[1] + classes.y[self.mine])
+        own = self.flat.take(self.mine * scores.shape[1] + classes.y[self.mine])
         weight = None if classes.counted else classes.unit[self.mine]
         table = sort_columns(own, classes.offsets[self.first : self.last + 1] - self.begin, weight)
         places = classes.counted and len(table.values) == len(own) + self.last - self.first
@@ -107,7 +106,7 @@ class _Block:
         """``(C, last − first)`` weight of the pairs that class j wins against column i, ties at ½."""
         table, below = sorted_table
         n_rows, n_columns = self.problem.scores.shape
-        flat, width = self.problem.scores.ravel(), self.last - self.first
+        flat, width = self.flat, self.last - self.first
         columns = np.arange(self.first, self.last)
         start = table.start[:-1, None] if self.columns_first else table.start[:-1]
         step = max(1, TILE_ELEMENTS // width)

@@ -27,7 +27,7 @@ from mauc._validation import (
 from mauc.activations import ACTIVATIONS
 from mauc.kernels.threads import threads
 from mauc.linear.objective import LinearObjective, Objective
-from mauc.linear.solvers import SOLVERS, minimize
+from mauc.linear.solvers import SOLVERS, Solution, minimize
 from mauc.log_loss import log_term, read_log_loss
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
@@ -192,13 +192,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         with threads(self.n_jobs), _threads_of_blas(objective):
             solution = minimize(objective, start, solver=self.solver, max_iter=self.max_iter, tol=self.tol)
         self._keep(objective, classes, solution)
-        if not solution.converged:
-            warnings.warn(
-                f"{self.solver} stopped before the gradient fell below tol={self.tol:g} ({solution.message}): "
-                f"raise max_iter (now {self.max_iter}) or tol, or scale the features",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        self._warn_of(solution)
         return self
 
     def _risk(self) -> SurrogateRisk:
@@ -236,6 +230,16 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             print(
                 f"MAUCClassifier: {state} after {solution.n_iter} iterations, {objective.evaluations} evaluations, "
                 f"objective {solution.curve[0]:.6g} -> {solution.objective:.6g}"
+            )
+
+    def _warn_of(self, solution: Solution) -> None:
+        """Where the fit has not converged."""
+        if not solution.converged:
+            warnings.warn(
+                f"{self.solver} stopped before the gradient fell below tol={self.tol:g} ({solution.message}): "
+                f"raise max_iter (now {self.max_iter}) or tol, or scale the features",
+                ConvergenceWarning,
+                stacklevel=3,
             )
 
     def _logits(self, X: Any) -> Floats:

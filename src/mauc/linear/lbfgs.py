@@ -25,7 +25,8 @@ STEEP = 0.9
 """Share of the slope at the start above which the slope has hardly changed (Wolfe)."""
 LONGER = 2
 SHORTER = 50
-FLAT = 64 * float(np.finfo(np.float64).eps)
+ROUNDING = float(np.finfo(np.float64).eps)
+FLAT = 64 * ROUNDING
 """A fall by less than this, relative to the value or 1, is none."""
 
 
@@ -46,6 +47,8 @@ def lbfgs(objective: Objective, theta: Floats, max_iter: int, tol: float) -> tup
     values = [here.value]
     pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=MEMORY)
     reach = 1.0
+    if not np.isfinite(here.value):
+        return here, values, False, "objective is not a finite number at the start"
     while np.abs(here.gradient).max(initial=0.0) > tol:
         if len(values) > max_iter:
             return here, values, False, "max_iter reached"
@@ -102,7 +105,7 @@ def _search(objective: Objective, here: Point, direction: Floats, step: float) -
         if falls and (best is None or point.value < best.value):
             best, best_step = point, step
         if not falls:
-            if best is not None:
+            if best is not None or -step * slope <= ROUNDING * max(abs(here.value), 1.0):
                 break
             step = _interpolated(here.value, slope, point, float(direction @ point.gradient), step)
             continue

@@ -41,7 +41,7 @@ def gain_sentence(judgement: Judgement) -> str:
     )
     judged, total = len(judgement.codes), judgement.imbalance.n_samples + len(judgement.codes)
     if judgement.of_training and judgement.imbalance.n_samples != judged:
-        said += f" Of new rows, as many go to training as now: one in {total / judged:.2g} is judged by."
+        said += f" At the present split, one new row in {total / judged:.2g} is judged by; the others are trained on."
     return said
 
 

@@ -106,7 +106,8 @@ def precision_recall(column: NDArray[Any], codes: Ints, k: int) -> Curve:
 def _found(column: NDArray[Any], own: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Floats]:
     """Weight of the rows of the class, and of all others, that score at least each threshold, from none to all."""
     order = np.argsort(-column, kind="stable")
-    ends = np.flatnonzero(np.r_[np.diff(column[order]) != 0, True])
+    falling = column[order]
+    ends = np.flatnonzero(np.r_[falling[1:] != falling[:-1], True])
     true = np.cumsum(np.where(own, weight, 0.0)[order])[ends]
     false = np.cumsum(np.where(own, 0.0, weight)[order])[ends]
     return np.concatenate([[0.0], true]), np.concatenate([[0.0], false])

@@ -164,7 +164,7 @@ def _importance_tables(importance: Sequence[Importance]) -> list[dict[str, Any]]
     tables = []
     for k, pair in enumerate(dict.fromkeys(each.pair for each in importance)):
         found = sorted((each for each in importance if each.pair == pair), key=lambda each: -each.drop)
-        largest = max(*(each.drop for each in found), 1e-12) if len(found) > 1 else max(found[0].drop, 1e-12)
+        largest = max(found[0].drop, 1e-12)
         rows = [{**vars(each), "width": round(100 * max(0.0, each.drop) / largest, 1)} for each in found[:IMPORTANT]]
         name = "importance" if k == 0 else f"importance-{k}"
         tables.append({"id": name, "pair": pair, "rows": rows, "left_out": len(found) - len(rows)})

@@ -42,7 +42,9 @@ class _Axis:
 
     def place(self, scores: NDArray[Any], bins: int) -> Ints:
         t = _log_odds(scores) if self.log_odds else scores.astype(np.float64)
-        return np.clip(((t - self.low) / (self.high - self.low) * bins).astype(np.int64), 0, bins - 1)
+        # By halves: the range of all floats is twice the largest.
+        along = (0.5 * t - 0.5 * self.low) / (0.5 * self.high - 0.5 * self.low)
+        return np.clip((along * bins).astype(np.int64), 0, bins - 1)
 
 
 @dataclass(frozen=True)

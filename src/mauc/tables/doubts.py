@@ -106,7 +106,8 @@ def repeated_rows(table: Table, train: Ints, test: Ints, but: Sequence[str] = ()
     rows = "1 row is" if n_repeated == 1 else f"{n_repeated} rows are"
     text = (
         f"{rows} both trained on and judged by, alike in every column{' but those doubted' if but else ''} "
-        f"({100 * n_repeated / len(test):.1f} % of those judged by): drop repeated rows, or keep those of one origin together with --group"
+        f"({100 * n_repeated / len(test):.1f} % of those judged by): drop repeated rows, or keep those of one origin "
+        "together with --group"
     )
     return [Doubt("rows", None, float("nan"), text)]
 

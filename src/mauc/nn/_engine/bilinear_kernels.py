@@ -6,10 +6,8 @@ import triton
 import triton.language as tl
 
 from mauc.nn._engine.fused_kernels import _rows
-from mauc.nn._engine.ranked_kernels import _score, _share, _tile
+from mauc.nn._engine.survey_kernels import SIGMOID, SOFTMAX, score_of, share_of, tile_of
 
-SOFTMAX = tl.constexpr(0)
-SIGMOID = tl.constexpr(1)
 EXPONENTIAL = tl.constexpr(0)
 POWERS = tl.constexpr(1)
 CHEBYSHEV = tl.constexpr(2)
@@ -81,7 +79,7 @@ def sums_of(
         sums = sums + (tl.zeros((COLUMNS,), tl.float32),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
-        x, f, weights, inside, y, u, counts = _tile(
+        x, f, weights, inside, y, u, counts = tile_of(
             logits, target, weight, matrix, rows_out, of_class, rows, columns, n, stride, ignore_index,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
@@ -160,7 +158,7 @@ def mix(
     if tl.atomic_add(ticket, 1, sem="acq_rel", scope="gpu") == programs - 1:
         whole = tl.load(totals, cache_modifier=".cg")
         if LOG:
-            whole += _share(totals, log_loss) * tl.load(totals + 1, cache_modifier=".cg")
+            whole += share_of(totals, log_loss) * tl.load(totals + 1, cache_modifier=".cg")
         tl.store(out, whole.to(out.dtype.element_ty))
 
 
@@ -194,7 +192,7 @@ def _part(
     exists = (columns < C)[None, :]
     inside = counts[:, None] & exists
     x = tl.load(start[:, None] + columns[None, :], mask=inside, other=0.0).to(tl.float32)
-    f = _score(x, peak[:, None], scale[:, None], ACTIVATION)
+    f = score_of(x, peak[:, None], scale[:, None], ACTIVATION)
     f = tl.where(inside, f, 0.0)
     middle = tl.load(origin + columns, mask=columns < C, other=0.0)
     q = _of_negative(f, middle[None, :], alpha, KIND)
@@ -246,7 +244,7 @@ def gradient_rows(
     factor = tl.load(upstream).to(tl.float32)
     share = tl.zeros((), tl.float32)
     if LOG:
-        share = _share(totals, log_loss).to(tl.float32)
+        share = share_of(totals, log_loss).to(tl.float32)
     for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
@@ -283,7 +281,7 @@ def gradient_rows(
             if STAGED:
                 inside = counts[:, None] & (columns < C)[None, :]
                 x = tl.load(start[:, None] + columns[None, :], mask=inside, other=0.0).to(tl.float32)
-                f = _score(x, peak[:, None], scale[:, None], ACTIVATION)
+                f = score_of(x, peak[:, None], scale[:, None], ACTIVATION)
                 g = tl.load(at, mask=inside, other=0.0) - f * pull[:, None]
                 is_own = columns[None, :] == y[:, None]
             else:

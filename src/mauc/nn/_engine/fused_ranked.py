@@ -16,7 +16,9 @@ polynomial in ``q + b − m``. Five kernels and a sort of N numbers, and nothing
 - ``gradient_of`` reads the logits a third time, searches again, which is cheaper than storing, and writes.
 
 The sums are float64: a small sum is a difference of large ones. Their loss of digits for narrow pieces and high
-degrees is foreseen by :func:`truncated_powers`, which then declines.
+degrees is foreseen by :func:`truncated_powers`, which then declines. Where there is one b and all c are positive, as
+with the hinge and the q-hinge, the table has the sums counted from the run's last positive: all terms are positive
+then, and the work on all scores is float32.
 """
 
 from functools import lru_cache
@@ -242,7 +244,7 @@ def ranked_forward(data: Data, settings: Settings, value: Tensor, *, gradient: b
     weight, sizes, ratios, matrix = data.or_any()
     recipe.survey(
         logits, target, weight, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, totals,
-        first_ticket,         n, stride, settings.ignore_index, recipe.tiles,
+        first_ticket, n, stride, settings.ignore_index, recipe.tiles,
     )  # fmt: skip
     if recipe.rank is None:
         order = torch.sort(keys).indices

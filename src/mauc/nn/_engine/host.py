@@ -35,6 +35,7 @@ def fits(
     form = surrogate.closed_form
     return (
         plain
+        and is_free(logits.device)
         and form is not None
         and (form.kind == "squared" or form.alpha <= FLAT_ALPHA)
         and activation == "softmax"
@@ -42,7 +43,6 @@ def fits(
         and term.ranks
         and logits.dtype in (torch.float32, torch.float64)
         and logits.numel() > 0
-        and is_free(logits.device)
     )
 
 

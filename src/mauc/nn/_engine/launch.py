@@ -28,6 +28,8 @@ class Kernel:
     def __init__(
         self, kernel: Any, grid: tuple[int, ...], warps: int, constants: dict[str, Any], registers: int | None = None
     ) -> None:
+        names = tuple(kernel.arg_names[-len(constants) :])
+        assert names == tuple(constants), f"constants go by their places: {names}"
         self.kernel, self.constants = kernel, constants
         self.options = {"num_warps": warps} if registers is None else {"num_warps": warps, "maxnreg": registers}
         self.grid = (*grid, 1, 1)[:3]

@@ -287,7 +287,7 @@ def _evaluate(
         assert isinstance(pairs, str)
         found = host.evaluate(logits, target, surrogate, pairs, class_counts, term)
         if found is not None:
-            return found
+            return found if gradient else (found[0], None)
     batch = prepare(
         target,
         logits.shape[1],

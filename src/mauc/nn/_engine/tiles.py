@@ -48,7 +48,7 @@ class Data(NamedTuple):
 
 def survey_kernel(data: Data, settings: Settings, processors: int) -> tuple[Kernel, int]:
     """The kernel that reads the logits first, and into how many tiles it cuts them."""
-    from mauc.nn._engine import ranked_kernels as kernels
+    from mauc.nn._engine import survey_kernels as kernels
 
     n, c = data.logits.shape
     chunk = min(2048, max(16, 1 << (c - 1).bit_length()))
