@@ -195,7 +195,7 @@ def test_cross_validation_in_groups_and_in_words(run, trees, two_models):
 
 
 def test_compare(run, fails, trees, two_models, tmp_path):
-    call = (*QUICK, "--cv", 3, "--repeats", 2)
+    call = (*QUICK, "--cv", 2, "--repeats", 2)
     assert run(*call, "--out", "a.skops").exit_code == 0
     assert run(*call, "--out", "b.skops", "--drop", "height").exit_code == 0
     result = run("compare", "a.skops", "b.skops", "--json")
@@ -206,7 +206,7 @@ def test_compare(run, fails, trees, two_models, tmp_path):
     assert found["tests"][0]["difference"] == pytest.approx(expected)
     assert found["tests"][0]["difference"] < 0
     shown = run("compare", "a.skops", "b.skops")
-    assert "a.skops: LogisticRegression; cross-validation in 3 folds, 2 times" in shown.stdout
+    assert "a.skops: LogisticRegression; cross-validation in 2 folds, 2 times" in shown.stdout
     assert run(*QUICK, "--out", "c.skops").exit_code == 0
     some = run("compare", "a.skops", "c.skops")
     assert some.exit_code == 0, some.output
