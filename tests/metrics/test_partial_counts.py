@@ -165,3 +165,4 @@ def test_float32_stays():
     whole = pc.merge([pc.OwnScores.of(codes, own, 2), pc.OwnScores.of(codes, own + 1, 2)])
     assert [values.dtype for values in whole.values] == [np.float32, np.float32]
     assert whole.mass == (None, None)
+    assert whole.__sizeof__() == 4 * 6
