@@ -27,7 +27,7 @@ BASE = 0.35 * 2**30
 """What Python and the readers take."""
 LEAST = 0.2 * 2**30
 """What there is for sorting, however small the budget."""
-SHARE = 0.4
+SHARE = 0.35
 """Of what is left of the budget, for a group of columns; and again for a group of tables."""
 BATCH_ELEMENTS = 1 << 22
 BLOCK = 1 << 12
