@@ -241,8 +241,8 @@ def columns_of(
     some_score = tl.zeros((1, COLUMNS), tl.float32)
     if ACTIVATION != SOFTMAX:
         some_row = logits + (tl.program_id(1) * ROWS).to(tl.int64) * stride
-        x = tl.load(some_row + columns, mask=exists, other=0.0).to(tl.float32)
-        some_score = score_of(x, 0.0, 1.0, ACTIVATION)[None, :]
+        some_score = tl.load(some_row + columns, mask=exists, other=0.0).to(tl.float32)[None, :]
+        some_score = score_of(some_score, 0.0, 1.0, ACTIVATION)
     usual = ()
     gathered = ()
     for piece in tl.static_range(PIECES):
