@@ -66,6 +66,9 @@ def test_what_does_not_fit_and_what_cannot_be_reached(run, fails, big, tmp_path,
     words = fails("fit", "big", *FIXED, "--engine", "dask", "--group", "plot", code=2)
     assert "--engine dask has no use for --group" in words
     pytest.importorskip("distributed", reason="needs the extra mauc[dask]")
+    import dask
+
     monkeypatch.setattr("mauc.cli.fit_dask.REACHED_WITHIN", "0.5s")
     words = fails("fit", "big", *FIXED, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9")
     assert "--scheduler tcp://127.0.0.1:9 cannot be reached within 0.5s" in words
+    assert dask.config.get("scheduler", None) is None, "what comes after would ask for a client"

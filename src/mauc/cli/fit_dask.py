@@ -270,15 +270,18 @@ class _Compute:
 def _connected(scheduler: str | None) -> Iterator[_Compute]:
     """Workers: those of a scheduler, or one for each core of this machine; they spill to disk what they cannot hold."""
     try:
+        import dask
         from distributed import Client, LocalCluster
     except ImportError:
         raise Failure("--engine dask needs dask: pip install 'mauc[dask]'") from None
     from mauc.kernels.threads import thread_count
 
     if scheduler is not None:
+        before = dask.config.get("scheduler", None)
         try:
             client = Client(scheduler, timeout=REACHED_WITHIN)
         except (OSError, ValueError):
+            dask.config.set(scheduler=before)  # a client that fails leaves itself there
             raise Failure(
                 f"--scheduler {scheduler} cannot be reached within {REACHED_WITHIN}: check the address, and that "
                 "dask scheduler runs there"
