@@ -189,3 +189,28 @@ def test_lbfgs_turns_back_from_where_there_is_no_number():
     assert solution.converged
     np.testing.assert_allclose(solution.theta, 1.0, atol=1e-8)
     assert np.isfinite(solution.curve).all()
+
+
+def test_lbfgs_needs_a_gradient_of_numbers():
+    """A value alone is no place to go to, and none to have converged at."""
+
+    def beyond(x):
+        return float(x @ x - x.sum()), np.where(x > 0.75, np.nan, 2.0 * x - 1.0)
+
+    solution = minimize(beyond, np.zeros(2), solver="lbfgs", max_iter=100, tol=1e-9)
+    np.testing.assert_allclose(solution.theta, 0.5, atol=1e-8)
+    solution = minimize(lambda x: (1.0, np.full(2, np.nan)), np.zeros(2), solver="lbfgs", max_iter=100, tol=1e-9)
+    assert not solution.converged
+    assert "not finite at the start" in solution.message
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_lbfgs_starts_with_a_step_of_length_one(scale):
+    seen = []
+
+    def steep(x):
+        seen.append(x)
+        return scale * float(np.sum((x - 3.0) ** 2)), 2.0 * scale * (x - 3.0)
+
+    minimize(steep, np.zeros(2), solver="lbfgs", max_iter=1, tol=0.0)
+    np.testing.assert_allclose(np.linalg.norm(seen[1]), 1.0)

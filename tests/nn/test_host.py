@@ -52,6 +52,19 @@ def test_closed_forms(monkeypatch, elsewhere, surrogate, counts, log_loss, pairs
     torch.testing.assert_close(found, expected, rtol=1e-5 if dtype == torch.float32 else 1e-12, atol=1e-7)
 
 
+@pytest.mark.parametrize("surrogate", ["squared", "exponential"])
+def test_logits_in_any_layout(monkeypatch, surrogate):
+    logits, target = draw(27, 5, dtype=torch.float64)
+    expected = value_and_gradient(logits, target, surrogate, log_loss=0.3)
+    transposed, strided = logits.T.contiguous().T, torch.stack([logits, logits], 2)[:, :, 1]
+    for chunk in (batch.CHUNK, 40):
+        monkeypatch.setattr(batch, "CHUNK", chunk)
+        for same in (transposed, strided):
+            leaf = same.detach().requires_grad_()
+            loss = mauc_loss(leaf, target, surrogate=surrogate, log_loss=0.3)
+            torch.testing.assert_close((loss.detach(), *torch.autograd.grad(loss, leaf)), expected)
+
+
 def test_a_softmax_all_on_an_absent_class_is_left_to_logarithms(elsewhere):
     logits, target = draw(12, 4)
     logits[3] = torch.tensor([0.0, 0.0, 0.0, 200.0])

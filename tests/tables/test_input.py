@@ -104,6 +104,19 @@ def test_commas_in_numbers_are_taken_where_they_leave_no_doubt(tmp_path):
     )
 
 
+def test_points_among_decimal_commas_are_no_thousands_after_a_zero(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("sure;share;big;mixed\n1,5;0.125;1.234;0.125\n2,5;0.250;?;1,5\n")
+    table, _ = told(path, how=Reading(missing=("?",)))
+    assert table["share"].tolist() == [0.125, 0.25]
+    assert table["big"].dropna().tolist() == [1234], "beside a gap too"
+    assert table["mixed"].tolist() == ["0.125", "1,5"]
+    path.write_text("n;x\n1,234;a\n999.125;b\n")
+    table, said = told(path)
+    assert table["n"].tolist() == ["1,234", "999.125"], "1234 and 999.125, or 1.234 and 999125"
+    assert "may stand before decimals or after thousands" in said[0]
+
+
 def test_classes_named_as_gaps_are_and_what_counts_as_missing(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,z\nNA,None,1\n2,NA,NA\n-999,oak,2\n3,,3\n")

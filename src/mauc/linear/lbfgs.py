@@ -47,16 +47,17 @@ def lbfgs(objective: Objective, theta: Floats, max_iter: int, tol: float) -> tup
     values = [here.value]
     pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=MEMORY)
     reach = 1.0
-    if not np.isfinite(here.value):
-        return here, values, False, "objective is not a finite number at the start"
+    if not _is_finite(here):
+        return here, values, False, "objective or its gradient is not finite at the start"
     while np.abs(here.gradient).max(initial=0.0) > tol:
         if len(values) > max_iter:
             return here, values, False, "max_iter reached"
-        direction = -_times_inverse_hessian(pairs, here.gradient)
-        if not direction @ here.gradient < 0.0:
+        direction, first = -_times_inverse_hessian(pairs, here.gradient), reach
+        if not pairs or not direction @ here.gradient < 0.0:
             pairs.clear()
-            direction = -here.gradient
-        first = reach if pairs else 1.0 / float(np.linalg.norm(here.gradient))
+            # A step of length 1. First by the largest entry: squares of very large or small ones are no floats.
+            direction = here.gradient / -np.abs(here.gradient).max()
+            direction, first = direction / np.linalg.norm(direction), 1.0
         found, step = _search(objective, here, direction, first)
         if found is None:
             if pairs:
@@ -64,8 +65,9 @@ def lbfgs(objective: Objective, theta: Floats, max_iter: int, tol: float) -> tup
                 continue
             return here, values, True, "objective no longer falls"
         move, change = found.theta - here.theta, found.gradient - here.gradient
-        curvature = float(move @ change)
-        bends_up = curvature > 1e-10 * float(np.linalg.norm(move) * np.linalg.norm(change))
+        with np.errstate(over="ignore"):
+            curvature = float(move @ change)
+            bends_up = curvature > 1e-10 * float(np.linalg.norm(move) * np.linalg.norm(change))
         if bends_up:
             pairs.append((move, change, curvature))
         # Where the function bends down there is nothing to learn of its curvature but that steps may be as long again.
@@ -75,6 +77,10 @@ def lbfgs(objective: Objective, theta: Floats, max_iter: int, tol: float) -> tup
         if before.value - here.value <= FLAT * max(abs(before.value), abs(here.value), 1.0):
             return here, values, True, "objective no longer falls"
     return here, values, True, "gradient within tol"
+
+
+def _is_finite(point: Point) -> bool:
+    return bool(np.isfinite(point.value) and np.isfinite(point.gradient).all())
 
 
 def _times_inverse_hessian(pairs: deque[tuple[Floats, Floats, float]], gradient: Floats) -> Floats:
@@ -101,7 +107,7 @@ def _search(objective: Objective, here: Point, direction: Floats, step: float) -
     for _ in range(SHORTER):
         theta = here.theta + step * direction
         point = Point(theta, *objective(theta))
-        falls = point.value <= here.value + SUFFICIENT * step * slope  # False for NaN and infinity
+        falls = _is_finite(point) and point.value <= here.value + SUFFICIENT * step * slope
         if falls and (best is None or point.value < best.value):
             best, best_step = point, step
         if not falls:

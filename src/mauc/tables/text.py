@@ -11,6 +11,7 @@ import warnings
 import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -40,10 +41,11 @@ NAMES = {
     "utf-16-be": "UTF-16",
 }
 # A comma before other than three digits, or after a 0, is a decimal one; two commas, or one before a point, are not.
+# Nobody writes a 0 before thousands: beside decimal commas 0.125 is no number, and 1.125 is one thousand.
 NUMBER = r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?"
-WITH_DECIMAL_COMMA = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
+WITH_DECIMAL_COMMA = r"[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?"
 WITH_THOUSANDS_COMMA = r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?"
-WITH_THOUSANDS_POINT = r"[+-]?\d{1,3}(?:\.\d{3})*"
+WITH_THOUSANDS_POINT = r"[+-]?(?:0|[1-9]\d{0,2}(?:\.\d{3})*)"
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def read_text(
         ) from None
     for name, values in written.items():
         table[name] = as_code(table[name], values, literal=name in names)
-    decimal = _with_commas(table, {*text, *codes}, parsed, source)
+    decimal = _with_commas(table, {*text, *codes}, partial(parsed, na_values=list(how.missing)), source)
     told = [] if encoding in ("utf-8", "utf-8-sig") else [f"in {NAMES.get(encoding, encoding)}"]
     if separator != ("\t" if source.kind in ("tsv", "tab") else ",") and len(header) > 1:
         told.append(f"with {SEPARATORS[separator]} between columns")
@@ -235,7 +237,7 @@ def _convention(values: Any) -> str | None:
     decimal = cells.str.fullmatch(WITH_DECIMAL_COMMA)
     thousands = cells.str.fullmatch(f"{WITH_THOUSANDS_COMMA}|{NUMBER}")
     if decimal.all():
-        either = cells.str.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}|[+-]?\d+")
+        either = cells.str.fullmatch(rf"[+-]?[1-9]\d{{0,2}},\d{{3}}|{NUMBER}")
         return "open" if either.all() else "decimal"
     return "thousands" if thousands.all() else None
 

@@ -83,6 +83,8 @@ def evaluate(
     """The loss, of float64, and its gradient with respect to the logits; None where the log-loss needs more care."""
     form = surrogate.closed_form
     assert form is not None
+    # Gradients are made in place, and torch's softmax writes in place only where rows lie one after the other.
+    logits = logits.contiguous()
     y: Ints = target.numpy()
     counts: Floats | None = None if class_counts is None else class_counts.double().numpy()
     size = np.bincount(y, minlength=logits.shape[1]).astype(np.float64)
