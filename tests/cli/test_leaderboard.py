@@ -229,6 +229,7 @@ def test_compare(run, fails, trees, two_models, tmp_path):
         (("--time-limit", 0), "--time-limit must be a finite number of seconds above 0, got 0"),
         (("--time-limit", 9, "--auto"), "--time-limit is for the comparison of models, and one was named"),
         (("--cv", 3, "--time-column", "seen"), "--cv holds out any rows and --time-column the latest"),
+        (("--cv", 3, "--holdout", 0.25), "--cv judges by all rows, in turns, and --holdout by a share of them"),
         (("--cv", 3, "--refit"), "leave --refit out"),
         (("--repeats", 2), "--repeats says how often to cross-validate: add --cv 5"),
         (("--importance-pair", "oak", "el"), "--importance-pair 'el' is no class; did you mean 'elm'?"),

@@ -9,14 +9,14 @@ import typer
 from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import visible
-from mauc.cli.files import check_writable
+from mauc.cli.files import REPORTS, check_writable
 from mauc.cli.options import DropUnlabelled, Encoding, MaxSize, Missing, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
 __all__ = ["evaluate"]
 
-REPORT = Path("mauc-report/evaluation.html")  # not that of mauc fit
+REPORT = REPORTS / "evaluation.html"
 
 
 def evaluate(

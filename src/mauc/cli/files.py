@@ -8,7 +8,10 @@ from mauc._io import destination, first_missing, is_at_root
 from mauc.cli.output import current
 from mauc.tables.errors import Failure
 
-__all__ = ["check_folder", "check_writable"]
+__all__ = ["REPORTS", "check_folder", "check_writable"]
+
+REPORTS = Path("mauc-report")
+"""Where commands write their reports unless told, each under its own name."""
 
 
 def check_writable(path: Path, option: str, others: Iterable[Path] = ()) -> None:
@@ -46,6 +49,6 @@ def _check_place(file: Path, option: str, shown: Path) -> None:
         )
     if not os.access(parent, os.W_OK | os.X_OK):
         raise Failure(f"no permission to write {shown}: choose another {option}, or change the permissions of {parent}")
-    if missing is not None:
+    if missing is not None and file.parent != REPORTS:  # a name that nobody typed is not mistyped
         made = folder if file.parent.exists() else file.parent
         current().note(f"{option} {shown}: the folder {made} is not there, and is made")

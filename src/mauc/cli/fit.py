@@ -9,14 +9,15 @@ import typer
 from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import visible
-from mauc.cli.files import check_writable
+from mauc.cli.files import REPORTS, check_writable
 from mauc.cli.options import TABLE, Dates, DropUnlabelled, Encoding, MaxSize, Missing, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
 __all__ = ["fit"]
 
-REPORT = Path("mauc-report/index.html")
+REPORT = REPORTS / "index.html"
+HOLDOUT = 0.25
 
 
 def fit(
@@ -55,7 +56,10 @@ def fit(
     drop_suspects: Annotated[
         bool, typer.Option("--drop-suspects", help="Leave out the columns that raise doubts, as a row number does.")
     ] = False,
-    holdout: Annotated[float, typer.Option(help="Share of the rows to judge by.")] = 0.25,
+    holdout: Annotated[
+        float | None,
+        typer.Option(help=f"Share of the rows to judge by; {HOLDOUT} unless told.", show_default=False),
+    ] = None,
     cv: Annotated[
         int | None, typer.Option(min=2, help="Judge by cross-validation in so many folds.", show_default=False)
     ] = None,
@@ -115,11 +119,12 @@ def fit(
         make_classifier(choice)
         if time_limit is not None:
             raise Usage("--time-limit is for the comparison of models, and one was named: leave one of them out")
+    check_cv(cv, repeats, time_column, holdout, refit=refit)
+    holdout = HOLDOUT if holdout is None else holdout
     if not 0 < holdout < 1:
         raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}")
     if time_column and group:
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
-    check_cv(cv, repeats, time_column, refit=refit)
     parts = find_parts([table], "TABLE")
     check_writable(out, "--out", parts.paths)
     if place_of(out).parent.is_dir():

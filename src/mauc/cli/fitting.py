@@ -55,10 +55,12 @@ class Clock:
         return max(0.1 * self.limit, self.limit - (time.monotonic() - self.began))
 
 
-def check_cv(cv: int | None, repeats: int, time_column: str | None, *, refit: bool) -> None:
+def check_cv(cv: int | None, repeats: int, time_column: str | None, holdout: float | None, *, refit: bool) -> None:
     """Options that contradict one another."""
     if cv and time_column:
         raise Usage("--cv holds out any rows and --time-column the latest: leave one of them out")
+    if cv and holdout is not None:
+        raise Usage("--cv judges by all rows, in turns, and --holdout by a share of them: leave one of them out")
     if cv and refit:
         raise Usage("--cv trains on all rows after judging, as --refit does: leave --refit out")
     if repeats > 1 and not cv:
