@@ -9,7 +9,7 @@ import typer
 from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import visible
-from mauc.cli.files import REPORTS, check_writable
+from mauc.cli.files import REPORTS, check_ending, check_writable
 from mauc.cli.options import TABLE, Dates, DropUnlabelled, Encoding, MaxSize, Missing, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
@@ -96,7 +96,17 @@ def fit(
     """
     import numpy as np
 
-    from mauc.cli.fitting import Clock, check_cv, check_pair, compared, how_judged, importance_of, tell_doubts, without
+    from mauc.cli.fitting import (
+        Clock,
+        check_cv,
+        check_pair,
+        compared,
+        how_judged,
+        importance_of,
+        in_words,
+        tell_doubts,
+        without,
+    )
     from mauc.cli.progress import watching
     from mauc.cli.summary import as_json, headline, sizes, worst_pairs
     from mauc.cli.summary import importance as of_columns
@@ -127,10 +137,12 @@ def fit(
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
     parts = find_parts([table], "TABLE")
     check_writable(out, "--out", parts.paths)
+    check_ending(out, "--out", "a model file", "skops")
     if place_of(out).parent.is_dir():
         check_writable(place_of(out), "--out", (*parts.paths, out))
     if not no_report:
         check_writable(report, "--report", (*parts.paths, out, place_of(out)))
+        check_ending(report, "--report", "a page", "html")
     if engine != "memory" or scheduler is not None:
         from mauc.cli.fit_dask import fit_on_dask
 
@@ -209,9 +221,12 @@ def fit(
             ("training rows", str(len(in_training))),
             ("rows judged by", f"{len(judged.rows)} ({how})"),
             ("columns", str(len(data.kinds))),
+            *([("left out", data.left_out)] if data.left_out else []),
         ]
         title = f"{target} of {shown(table).name}"
-        page = render(found, title=title, details=details, importance=shuffled, how_shuffled=how_shuffled)
+        # A page is handed on without its terminal: what makes the score doubtful stands beside it.
+        doubted = replace(found, notes=(*found.notes, *in_words(doubts, dropped=drop_suspects)))
+        page = render(doubted, title=title, details=details, importance=shuffled, how_shuffled=how_shuffled)
         write_whole(report, page)
         files["report"] = report
     training = {str(c): int((in_training == c).sum()) for c in judged.classes}
@@ -259,6 +274,8 @@ class _Data:
     labels: Any
     features: Any
     kinds: dict[str, str]
+    left_out: str
+    """Classes that have too few rows, in words."""
     times: Any = None
     groups: Any = None
 
@@ -295,6 +312,9 @@ def _read(path: Path, wanted: _Wanted, max_size: float, how: Any) -> _Data:
     kept = np.isin(labels, names[counts >= min_rows])
     if len(np.unique(labels[kept])) < 2:
         raise Failure(f"fewer than two classes have {min_rows} rows: lower --min-rows, or collect more rows")
+    left_out = _too_rare(names[counts < min_rows].tolist(), int((~kept).sum()), min_rows)
+    if left_out:
+        current().note(f"left out: {left_out}")
     features = table.drop(columns=list({target, *drop, *(n for n in (time_column, group) if n)}))[kept]
     if features.shape[1] == 0:
         raise Failure(f"{path} has no column besides {target!r}: a model needs at least one to learn from")
@@ -306,9 +326,19 @@ def _read(path: Path, wanted: _Wanted, max_size: float, how: Any) -> _Data:
         labels[kept],
         features,
         kinds,
+        left_out,
         times=_times(others["--time-column"][kept], str(time_column), path, wanted.dates) if time_column else None,
         groups=_groups(others["--group"][kept], str(group), path) if group else None,
     )
+
+
+def _too_rare(names: list[str], n_rows: int, min_rows: int) -> str:
+    if not names:
+        return ""
+    which = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
+    classes = "1 class" if len(names) == 1 else f"{len(names)} classes"
+    rows = "1 row" if n_rows == 1 else f"{n_rows} rows"
+    return f"{classes} of fewer than {min_rows} rows ({rows} in all): {which}"
 
 
 def _times(values: Any, name: str, path: Path, order: str | None) -> Any:
