@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .NOTPARALLEL:
 
 help:
-	@echo 'make demo    compare models on a bundled sample, write mauc-report/index.html'
+	@echo 'make demo    compare models on a bundled sample, write mauc-report/demo.html'
 	@echo 'make test    lint, then all tests and doctests'
 	@echo 'make kills   kill commands at random moments, look at what they leave (KILLS=40)'
 	@echo 'make lint    ruff, mypy, import contracts'

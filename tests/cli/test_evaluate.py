@@ -67,6 +67,7 @@ def test_the_level_is_shown_with_all_its_digits(run, scores, tmp_path, level, sh
 
 
 def test_folders_are_made_aloud_and_never_at_the_root(run, fails, scores, tmp_path):
+    assert run("evaluate", "a.csv", "--target", "truth").stderr == "", "nobody typed mauc-report"
     evaluate = ("evaluate", "a.csv", "--target", "truth", "--report")
     made = run(*evaluate, tmp_path / "new" / "er" / "r.html")
     assert f"the folder {tmp_path}/new/er is not there, and is made" in made.stderr

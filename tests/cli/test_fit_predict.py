@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -240,8 +241,11 @@ def test_tables_that_cannot_be_trained_on(fails, trees, tmp_path):
 
 def test_min_rows_leaves_classes_out(run, trees):
     trees.assign(species=trees["species"].where(trees.index > 0, "fir")).to_csv("single.csv", index=False)
-    result = run("fit", "single.csv", "--target", "species", *FAST, "--min-rows", 2, "--json", "--no-report")
+    result = run("fit", "single.csv", "--target", "species", *FAST, "--min-rows", 2, "--json", "--report", "r.html")
     assert result.exit_code == 0, result.output
+    left_out = "1 class of fewer than 2 rows (1 row in all): 'fir'"
+    assert f"note: left out: {left_out}" in result.stderr
+    assert left_out.replace("'", "&#39;") in Path("r.html").read_text()
     assert "fir" not in json.loads(result.stdout)["training_rows"]
 
 
@@ -332,6 +336,23 @@ def test_outputs_spare_the_files_of_the_command(fails, model, trees, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     assert "pipe is no plain file" in fails("predict", model, "trees.csv", "--out", "pipe")
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+def test_names_say_what_is_written(fails, model, trees, tmp_path):
+    fit = ("fit", "trees.csv", "--target", "species", *FAST)
+    cases = {
+        ("predict", model, "trees.csv", "--out", "scores.xlsx"): "would be CSV, which its name does not say",
+        ("predict", model, "trees.csv", "--out", "scores.csv.gz"): "end it in .csv",
+        (*fit, "--out", "other.csv"): "other.csv would be a model file, which its name does not say: end it in .skops",
+        (*fit, "--report", "other.csv"): "other.csv would be a page, which its name does not say: end it in .html",
+        ("evaluate", "trees.csv", "--target", "species", "--report", "other.csv"): "end it in .html",
+    }
+    trees.to_csv("other.csv")
+    before = {path.name for path in tmp_path.iterdir()}
+    for call, words in cases.items():
+        assert words in fails(*call, code=2)
+    assert {path.name for path in tmp_path.iterdir()} == before
+    pd.testing.assert_index_equal(pd.read_csv("other.csv", index_col=0).columns, trees.columns)
 
 
 def test_a_surrogate_without_margin(run, trees):

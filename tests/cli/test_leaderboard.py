@@ -140,15 +140,19 @@ def iris():
 
 
 def test_doubts_are_told_and_suspects_are_left_out_only_on_demand(run, trees, iris, two_models):
-    call = ("fit", "iris.csv", "--target", "kind", "--no-importance", "--no-report")
+    call = ("fit", "iris.csv", "--target", "kind", "--no-importance", "--report", "r.html")
     told = run(*call)
+    page = Path("r.html").read_text()
+    assert page.index("seems to count the rows") < page.index("Every pair of classes"), "beside the score"
     assert re.search(r"note: column 'Id' seems to count the rows \(MAUC 0\.9\d\d by itself\)", told.stderr)
     assert "note: column 'unit' has one value in all rows" in told.stderr
-    assert "--drop-suspects leaves them out" in told.stderr
+    assert "the 2 doubted columns are used all the same: --drop-suspects leaves out" in told.stderr
     assert "Id" in read_model(Path("model.skops")).kinds
     dropped = run(*call, "--drop-suspects", "--json")
     found = json.loads(dropped.stdout)
     assert found["dropped"] == ["Id", "unit"]
+    assert "one value in all rows" in (page := Path("r.html").read_text())
+    assert page.count("(left out)") == 2
     assert [d["kind"] for d in found["doubts"] if d["column"]] == ["counter", "constant"]
     assert list(read_model(Path("model.skops")).kinds) == list("abcd")
 
@@ -219,6 +223,9 @@ def test_compare(run, fails, trees, two_models, tmp_path):
     assert "--level must be a number strictly between 0 and 1" in fails(
         "compare", "a.skops", "b.skops", "--level", 2, code=2
     )
+    words = fails("compare", "trees.csv", "a.skops")
+    assert "trees.csv is no model file" in words
+    assert "mauc evaluate" in words
     (tmp_path / "b.scores.npz").unlink()
     assert "b.scores.npz, the scores that b.skops was judged by, is not there" in fails("compare", "a.skops", "b.skops")
 
@@ -229,6 +236,7 @@ def test_compare(run, fails, trees, two_models, tmp_path):
         (("--time-limit", 0), "--time-limit must be a finite number of seconds above 0, got 0"),
         (("--time-limit", 9, "--auto"), "--time-limit is for the comparison of models, and one was named"),
         (("--cv", 3, "--time-column", "seen"), "--cv holds out any rows and --time-column the latest"),
+        (("--cv", 3, "--holdout", 0.25), "--cv judges by all rows, in turns, and --holdout by a share of them"),
         (("--cv", 3, "--refit"), "leave --refit out"),
         (("--repeats", 2), "--repeats says how often to cross-validate: add --cv 5"),
         (("--importance-pair", "oak", "el"), "--importance-pair 'el' is no class; did you mean 'elm'?"),

@@ -96,8 +96,8 @@ def test_demo(tmp_path, monkeypatch):
     assert "Models compared; p: paired test against MAUC stacking" in result.output
     for model in ("MAUC stacking", "MAUC exponential", "MAUC squared", "MAUC hinge", "LR", "LR balanced"):
         assert re.search(rf"^ {model} +0\.\d{{4}} +0\.\d{{3}}–[01]\.\d{{3}} ", result.output, re.MULTILINE)
-    assert "wrote mauc-report/index.html" in result.output
-    page = (tmp_path / "mauc-report/index.html").read_text()
+    assert "wrote mauc-report/demo.html" in result.output, "not over the report of mauc fit"
+    page = (tmp_path / "mauc-report/demo.html").read_text()
     assert f'id="headline">{ovo:.3f}<' in page
     again = run("demo", "--json", "--out", "other.html")
     found = json.loads(again.stdout)

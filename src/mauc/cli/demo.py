@@ -7,14 +7,16 @@ import typer
 
 from mauc._io import write_whole
 from mauc._text import visible
-from mauc.cli.files import check_writable
+from mauc.cli.files import REPORTS, check_ending, check_writable
 from mauc.cli.output import current
 
 __all__ = ["demo"]
 
+REPORT = REPORTS / "demo.html"
+
 
 def demo(
-    out: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = Path("mauc-report/index.html"),
+    out: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
 ) -> None:
     """Compare six models on imbalanced digits: under a minute, off line.
 
@@ -27,6 +29,7 @@ def demo(
 
     output = current()
     check_writable(out, "--out")
+    check_ending(out, "--out", "a page", "html")
     with output.working("training six models"):
         shown = run_demo()
     write_whole(out, render(shown.judgement, title="Digits made imbalanced", details=shown.details))

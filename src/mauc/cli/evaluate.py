@@ -9,14 +9,14 @@ import typer
 from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import visible
-from mauc.cli.files import check_writable
+from mauc.cli.files import REPORTS, check_ending, check_writable
 from mauc.cli.options import DropUnlabelled, Encoding, MaxSize, Missing, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
 __all__ = ["evaluate"]
 
-REPORT = Path("mauc-report/evaluation.html")  # not that of mauc fit
+REPORT = REPORTS / "evaluation.html"
 
 
 def evaluate(
@@ -74,6 +74,7 @@ def evaluate(
     tables = [parts, *others, *([] if true_parts is None else [true_parts])]
     if not no_report:
         check_writable(report, "--report", [path for table in tables for path in table.paths])
+        check_ending(report, "--report", "a page", "html")
     how = Reading(tuple(missing or ()), encoding, sheet)
     if _streams(tables, stream):
         if how != Reading() or drop_unlabelled:
@@ -84,7 +85,7 @@ def evaluate(
         from mauc.cli.evaluate_parts import judge_parts
 
         size = f"{len(parts.paths)} files, " if parts.several else ""
-        output.note(f"{parts.shown} ({size}{parts.n_bytes / 1e9:.2g} GB) is read in parts")
+        output.note(f"{parts.shown} ({size}{_as_text(parts.n_bytes)}) is read in parts")
         with output.working(f"judging {parts.shown}"):
             found = judge_parts(parts, target, others, true_parts, prefix, level=level, memory=memory)
     else:
@@ -109,6 +110,12 @@ def evaluate(
         *(f"wrote {visible(f)}" for f in files.values()),
     )
     output.result({**as_json(found), "files": files})
+
+
+def _as_text(n_bytes: float) -> str:
+    """A size that can be read at a glance."""
+    unit, name = next(((u, n) for u, n in ((1e9, "GB"), (1e6, "MB")) if n_bytes >= u), (1e3, "kB"))
+    return f"{n_bytes / unit:.3g} {name}"
 
 
 def _streams(tables: list[Any], asked: bool | None) -> bool:

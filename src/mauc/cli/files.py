@@ -6,9 +6,14 @@ from pathlib import Path
 
 from mauc._io import destination, first_missing, is_at_root
 from mauc.cli.output import current
-from mauc.tables.errors import Failure
+from mauc.tables.errors import Failure, Usage
 
-__all__ = ["check_folder", "check_writable"]
+__all__ = ["REPORTS", "check_ending", "check_folder", "check_writable"]
+
+REPORTS = Path("mauc-report")
+"""Where commands write their reports unless told, each under its own name."""
+ENDINGS = ("csv", "gz", "npz", "parquet", "pq", "skops", "tab", "tsv", "txt", "xls", "xlsm", "xlsx", "zip")
+"""Of files that these commands read, and that other programs open by their names."""
 
 
 def check_writable(path: Path, option: str, others: Iterable[Path] = ()) -> None:
@@ -23,6 +28,13 @@ def check_writable(path: Path, option: str, others: Iterable[Path] = ()) -> None
     _check_place(path, option, path)
     if path.exists() and not os.access(path, os.W_OK):
         raise Failure(f"no permission to write {path}: choose another {option}, or change its permissions")
+
+
+def check_ending(path: Path, option: str, what: str, *endings: str) -> None:
+    """The name says what is written: other programs cannot open CSV named as Excel, and no table gets lost."""
+    ending = path.name.lower().rpartition(".")[2]
+    if ending in ENDINGS and ending not in endings:
+        raise Usage(f"{option} {path} would be {what}, which its name does not say: end it in .{endings[0]}")
 
 
 def check_folder(path: Path, option: str) -> None:
@@ -46,6 +58,6 @@ def _check_place(file: Path, option: str, shown: Path) -> None:
         )
     if not os.access(parent, os.W_OK | os.X_OK):
         raise Failure(f"no permission to write {shown}: choose another {option}, or change the permissions of {parent}")
-    if missing is not None:
+    if missing is not None and file.parent != REPORTS:  # a name that nobody typed is not mistyped
         made = folder if file.parent.exists() else file.parent
         current().note(f"{option} {shown}: the folder {made} is not there, and is made")

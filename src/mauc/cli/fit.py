@@ -9,14 +9,15 @@ import typer
 from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import visible
-from mauc.cli.files import check_writable
+from mauc.cli.files import REPORTS, check_ending, check_writable
 from mauc.cli.options import TABLE, Dates, DropUnlabelled, Encoding, MaxSize, Missing, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
 __all__ = ["fit"]
 
-REPORT = Path("mauc-report/index.html")
+REPORT = REPORTS / "index.html"
+HOLDOUT = 0.25
 
 
 def fit(
@@ -55,7 +56,10 @@ def fit(
     drop_suspects: Annotated[
         bool, typer.Option("--drop-suspects", help="Leave out the columns that raise doubts, as a row number does.")
     ] = False,
-    holdout: Annotated[float, typer.Option(help="Share of the rows to judge by.")] = 0.25,
+    holdout: Annotated[
+        float | None,
+        typer.Option(help=f"Share of the rows to judge by; {HOLDOUT} unless told.", show_default=False),
+    ] = None,
     cv: Annotated[
         int | None, typer.Option(min=2, help="Judge by cross-validation in so many folds.", show_default=False)
     ] = None,
@@ -92,7 +96,17 @@ def fit(
     """
     import numpy as np
 
-    from mauc.cli.fitting import Clock, check_cv, check_pair, compared, how_judged, importance_of, tell_doubts, without
+    from mauc.cli.fitting import (
+        Clock,
+        check_cv,
+        check_pair,
+        compared,
+        how_judged,
+        importance_of,
+        in_words,
+        tell_doubts,
+        without,
+    )
     from mauc.cli.progress import watching
     from mauc.cli.summary import as_json, headline, sizes, worst_pairs
     from mauc.cli.summary import importance as of_columns
@@ -115,17 +129,20 @@ def fit(
         make_classifier(choice)
         if time_limit is not None:
             raise Usage("--time-limit is for the comparison of models, and one was named: leave one of them out")
+    check_cv(cv, repeats, time_column, holdout, refit=refit)
+    holdout = HOLDOUT if holdout is None else holdout
     if not 0 < holdout < 1:
         raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}")
     if time_column and group:
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
-    check_cv(cv, repeats, time_column, refit=refit)
     parts = find_parts([table], "TABLE")
     check_writable(out, "--out", parts.paths)
+    check_ending(out, "--out", "a model file", "skops")
     if place_of(out).parent.is_dir():
         check_writable(place_of(out), "--out", (*parts.paths, out))
     if not no_report:
         check_writable(report, "--report", (*parts.paths, out, place_of(out)))
+        check_ending(report, "--report", "a page", "html")
     if engine != "memory" or scheduler is not None:
         from mauc.cli.fit_dask import fit_on_dask
 
@@ -204,9 +221,12 @@ def fit(
             ("training rows", str(len(in_training))),
             ("rows judged by", f"{len(judged.rows)} ({how})"),
             ("columns", str(len(data.kinds))),
+            *([("left out", data.left_out)] if data.left_out else []),
         ]
         title = f"{target} of {shown(table).name}"
-        page = render(found, title=title, details=details, importance=shuffled, how_shuffled=how_shuffled)
+        # A page is handed on without its terminal: what makes the score doubtful stands beside it.
+        doubted = replace(found, notes=(*found.notes, *in_words(doubts, dropped=drop_suspects)))
+        page = render(doubted, title=title, details=details, importance=shuffled, how_shuffled=how_shuffled)
         write_whole(report, page)
         files["report"] = report
     training = {str(c): int((in_training == c).sum()) for c in judged.classes}
@@ -254,6 +274,8 @@ class _Data:
     labels: Any
     features: Any
     kinds: dict[str, str]
+    left_out: str
+    """Classes that have too few rows, in words."""
     times: Any = None
     groups: Any = None
 
@@ -290,6 +312,9 @@ def _read(path: Path, wanted: _Wanted, max_size: float, how: Any) -> _Data:
     kept = np.isin(labels, names[counts >= min_rows])
     if len(np.unique(labels[kept])) < 2:
         raise Failure(f"fewer than two classes have {min_rows} rows: lower --min-rows, or collect more rows")
+    left_out = _too_rare(names[counts < min_rows].tolist(), int((~kept).sum()), min_rows)
+    if left_out:
+        current().note(f"left out: {left_out}")
     features = table.drop(columns=list({target, *drop, *(n for n in (time_column, group) if n)}))[kept]
     if features.shape[1] == 0:
         raise Failure(f"{path} has no column besides {target!r}: a model needs at least one to learn from")
@@ -301,9 +326,19 @@ def _read(path: Path, wanted: _Wanted, max_size: float, how: Any) -> _Data:
         labels[kept],
         features,
         kinds,
+        left_out,
         times=_times(others["--time-column"][kept], str(time_column), path, wanted.dates) if time_column else None,
         groups=_groups(others["--group"][kept], str(group), path) if group else None,
     )
+
+
+def _too_rare(names: list[str], n_rows: int, min_rows: int) -> str:
+    if not names:
+        return ""
+    which = ", ".join(map(repr, names[:8])) + (", …" if len(names) > 8 else "")
+    classes = "1 class" if len(names) == 1 else f"{len(names)} classes"
+    rows = "1 row" if n_rows == 1 else f"{n_rows} rows"
+    return f"{classes} of fewer than {min_rows} rows ({rows} in all): {which}"
 
 
 def _times(values: Any, name: str, path: Path, order: str | None) -> Any:

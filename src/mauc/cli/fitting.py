@@ -25,6 +25,7 @@ __all__ = [
     "compared",
     "how_judged",
     "importance_of",
+    "in_words",
     "tell_doubts",
     "without",
 ]
@@ -55,10 +56,12 @@ class Clock:
         return max(0.1 * self.limit, self.limit - (time.monotonic() - self.began))
 
 
-def check_cv(cv: int | None, repeats: int, time_column: str | None, *, refit: bool) -> None:
+def check_cv(cv: int | None, repeats: int, time_column: str | None, holdout: float | None, *, refit: bool) -> None:
     """Options that contradict one another."""
     if cv and time_column:
         raise Usage("--cv holds out any rows and --time-column the latest: leave one of them out")
+    if cv and holdout is not None:
+        raise Usage("--cv judges by all rows, in turns, and --holdout by a share of them: leave one of them out")
     if cv and refit:
         raise Usage("--cv trains on all rows after judging, as --refit does: leave --refit out")
     if repeats > 1 and not cv:
@@ -76,12 +79,21 @@ def how_judged(cv: int | None, repeats: int, time_column: str | None, group: str
 def tell_doubts(doubts: Sequence[Doubt], *, dropped: bool) -> None:
     """On standard error, so that a score which is too good is read together with its reason."""
     output = current()
-    for doubt in doubts[:MOST_DOUBTS]:
-        output.note(doubt.text + (" (left out)" if dropped and doubt.column else ""))
-    if len(doubts) > MOST_DOUBTS:
-        output.note(f"{len(doubts) - MOST_DOUBTS} more doubts: --json names all")
-    if any(doubt.column for doubt in doubts) and not dropped:
-        output.note("these columns are used all the same: --drop-suspects leaves them out, --drop one of them")
+    for text in in_words(doubts, dropped=dropped):
+        output.note(text)
+    doubted = [doubt.column for doubt in doubts if doubt.column]
+    if doubted and not dropped:
+        used = f"column {doubted[0]!r} is" if len(doubted) == 1 else f"the {len(doubted)} doubted columns are"
+        output.note(
+            f"{used} used all the same: --drop-suspects leaves out what is doubted, --drop a column of your choice"
+        )
+
+
+def in_words(doubts: Sequence[Doubt], *, dropped: bool) -> list[str]:
+    """The first doubts, and how many more there are, for the terminal and the report."""
+    texts = [doubt.text + (" (left out)" if dropped and doubt.column else "") for doubt in doubts]
+    more = len(texts) - MOST_DOUBTS
+    return texts if more <= 0 else [*texts[:MOST_DOUBTS], f"{more} more doubts: --json names all"]
 
 
 def without(names: Sequence[str], kinds: Mapping[str, str], path: Path) -> dict[str, str]:

@@ -24,7 +24,9 @@ class TextTable(Table):
     """A table of plain text: no markup, no control characters, in titles, headings or cells."""
 
     def __init__(self, title: str, **kwargs: Any) -> None:
-        super().__init__(title=Text(visible(title), style="table.title"), title_justify="left", **kwargs)
+        # A title may be wider than its table: it is not wrapped for that.
+        text = Text(visible(title), style="table.title", no_wrap=True, overflow="ignore")
+        super().__init__(title=text, title_justify="left", **kwargs)
 
     def add_column(self, header: Any = "", *args: Any, **kwargs: Any) -> None:
         """As in rich."""

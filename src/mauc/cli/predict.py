@@ -11,7 +11,7 @@ import typer
 from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import as_cell, visible
-from mauc.cli.files import check_writable
+from mauc.cli.files import check_ending, check_writable
 from mauc.cli.options import TABLE, Encoding, MaxSize, Missing, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
@@ -84,6 +84,7 @@ def predict(
     table = tables[0]
     if not to_stdout:
         check_writable(out, "--out", (model, table))
+        check_ending(out, "--out", "CSV", "csv", "txt")
     if not parts.fits():
         output.note(f"{table} may not fit in memory: --out with the name of a folder that is there scores it in parts")
     with output.working(f"scoring {shown(table)}"):

@@ -70,7 +70,7 @@ def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
     scores = {model.name: model for model in judgement.models}
     for entry in board.tried:
         found, test = scores[entry.name].mauc, tests.get(entry.name)
-        difference, p = ("–", "–") if test is None else (f"{test.comparison.difference:+.4f}", _p(test.holm))
+        difference, p = ("–", "–") if test is None else (f"{test.comparison.difference:+z.4f}", _p(test.holm))
         validation = "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}"
         reach = f"{found.low:.3f}–{found.high:.3f}"
         table.add_row(entry.name, validation, f"{found.score:.4f}", reach, difference, p)
@@ -88,7 +88,7 @@ def importance(found: Sequence[Importance], how: str) -> list[str | TextTable]:
         for heading in ("column", "MAUC lost", "standard error"):
             table.add_column(heading, justify="right")
         for each in rows[:COLUMNS]:
-            table.add_row(each.column, f"{each.drop:.4f}", f"{each.stderr:.4f}")
+            table.add_row(each.column, f"{each.drop:z.4f}", f"{each.stderr:.4f}")
         said += [f"What the MAUC{of} loses without a column ({how}{which})", table]
     return said or ([how] if how else [])
 
@@ -104,7 +104,7 @@ def comparison(judgement: Judgement) -> TextTable:
     for model in judgement.models:
         interval, test = model.mauc, tests.get(model.name)
         reach = f"{interval.low:.3f}–{interval.high:.3f}"
-        difference, p = ("–", "–") if test is None else (f"{test.comparison.difference:+.4f}", _p(test.holm))
+        difference, p = ("–", "–") if test is None else (f"{test.comparison.difference:+z.4f}", _p(test.holm))
         row = (f"{interval.score:.4f}", reach, f"{model.ova.score:.4f}", f"{model.accuracy:.4f}", difference, p)
         table.add_row(model.name, *row)
     return table

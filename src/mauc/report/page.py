@@ -208,4 +208,4 @@ def _pvalue(value: float) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+.4f}".replace("-", "−")
+    return f"{value:+z.4f}".replace("-", "−")

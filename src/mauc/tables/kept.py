@@ -19,6 +19,7 @@ from mauc._archive import MAX_SIZE, Refused, TooLarge, read_arrays
 from mauc._io import write_whole
 from mauc._typing import Floats, Ints
 from mauc.tables.errors import Failure
+from mauc.tables.model_file import is_model
 from mauc.tables.read import Table
 
 __all__ = ["KeptScores", "check_same_table", "common_rows", "fingerprints", "place_of", "read_kept", "write_kept"]
@@ -93,6 +94,11 @@ def read_kept(model: Path, max_size: float = MAX_SIZE) -> KeptScores:
     path = place_of(model)
     if not model.exists():
         raise Failure(f"{model} is not there: name a model file that mauc fit wrote")
+    if not is_model(model):
+        raise Failure(
+            f"{model} is no model file: name those that mauc fit wrote; tables of scores are compared by "
+            "mauc evaluate, with --compare"
+        )
     if not path.exists():
         raise Failure(f"{path}, the scores that {model} was judged by, is not there: put it back, or fit again")
     try:
