@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -467,7 +467,8 @@ def _make(kind: type[Surrogate], given: tuple[tuple[str, float, type], ...]) -> 
 
 
 def _parameters(kind: type[Surrogate]) -> set[str]:
-    return {f.name for f in fields(kind)}  # type: ignore[arg-type]
+    # torch.compile, which traces the making of a surrogate too, has no dataclasses.fields of a class.
+    return set(kind.__dataclass_fields__)  # type: ignore[attr-defined]
 
 
 def _check_parameter(name: str, value: float, high: float = INF) -> None:

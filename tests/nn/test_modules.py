@@ -136,6 +136,18 @@ def test_traces_to_one_graph(surrogate, log_loss):
     assert torch.allclose(traced_gradient, gradient, rtol=1e-4, atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`:UserWarning")
+@pytest.mark.parametrize("surrogate", ["squared", "hinge"])
+def test_the_function_traces_to_one_graph_too(surrogate):
+    logits, y = data()
+    torch.compiler.reset()
+    traced = torch.compile(
+        lambda z: mauc_loss(z, y, surrogate=surrogate, alpha=0.5), fullgraph=True, backend="aot_eager"
+    )
+    torch.testing.assert_close(traced(logits), mauc_loss(logits, y, surrogate=surrogate, alpha=0.5))
+
+
 def train_on(criterion, batches):
     generator = torch.Generator().manual_seed(0)
     for y in batches:
