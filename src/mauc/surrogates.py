@@ -468,7 +468,7 @@ def _make(kind: type[Surrogate], given: tuple[tuple[str, float, type], ...]) -> 
 
 def _parameters(kind: type[Surrogate]) -> set[str]:
     # torch.compile, which traces the making of a surrogate too, has no dataclasses.fields of a class.
-    return set(kind.__dataclass_fields__)  # type: ignore[attr-defined]
+    return set(kind.__match_args__)  # type: ignore[attr-defined]
 
 
 def _check_parameter(name: str, value: float, high: float = INF) -> None:
