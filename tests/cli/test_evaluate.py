@@ -49,7 +49,13 @@ def test_numbers_and_report(run, scores, tmp_path):
     assert found["tests"][0]["pvalue"] == pytest.approx(test.pvalue)
     assert [path.name for path in (tmp_path / "mauc-report").iterdir()] == ["evaluation.html"], "not that of mauc fit"
     people = run("evaluate", "a.csv", "--target", "truth", "--compare", "b.csv", "--report", "r.html")
-    for words in ("Models compared", "a.csv", "b.csv", "worst pairs", "wrote r.html"):
+    for words in (
+        "Models compared",
+        "a.csv",
+        "b.csv",
+        "pairs of classes, by the high end of intervals\n",
+        "wrote r.html",
+    ):
         assert words in people.stdout
 
 

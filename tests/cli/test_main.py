@@ -12,13 +12,16 @@ import pytest
 
 pytest.importorskip("typer", reason="needs the extra mauc[cli]")
 
+from rich.console import Console
 from typer.testing import CliRunner
 
 from mauc import __version__
 from mauc.cli import app
+from mauc.cli.summary import importance
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.experiments import demo
 from mauc.experiments.demo import imbalanced_digits
+from mauc.metrics import Importance
 
 
 def run(*arguments):
@@ -73,6 +76,14 @@ def test_class_names_that_the_terminal_cannot_show(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "\\u6587" in done.stdout
     assert '"\\u6587"' in run("evaluate", tmp_path / "s.csv", "--target", "y", "--json", "--no-report").stdout
+
+
+def test_zero_has_no_sign():
+    console = Console(width=80)
+    with console.capture() as shown:
+        console.print(*importance([Importance("height", None, -1e-6, -0.1, 0.1, 0.05)], "how"))
+    assert " 0.0000 " in shown.get()
+    assert "-0.0000" not in shown.get()
 
 
 def test_demo(tmp_path, monkeypatch):
