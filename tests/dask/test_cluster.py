@@ -10,6 +10,7 @@ import mauc
 from mauc.linear import MAUCClassifier as LocalClassifier
 
 distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 md = pytest.importorskip("mauc.dask")
 
@@ -108,7 +109,8 @@ def test_a_client_that_dies(cluster, monkeypatch):
     from mauc.dask._counting import Ranking
 
     climb = Ranking.climb
-    with distributed.Client(cluster) as client:
+    # Closed twice, a client would leave itself in Dask's configuration.
+    with dask.config.set(scheduler=None), distributed.Client(cluster) as client:
 
         def climb_then_close(self):
             climb(self)

@@ -1,5 +1,6 @@
 """Scores kept beside a model: written whole, read with care, compared only with what belongs to them."""
 
+import zipfile
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +12,7 @@ import pandas as pd
 
 from mauc.tables.errors import Failure
 from mauc.tables.kept import KeptScores, check_same_table, common_rows, fingerprints, place_of, read_kept, write_kept
+from mauc.tables.model_file import SCHEMA
 
 LABELS = np.repeat(["oak", "elm", "yew"], 4)
 TABLE = pd.DataFrame({"x": np.arange(12.0), "soil": ["a", None] * 6})
@@ -23,10 +25,16 @@ def kept():
     return KeptScores("a model", "y", "folds", 12, rows, LABELS[rows], np.unique(LABELS), repeats, fingerprints(TABLE))
 
 
+def write_archive(path, content):
+    """What looks like a model file from outside."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(SCHEMA, content)
+
+
 @pytest.fixture
 def model(tmp_path):
     path = tmp_path / "m.skops"
-    path.write_bytes(b"a model file")
+    write_archive(path, "a model")
     return path
 
 
@@ -46,7 +54,7 @@ def test_files_that_do_not_belong(kept, model):
     with pytest.raises(Failure, match=r"m\.scores\.npz, the scores that .* was judged by, is not there: put it back"):
         read_kept(model)
     write_kept(model, kept)
-    model.write_bytes(b"another model file")
+    write_archive(model, "another model")
     with pytest.raises(Failure, match=r"holds the scores of another model than .* is: fit again"):
         read_kept(model)
     np.savez(place_of(model), text=np.array(["a", "b", "c", "d"]), rows=np.arange(3))
