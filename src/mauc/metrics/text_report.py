@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats
 from mauc._validation import ScoredClasses, check_real, check_scored_classes, check_whole, invalid
 from mauc.kernels.auc import auc_influence, auc_matrix
-from mauc.metrics.inference import warn_of_singles
+from mauc.metrics.inference import class_against_others, class_influence, warn_of_singles
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
@@ -132,21 +132,11 @@ def _names(scored: ScoredClasses, target_names: ArrayLike | None) -> list[str]:
 def _of_class(
     i: int, partition: ClassPartition, scores: NDArray[np.floating], matrix: Floats, level: float
 ) -> Interval | None:
-    """Of the mean of row i, by its column alone: class i against all others as one, in which each weighs the same.
-
-    :func:`mauc_interval` with ones in row i of ``pairs``, without the other columns.
-    """
-    here = partition.present
-    v = np.zeros_like(matrix)
-    v[i, here] = 1.0
-    v[i, i] = 0.0
-    if not here[i] or not v.any():
+    """Of the mean of row i: :func:`mauc_interval` with ones in row i of ``pairs``, without the other columns."""
+    v = class_against_others(i, partition.present)
+    if not partition.present[i] or not v.any():
         return None
-    v /= v.sum()
-    column = scores[:, i]
-    two = ClassPartition((partition.codes == i).astype(np.int64), 2, partition.shares)
-    influence = auc_influence(two.problem(np.column_stack([column, column]), np.array([[0.0, 0.0], [1.0, 0.0]])))
-    influence *= np.where(partition.codes == i, 1.0, v[i, partition.codes])
+    influence = class_influence(partition, scores[:, i], i, v)
     return interval(Sample.of(partition, v), weighted_mean(matrix, v), influence, level)
 
 

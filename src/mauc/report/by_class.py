@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
+from mauc.metrics.inference import class_against_others, class_influence
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
 from mauc.report.proportions import Share, share
@@ -43,8 +44,8 @@ def class_scores(
     """Of every class; ``auc`` are the ``(C,)`` means over the repeats, ``confusion`` that of a ``Decision``."""
     found = []
     for k in range(partition.n_classes):
-        v = _against_all(k, partition.n_classes)
-        influence = np.mean([_influence(partition, scores[:, k], k) for scores in repeats], axis=0)
+        v = class_against_others(k, partition.present)
+        influence = np.mean([class_influence(partition, scores[:, k], k, v) for scores in repeats], axis=0)
         of_class, chosen, right = int(partition.counts[k]), int(confusion[:, k].sum()), int(confusion[k, k])
         found.append(
             ClassScore(
@@ -55,36 +56,6 @@ def class_scores(
             )
         )
     return tuple(found)
-
-
-def _against_all(k: int, n_classes: int) -> Floats:
-    """Pair weights of one class against each other one: ``v_kj = 1 / (C − 1)``."""
-    v = np.zeros((n_classes, n_classes))
-    v[k] = 1.0 / (n_classes - 1)
-    v[k, k] = 0.0
-    return v
-
-
-def _influence(partition: ClassPartition, column: NDArray[Any], k: int) -> Floats:
-    """``(N,)`` share of each row in ``Σ_j v_kj AUC_{k|j}``: of a row of class k, what part of all others it beats, in
-    which every class weighs ``v_kj``; of a row of class j, what part of class k beats it, times ``v_kj``."""
-    own = partition.codes == k
-    v = 1.0 / (partition.n_classes - 1)
-    influence = np.empty(len(column))
-    influence[~own] = v * (1.0 - _beaten(np.sort(column[own]), None, column[~own]))
-    order = np.argsort(column[~own], kind="stable")
-    weight = v / partition.counts[partition.codes[~own][order]]
-    influence[own] = _beaten(column[~own][order], weight, column[own])
-    return influence
-
-
-def _beaten(ordered: NDArray[Any], weight: Floats | None, values: NDArray[Any]) -> Floats:
-    """What part of the sorted scores each value is above, by weight if given; ties count half."""
-    below, up_to = (np.searchsorted(ordered, values, side=side) for side in ("left", "right"))
-    if weight is None:
-        return (below + up_to) / (2.0 * len(ordered))
-    total = np.concatenate([[0.0], np.cumsum(weight)])
-    return 0.5 * (total[below] + total[up_to])
 
 
 def roc(column: NDArray[Any], codes: Ints, counts: Ints, k: int) -> Curve:
