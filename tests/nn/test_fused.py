@@ -1,11 +1,15 @@
 """The fused kernels against the plain operations in float64."""
 
+import numpy as np
 import pytest
 import torch
 from cases import CASES, EACH_KIND, Case
+from numpy.polynomial.chebyshev import chebval2d
 
 from mauc.nn import MAUCLoss, mauc_loss
-from mauc.nn._engine.fused import Form, form_of
+from mauc.nn._engine.fused_bilinear import expanded
+from mauc.nn._engine.fused_moments import Form, form_of
+from mauc.nn._engine.fused_ranked import truncated_powers
 from mauc.surrogates import get_surrogate
 
 SHAPES = [(32, 12), (3, 2), (1000, 100), (513, 1000), (257, 5089), (5000, 7), (9001, 33)]
@@ -15,7 +19,12 @@ FUSED = [
     Case("exponential", {"alpha": 8.0}),
     Case("hinge", {"alpha": 4.0}),
 ]
-PLAIN = [case for case in EACH_KIND if form_of(case.build()) is None]
+OTHERS = [case for case in EACH_KIND if form_of(case.build()) is None]
+RANKED = [
+    Case("hinge", {"alpha": 0.5}),
+    Case("q_hinge", {"alpha": 0.5, "q": 3.0}),
+    Case("generalized_hinge", {"alpha": 0.5}),
+]
 
 
 def test_which_surrogates_fuse():
@@ -29,6 +38,40 @@ def test_which_surrogates_fuse():
     assert form_of(get_surrogate("logistic")) is None
 
 
+def test_truncated_powers_are_the_loss():
+    t = np.linspace(-2.0, 2.0, 401)
+    taken = {str(case): (case.build(), truncated_powers(case.build())) for case in CASES}
+    for surrogate, form in taken.values():
+        if form is not None:
+            distance = np.array(form.ends)[:, None] - t
+            powers = (
+                np.maximum(distance, 0.0)[:, None] ** np.arange(form.degree + 1)[:, None] * (distance > 0.0)[:, None]
+            )
+            assert np.allclose(
+                np.einsum("bk,bkt->t", np.array(form.coefficients), powers), surrogate.loss(t), atol=1e-9
+            )
+    names = {name.split("-alpha")[0] for name, (_, form) in taken.items() if form is not None}
+    assert names == {"hinge", "q_hinge", "generalized_hinge", "custom-pieces"}
+    assert truncated_powers(get_surrogate("q_hinge", alpha=1e-3, q=5)) is None  # its digits would be lost in the sums
+
+
+def test_bilinear_forms_are_the_loss_and_its_slopes():
+    p, q = np.meshgrid(np.linspace(0.0, 1.0, 33), np.linspace(0.0, 1.0, 33))
+    for case in CASES:
+        form, surrogate = expanded(case.build()), case.build()
+        if form is None:
+            continue
+        loss, in_q, in_p = (chebval2d(2.0 * p - 1.0, 2.0 * q - 1.0, np.array(m)) for m in form.matrices)
+        at_zero = abs(surrogate.loss(np.zeros(1))[0])
+        # At a corner on the edge of the range the slope is one-sided.
+        inside = np.abs(p - q) < 1.0
+        assert np.abs(loss - surrogate.loss(p - q)).max() <= 2e-7 * at_zero, str(case)
+        slope = surrogate.derivative(p - q)
+        size = abs(surrogate.derivative(np.zeros(1))[0])
+        assert np.abs(in_p - slope)[inside].max() <= 2e-7 * size, str(case)
+        assert np.abs(in_q + slope)[inside].max() <= 2e-7 * size, str(case)
+
+
 def draw(n, c, dtype=torch.float32, device="cuda", scale=2.0):
     generator = torch.Generator().manual_seed(n + c)
     logits = scale * torch.randn(n, c, generator=generator)
@@ -38,7 +81,7 @@ def draw(n, c, dtype=torch.float32, device="cuda", scale=2.0):
 
 def reference(logits, y, **settings):
     z = logits.detach().double().cpu().requires_grad_()
-    for name in ("weight", "class_counts"):
+    for name in ("weight", "class_counts", "pairs"):
         if isinstance(settings.get(name), torch.Tensor):
             settings[name] = settings[name].cpu()
     loss = mauc_loss(z, y.cpu(), **settings)
@@ -132,16 +175,21 @@ def test_scaled_strided_and_twice():
 
 @pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype:UserWarning")  # of the mode itself
-def test_the_moments_path_never_waits_for_the_device():
+def test_the_kernels_never_wait_for_the_device():
     logits, y = draw(100, 24)
     mauc_loss(logits, y).backward()
     mauc_loss(logits, y, activation="identity").backward()
+    ranked = [{"surrogate": case.surrogate, **case.options} for case in (*RANKED, Case("logistic"))]
+    for settings in ranked:
+        mauc_loss(logits, y, **settings).backward()
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
         with pytest.raises(RuntimeError, match="synchronizing"):
             logits.sum().item()
         for settings in ({}, {"surrogate": "squared", "pairs": "ova"}, {"activation": "identity"}):
+            mauc_loss(logits, y, **settings).backward()
+        for settings in ranked:
             mauc_loss(logits, y, **settings).backward()
     finally:
         torch.cuda.set_sync_debug_mode("default")
@@ -162,10 +210,66 @@ def test_extra_memory_is_the_gradient():
 
 @pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore:.*taking all pairs in blocks:UserWarning")
-@pytest.mark.parametrize("case", [*PLAIN, Case("hinge", {"alpha": 0.01})], ids=str)
-def test_the_plain_operations_on_the_device(case):
+@pytest.mark.parametrize("case", [*OTHERS, Case("hinge", {"alpha": 0.01})], ids=str)
+def test_every_other_loss_on_the_device(case):
+    """In the kernels of ranks and of bilinear forms, or in plain operations."""
     logits, y = draw(500, 40)
     assert_equal(logits, y, surrogate=case.surrogate, **case.options)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", [*RANKED, Case("logistic"), Case("exponential", {"alpha": 4.0})], ids=str)
+@pytest.mark.parametrize("shape", [*SHAPES, (60, 20_000)], ids=str)
+def test_both_terms_own_pairs_and_many_classes(shape, case):
+    logits, y = draw(*shape)
+    assert_equal(logits, y, surrogate=case.surrogate, **case.options, log_loss=0.5)
+    if shape[1] <= 1000:
+        pairs = torch.rand(shape[1], shape[1], generator=torch.Generator().manual_seed(0))
+        assert_equal(logits, y, surrogate=case.surrogate, **case.options, pairs=pairs)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", [*RANKED, Case("squared"), Case("exponential")], ids=str)
+def test_raw_scores(case):
+    logits, y = draw(5000, 33)
+    with torch.no_grad():
+        logits += 10.0 * torch.arange(33, device="cuda")
+    assert_equal(logits, y, surrogate=case.surrogate, **case.options, activation="identity")
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", [*RANKED, Case("logistic"), Case("exponential")], ids=str)
+def test_captured_in_a_graph(case):
+    logits, y = draw(300, 20)
+    expected = reference(logits, y, surrogate=case.surrogate, **case.options)
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            (gradient,) = torch.autograd.grad(mauc_loss(logits, y, surrogate=case.surrogate, **case.options), logits)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=side):
+        value = mauc_loss(logits, y, surrogate=case.surrogate, **case.options)
+        (gradient,) = torch.autograd.grad(value, logits)
+    for _ in range(2):
+        graph.replay()
+        assert value.item() == pytest.approx(expected[0], rel=1e-5)
+        assert (gradient.double().cpu() - expected[1]).abs().max() <= 1e-5 * expected[1].abs().max()
+
+
+@pytest.mark.gpu
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.parametrize("case", [Case("hinge", {"alpha": 0.5}), Case("logistic"), Case("exponential")], ids=str)
+def test_compiled_with_graphs(case):
+    logits, y = draw(300, 20)
+    value, gradient = reference(logits, y, surrogate=case.surrogate, **case.options)
+    torch.compiler.reset()
+    compiled = torch.compile(MAUCLoss(case.surrogate, **case.options), fullgraph=True, mode="reduce-overhead")
+    for _ in range(3):
+        got = compiled(logits, y)
+        (ours,) = torch.autograd.grad(got, logits)
+        assert got.item() == pytest.approx(value, rel=1e-5)
+        assert (ours.double().cpu() - gradient).abs().max() <= 1e-5 * gradient.abs().max()
 
 
 @pytest.mark.gpu

@@ -92,11 +92,11 @@ def mauc_loss(
     and no further reweighting of samples inside a class than the one you want to learn from.
 
     Moments surrogates (squared, exponential, and every one that is a single polynomial on the range of the scores,
-    such as logistic or a hinge with ``alpha >= 1`` on softmax scores) cost O(N·C) and never wait for the device. The
-    others search the sorted positives and read the class sizes on the host, and so does the range of identity scores
-    where an approximation needs it. On CUDA the frequent cases run in fused kernels: squared, exponential with
-    ``alpha <= 30`` and lines on [−1, 1] such as the hinge with ``alpha >= 1``, of softmax and sigmoid scores in
-    float32 or half precision, with ``"ovo"`` or ``"ova"``. They read the logits twice and write the gradient once.
+    such as logistic or a hinge with ``alpha >= 1`` on softmax scores) cost O(N·C), the hinge family O(N·C·log n) for
+    the largest class of n samples. On CUDA both run in fused kernels, of float32 and half-precision logits, which read
+    the logits two or three times, write the gradient once and never wait for the device. Plain operations are left for
+    1/t, for an approximation on raw scores, whose range the host reads, for own objects that no polynomial of few terms
+    follows, and for ``torch.use_deterministic_algorithms``.
 
     *Several processes.* With ``sync=True`` the sums that define the risk are those of all ranks; the ``(N, C)`` scores
     never leave theirs. Every rank returns the value of the whole, and its gradient times the number of ranks, because

@@ -29,7 +29,8 @@ def _scores(
 ):
     """Scores of some rows, 0 beyond the last column, and those in the samples' own columns.
 
-    With ``LOG`` also ``softmax(z + log r)``, r being ``ratios``, and ``−log`` of its entry in the own column.
+    With ``LOG`` also e with ``softmax(z + log r) = e r``, r being ``ratios``, and ``−log`` of its entry in the own
+    column.
     """
     start = logits + rows.to(tl.int64) * stride
     x = tl.load(start[:, None] + columns[None, :], mask=counts[:, None] & (columns < C)[None, :], other=0.0)
@@ -45,14 +46,16 @@ def _scores(
         peak = tl.max(beyond, axis=1)
         e = tl.exp(beyond - peak[:, None])
         if LOG:
-            shifted = e * tl.load(ratios + columns, mask=columns < C, other=0.0)[None, :]
-            total = tl.sum(shifted, axis=1)
-            shifted = shifted / total[:, None]
+            total = tl.sum(e * tl.load(ratios + columns, mask=columns < C, other=0.0)[None, :], axis=1)
+            shifted = e * (1.0 / total)[:, None]
             surprise = tl.log(total) - tl.log(tl.load(ratios + y)) - (own - peak)
         if SOFTMAX:
             scale = 1.0 / tl.sum(e, axis=1)
             f = e * scale[:, None]
             p = tl.exp(own - peak) * scale
+            if LOG:
+                # Of the scores, which are needed anyway: one array less in registers.
+                shifted = f * (tl.sum(e, axis=1) / total)[:, None]
     if not SOFTMAX:
         f = tl.where(inside, 1.0 / (1.0 + tl.exp(-x)), 0.0)
         p = 1.0 / (1.0 + tl.exp(-own))
@@ -280,6 +283,7 @@ def gradient(
         if LOG:
             share = u * tl.load(coefficients + 6 * C)
             own = (columns[None, :] == y[:, None]).to(tl.float32)
-            g += tl.where(share == 0.0, 0.0, share)[:, None] * (shifted - own)
+            r = tl.load(ratios + columns, mask=inside, other=0.0)
+            g += tl.where(share == 0.0, 0.0, share)[:, None] * (shifted * r[None, :] - own)
         place = out + rows.to(tl.int64)[:, None] * out_stride + columns[None, :]
         tl.store(place, (factor * g).to(out.dtype.element_ty), mask=(rows < n)[:, None] & inside[None, :])

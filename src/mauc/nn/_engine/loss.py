@@ -81,7 +81,7 @@ def loss_of(
     again = partial(_again, target, chosen, activation, pairs, weight, counts, ignored, world, term)
     if _transformed() and (has_plain_form(chosen) or not ranks or (wants_gradient and not can_be_traced(chosen))):
         return again(logits).to(dtype)
-    if is_traced() and ranks and not sync and can_be_traced(chosen) and not has_plain_form(chosen):
+    if is_traced() and ranks and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):
         if share and ratios is None:
             ratios = class_ratios(pairs, term.partners, class_sizes(target, weight, counts, ignore_index, n_classes))
         value = traced_loss(
@@ -151,20 +151,36 @@ def value_and_gradient(
     """The loss, in float64 for such logits and float32 else, and its gradient, or none of it; no graph is made."""
     term = LogTerm(log_loss, True, ratios)
     dtype = torch.float64 if logits.dtype == torch.float64 else torch.float32
+    form = fused.fuses(logits, surrogate, activation, pairs)
     with torch.no_grad():
-        value, slope = _evaluate(
-            logits.detach(),
-            target.long(),
-            surrogate,
-            activation,
-            pairs,
-            weight,
-            class_counts,
-            _valid(target, ignore_index),
-            communicator(False),
-            term,
-            gradient=gradient,
-        )
+        if form is not None:
+            value, slope = fused.value_and_gradient(
+                logits.detach(),
+                target,
+                form,
+                term,
+                activation=activation,
+                pairs=pairs,
+                weight=weight,
+                class_counts=class_counts,
+                ignore_index=ignore_index,
+                dtype=dtype,
+                gradient=gradient,
+            )
+        else:
+            value, slope = _evaluate(
+                logits.detach(),
+                target.long(),
+                surrogate,
+                activation,
+                pairs,
+                weight,
+                class_counts,
+                _valid(target, ignore_index),
+                communicator(False),
+                term,
+                gradient=gradient,
+            )
     return value.to(dtype), logits.new_empty(0) if slope is None or not gradient else slope
 
 

@@ -1,8 +1,8 @@
 """The loss as one operation of torch: what ``torch.compile`` and ``torch.func`` see of it.
 
-Neither can look into a search whose steps depend on the data. To them the loss is an operation with a value and a
-gradient, both computed at once; in the backward pass the gradient is multiplied by what comes from above. A second
-derivative through it is refused.
+Neither can look into the kernels, or into a search whose steps depend on the data. To them the loss is an operation
+with a value and a gradient, both computed at once; in the backward pass the gradient is multiplied by what comes from
+above. A second derivative through it is refused.
 """
 
 from collections.abc import Sequence

@@ -1,0 +1,252 @@
+r"""Surrogates that are bilinear forms, in fused kernels: three reads and one write of the logits.
+
+.. math:: \ell(p - q) = \sum_{kl} A_{kl} \, \varphi_k(p) \, \psi_l(q)
+
+with Chebyshev polynomials for the logistic and every other surrogate that :mod:`mauc.plan` takes as one polynomial of
+bounded scores; with powers of ``o − p`` and ``q − o + α`` for ``(α − t)²``, o near the class's scores, so that nothing
+cancels; with one exponential for ``exp(−α t)``, o the class's smallest score, so that nothing overflows before the
+risk does. ``survey`` reads the logits for the rows' sums, ``sums_of`` for the sums of the functions over the negatives
+of each column and the positives of each class, and ``gradient_rows`` to write the gradient; between these ``mix``
+makes the value and the coefficients of the slopes of ``2 C K`` sums.
+
+The two kernels of :mod:`mauc.nn._engine.fused` read the logits twice only; they are for few classes, "ovo" and "ova",
+and bounded scores.
+"""
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.polynomial import chebyshev as cheb
+from torch import Tensor
+
+from mauc._typing import Floats
+from mauc.nn._engine.launch import Kernel, kind_of, processors_of
+from mauc.nn._engine.moments import FLAT_ALPHA
+from mauc.nn._engine.tiles import ACTIVATIONS, Data, Settings, survey_kernel, zeroed
+from mauc.plan import TOLERANCES, plan
+from mauc.surrogates import Surrogate
+
+__all__ = ["Bilinear", "bilinear_forward", "bilinear_gradient", "closed_bilinear", "expanded"]
+
+KINDS = {"exponential": 0, "powers": 1, "chebyshev": 2}
+MOST_DEGREE = 32
+"""So many sums are held in registers."""
+SUMS_PER_PROCESSOR = 16
+"""Programs of the sums for each multiprocessor: more of them add more often to the totals."""
+
+
+class Bilinear(NamedTuple):
+    """``ℓ = Σ A_kl φ_k(p) ψ_l(q)``, and its slopes in the same functions."""
+
+    kind: str
+    alpha: float
+    matrices: tuple[tuple[tuple[float, ...], ...], ...]
+    """Three of the same size: A, that of ``∂ℓ/∂q``, that of ``∂ℓ/∂p``."""
+
+    @property
+    def size(self) -> int:
+        """How many functions."""
+        return len(self.matrices[0])
+
+    @property
+    def length(self) -> int:
+        """How many of them the slopes have."""
+        return self.size if self.kind == "exponential" else self.size - 1
+
+
+@lru_cache(maxsize=256)
+def closed_bilinear(kind: str, alpha: float, scale: float = 1.0) -> Bilinear:
+    """``scale`` times the loss of one of the kinds of :class:`mauc.nn._engine.fused.Form`."""
+    if kind == "exponential":
+        return Bilinear(kind, alpha, (((scale,),), ((scale * alpha,),), ((-scale * alpha,),)))
+    # With π = o − p and κ = q − o + α: (π + κ)², or π + κ.
+    if kind == "squared":
+        loss, slope = [[0.0, 0.0, 1.0], [0.0, 2.0, 0.0], [1.0, 0.0, 0.0]], [[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0] * 3]
+    else:
+        loss, slope = [[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]]
+    return Bilinear(
+        "powers", alpha, tuple(_scaled(m, by) for m, by in ((loss, scale), (slope, scale), (slope, -scale)))
+    )
+
+
+def _scaled(matrix: list[list[float]], scale: float) -> tuple[tuple[float, ...], ...]:
+    return tuple(tuple(scale * a for a in row) for row in matrix)
+
+
+def expanded(surrogate: Surrogate) -> Bilinear | None:
+    """A surrogate that is one polynomial of scores in [0, 1], to float32, or None."""
+    try:
+        return _expanded(surrogate)
+    except TypeError:  # cannot be hashed
+        return None
+
+
+@lru_cache(maxsize=256)
+def _expanded(surrogate: Surrogate) -> Bilinear | None:
+    found = plan(surrogate, 1.0, tolerances=TOLERANCES["float32"], saturated=True)
+    if found is None or found.scheme != "moments" or found.degree > MOST_DEGREE:
+        return None
+    tolerance = TOLERANCES["float32"][0]
+    # The planner goes in strides; here each degree is a sum per score.
+    shorter = (plan(surrogate, 1.0, degree=degree, saturated=True) for degree in range(2, found.degree))
+    forms = (_of_matrix(fewer.pieces[0].matrix) for fewer in shorter if fewer is not None and fewer.error <= tolerance)
+    near = (form for form in forms if _slope_error(form, surrogate) <= tolerance)
+    return next(near, None) or _of_matrix(found.pieces[0].matrix)
+
+
+def _of_matrix(matrix: Floats) -> Bilinear:
+    in_q, in_p = np.zeros_like(matrix), np.zeros_like(matrix)
+    # The functions take 2 F − 1.
+    in_q[:, :-1] = 2.0 * cheb.chebder(matrix, axis=1)
+    in_p[:-1] = 2.0 * cheb.chebder(matrix, axis=0)
+    return Bilinear("chebyshev", 1.0, tuple(tuple(map(tuple, m.tolist())) for m in (matrix, in_q, in_p)))
+
+
+def _slope_error(form: Bilinear, surrogate: Surrogate) -> float:
+    """Of ``ℓ′`` over ``|ℓ′(0)|``, at pairs all over the square of scores."""
+    t, shift = np.cos(np.linspace(0.0, np.pi, 129)), np.array([[-1.0], [0.0], [1.0]])
+    p = 0.5 + 0.5 * t + 0.5 * shift * (1.0 - np.abs(t))
+    slope = cheb.chebval2d(2.0 * p - 1.0, 2.0 * (p - t) - 1.0, np.array(form.matrices[2]))
+    size = abs(float(surrogate.derivative(np.zeros(1))[0])) or 1.0
+    return float(np.abs(slope - surrogate.derivative(t)).max()) / size
+
+
+class Saved(NamedTuple):
+    """What the gradient needs besides the input."""
+
+    rows: Tensor
+    """``(4, N)`` peak, inverse of the sum, inverse of the shifted sum, own score."""
+    of_class: Tensor
+    """``(3, C)`` weight of a column, of a row, of a positive."""
+    origin: Tensor
+    slopes: Tensor
+    """``(2, size, C)``"""
+    totals: Tensor
+    """Risk, log-loss, weight of all samples."""
+
+
+class _Recipe:
+    """The kernels of one kind of call."""
+
+    def __init__(self, data: Data, settings: Settings) -> None:
+        from mauc.nn._engine import bilinear_kernels as kernels
+
+        n, c = data.logits.shape
+        form, processors = settings.form, processors_of(data.logits.device)
+        self.survey, self.tiles = survey_kernel(data, settings, processors)
+        common = {"C": c, "ACTIVATION": ACTIVATIONS[settings.activation]}
+        weighted = {"HAS_WEIGHT": data.weight is not None}
+        logs = {"LOG": settings.log_loss > 0}
+        matrix = {"HAS_MATRIX": settings.pairs == "matrix"}
+        kind = {"KIND": KINDS[form.kind], "SIZE": form.size}
+        # Of one warp: with more columns, or more rows, its sums and scores do not fit the registers.
+        tile_columns, tile_rows = (128 if form.size <= 16 and c > 64 else 64 if c > 32 else 32), 8
+        across, down = -(-c // tile_columns), -(-n // tile_rows)
+        self.sums = Kernel(
+            kernels.sums_of,
+            (across, max(1, min(down, -(-SUMS_PER_PROCESSOR * processors // across)))),
+            1,
+            common | weighted | matrix | kind | {"COLUMNS": tile_columns, "ROWS": tile_rows},
+        )
+        self.mix = Kernel(kernels.mix, (-(-c // 64), form.size), 2, {"C": c} | logs | {"SIZE": form.size, "BLOCK": 64})
+        part = min(1024, max(16, 1 << (c - 1).bit_length()))
+        some = max(1, min(8, 1024 // part))
+        self.gradient_tiles = -(-n // some)
+        self.gradient = Kernel(
+            kernels.gradient_rows,
+            (min(self.gradient_tiles, 16 * processors),),
+            4 if part >= 512 else 2,
+            common
+            | logs
+            | weighted
+            | matrix
+            | kind
+            | {"LENGTH": form.length, "ROWS": some, "CHUNK": part}
+            | {"STAGED": settings.activation == "softmax" and c > part and data.logits.dtype == torch.float32},
+        )
+
+
+_RECIPES: dict[tuple[Any, ...], _Recipe] = {}
+
+
+def _recipe(data: Data, settings: Settings) -> _Recipe:
+    logits = data.logits
+    key = (*logits.shape, logits.stride(0), logits.device, settings, *map(kind_of, data))
+    recipe = _RECIPES.get(key)
+    if recipe is None:
+        recipe = _RECIPES[key] = _Recipe(data, settings)
+    return recipe
+
+
+@lru_cache(maxsize=64)
+def _form_on(form: Bilinear, device: torch.device) -> Tensor:
+    return torch.tensor(form.matrices, dtype=torch.float64).to(device)
+
+
+def bilinear_forward(data: Data, settings: Settings, value: Tensor) -> Saved:
+    """Fills in the value; what :func:`bilinear_gradient` goes on with."""
+    logits, target = data[:2]
+    n, c = logits.shape
+    form, device, stride = settings.form, logits.device, logits.stride(0)
+    recipe = _recipe(data, settings)
+
+    def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.empty(shape, dtype=dtype, device=device)
+
+    of_negatives, of_positives, totals, class_sums, class_counts, first_ticket, second_ticket = zeroed(
+        device,
+        (form.size * c, torch.float32),
+        (form.size * c, torch.float32),
+        (3, torch.float64),
+        (c, torch.float32),
+        (c, torch.int32),
+        (1, torch.int32),
+        (1, torch.int32),
+    )
+    rows, keys, start = empty(4, n), empty(n, dtype=torch.int64), empty(c, dtype=torch.int32)
+    of_class, slopes = empty(3, c), empty(2, form.size, c)
+    table = _form_on(form, device)
+    weights, sizes, ratios, pairs = data.or_any()
+    recipe.survey(
+        logits, target, weights, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, totals,
+        first_ticket, n, stride, settings.ignore_index, recipe.tiles,
+    )  # fmt: skip
+    origin = _origin(rows[3], target, data.weight, of_class[2], settings)
+    recipe.sums(
+        logits, target, weights, pairs, rows, of_class, origin, of_negatives, of_positives, form.alpha,
+        n, stride, settings.ignore_index,
+    )  # fmt: skip
+    recipe.mix(table, of_class, of_negatives, of_positives, slopes, totals, second_ticket, value, settings.log_loss)
+    return Saved(rows, of_class, origin, slopes, totals)
+
+
+def _origin(own: Tensor, target: Tensor, weight: Tensor | None, inverse: Tensor, settings: Settings) -> Tensor:
+    """``(C,)`` scores that the functions count from: 1 or 0 for bounded scores, else the class's mean or smallest."""
+    c, kind = len(inverse), settings.form.kind
+    if settings.activation != "identity" and not (kind == "exponential" and settings.form.alpha > FLAT_ALPHA):
+        return torch.full((c,), float(kind == "powers"), dtype=torch.float32, device=own.device)
+    counted = (target != settings.ignore_index) & (target >= 0) & (target < c)
+    y = torch.where(counted, target, 0).long()
+    if kind == "powers":
+        mass = counted.to(torch.float64) if weight is None else torch.where(counted, weight, 0.0).to(torch.float64)
+        total = torch.zeros(c, dtype=torch.float64, device=own.device).index_add_(0, y, mass * own)
+        return (total * inverse).to(torch.float32)
+    counted = counted if weight is None else counted & (weight > 0)
+    least = torch.full((c,), torch.inf, device=own.device)
+    least = least.scatter_reduce(0, y, torch.where(counted, own, torch.inf), "amin")
+    return torch.where(least == torch.inf, 0.0, least)
+
+
+def bilinear_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tensor, out: Tensor) -> None:
+    """Fills in the gradient times ``upstream``."""
+    logits, target = data[:2]
+    n = len(logits)
+    recipe = _recipe(data, settings)
+    weights, _, ratios, pairs = data.or_any()
+    rows, of_class, origin, slopes, totals = saved
+    recipe.gradient(
+        logits, target, weights, pairs, ratios, rows, of_class, origin, slopes, totals, upstream, out,
+        settings.form.alpha, settings.log_loss, n, logits.stride(0), settings.ignore_index, recipe.gradient_tiles,
+    )  # fmt: skip

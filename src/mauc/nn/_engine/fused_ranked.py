@@ -1,0 +1,275 @@
+r"""Piecewise polynomials in fused kernels: the hinge family, on the device from end to end.
+
+A piecewise polynomial that is 0 in the end is a sum of truncated powers,
+
+.. math:: \ell(t) = \sum_b \sum_k c_{bk} \, (b - t)_+^k ,
+
+so a negative q meets, for each b, the positives below ``q + b``: the first ones of its column's sorted positives. With
+the sums ``Σ u (p − m)^j`` over those before each place, m the class's middle positive, its loss and slope are a
+polynomial in ``q + b − m``. Five kernels and a sort of N numbers, and nothing waits for the device:
+
+- ``survey`` reads the logits: each row's peak and sums, its own score, the class weights;
+- the own scores are sorted within their classes, and ``tabulate`` makes the sums;
+- ``columns_of`` reads the logits again: each score as a negative is found among the positives of its column, which
+  gives the value, and what it hands to the positives is added up at the place where its run ends;
+- ``collect`` makes the positives' slopes of these, by sums over later places;
+- ``gradient_of`` reads the logits a third time, searches again, which is cheaper than storing, and writes.
+
+The sums are float64: a small sum is a difference of large ones. Their loss of digits for narrow pieces and high
+degrees is foreseen by :func:`truncated_powers`, which then declines. Where there is one b and all c are positive, as
+with the hinge and the q-hinge, the table has the sums counted from the run's last positive: all terms are positive
+then, and the work on all scores is float32.
+"""
+
+from functools import lru_cache
+from itertools import pairwise
+from math import comb
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from mauc.nn._engine.launch import Kernel, kind_of, processors_of
+from mauc.nn._engine.tiles import ACTIVATIONS, Data, Settings, survey_kernel, zeroed
+from mauc.surrogates import Piece, Surrogate
+
+__all__ = ["Truncated", "ranked_forward", "ranked_gradient", "truncated_powers"]
+
+MOST_DEGREE = 5
+MOST_PIECES = 3
+FEW = 4096
+"""Up to so many samples each is compared with all others, in one launch, which is faster than a sort."""
+DIGITS = 1e-9
+"""Rounding of the float64 sums over ``ℓ(0)`` up to which a form is taken."""
+
+
+class Truncated(NamedTuple):
+    """``ℓ(t) = Σ_b Σ_k c_bk (b − t)₊^k``."""
+
+    ends: tuple[float, ...]
+    coefficients: tuple[tuple[float, ...], ...]
+    """One row per end, all of the same length."""
+
+    @property
+    def degree(self) -> int:
+        """Largest power."""
+        return len(self.coefficients[0]) - 1
+
+    @property
+    def anchored(self) -> bool:
+        """Whether the sums over a run have positive terms alone, counted from its last positive."""
+        return len(self.ends) == 1 and min(self.coefficients[0]) >= 0.0
+
+    @property
+    def width(self) -> int:
+        """Numbers at each place of the table, a power of two where they are counted from the anchor."""
+        return 1 << (self.degree + 1).bit_length() if self.anchored else self.degree + 1
+
+    @property
+    def powers(self) -> int:
+        """Bit k: whether the k-th power occurs."""
+        return sum(1 << k for k in range(self.degree + 1) if any(row[k] for row in self.coefficients))
+
+
+def truncated_powers(surrogate: Surrogate) -> Truncated | None:
+    """A surrogate as a sum of truncated powers, or None if it is none, or none that float64 can add up."""
+    try:
+        return _truncated_powers(surrogate)
+    except TypeError:  # cannot be hashed
+        return None
+
+
+@lru_cache(maxsize=256)
+def _truncated_powers(surrogate: Surrogate) -> Truncated | None:
+    pieces = surrogate.pieces
+    if len(pieces) < 2 or len(pieces) > MOST_PIECES + 1 or pieces[-1].coefficients != (0.0,):
+        return None
+    if any(piece.coefficients is None for piece in pieces):
+        return None
+    ends = tuple(piece.high for piece in pieces[:-1])
+    jumps = [_jump(left, right) for left, right in pairwise(pieces)]
+    degree = max(1, *(len(jump) - 1 for jump in jumps))
+    if degree > MOST_DEGREE:
+        return None
+    rows = tuple((*jump, *(0.0,) * (degree + 1 - len(jump))) for jump in jumps)
+    at_zero = sum(c * max(b, 0.0) ** k for b, row in zip(ends, rows, strict=True) for k, c in enumerate(row) if c)
+    terms = sum(
+        abs(c) * (2.0 * (1.0 + abs(b))) ** k for b, row in zip(ends, rows, strict=True) for k, c in enumerate(row)
+    )
+    return Truncated(ends, rows) if terms * torch.finfo(torch.float64).eps <= DIGITS * abs(at_zero) else None
+
+
+def _jump(left: Piece, right: Piece) -> tuple[float, ...]:
+    """What the left piece has more than the right one, in powers of the distance from the left one's end."""
+    mine, theirs = left.from_end, right.from_end
+    further = 0.0 if right.high == float("inf") else right.high - left.high
+    length = max(len(mine), len(theirs))
+    out = []
+    for k in range(length):
+        here = mine[k] if k < len(mine) else 0.0
+        there = [theirs[i] * comb(i, k) * further ** (i - k) for i in range(k, len(theirs))]
+        value = here - sum(there)
+        rounding = 16.0 * torch.finfo(torch.float64).eps * (abs(here) + sum(map(abs, there)))
+        out.append(value if abs(value) > rounding else 0.0)
+    while len(out) > 1 and out[-1] == 0.0:
+        out.pop()
+    return tuple(out)
+
+
+class Saved(NamedTuple):
+    """What the gradient needs besides the input."""
+
+    rows: Tensor
+    """``(4, N)`` peak, inverse of the sum, inverse of the shifted sum, own score."""
+    class_counts: Tensor
+    start: Tensor
+    of_class: Tensor
+    """``(3, C)`` weight of a column, of a row, of a positive."""
+    centre: Tensor
+    sorted_positives: Tensor
+    prefix: Tensor
+    """``(N + C, width)``"""
+    row_sums: Tensor
+    """``(N,)`` sum of score times slope."""
+    at_own: Tensor
+    """``(N,)`` slope in the own score."""
+    totals: Tensor
+    """Risk, log-loss, weight of all samples."""
+
+
+class _Cut(NamedTuple):
+    """How the scores are cut: a program takes some columns, and tile after tile of rows."""
+
+    rows: int
+    columns: int
+    warps: int
+    registers: int | None
+    """Of a thread at most: more threads then share a multiprocessor and wait for memory together."""
+    per_processor: int
+    """Programs for each multiprocessor."""
+
+    @property
+    def shape(self) -> dict[str, int]:
+        return {"COLUMNS": self.columns, "ROWS": self.rows}
+
+    def grid(self, n: int, c: int, processors: int) -> tuple[int, int]:
+        across, down = -(-c // self.columns), -(-n // self.rows)
+        return across, max(1, min(down, -(-self.per_processor * processors // across)))
+
+
+COLUMNS_CUT = _Cut(32, 16, 4, None, 32)
+GRADIENT_CUT = _Cut(32, 32, 8, None, 16)
+
+
+class _Recipe:
+    """The kernels of one kind of call."""
+
+    def __init__(self, data: Data, settings: Settings, gradient: bool) -> None:
+        from mauc.nn._engine import ranked_kernels as kernels
+
+        n, c = data.logits.shape
+        form, processors = settings.form, processors_of(data.logits.device)
+        self.survey, self.tiles = survey_kernel(data, settings, processors)
+        common = {"C": c, "ACTIVATION": ACTIVATIONS[settings.activation]}
+        weighted = {"HAS_WEIGHT": data.weight is not None}
+        size = {"DEGREE": form.degree, "POWERS": form.powers, "ANCHORED": form.anchored}
+        pieces, width = {"PIECES": len(form.ends)}, {"WIDTH": form.width}
+        self.rank = Kernel(kernels.rank, (-(-n // 16),), 4, {"BLOCK": 16, "ALL": 256}) if n <= FEW else None
+        block = min(1024, max(32, 1 << (2 * n // c).bit_length()))
+        warps = max(1, block // 256)
+        self.tabulate = Kernel(kernels.tabulate, (c,), warps, {"C": c} | size | width | weighted | {"BLOCK": block})
+        logs = {"LOG": settings.log_loss > 0} | weighted | {"HAS_MATRIX": settings.pairs == "matrix"}
+        first, second = COLUMNS_CUT, GRADIENT_CUT
+        self.columns = Kernel(
+            kernels.columns_of,
+            first.grid(n, c, processors),
+            first.warps,
+            common | logs | {"GRADIENT": gradient} | pieces | size | width | first.shape,
+            first.registers,
+        )
+        self.collect = Kernel(kernels.collect, (c,), warps, common | weighted | pieces | size | {"BLOCK": block})
+        self.gradient = Kernel(
+            kernels.gradient_of,
+            second.grid(n, c, processors),
+            second.warps,
+            common | logs | pieces | size | width | second.shape,
+            second.registers,
+        )
+
+
+_RECIPES: dict[tuple[Any, ...], _Recipe] = {}
+
+
+def _recipe(data: Data, settings: Settings, gradient: bool) -> _Recipe:
+    logits = data.logits
+    key = (*logits.shape, logits.stride(0), logits.device, settings, gradient, *map(kind_of, data))
+    recipe = _RECIPES.get(key)
+    if recipe is None:
+        recipe = _RECIPES[key] = _Recipe(data, settings, gradient)
+    return recipe
+
+
+@lru_cache(maxsize=64)
+def _form_on(form: Truncated, device: torch.device) -> Tensor:
+    table = [[end, *row] for end, row in zip(form.ends, form.coefficients, strict=True)]
+    return torch.tensor(table, dtype=torch.float64).to(device)
+
+
+def ranked_forward(data: Data, settings: Settings, value: Tensor, *, gradient: bool) -> Saved:
+    """Fills in the value; what :func:`ranked_gradient` goes on with."""
+    logits, target = data[:2]
+    n, c = logits.shape
+    form, device, stride = settings.form, logits.device, logits.stride(0)
+    recipe = _recipe(data, settings, gradient)
+
+    def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.empty(shape, dtype=dtype, device=device)
+
+    landed, totals, class_sums, row_sums, class_counts, first_ticket, second_ticket = zeroed(
+        device,
+        (len(form.ends) * (n + c) * form.degree if gradient else 2, torch.float64),
+        (3, torch.float64),
+        (c, torch.float32),
+        (n, torch.float32),
+        (c, torch.int32),
+        (1, torch.int32),
+        (1, torch.int32),
+    )
+    rows, keys, start = empty(4, n), empty(n, dtype=torch.int64), empty(c, dtype=torch.int32)
+    of_class, centre, positives = empty(3, c), empty(c), empty(n)
+    prefix = empty(n + c, form.width, dtype=torch.float32 if form.anchored else torch.float64)
+    at_own = empty(n)
+    table = _form_on(form, device)
+    saved = Saved(rows, class_counts, start, of_class, centre, positives, prefix, row_sums, at_own, totals)
+    weight, sizes, ratios, matrix = data.or_any()
+    recipe.survey(
+        logits, target, weight, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, totals,
+        first_ticket, n, stride, settings.ignore_index, recipe.tiles,
+    )  # fmt: skip
+    if recipe.rank is None:
+        order = torch.sort(keys).indices
+    else:
+        order = torch.empty_like(keys)
+        recipe.rank(keys, order, n)
+    recipe.tabulate(order, weight, rows, class_counts, start, centre, positives, prefix, table, n)
+    recipe.columns(
+        logits, target, weight, matrix, rows, class_counts, start, of_class, centre, positives, prefix, table, landed,
+        row_sums, totals, second_ticket, value, settings.log_loss, n, stride, settings.ignore_index,
+    )  # fmt: skip
+    if gradient:
+        recipe.collect(order, weight, rows, class_counts, start, of_class, centre, table, landed, row_sums, at_own, n)
+    return saved
+
+
+def ranked_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tensor, out: Tensor) -> None:
+    """Fills in the gradient times ``upstream``."""
+    logits, target = data[:2]
+    n = len(logits)
+    recipe = _recipe(data, settings, True)
+    table = _form_on(settings.form, logits.device)
+    weight, _, ratios, matrix = data.or_any()
+    rows, class_counts, start, of_class, centre, positives, prefix, row_sums, at_own, totals = saved
+    recipe.gradient(
+        logits, target, weight, matrix, ratios, rows, class_counts, start, of_class, centre, positives, prefix, table,
+        row_sums, at_own, totals, upstream, out, settings.log_loss, n, logits.stride(0), settings.ignore_index,
+    )  # fmt: skip

@@ -1,0 +1,187 @@
+# mypy: ignore-errors
+"""The kernel that reads the logits first, and what the later ones share; imported only where Triton is."""
+
+import triton
+import triton.language as tl
+
+from mauc.nn._engine.fused_kernels import _rows
+
+SOFTMAX = tl.constexpr(0)
+SIGMOID = tl.constexpr(1)
+OVO = tl.constexpr(0)
+OVA = tl.constexpr(1)
+
+
+@triton.jit
+def score_of(x, peak, scale, ACTIVATION: tl.constexpr):
+    if ACTIVATION == SOFTMAX:
+        return tl.exp(x - peak) * scale
+    elif ACTIVATION == SIGMOID:
+        return 1.0 / (1.0 + tl.exp(-x))
+    else:
+        return x
+
+
+@triton.jit
+def survey(
+    logits,
+    target,
+    weight,
+    ratios,
+    sizes,
+    rows_out,
+    keys,
+    class_sums,
+    class_counts,
+    start,
+    of_class,
+    totals,
+    ticket,
+    n,
+    stride,
+    ignore_index,
+    n_tiles,
+    C: tl.constexpr,
+    ACTIVATION: tl.constexpr,
+    LOG: tl.constexpr,
+    PAIRS: tl.constexpr,
+    HAS_WEIGHT: tl.constexpr,
+    HAS_SIZES: tl.constexpr,
+    ROWS: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """The first read: of each row its peak, the inverse of its sums and its own score; of each class its weight.
+
+    ``rows_out`` is ``(4, N)``. ``keys`` are ordered first by class, then by own score; ignored samples come last.
+    The last program makes the pair weights ``of_class``, ``(3, C)``: of a column, of a row and of a positive.
+    """
+    for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
+        rows = tile * ROWS + tl.arange(0, ROWS)
+        y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+        place = logits + rows.to(tl.int64) * stride
+        own = tl.load(place + y, mask=counts, other=0.0).to(tl.float32)
+        peak = tl.full((ROWS,), 0.0, tl.float32)
+        scale = tl.full((ROWS,), 1.0, tl.float32)
+        if ACTIVATION == SOFTMAX or LOG:
+            peak = tl.full((ROWS,), float("-inf"), tl.float32)
+            total = tl.zeros((ROWS,), tl.float32)
+            shifted = tl.zeros((ROWS,), tl.float32)
+            for begin in range(0, C, CHUNK):
+                columns = begin + tl.arange(0, CHUNK)
+                inside = counts[:, None] & (columns < C)[None, :]
+                x = tl.load(place[:, None] + columns[None, :], mask=inside, other=float("-inf")).to(tl.float32)
+                higher = tl.maximum(peak, tl.max(x, axis=1))
+                # Where all so far are -inf there is nothing to shift, and -inf less itself is no number.
+                by = tl.where(higher == float("-inf"), 0.0, higher)
+                e = tl.exp(x - by[:, None])
+                shrink = tl.exp(peak - by)
+                total = total * shrink + tl.sum(e, axis=1)
+                if LOG:
+                    r = tl.load(ratios + columns, mask=columns < C, other=0.0)
+                    shifted = shifted * shrink + tl.sum(e * r[None, :], axis=1)
+                peak = higher
+            scale = 1.0 / total
+            if LOG:
+                surprise = tl.log(shifted) - tl.log(tl.load(ratios + y)) - (own - peak)
+                lost = tl.where(u == 0.0, 0.0, u * surprise)
+                tl.atomic_add(totals + 1, tl.sum(lost.to(tl.float64), axis=0), sem="relaxed")
+                tl.store(rows_out + 2 * n + rows, 1.0 / shifted, mask=rows < n)
+        p = tl.where(counts, score_of(own, peak, scale, ACTIVATION), 0.0)
+        tl.store(rows_out + rows, peak, mask=rows < n)
+        tl.store(rows_out + n + rows, scale, mask=rows < n)
+        tl.store(rows_out + 3 * n + rows, p, mask=rows < n)
+        bits = p.to(tl.int32, bitcast=True)
+        # The bits of a float are ordered as it is, those of negative ones backward.
+        bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+        group = tl.where(counts, y, C).to(tl.int64)
+        tl.store(keys + rows, (group << 32) + bits.to(tl.int64), mask=rows < n)
+        tl.atomic_add(class_sums + y, u, mask=counts, sem="relaxed")
+        tl.atomic_add(class_counts + y, tl.full((ROWS,), 1, tl.int32), mask=counts, sem="relaxed")
+    tl.debug_barrier()
+    if tl.atomic_add(ticket, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
+        few: tl.constexpr = CHUNK if CHUNK < 512 else 512
+        _weigh(class_sums, class_counts, sizes, start, of_class, totals, C, PAIRS, HAS_SIZES, few)
+
+
+@triton.jit
+def _weigh(
+    class_sums,
+    class_counts,
+    sizes,
+    start,
+    of_class,
+    totals,
+    C: tl.constexpr,
+    PAIRS: tl.constexpr,
+    HAS_SIZES: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    """First place of each class, and the pair weights."""
+    n_here = 0.0
+    whole = tl.zeros((), tl.float64)
+    mass = tl.zeros((), tl.float64)
+    before = tl.zeros((), tl.int32)
+    for begin in range(0, C, CHUNK):
+        columns = begin + tl.arange(0, CHUNK)
+        inside = columns < C
+        # Around the first-level cache: other multiprocessors have written these sums.
+        u = tl.load(class_sums + columns, mask=inside, other=0.0, cache_modifier=".cg")
+        count = tl.load(class_counts + columns, mask=inside, other=0, cache_modifier=".cg")
+        tl.store(start + columns, before + tl.cumsum(count, axis=0) - count, mask=inside)
+        before += tl.sum(count, axis=0)
+        n_here += tl.sum((u != 0.0).to(tl.float32), axis=0)
+        mass += tl.sum(u.to(tl.float64), axis=0)
+        size = u
+        if HAS_SIZES:
+            size = tl.where(u != 0.0, tl.load(sizes + columns, mask=inside, other=0.0).to(tl.float32), 0.0)
+        whole += tl.sum(size.to(tl.float64), axis=0)
+    tl.store(totals + 2, mass)
+    for begin in range(0, C, CHUNK):
+        columns = begin + tl.arange(0, CHUNK)
+        inside = columns < C
+        u = tl.load(class_sums + columns, mask=inside, other=0.0, cache_modifier=".cg")
+        present = (u != 0.0).to(tl.float32)
+        inverse = tl.where(u != 0.0, 1.0 / u, 0.0)
+        column = present
+        of_row = inverse
+        if PAIRS == OVO:
+            column = present / tl.maximum(n_here * (n_here - 1.0), 1.0)
+        elif PAIRS == OVA:
+            size = u
+            if HAS_SIZES:
+                size = tl.load(sizes + columns, mask=inside, other=0.0).to(tl.float32) * present
+            others = (whole - size.to(tl.float64)).to(tl.float32)
+            total = tl.where(n_here > 1.0, present / tl.maximum(n_here, 1.0), 0.0)
+            column = tl.where(others != 0.0, total / others, 0.0)
+            of_row = size * inverse
+        tl.store(of_class + columns, column, mask=inside)
+        tl.store(of_class + C + columns, of_row, mask=inside)
+        tl.store(of_class + 2 * C + columns, inverse, mask=inside)
+
+
+@triton.jit
+def tile_of(
+    logits, target, weight, matrix, rows_out, of_class, rows, columns, n, stride, ignore_index,
+    C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, HAS_MATRIX: tl.constexpr,
+):  # fmt: skip
+    """Scores of some rows and columns, and their weights as negatives but for the column's."""
+    y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+    row = tl.where(u == 0.0, 0.0, u * tl.load(of_class + C + y))
+    inside = counts[:, None] & (columns < C)[None, :]
+    x = tl.load(logits + rows.to(tl.int64)[:, None] * stride + columns[None, :], mask=inside, other=0.0)
+    peak = tl.load(rows_out + rows, mask=counts, other=0.0)
+    scale = tl.load(rows_out + n + rows, mask=counts, other=0.0)
+    x = x.to(tl.float32)
+    f = score_of(x, peak[:, None], scale[:, None], ACTIVATION)
+    negative = inside & (columns[None, :] != y[:, None])
+    weights = tl.where(negative, row[:, None], 0.0)
+    if HAS_MATRIX:
+        weights *= tl.load(matrix + y.to(tl.int64)[:, None] * C + columns[None, :], mask=inside, other=0.0)
+    return x, f, weights, inside, y, u, counts
+
+
+@triton.jit
+def share_of(totals, log_loss):
+    """Weight of one sample's log-loss; NaN weights, of classes that do not exist, must reach the loss."""
+    mass = tl.load(totals + 2, cache_modifier=".cg")
+    return tl.where(mass == 0.0, 0.0, log_loss / mass)

@@ -1,0 +1,78 @@
+"""What the kernels of :mod:`mauc.nn._engine.fused_ranked` and :mod:`mauc.nn._engine.fused_bilinear` share."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from mauc.nn._engine.launch import Kernel
+
+__all__ = ["ACTIVATIONS", "PAIRS", "Data", "Settings", "survey_kernel", "zeroed"]
+
+ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
+PAIRS = {"ovo": 0, "ova": 1, "matrix": 2}
+
+
+class Settings(NamedTuple):
+    """What one kind of call is made of, besides its tensors."""
+
+    form: Any
+    """Of the surrogate: hashable."""
+    activation: str
+    pairs: str
+    ignore_index: int
+    dtype: torch.dtype
+    """Of the value."""
+    log_loss: float
+
+
+class Data(NamedTuple):
+    """The tensors of a call; None where something is not needed."""
+
+    logits: Tensor
+    target: Tensor
+    weight: Tensor | None
+    sizes: Tensor | None
+    """``(C,)`` of the classes, for "ova"."""
+    ratios: Tensor | None
+    """``(C,)`` of the log-loss."""
+    matrix: Tensor | None
+    """``(C, C)`` normalised pair weights, that of ``[j, i]`` for column i."""
+
+    def or_any(self) -> "tuple[Tensor, ...]":
+        """Weight, sizes, ratios and matrix: what is not there a kernel is compiled not to read, but it wants some
+        pointer in its place.
+        """
+        return tuple(self.logits if x is None else x for x in self[2:])
+
+
+def survey_kernel(data: Data, settings: Settings, processors: int) -> tuple[Kernel, int]:
+    """The kernel that reads the logits first, and into how many tiles it cuts them."""
+    from mauc.nn._engine import survey_kernels as kernels
+
+    n, c = data.logits.shape
+    chunk = min(2048, max(16, 1 << (c - 1).bit_length()))
+    rows = max(1, min(16, 2048 // chunk))
+    tiles = -(-n // rows)
+    constants = {
+        "C": c,
+        "ACTIVATION": ACTIVATIONS[settings.activation],
+        "LOG": settings.log_loss > 0,
+        "PAIRS": PAIRS[settings.pairs],
+        "HAS_WEIGHT": data.weight is not None,
+        "HAS_SIZES": data.sizes is not None,
+        "ROWS": rows,
+        "CHUNK": chunk,
+    }
+    return Kernel(kernels.survey, (min(tiles, 16 * processors),), 4, constants, 128), tiles
+
+
+def zeroed(device: torch.device, *parts: tuple[int, torch.dtype]) -> list[Tensor]:
+    """Vectors of zeros, of such lengths and kinds, of one allocation and one launch; each begins at 16 bytes."""
+    lengths = [-(-count * dtype.itemsize // 16) * 16 for count, dtype in parts]
+    whole = torch.zeros(sum(lengths), dtype=torch.uint8, device=device)
+    out, begin = [], 0
+    for (count, dtype), length in zip(parts, lengths, strict=True):
+        out.append(whole[begin : begin + count * dtype.itemsize].view(dtype))
+        begin += length
+    return out

@@ -1,0 +1,119 @@
+"""The fused kernels, interpreted on the host, against the plain operations in float64.
+
+Run with ``TRITON_INTERPRET=1`` where Triton is installed; the kernels see the same numbers as on a device, one program
+after another.
+"""
+
+import os
+
+import pytest
+import torch
+
+from mauc.nn import mauc_loss
+from mauc.nn._engine import fused
+from mauc.surrogates import get_surrogate
+
+pytest.importorskip("triton")
+pytestmark = [
+    pytest.mark.skipif(os.environ.get("TRITON_INTERPRET") != "1", reason="set TRITON_INTERPRET=1"),
+    # Of the interpreter, which computes in NumPy what a mask then discards.
+    pytest.mark.filterwarnings("ignore:Conversion of an array with ndim > 0:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::RuntimeWarning"),
+]
+
+HINGE = ("hinge", {"alpha": 0.5})
+ROUNDED = ("generalized_hinge", {"alpha": 0.5, "epsilon": 0.125})
+LOGISTIC = ("logistic", {"alpha": 1.0})
+EXPONENTIAL = ("exponential", {"alpha": 4.0})
+SQUARED = ("squared", {"alpha": 0.7})
+
+
+def draw(n, c, *, ties=False):
+    generator = torch.Generator().manual_seed(n + c)
+    logits = torch.randint(-8, 9, (n, c), generator=generator) / 8 if ties else torch.randn(n, c, generator=generator)
+    return logits.requires_grad_(), torch.randint(0, c, (n,), generator=generator), generator
+
+
+def assert_equal(logits, y, loss, tolerance=3e-6, **settings):
+    name, options = loss
+    assert fused.fuses(logits, get_surrogate(name, **options), settings.get("activation", "softmax"), settings["pairs"])
+    wide = logits.detach().double().requires_grad_()
+    exact = mauc_loss(wide, y, surrogate=name, **options, **settings)
+    got = mauc_loss(logits, y, surrogate=name, **options, **settings)
+    (gradient,) = torch.autograd.grad(exact, wide)
+    (ours,) = torch.autograd.grad(got, logits)
+    assert got.item() == pytest.approx(exact.item(), rel=tolerance)
+    assert (ours.double() - gradient).abs().max() <= tolerance * gradient.abs().max()
+
+
+@pytest.mark.parametrize("loss", [HINGE, ("q_hinge", {"alpha": 0.5, "q": 3.0}), ROUNDED, LOGISTIC], ids=lambda x: x[0])
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+def test_equals_float64(loss, activation):
+    logits, y, _ = draw(40, 6)
+    assert_equal(logits, y, loss, activation=activation, pairs="ovo")
+
+
+@pytest.mark.parametrize("loss", [HINGE, ROUNDED, EXPONENTIAL, SQUARED], ids=lambda x: x[0])
+def test_raw_scores_with_ties(loss):
+    logits, y, generator = draw(40, 5, ties=True)
+    assert_equal(logits, y, loss, activation="identity", pairs="ova", weight=torch.rand(40, generator=generator))
+
+
+@pytest.mark.parametrize("loss", [HINGE, LOGISTIC, EXPONENTIAL], ids=lambda x: x[0])
+def test_own_pairs_weights_ignored_samples_and_both_terms(loss):
+    logits, y, generator = draw(40, 5)
+    y[::6], y[y == 3] = -100, 2
+    weight = torch.rand(40, generator=generator)
+    weight[::7] = 0.0
+    assert_equal(logits, y, loss, pairs=torch.rand(5, 5, generator=generator), weight=weight)
+    counts = torch.arange(1.0, 6.0)
+    assert_equal(logits, y, loss, pairs="ova", weight=weight, class_counts=counts, log_loss=0.5)
+
+
+@pytest.mark.parametrize("loss", [HINGE, LOGISTIC], ids=lambda x: x[0])
+def test_more_classes_than_samples(loss):
+    logits, y, _ = draw(4, 70)
+    assert_equal(logits, y, loss, pairs="ovo", log_loss=0.5)
+
+
+def test_the_sort_and_the_counting_of_ranks_agree(monkeypatch):
+    logits, y, _ = draw(30, 4, ties=True)
+    counted = mauc_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
+    monkeypatch.setattr("mauc.nn._engine.fused_ranked.FEW", 0)
+    monkeypatch.setattr("mauc.nn._engine.fused_ranked._RECIPES", {})
+    assert mauc_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity") == counted
+
+
+@pytest.mark.parametrize("loss", [HINGE, LOGISTIC], ids=lambda x: x[0])
+def test_no_pair_and_not_a_number(loss):
+    logits, _, _ = draw(20, 5)
+    name, options = loss
+    for y in (torch.full((20,), 2), torch.full((20,), -100)):
+        value = mauc_loss(logits, y, surrogate=name, **options)
+        assert value.item() == 0.0
+        assert not torch.autograd.grad(value, logits)[0].any()
+    y = torch.arange(20) % 4
+    with torch.no_grad():
+        logits[3, 4] = torch.nan
+    for activation in ("softmax", "sigmoid"):
+        assert mauc_loss(logits, y, surrogate=name, **options, activation=activation).isnan()
+    y[3] = -100
+    assert mauc_loss(logits, y, surrogate=name, **options).isfinite()
+
+
+@pytest.mark.parametrize("small", [0, 1 << 17], ids=["function", "dot"])
+@pytest.mark.parametrize("loss", [EXPONENTIAL, HINGE, LOGISTIC], ids=lambda x: x[0])
+def test_both_attachments_give_scaled_and_second_derivatives(loss, small, monkeypatch):
+    monkeypatch.setattr(fused, "SMALL", small)
+    logits, y, _ = draw(12, 4)
+    name, options = loss
+    value = mauc_loss(logits, y, surrogate=name, **options)
+    (once,) = torch.autograd.grad(value, logits, retain_graph=True)
+    (thrice,) = torch.autograd.grad(3.0 * value, logits, retain_graph=True)
+    torch.testing.assert_close(thrice, 3.0 * once)
+    wide = logits.detach().double().requires_grad_()
+    bends = []
+    for x in (logits, wide):
+        (slope,) = torch.autograd.grad(mauc_loss(x, y, surrogate=name, **options), x, create_graph=True)
+        bends.append(torch.autograd.grad(slope.square().sum(), x)[0].double())
+    torch.testing.assert_close(bends[0], bends[1], rtol=1e-4, atol=1e-6)
