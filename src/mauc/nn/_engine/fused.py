@@ -220,7 +220,7 @@ class _Call:
         if isinstance(form, Truncated):
             return fused_ranked.ranked_forward(self.data, self.settings, value, gradient=gradient)
         if isinstance(form, Bilinear):
-            return fused_bilinear.bilinear_forward(self.data, self.settings, value)
+            return fused_bilinear.bilinear_forward(self.data, self.settings, value, gradient=gradient)
         keeps, at_once = self.keeps_scratch, self.at_once
         return (moments_forward(self.data, self.settings, value, keeps_scratch=keeps, at_once=at_once),)
 

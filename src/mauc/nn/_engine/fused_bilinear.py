@@ -24,7 +24,7 @@ from torch import Tensor
 from mauc._typing import Floats
 from mauc.nn._engine.launch import Kernel, kind_of, processors_of
 from mauc.nn._engine.moments import FLAT_ALPHA
-from mauc.nn._engine.tiles import ACTIVATIONS, Data, Settings, survey_kernel, zeroed
+from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Settings, survey_kernel, zeroed
 from mauc.plan import TOLERANCES, plan
 from mauc.surrogates import Surrogate
 
@@ -33,8 +33,19 @@ __all__ = ["Bilinear", "bilinear_forward", "bilinear_gradient", "closed_bilinear
 KINDS = {"exponential": 0, "powers": 1, "chebyshev": 2}
 MOST_DEGREE = 32
 """So many sums are held in registers."""
-SUMS_PER_PROCESSOR = 16
-"""Programs of the sums for each multiprocessor: more of them add more often to the totals."""
+
+
+def _cuts(logits: Tensor, size: int) -> tuple[Cut, Cut]:
+    """Of the sums, and of the gradient: tiles of one warp, whose threads have all rows of their columns.
+
+    Where rows begin at 16 bytes a thread has four neighbouring columns, else single ones.
+    """
+    c = logits.shape[1]
+    if c <= 32:
+        return Cut(16, 32, 1, None, 16), Cut(16, 32, 1, None, 32)
+    if logits.dtype == torch.float32 and logits.stride(0) % 4 == 0 and c > 64:
+        return Cut(4 if size <= 16 else 2, 128, 1, None, 16), Cut(4, 128, 1, None, 32)
+    return Cut(8, 64, 1, None, 16), Cut(8, 64, 1, None, 32)
 
 
 class Bilinear(NamedTuple):
@@ -122,7 +133,11 @@ class Saved(NamedTuple):
     """``(3, C)`` weight of a column, of a row, of a positive."""
     origin: Tensor
     slopes: Tensor
-    """``(2, size, C)``"""
+    """``(size, C)`` coefficients of the slopes in negatives."""
+    row_sums: Tensor
+    """``(N,)`` sum of score times slope."""
+    at_own: Tensor
+    """``(N,)`` slope in the own score."""
     totals: Tensor
     """Risk, log-loss, weight of all samples."""
 
@@ -130,53 +145,55 @@ class Saved(NamedTuple):
 class _Recipe:
     """The kernels of one kind of call."""
 
-    def __init__(self, data: Data, settings: Settings) -> None:
+    def __init__(self, data: Data, settings: Settings, gradient: bool) -> None:
         from mauc.nn._engine import bilinear_kernels as kernels
 
         n, c = data.logits.shape
         form, processors = settings.form, processors_of(data.logits.device)
-        self.survey, self.tiles = survey_kernel(data, settings, processors)
-        common = {"C": c, "ACTIVATION": ACTIVATIONS[settings.activation]}
+        activation = {"ACTIVATION": ACTIVATIONS[settings.activation]}
+        whole = {"C": c, "STRIDE": data.logits.stride(0)} | activation
         weighted = {"HAS_WEIGHT": data.weight is not None}
         logs = {"LOG": settings.log_loss > 0}
         matrix = {"HAS_MATRIX": settings.pairs == "matrix"}
-        kind = {"KIND": KINDS[form.kind], "SIZE": form.size}
-        # Of one warp: with more columns, or more rows, its sums and scores do not fit the registers.
-        tile_columns, tile_rows = (128 if form.size <= 16 and c > 64 else 64 if c > 32 else 32), 8
-        across, down = -(-c // tile_columns), -(-n // tile_rows)
+        kind, size, length = {"KIND": KINDS[form.kind]}, {"SIZE": form.size}, {"LENGTH": form.length}
+        self.fixed = settings.activation != "identity" and not (
+            form.kind == "exponential" and form.alpha > FLAT_ALPHA
+        )
+        basis = kind | {"FIXED": self.fixed}
+        self.survey, self.tiles = survey_kernel(data, settings, processors, kind | size if self.fixed else None)
+        row_blocks, block = (-(-n // 128),), {"BLOCK": 128}
+        self.positives = Kernel(kernels.positives_of, row_blocks, 4, {"C": c} | weighted | kind | size | block)
+        by_column, few = (-(-c // 64), form.size), {"BLOCK": 64}
+        self.of_negatives = Kernel(kernels.slopes_of_negatives, by_column, 2, {"C": c} | size | few)
+        self.of_positives = Kernel(kernels.slopes_of_positives, by_column, 2, {"C": c} | logs | size | few)
+        own = {"C": c} | activation | weighted | basis | length | block
+        self.own = Kernel(kernels.own_slopes, row_blocks, 4, own)
+        first, second = _cuts(data.logits, form.size)
         self.sums = Kernel(
             kernels.sums_of,
-            (across, max(1, min(down, -(-SUMS_PER_PROCESSOR * processors // across)))),
-            1,
-            common | weighted | matrix | kind | {"COLUMNS": tile_columns, "ROWS": tile_rows},
+            first.grid(n, c, processors),
+            first.warps,
+            whole | weighted | matrix | {"GRADIENT": gradient} | basis | size | length | first.shape,
+            first.registers,
         )
-        self.mix = Kernel(kernels.mix, (-(-c // 64), form.size), 2, {"C": c} | logs | {"SIZE": form.size, "BLOCK": 64})
-        part = min(1024, max(16, 1 << (c - 1).bit_length()))
-        some = max(1, min(8, 1024 // part))
-        self.gradient_tiles = -(-n // some)
         self.gradient = Kernel(
-            kernels.gradient_rows,
-            (min(self.gradient_tiles, 16 * processors),),
-            4 if part >= 512 else 2,
-            common
-            | logs
-            | weighted
-            | matrix
-            | kind
-            | {"LENGTH": form.length, "ROWS": some, "CHUNK": part}
-            | {"STAGED": settings.activation == "softmax" and c > part and data.logits.dtype == torch.float32},
+            kernels.gradient_of,
+            second.grid(n, c, processors),
+            second.warps,
+            whole | logs | weighted | matrix | basis | length | second.shape,
+            second.registers,
         )
 
 
 _RECIPES: dict[tuple[Any, ...], _Recipe] = {}
 
 
-def _recipe(data: Data, settings: Settings) -> _Recipe:
+def _recipe(data: Data, settings: Settings, gradient: bool) -> _Recipe:
     logits = data.logits
-    key = (*logits.shape, logits.stride(0), logits.device, settings, *map(kind_of, data))
+    key = (*logits.shape, logits.stride(0), logits.device, settings, gradient, *map(kind_of, data))
     recipe = _RECIPES.get(key)
     if recipe is None:
-        recipe = _RECIPES[key] = _Recipe(data, settings)
+        recipe = _RECIPES[key] = _Recipe(data, settings, gradient)
     return recipe
 
 
@@ -185,48 +202,55 @@ def _form_on(form: Bilinear, device: torch.device) -> Tensor:
     return torch.tensor(form.matrices, dtype=torch.float64).to(device)
 
 
-def bilinear_forward(data: Data, settings: Settings, value: Tensor) -> Saved:
+def bilinear_forward(data: Data, settings: Settings, value: Tensor, *, gradient: bool) -> Saved:
     """Fills in the value; what :func:`bilinear_gradient` goes on with."""
     logits, target = data[:2]
     n, c = logits.shape
-    form, device, stride = settings.form, logits.device, logits.stride(0)
-    recipe = _recipe(data, settings)
+    form, device = settings.form, logits.device
+    recipe = _recipe(data, settings, gradient)
 
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=device)
 
-    of_negatives, of_positives, totals, class_sums, class_counts, first_ticket, second_ticket = zeroed(
+    of_negatives, of_positives, totals, class_sums, row_sums, class_counts, first_ticket, second_ticket = zeroed(
         device,
         (form.size * c, torch.float32),
         (form.size * c, torch.float32),
         (3, torch.float64),
         (c, torch.float32),
+        (n, torch.float32),
         (c, torch.int32),
         (1, torch.int32),
         (1, torch.int32),
     )
     rows, keys, start = empty(4, n), empty(n, dtype=torch.int64), empty(c, dtype=torch.int32)
-    of_class, slopes = empty(3, c), empty(2, form.size, c)
-    table = _form_on(form, device)
+    of_class, slopes, own_slopes, at_own = empty(3, c), empty(form.size, c), empty(form.size, c), empty(n)
+    numbers = _form_on(form, device)
     weights, sizes, ratios, pairs = data.or_any()
+    ignored = settings.ignore_index
     recipe.survey(
-        logits, target, weights, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, totals,
-        first_ticket, n, stride, settings.ignore_index, recipe.tiles,
+        logits, target, weights, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, of_positives,
+        totals, first_ticket, form.alpha, n, ignored, recipe.tiles,
     )  # fmt: skip
-    origin = _origin(rows[3], target, data.weight, of_class[2], settings)
+    origin = of_class  # which is not read then
+    if not recipe.fixed:
+        origin = _origin(rows[3], target, data.weight, of_class[2], settings)
+        recipe.positives(target, weights, rows, origin, of_positives, form.alpha, n, ignored)
+    recipe.of_negatives(numbers, of_class, of_positives, slopes)
     recipe.sums(
-        logits, target, weights, pairs, rows, of_class, origin, of_negatives, of_positives, form.alpha,
-        n, stride, settings.ignore_index,
-    )  # fmt: skip
-    recipe.mix(table, of_class, of_negatives, of_positives, slopes, totals, second_ticket, value, settings.log_loss)
-    return Saved(rows, of_class, origin, slopes, totals)
+        logits, target, weights, pairs, rows, of_class, origin, slopes, of_negatives, row_sums, form.alpha, n, ignored
+    )
+    recipe.of_positives(
+        numbers, of_class, of_negatives, of_positives, own_slopes, totals, second_ticket, value, settings.log_loss
+    )
+    if gradient:
+        recipe.own(target, weights, rows, origin, own_slopes, row_sums, at_own, form.alpha, n, ignored)
+    return Saved(rows, of_class, origin, slopes, row_sums, at_own, totals)
 
 
 def _origin(own: Tensor, target: Tensor, weight: Tensor | None, inverse: Tensor, settings: Settings) -> Tensor:
-    """``(C,)`` scores that the functions count from: 1 or 0 for bounded scores, else the class's mean or smallest."""
+    """``(C,)`` scores that the functions count from: the class's mean or smallest."""
     c, kind = len(inverse), settings.form.kind
-    if settings.activation != "identity" and not (kind == "exponential" and settings.form.alpha > FLAT_ALPHA):
-        return torch.full((c,), float(kind == "powers"), dtype=torch.float32, device=own.device)
     counted = (target != settings.ignore_index) & (target >= 0) & (target < c)
     y = torch.where(counted, target, 0).long()
     if kind == "powers":
@@ -243,10 +267,10 @@ def bilinear_gradient(data: Data, settings: Settings, saved: Saved, upstream: Te
     """Fills in the gradient times ``upstream``."""
     logits, target = data[:2]
     n = len(logits)
-    recipe = _recipe(data, settings)
+    recipe = _recipe(data, settings, True)
     weights, _, ratios, pairs = data.or_any()
-    rows, of_class, origin, slopes, totals = saved
+    rows, of_class, origin, slopes, row_sums, at_own, totals = saved
     recipe.gradient(
-        logits, target, weights, pairs, ratios, rows, of_class, origin, slopes, totals, upstream, out,
-        settings.form.alpha, settings.log_loss, n, logits.stride(0), settings.ignore_index, recipe.gradient_tiles,
+        logits, target, weights, pairs, ratios, rows, of_class, origin, slopes, row_sums, at_own, totals, upstream, out,
+        settings.form.alpha, settings.log_loss, n, settings.ignore_index,
     )  # fmt: skip

@@ -93,10 +93,10 @@ def statistics(
     alpha,
     log_loss,
     n,
-    stride,
     ignore_index,
     n_tiles,
     C: tl.constexpr,
+    STRIDE: tl.constexpr,
     KIND: tl.constexpr,
     SOFTMAX: tl.constexpr,
     LOG: tl.constexpr,
@@ -121,7 +121,7 @@ def statistics(
     for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
-        f, p, _, surprise = _scores(logits, ratios, rows, y, counts, stride, columns, C, SOFTMAX, LOG)
+        f, p, _, surprise = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, SOFTMAX, LOG)
         if LOG:
             surprises += tl.where(u == 0.0, 0.0, u * surprise)
         if not COUNTED:
@@ -240,11 +240,10 @@ def gradient(
     out,
     alpha,
     n,
-    stride,
-    out_stride,
     ignore_index,
     n_tiles,
     C: tl.constexpr,
+    STRIDE: tl.constexpr,
     KIND: tl.constexpr,
     SOFTMAX: tl.constexpr,
     LOG: tl.constexpr,
@@ -262,7 +261,7 @@ def gradient(
     for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
-        f, p, shifted, _ = _scores(logits, ratios, rows, y, counts, stride, columns, C, SOFTMAX, LOG)
+        f, p, shifted, _ = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, SOFTMAX, LOG)
         s = u * tl.load(coefficients + 4 * C + y)
         unit = u * tl.load(coefficients + 5 * C + y)
         at_own = tl.load(coefficients + 2 * C + y)
@@ -285,5 +284,5 @@ def gradient(
             own = (columns[None, :] == y[:, None]).to(tl.float32)
             r = tl.load(ratios + columns, mask=inside, other=0.0)
             g += tl.where(share == 0.0, 0.0, share)[:, None] * (shifted * r[None, :] - own)
-        place = out + rows.to(tl.int64)[:, None] * out_stride + columns[None, :]
+        place = out + rows.to(tl.int64)[:, None] * C + columns[None, :]
         tl.store(place, (factor * g).to(out.dtype.element_ty), mask=(rows < n)[:, None] & inside[None, :])

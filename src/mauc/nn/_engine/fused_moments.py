@@ -109,7 +109,7 @@ class _Recipe:
         # With both terms so many that two programs of eight warps share a multiprocessor: one works, the other waits.
         registers = 128 if settings.log_loss > 0 and first.warps == 8 else None
         weighted = {"C": c, "HAS_WEIGHT": weight is not None}
-        common = {"C": c, "KIND": KINDS[kind], "SOFTMAX": softmax, "LOG": settings.log_loss > 0}
+        common = {"C": c, "STRIDE": data.logits.stride(0), "KIND": KINDS[kind], "SOFTMAX": softmax, "LOG": settings.log_loss > 0}
         self.tiles, self.gradient_tiles = first.tiles, second.tiles
         self.count = Kernel(kernels.count, (-(-n // 512),), 4, weighted | {"BLOCK": 512}) if counted else None
         self.statistics = Kernel(
@@ -190,7 +190,6 @@ def moments_forward(data: Data, settings: Settings, value: Tensor, *, keeps_scra
         form.alpha,
         settings.log_loss / form.scale,
         n,
-        logits.stride(0),
         settings.ignore_index,
         recipe.tiles,
     )
@@ -199,7 +198,7 @@ def moments_forward(data: Data, settings: Settings, value: Tensor, *, keeps_scra
 
 def moments_gradient(data: Data, settings: Settings, coefficients: Tensor, upstream: Tensor, out: Tensor) -> None:
     logits, target = data[:2]
-    n, c = logits.shape
+    n = len(logits)
     recipe = _recipe(data, settings)
     weight, _, ratios, _ = data.or_any()
     recipe.gradient(
@@ -212,8 +211,6 @@ def moments_gradient(data: Data, settings: Settings, coefficients: Tensor, upstr
         out,
         settings.form.alpha,
         n,
-        logits.stride(0),
-        c,
         settings.ignore_index,
         recipe.gradient_tiles,
     )

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from mauc.nn._engine.launch import Kernel, kind_of, processors_of
-from mauc.nn._engine.tiles import ACTIVATIONS, Data, Settings, survey_kernel, zeroed
+from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Settings, survey_kernel, zeroed
 from mauc.surrogates import Piece, Surrogate
 
 __all__ = ["Truncated", "ranked_forward", "ranked_gradient", "truncated_powers"]
@@ -61,8 +61,15 @@ class Truncated(NamedTuple):
         return len(self.ends) == 1 and min(self.coefficients[0]) >= 0.0
 
     @property
+    def means(self) -> bool:
+        """Whether slope and root of the sum of a run's lines say all of it."""
+        return self.anchored and self.degree == 1 and self.coefficients[0][1] > 0.0
+
+    @property
     def width(self) -> int:
-        """Numbers at each place of the table, a power of two where they are counted from the anchor."""
+        """Numbers at each place of the table, a power of two where they are float32."""
+        if self.means:
+            return 2
         return 1 << (self.degree + 1).bit_length() if self.anchored else self.degree + 1
 
     @property
@@ -126,9 +133,10 @@ class Saved(NamedTuple):
     of_class: Tensor
     """``(3, C)`` weight of a column, of a row, of a positive."""
     centre: Tensor
-    sorted_positives: Tensor
-    prefix: Tensor
-    """``(N + C, width)``"""
+    bounds: Tensor
+    """``(pieces, N + C)`` what the negatives are searched in."""
+    table: Tensor
+    """``(pieces, N + C, width)`` loss and slope at each place."""
     row_sums: Tensor
     """``(N,)`` sum of score times slope."""
     at_own: Tensor
@@ -137,28 +145,8 @@ class Saved(NamedTuple):
     """Risk, log-loss, weight of all samples."""
 
 
-class _Cut(NamedTuple):
-    """How the scores are cut: a program takes some columns, and tile after tile of rows."""
-
-    rows: int
-    columns: int
-    warps: int
-    registers: int | None
-    """Of a thread at most: more threads then share a multiprocessor and wait for memory together."""
-    per_processor: int
-    """Programs for each multiprocessor."""
-
-    @property
-    def shape(self) -> dict[str, int]:
-        return {"COLUMNS": self.columns, "ROWS": self.rows}
-
-    def grid(self, n: int, c: int, processors: int) -> tuple[int, int]:
-        across, down = -(-c // self.columns), -(-n // self.rows)
-        return across, max(1, min(down, -(-self.per_processor * processors // across)))
-
-
-COLUMNS_CUT = _Cut(32, 16, 4, None, 32)
-GRADIENT_CUT = _Cut(32, 32, 8, None, 16)
+COLUMNS_CUT = Cut(32, 8, 1, None, 32)
+GRADIENT_CUT = Cut(32, 16, 1, None, 32)
 
 
 class _Recipe:
@@ -170,29 +158,34 @@ class _Recipe:
         n, c = data.logits.shape
         form, processors = settings.form, processors_of(data.logits.device)
         self.survey, self.tiles = survey_kernel(data, settings, processors)
-        common = {"C": c, "ACTIVATION": ACTIVATIONS[settings.activation]}
+        common = {"C": c, "STRIDE": data.logits.stride(0), "ACTIVATION": ACTIVATIONS[settings.activation]}
         weighted = {"HAS_WEIGHT": data.weight is not None}
-        size = {"DEGREE": form.degree, "POWERS": form.powers, "ANCHORED": form.anchored}
-        pieces, width = {"PIECES": len(form.ends)}, {"WIDTH": form.width}
-        self.rank = Kernel(kernels.rank, (-(-n // 16),), 4, {"BLOCK": 16, "ALL": 256}) if n <= FEW else None
-        block = min(1024, max(32, 1 << (2 * n // c).bit_length()))
-        warps = max(1, block // 256)
-        self.tabulate = Kernel(kernels.tabulate, (c,), warps, {"C": c} | size | width | weighted | {"BLOCK": block})
         logs = {"LOG": settings.log_loss > 0} | weighted | {"HAS_MATRIX": settings.pairs == "matrix"}
+        size = {"PIECES": len(form.ends), "DEGREE": form.degree}
+        powers = {"POWERS": form.powers, "ANCHORED": form.anchored}
+        kind = {"ANCHORED": form.anchored, "MEANS": form.means}
+        bounded, width = {"BOUNDED": settings.activation != "identity"}, {"WIDTH": form.width}
+        self.rank = Kernel(kernels.rank, (-(-n // 16),), 4, {"BLOCK": 16, "ALL": 256}) if n <= FEW else None
+        block = {"BLOCK": min(1024, max(32, 1 << (2 * n // c).bit_length()))}
+        warps = max(1, block["BLOCK"] // 256)
+        of_class = {"C": c} | size | powers
+        rest = {"MEANS": form.means} | bounded | width | weighted | block
+        self.tabulate = Kernel(kernels.tabulate, (c,), warps, of_class | rest)
         first, second = COLUMNS_CUT, GRADIENT_CUT
         self.columns = Kernel(
             kernels.columns_of,
             first.grid(n, c, processors),
             first.warps,
-            common | logs | {"GRADIENT": gradient} | pieces | size | width | first.shape,
+            common | logs | {"GRADIENT": gradient} | size | kind | width | first.shape,
             first.registers,
         )
-        self.collect = Kernel(kernels.collect, (c,), warps, common | weighted | pieces | size | {"BLOCK": block})
+        activation = {"C": c, "ACTIVATION": ACTIVATIONS[settings.activation]}
+        self.collect = Kernel(kernels.collect, (c,), warps, activation | weighted | size | powers | block)
         self.gradient = Kernel(
             kernels.gradient_of,
             second.grid(n, c, processors),
             second.warps,
-            common | logs | pieces | size | width | second.shape,
+            common | logs | size | kind | width | second.shape,
             second.registers,
         )
 
@@ -219,7 +212,7 @@ def ranked_forward(data: Data, settings: Settings, value: Tensor, *, gradient: b
     """Fills in the value; what :func:`ranked_gradient` goes on with."""
     logits, target = data[:2]
     n, c = logits.shape
-    form, device, stride = settings.form, logits.device, logits.stride(0)
+    form, device = settings.form, logits.device
     recipe = _recipe(data, settings, gradient)
 
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -236,28 +229,29 @@ def ranked_forward(data: Data, settings: Settings, value: Tensor, *, gradient: b
         (1, torch.int32),
     )
     rows, keys, start = empty(4, n), empty(n, dtype=torch.int64), empty(c, dtype=torch.int32)
-    of_class, centre, positives = empty(3, c), empty(c), empty(n)
-    prefix = empty(n + c, form.width, dtype=torch.float32 if form.anchored else torch.float64)
+    pieces = len(form.ends)
+    of_class, centre, bounds = empty(3, c), empty(c), empty(pieces, n + c)
+    table = empty(pieces, n + c, form.width, dtype=torch.float32 if form.anchored else torch.float64)
     at_own = empty(n)
-    table = _form_on(form, device)
-    saved = Saved(rows, class_counts, start, of_class, centre, positives, prefix, row_sums, at_own, totals)
+    numbers = _form_on(form, device)
+    saved = Saved(rows, class_counts, start, of_class, centre, bounds, table, row_sums, at_own, totals)
     weight, sizes, ratios, matrix = data.or_any()
     recipe.survey(
-        logits, target, weight, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, totals,
-        first_ticket, n, stride, settings.ignore_index, recipe.tiles,
+        logits, target, weight, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, class_sums,
+        totals, first_ticket, 0.0, n, settings.ignore_index, recipe.tiles,
     )  # fmt: skip
     if recipe.rank is None:
         order = torch.sort(keys).indices
     else:
         order = torch.empty_like(keys)
         recipe.rank(keys, order, n)
-    recipe.tabulate(order, weight, rows, class_counts, start, centre, positives, prefix, table, n)
+    recipe.tabulate(order, weight, rows, class_counts, start, of_class, centre, bounds, table, numbers, n)
     recipe.columns(
-        logits, target, weight, matrix, rows, class_counts, start, of_class, centre, positives, prefix, table, landed,
-        row_sums, totals, second_ticket, value, settings.log_loss, n, stride, settings.ignore_index,
+        logits, target, weight, matrix, rows, class_counts, start, of_class, centre, bounds, table, numbers, landed,
+        row_sums, totals, second_ticket, value, settings.log_loss, n, settings.ignore_index,
     )  # fmt: skip
     if gradient:
-        recipe.collect(order, weight, rows, class_counts, start, of_class, centre, table, landed, row_sums, at_own, n)
+        recipe.collect(order, weight, rows, class_counts, start, of_class, centre, numbers, landed, row_sums, at_own, n)
     return saved
 
 
@@ -266,10 +260,10 @@ def ranked_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tens
     logits, target = data[:2]
     n = len(logits)
     recipe = _recipe(data, settings, True)
-    table = _form_on(settings.form, logits.device)
+    numbers = _form_on(settings.form, logits.device)
     weight, _, ratios, matrix = data.or_any()
-    rows, class_counts, start, of_class, centre, positives, prefix, row_sums, at_own, totals = saved
+    rows, class_counts, start, of_class, centre, bounds, table, row_sums, at_own, totals = saved
     recipe.gradient(
-        logits, target, weight, matrix, ratios, rows, class_counts, start, of_class, centre, positives, prefix, table,
-        row_sums, at_own, totals, upstream, out, settings.log_loss, n, logits.stride(0), settings.ignore_index,
+        logits, target, weight, matrix, ratios, rows, class_counts, start, of_class, centre, bounds, table, numbers,
+        row_sums, at_own, totals, upstream, out, settings.log_loss, n, settings.ignore_index,
     )  # fmt: skip

@@ -5,7 +5,7 @@
 import triton
 import triton.language as tl
 
-from mauc.nn._engine.survey_kernels import SIGMOID, SOFTMAX, score_of, share_of, tile_of
+from mauc.nn._engine.survey_kernels import IDENTITY, SOFTMAX, score_of, share_of, tile_of, write
 
 
 @triton.jit
@@ -29,54 +29,84 @@ def rank(keys, order, n, BLOCK: tl.constexpr, ALL: tl.constexpr):
 
 
 @triton.jit
+def _power_sum(sums, z, K: tl.constexpr):
+    """``Σ_u a_u (z − w_u)^K`` of the sums ``Σ a w^j``."""
+    out = sums[0]
+    for j in tl.static_range(1, K + 1):
+        out = out * z + (1 - 2 * (j % 2)) * _binomial(K, j) * sums[j]
+    return out
+
+
+@triton.jit
+def _downward(exact):
+    """The largest float32 that is not above a float64: a float32 is above the one if and only if above the other."""
+    near = exact.to(tl.float32)
+    bits = near.to(tl.int32, bitcast=True)
+    lower = tl.where(near > 0.0, bits - 1, tl.where(near < 0.0, bits + 1, -2147483647))
+    return tl.where(near.to(tl.float64) > exact, lower.to(tl.float32, bitcast=True), near)
+
+
+@triton.jit
 def tabulate(
     order,
     weight,
     rows_out,
     class_counts,
     start,
+    of_class,
     centre,
-    value,
-    prefix,
+    bounds,
+    table,
     form,
     n,
     C: tl.constexpr,
+    PIECES: tl.constexpr,
     DEGREE: tl.constexpr,
     POWERS: tl.constexpr,
     ANCHORED: tl.constexpr,
+    MEANS: tl.constexpr,
+    BOUNDED: tl.constexpr,
     WIDTH: tl.constexpr,
     HAS_WEIGHT: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    """The positives of one class in their order, and what their sums are at each place; a class has one place more.
+    """Of one class: what its negatives are searched in, and the loss and slope of those that end at each place.
 
-    ``ANCHORED``: the last positive before the place, and the coefficients of the sum over it and those before in
-    powers of the distance of ``q + b`` from it. All are positive where the loss's are: nothing cancels in float32.
-    Else the sums ``Σ u (p − centre)^j``, in float64, since a small sum is a difference of such sums.
+    A class has one place more than positives, the first one for negatives that meet none.
+    ``bounds``, ``(PIECES, N + C)``: the largest score that does not meet the positive in this piece, ascending.
+    ``table``, ``(PIECES, N + C, WIDTH)``: coefficients of the sum over the run in powers of the negative's distance,
+    times the column's weight.
+    ``ANCHORED``: of its distance from the run's last positive, which comes first; all are positive then, and nothing
+    cancels in float32. ``MEANS``, for lines: slope and root of their sum. Else from the class's middle, in float64.
     """
     c = tl.program_id(0)
     count = tl.load(class_counts + c)
     begin = tl.load(start + c)
+    unit = tl.load(of_class + c).to(tl.float64) * tl.load(of_class + 2 * C + c).to(tl.float64)
     middle = 0.0
     if count > 0:
         middle = tl.load(rows_out + 3 * n + tl.load(order + begin + count // 2))
     tl.store(centre + c, middle)
+    origin = middle.to(tl.float64)
+    if BOUNDED:
+        origin = tl.zeros((), tl.float64)
     size: tl.constexpr = DEGREE + 1
-    first = prefix + (begin + c).to(tl.int64) * WIDTH
     so_far = ()
     for _ in tl.static_range(size):
         so_far = so_far + (tl.zeros((), tl.float64),)
-    for j in tl.static_range(WIDTH):
-        tl.store(first + j, 0.0)
+    for piece in tl.static_range(PIECES):
+        tl.store(bounds + piece * (n + C) + begin + c, float("-inf"))
+        for j in tl.static_range(WIDTH):
+            tl.store(table + (piece * (n + C) + begin + c).to(tl.int64) * WIDTH + j, 0.0)
     for some in range(0, count, BLOCK):
         rank = some + tl.arange(0, BLOCK)
         inside = rank < count
         sample = tl.load(order + begin + rank, mask=inside, other=0)
         p = tl.load(rows_out + 3 * n + sample, mask=inside, other=0.0)
-        tl.store(value + begin + rank, p, mask=inside)
         term = inside.to(tl.float64)
         if HAS_WEIGHT:
             term = tl.load(weight + sample, mask=inside, other=0.0).to(tl.float64)
+        term *= unit
         distance = p.to(tl.float64) - middle
         sums = ()
         running = ()
@@ -84,18 +114,34 @@ def tabulate(
             running = running + (so_far[j] + tl.cumsum(term, axis=0),)
             sums = sums + (so_far[j] + tl.sum(term, axis=0),)
             term *= distance
-        at = first + (rank + 1) * WIDTH
-        if ANCHORED:
-            tl.store(at, p, mask=inside)
-            for i in tl.static_range(size):
-                power = tl.zeros((BLOCK,), tl.float64)
-                for k in tl.static_range(i, size):
-                    if (POWERS >> k) % 2 == 1:
-                        power += tl.load(form + 1 + k) * _binomial(k, i) * _power_sum(running, distance, k - i)
-                tl.store(at + 1 + i, power.to(tl.float32), mask=inside)
-        else:
-            for j in tl.static_range(size):
-                tl.store(at + j, running[j], mask=inside)
+        for piece in tl.static_range(PIECES):
+            numbers = form + piece * (size + 1)
+            end = tl.load(numbers)
+            place = piece * (n + C) + begin + c + 1 + rank
+            tl.store(bounds + place, _downward(p.to(tl.float64) - end), mask=inside)
+            at = table + place.to(tl.int64) * WIDTH
+            if MEANS:
+                steep = tl.load(numbers + 2)
+                mean = tl.where(running[0] == 0.0, 0.0, running[1] / running[0])
+                root = mean + (middle.to(tl.float64) - origin) - end - tl.load(numbers + 1) / steep
+                tl.store(at, (steep * running[0]).to(tl.float32), mask=inside)
+                tl.store(at + 1, root.to(tl.float32), mask=inside)
+            else:
+                # Distances from the anchor, or from the middle, which are those of q + end.
+                z = distance
+                if not ANCHORED:
+                    z = tl.zeros((BLOCK,), tl.float64)
+                else:
+                    tl.store(at, p, mask=inside)
+                for i in tl.static_range(size):
+                    power = tl.zeros((BLOCK,), tl.float64)
+                    for k in tl.static_range(i, size):
+                        if (POWERS >> k) % 2 == 1:
+                            power += tl.load(numbers + 1 + k) * _binomial(k, i) * _power_sum(running, z, k - i)
+                    if ANCHORED:
+                        tl.store(at + 1 + i, power.to(tl.float32), mask=inside)
+                    else:
+                        tl.store(at + i, power, mask=inside)
         so_far = sums
 
 
@@ -109,76 +155,71 @@ def _widest_step(most):
 
 
 @triton.jit
-def _find(value, begin, count, step, threshold):
-    """How many of ``count`` ascending values from ``begin`` on are below the threshold."""
-    found = tl.zeros(threshold.shape, tl.int32)
+def _find(bounds, begin, end, step, score):
+    """The last place whose bound is below the score, of those after ``begin`` up to ``end``, which ascend; or ``begin``.
+
+    Beyond the end the last bound stands for all: either it is too large, or every step is taken and the end is it.
+    """
+    place = begin + tl.zeros(score.shape, tl.int32)
     while step > 0:
-        next = found + step
-        inside = next <= count
-        at = tl.load(value + begin + next - 1, mask=inside, other=float("inf"))
-        found = tl.where(inside & (at < threshold), next, found)
+        at = tl.minimum(place + step, end)
+        place += tl.where(tl.load(bounds + at) < score, step, 0)
         step = step // 2
-    return found
+    return tl.minimum(place, end)
 
 
 @triton.jit
-def _upward(f, end, rest):
-    """The smallest float32 not below ``f + end + rest``: a float32 is below the one number if and only if it is below
-    the other. What the sum loses in rounding is exact.
-    """
-    near = f + end
-    back = near - f
-    lost = (f - (near - back)) + (end - back) + rest
-    bits = near.to(tl.int32, bitcast=True)
-    bits += tl.where(lost > 0.0, tl.where(near >= 0.0, 1, -1), 0)
-    return tl.where(near == 0.0, tl.where(lost > 0.0, lost, near), bits.to(tl.float32, bitcast=True))
+def _both(at):
+    """Two float32 numbers that lie together, in one load."""
+    both = tl.load(at.to(tl.pointer_type(tl.int64)))
+    return both.to(tl.int32).to(tl.float32, bitcast=True), (both >> 32).to(tl.int32).to(tl.float32, bitcast=True)
 
 
 @triton.jit
-def _power_sum(sums, z, K: tl.constexpr):
-    """``Σ_u a_u (z − w_u)^K`` of the sums ``Σ a w^j``."""
-    out = sums[0]
-    for j in tl.static_range(1, K + 1):
-        out = out * z + (1 - 2 * (j % 2)) * _binomial(K, j) * sums[j]
-    return out
-
-
-@triton.jit
-def _visit(
-    f, value, prefix, form, piece, begin, count, step, centre, before,
-    DEGREE: tl.constexpr, POWERS: tl.constexpr, ANCHORED: tl.constexpr, WIDTH: tl.constexpr,
-):  # fmt: skip
-    """Sum and slope, in the negative, of one piece over the positives of each negative's run; where the run ends, and
-    the distance of the negative, with the piece's end added to it, from the anchor or the centre.
-    """
-    size: tl.constexpr = DEGREE + 1
-    exact = tl.load(form + piece * (size + 1))
-    end = exact.to(tl.float32)
-    found = _find(value, begin, count, step, _upward(f, end, (exact - end.to(tl.float64)).to(tl.float32)))
-    place = begin + before + found
-    at = prefix + place.to(tl.int64) * WIDTH
+def _distance(f, at, form, piece: tl.constexpr, middle, DEGREE: tl.constexpr, ANCHORED: tl.constexpr):
+    """Of a negative, with the piece's end added to it, from the run's last positive or from the class's middle."""
+    end = tl.load(form + piece * (DEGREE + 2))
     if ANCHORED:
-        z = (f - tl.load(at)) + end
-        total = tl.load(at + size)
-        slope = tl.zeros_like(total)
-        for back in tl.static_range(1, size):
-            slope = slope * z + total
-            total = total * z + tl.load(at + size - back)
-        return total, slope, place, z
+        return (f - tl.load(at)) + end.to(tl.float32)
     else:
-        z = f.to(tl.float64) + (exact - centre.to(tl.float64))
-        sums = ()
-        for j in tl.static_range(size):
-            sums = sums + (tl.load(at + j),)
-        total = tl.zeros(f.shape, tl.float64)
-        slope = tl.zeros(f.shape, tl.float64)
-        for k in tl.static_range(size):
-            if (POWERS >> k) % 2 == 1:
-                c = tl.load(form + piece * (size + 1) + 1 + k)
-                total += c * _power_sum(sums, z, k)
-                if k > 0:
-                    slope += (k * c) * _power_sum(sums, z, k - 1)
-        return total, slope, place, z
+        return f.to(tl.float64) + (end - middle.to(tl.float64))
+
+
+@triton.jit
+def _loss_and_slope(
+    f, near, at, form, piece: tl.constexpr, middle,
+    DEGREE: tl.constexpr, ANCHORED: tl.constexpr, MEANS: tl.constexpr,
+):  # fmt: skip
+    """Sum and slope, in the negative, of one piece over the positives of its run; and its distance."""
+    if MEANS:
+        steep, root = _both(at)
+        return steep * (near - root), steep, near
+    else:
+        z = _distance(f, at, form, piece, middle, DEGREE, ANCHORED)
+        first: tl.constexpr = 1 if ANCHORED else 0
+        total = tl.load(at + first + DEGREE)
+        slope = tl.zeros_like(total)
+        for back in tl.static_range(1, DEGREE + 1):
+            slope = slope * z + total
+            total = total * z + tl.load(at + first + DEGREE - back)
+        return total, slope, z
+
+
+@triton.jit
+def _slope(
+    f, at, form, piece: tl.constexpr, middle,
+    DEGREE: tl.constexpr, ANCHORED: tl.constexpr, MEANS: tl.constexpr,
+):  # fmt: skip
+    if MEANS:
+        return tl.load(at)
+    else:
+        first: tl.constexpr = 1 if ANCHORED else 0
+        slope = DEGREE * tl.load(at + first + DEGREE)
+        if DEGREE > 1:
+            z = _distance(f, at, form, piece, middle, DEGREE, ANCHORED)
+            for back in tl.static_range(1, DEGREE):
+                slope = slope * z + (DEGREE - back) * tl.load(at + first + DEGREE - back)
+        return slope
 
 
 @triton.jit
@@ -192,8 +233,8 @@ def columns_of(
     start,
     of_class,
     centre,
-    value,
-    prefix,
+    bounds,
+    table,
     form,
     landed,
     row_sums,
@@ -202,9 +243,9 @@ def columns_of(
     out,
     log_loss,
     n,
-    stride,
     ignore_index,
     C: tl.constexpr,
+    STRIDE: tl.constexpr,
     ACTIVATION: tl.constexpr,
     LOG: tl.constexpr,
     HAS_WEIGHT: tl.constexpr,
@@ -212,8 +253,8 @@ def columns_of(
     GRADIENT: tl.constexpr,
     PIECES: tl.constexpr,
     DEGREE: tl.constexpr,
-    POWERS: tl.constexpr,
     ANCHORED: tl.constexpr,
+    MEANS: tl.constexpr,
     WIDTH: tl.constexpr,
     COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
@@ -225,78 +266,96 @@ def columns_of(
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     exists = columns < C
     begin = tl.load(start + columns, mask=exists, other=0)[None, :]
-    count = tl.load(class_counts + columns, mask=exists, other=0)[None, :]
-    before = tl.where(exists, columns, 0)[None, :]  # one place more for each class before
+    begin += tl.where(exists, columns, 0)[None, :]  # one place more for each class before
+    end = begin + tl.load(class_counts + columns, mask=exists, other=0)[None, :]
     middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
-    of_column = tl.load(of_class + columns, mask=exists, other=0.0)
-    unit = of_column * tl.load(of_class + 2 * C + columns, mask=exists, other=0.0)
-    step = _widest_step(tl.max(count))
+    step = _widest_step(tl.max(end - begin))
     shape: tl.constexpr = (ROWS, COLUMNS)
-    # Where a sum is of positive terms float32 will do.
-    wide: tl.constexpr = tl.float32 if ANCHORED else tl.float64
-    gather: tl.constexpr = tl.float32 if ANCHORED and DEGREE == 1 else tl.float64
-    risk = tl.zeros(shape, tl.float32)
+    risk = tl.zeros((ROWS,), tl.float32)
     # Most negatives of a column end at one place: what they hand over is summed here, what the others do is added
     # where they end. It is the place of score 0, which is near the most of softmax scores, or of the first row's score.
     some_score = tl.zeros((1, COLUMNS), tl.float32)
     if ACTIVATION != SOFTMAX:
-        some_row = logits + (tl.program_id(1) * ROWS).to(tl.int64) * stride
+        some_row = logits + (tl.program_id(1) * ROWS).to(tl.int64) * STRIDE
         some_score = tl.load(some_row + columns, mask=exists, other=0.0).to(tl.float32)[None, :]
         some_score = score_of(some_score, 0.0, 1.0, ACTIVATION)
     usual = ()
     gathered = ()
     for piece in tl.static_range(PIECES):
-        end = tl.load(form + piece * (DEGREE + 2)).to(tl.float32)
-        usual = usual + (begin + before + _find(value, begin, count, step, some_score + end),)
+        usual = usual + (_find(bounds + piece * (n + C), begin, end, step, some_score),)
         for _ in tl.static_range(DEGREE):
-            gathered = gathered + (tl.zeros(shape, gather),)
+            gathered = gathered + (tl.zeros(shape, tl.float32),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
-            logits, target, weight, matrix, rows_out, of_class, rows, columns, n, stride, ignore_index,
+            logits, target, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE, ignore_index,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
-        steepness = tl.zeros(shape, wide)
-        loss = tl.zeros(shape, wide)
+        near = f
+        if ACTIVATION == IDENTITY:
+            near = f - middle
         now_gathered = ()
         for piece in tl.static_range(PIECES):
-            total, slope, place, z = _visit(
-                f, value, prefix, form, piece, begin, count, step, middle, before,
-                DEGREE, POWERS, ANCHORED, WIDTH,
-            )  # fmt: skip
-            loss += total
-            steepness += slope
+            place = _find(bounds + piece * (n + C), begin, end, step, f)
+            at = table + (piece * (n + C) + place) * WIDTH
+            total, slope, z = _loss_and_slope(f, near, at, form, piece, middle, DEGREE, ANCHORED, MEANS)
+            loss = total if piece == 0 else loss + total
+            steepness = slope if piece == 0 else steepness + slope
             if GRADIENT:
-                term = weights.to(gather)
-                here = landed + (piece * (n + C) + place.to(tl.int64)) * DEGREE
                 common = place == usual[piece]
+                term = tl.where(common, weights, 0.0)
+                known = near
+                if ACTIVATION == IDENTITY:
+                    known = tl.where(weights == 0.0, 0.0, near)
                 for j in tl.static_range(DEGREE):
-                    now_gathered = now_gathered + (gathered[piece * DEGREE + j] + tl.where(common, term, 0.0),)
-                    tl.atomic_add(here + j, term.to(tl.float64), mask=(weights != 0.0) & ~common, sem="relaxed")
+                    now_gathered = now_gathered + (gathered[piece * DEGREE + j] + term,)
                     if j < DEGREE - 1:
-                        term *= z.to(gather)
+                        term *= known
+                alone = (weights != 0.0) & ~common
+                if tl.max(tl.max(alone.to(tl.int32), axis=1), axis=0) > 0:
+                    handed = weights.to(tl.float64)
+                    here = landed + (piece * (n + C) + place).to(tl.int64) * DEGREE
+                    for j in tl.static_range(DEGREE):
+                        tl.atomic_add(here + j, handed, mask=alone, sem="relaxed")
+                        if j < DEGREE - 1:
+                            handed *= z.to(tl.float64)
         if GRADIENT:
             gathered = now_gathered
-        risk += tl.where((weights == 0.0) & (f == f), 0.0, weights * loss.to(tl.float32))
-        risk += tl.where(inside & (f != f), f, 0.0)
+        lost = weights * loss.to(tl.float32)
+        if ACTIVATION == IDENTITY:
+            # What weighs nothing is no term, even where its loss is beyond the floats; but no number stays none.
+            lost = tl.where((weights == 0.0) & (f == f), 0.0, lost)
+        risk += tl.sum(lost, axis=1)
         if GRADIENT and ACTIVATION == SOFTMAX:
-            pull = tl.where(weights == 0.0, 0.0, f * weights * unit[None, :] * steepness.to(tl.float32))
+            pull = f * (weights * steepness.to(tl.float32))
             tl.atomic_add(row_sums + rows, tl.sum(pull, axis=1), mask=counts, sem="relaxed")
     if GRADIENT:
         for piece in tl.static_range(PIECES):
-            at = landed + (piece * (n + C) + usual[piece].to(tl.int64)) * DEGREE
+            place = usual[piece]
+            here = landed + (piece * (n + C) + place).to(tl.int64) * DEGREE
+            # From powers of the score to powers of the distance.
+            shift = tl.load(form + piece * (DEGREE + 2)) + tl.zeros((1, COLUMNS), tl.float64)
+            if ANCHORED and DEGREE > 1:
+                shift -= tl.load(table + place.to(tl.int64) * WIDTH).to(tl.float64)
+            else:
+                shift -= middle.to(tl.float64)
+            if ACTIVATION == IDENTITY:
+                shift += middle.to(tl.float64)
+            powers = ()
             for j in tl.static_range(DEGREE):
-                sum_here = tl.sum(gathered[piece * DEGREE + j].to(tl.float64), axis=0)[None, :]
-                tl.atomic_add(at + j, sum_here, mask=exists[None, :], sem="relaxed")
-    risk = tl.sum(risk.to(tl.float64), axis=0)
-    tl.atomic_add(totals, tl.sum(risk * unit, axis=0), sem="relaxed")
+                powers = powers + (tl.sum(gathered[piece * DEGREE + j].to(tl.float64), axis=0)[None, :],)
+                sum_here = powers[0]
+                for i in tl.static_range(1, j + 1):
+                    sum_here = sum_here * shift + _binomial(j, i) * powers[i]
+                tl.atomic_add(here + j, sum_here, mask=exists[None, :], sem="relaxed")
+    tl.atomic_add(totals, tl.sum(risk.to(tl.float64), axis=0), sem="relaxed")
     tl.debug_barrier()
     programs = tl.num_programs(0) * tl.num_programs(1)
     if tl.atomic_add(ticket, 1, sem="acq_rel", scope="gpu") == programs - 1:
         whole = tl.load(totals, cache_modifier=".cg")
         if LOG:
             whole += share_of(totals, log_loss) * tl.load(totals + 1, cache_modifier=".cg")
-        tl.store(out, whole.to(out.dtype.element_ty))
+        tl.store(out, whole.to(tl.float32).to(out.dtype.element_ty))
 
 
 @triton.jit
@@ -387,8 +446,8 @@ def gradient_of(
     start,
     of_class,
     centre,
-    value,
-    prefix,
+    bounds,
+    table,
     form,
     row_sums,
     at_own,
@@ -397,17 +456,17 @@ def gradient_of(
     out,
     log_loss,
     n,
-    stride,
     ignore_index,
     C: tl.constexpr,
+    STRIDE: tl.constexpr,
     ACTIVATION: tl.constexpr,
     LOG: tl.constexpr,
     HAS_WEIGHT: tl.constexpr,
     HAS_MATRIX: tl.constexpr,
     PIECES: tl.constexpr,
     DEGREE: tl.constexpr,
-    POWERS: tl.constexpr,
     ANCHORED: tl.constexpr,
+    MEANS: tl.constexpr,
     WIDTH: tl.constexpr,
     COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
@@ -416,39 +475,26 @@ def gradient_of(
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     exists = columns < C
     begin = tl.load(start + columns, mask=exists, other=0)[None, :]
-    count = tl.load(class_counts + columns, mask=exists, other=0)[None, :]
-    before = tl.where(exists, columns, 0)[None, :]  # one place more for each class before
+    begin += tl.where(exists, columns, 0)[None, :]  # one place more for each class before
+    end = begin + tl.load(class_counts + columns, mask=exists, other=0)[None, :]
     middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
-    unit = tl.load(of_class + columns, mask=exists, other=0.0)
-    unit *= tl.load(of_class + 2 * C + columns, mask=exists, other=0.0)
-    step = _widest_step(tl.max(count))
+    step = _widest_step(tl.max(end - begin))
     factor = tl.load(upstream).to(tl.float32)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
-            logits, target, weight, matrix, rows_out, of_class, rows, columns, n, stride, ignore_index,
+            logits, target, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE, ignore_index,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
-        steepness = tl.zeros((ROWS, COLUMNS), tl.float32 if ANCHORED else tl.float64)
         for piece in tl.static_range(PIECES):
-            total, slope, place, z = _visit(
-                f, value, prefix, form, piece, begin, count, step, middle, before,
-                DEGREE, POWERS, ANCHORED, WIDTH,
-            )  # fmt: skip
-            steepness += slope
-        g = tl.where(weights == 0.0, 0.0, weights * unit[None, :] * steepness.to(tl.float32))
-        is_own = inside & (columns[None, :] == y[:, None])
-        g = tl.where(is_own, tl.load(at_own + rows, mask=counts, other=0.0)[:, None], g)
-        if ACTIVATION == SOFTMAX:
-            g = f * (g - tl.load(row_sums + rows, mask=counts, other=0.0)[:, None])
-        elif ACTIVATION == SIGMOID:
-            g = f * (1.0 - f) * g
-        if LOG:
-            peak = tl.load(rows_out + rows, mask=counts, other=0.0)
-            inverse = tl.load(rows_out + 2 * n + rows, mask=counts, other=0.0)
-            r = tl.load(ratios + columns, mask=exists, other=0.0)
-            share = u * share_of(totals, log_loss).to(tl.float32)
-            shifted = tl.exp(x - peak[:, None]) * r[None, :] * inverse[:, None]
-            g += tl.where(share == 0.0, 0.0, share)[:, None] * (shifted - is_own.to(tl.float32))
-        at = out + rows.to(tl.int64)[:, None] * C + columns[None, :]
-        tl.store(at, (factor * g).to(out.dtype.element_ty), mask=(rows < n)[:, None] & exists[None, :])
+            place = _find(bounds + piece * (n + C), begin, end, step, f)
+            at = table + (piece * (n + C) + place) * WIDTH
+            slope = _slope(f, at, form, piece, middle, DEGREE, ANCHORED, MEANS)
+            steepness = slope if piece == 0 else steepness + slope
+        g = weights * steepness.to(tl.float32)
+        if ACTIVATION == IDENTITY:
+            g = tl.where(weights == 0.0, 0.0, g)
+        write(
+            out, ratios, rows_out, row_sums, at_own, totals, g, x, f, rows, columns, y, u, counts, factor,
+            log_loss, n, C, ACTIVATION, LOG,
+        )  # fmt: skip

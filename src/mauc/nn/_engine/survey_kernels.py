@@ -4,10 +4,12 @@
 import triton
 import triton.language as tl
 
+from mauc.nn._engine.basis_kernels import add_positives, origin_of
 from mauc.nn._engine.fused_kernels import _rows
 
 SOFTMAX = tl.constexpr(0)
 SIGMOID = tl.constexpr(1)
+IDENTITY = tl.constexpr(2)
 OVO = tl.constexpr(0)
 OVA = tl.constexpr(1)
 
@@ -35,30 +37,36 @@ def survey(
     class_counts,
     start,
     of_class,
+    of_positives,
     totals,
     ticket,
+    alpha,
     n,
-    stride,
     ignore_index,
     n_tiles,
     C: tl.constexpr,
+    STRIDE: tl.constexpr,
     ACTIVATION: tl.constexpr,
     LOG: tl.constexpr,
     PAIRS: tl.constexpr,
     HAS_WEIGHT: tl.constexpr,
     HAS_SIZES: tl.constexpr,
+    KIND: tl.constexpr,
+    SIZE: tl.constexpr,
     ROWS: tl.constexpr,
     CHUNK: tl.constexpr,
 ):
     """The first read: of each row its peak, the inverse of its sums and its own score; of each class its weight.
 
     ``rows_out`` is ``(4, N)``. ``keys`` are ordered first by class, then by own score; ignored samples come last.
+    With ``SIZE`` the basis functions of the own scores are added to the sums of the positives.
     The last program makes the pair weights ``of_class``, ``(3, C)``: of a column, of a row and of a positive.
     """
+    surprises = tl.zeros((ROWS,), tl.float64)
     for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
-        place = logits + rows.to(tl.int64) * stride
+        place = logits + rows.to(tl.int64) * STRIDE
         own = tl.load(place + y, mask=counts, other=0.0).to(tl.float32)
         peak = tl.full((ROWS,), 0.0, tl.float32)
         scale = tl.full((ROWS,), 1.0, tl.float32)
@@ -84,12 +92,15 @@ def survey(
             if LOG:
                 surprise = tl.log(shifted) - tl.log(tl.load(ratios + y)) - (own - peak)
                 lost = tl.where(u == 0.0, 0.0, u * surprise)
-                tl.atomic_add(totals + 1, tl.sum(lost.to(tl.float64), axis=0), sem="relaxed")
+                surprises += lost.to(tl.float64)
                 tl.store(rows_out + 2 * n + rows, 1.0 / shifted, mask=rows < n)
         p = tl.where(counts, score_of(own, peak, scale, ACTIVATION), 0.0)
         tl.store(rows_out + rows, peak, mask=rows < n)
         tl.store(rows_out + n + rows, scale, mask=rows < n)
         tl.store(rows_out + 3 * n + rows, p, mask=rows < n)
+        if SIZE > 0:
+            origin = origin_of(of_positives, y, counts, KIND, True)
+            add_positives(of_positives, y, u, p, origin, alpha, counts, C, KIND, SIZE)
         bits = p.to(tl.int32, bitcast=True)
         # The bits of a float are ordered as it is, those of negative ones backward.
         bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
@@ -97,6 +108,8 @@ def survey(
         tl.store(keys + rows, (group << 32) + bits.to(tl.int64), mask=rows < n)
         tl.atomic_add(class_sums + y, u, mask=counts, sem="relaxed")
         tl.atomic_add(class_counts + y, tl.full((ROWS,), 1, tl.int32), mask=counts, sem="relaxed")
+    if LOG:
+        tl.atomic_add(totals + 1, tl.sum(surprises, axis=0), sem="relaxed")
     tl.debug_barrier()
     if tl.atomic_add(ticket, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
         few: tl.constexpr = CHUNK if CHUNK < 512 else 512
@@ -185,3 +198,31 @@ def share_of(totals, log_loss):
     """Weight of one sample's log-loss; NaN weights, of classes that do not exist, must reach the loss."""
     mass = tl.load(totals + 2, cache_modifier=".cg")
     return tl.where(mass == 0.0, 0.0, log_loss / mass)
+
+
+@triton.jit
+def write(
+    out, ratios, rows_out, row_sums, at_own, totals, g, x, f, rows, columns, y, u, counts, factor,
+    log_loss, n, C: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr,
+):  # fmt: skip
+    """The gradient in the logits of some rows and columns, ``g`` being the slopes in their scores as negatives."""
+    is_own = columns[None, :] == y[:, None]
+    g = tl.where(is_own, tl.load(at_own + rows, mask=counts, other=0.0)[:, None], g)
+    if ACTIVATION == SOFTMAX:
+        g = f * (g - tl.load(row_sums + rows, mask=counts, other=0.0)[:, None])
+    elif ACTIVATION == SIGMOID:
+        g = f * (1.0 - f) * g
+    if LOG:
+        inverse = tl.load(rows_out + 2 * n + rows, mask=counts, other=0.0)
+        share = u * share_of(totals, log_loss).to(tl.float32)
+        share = tl.where(share == 0.0, 0.0, share)
+        r = tl.load(ratios + columns, mask=columns < C, other=0.0)
+        if ACTIVATION == SOFTMAX:
+            scale = tl.load(rows_out + n + rows, mask=counts, other=1.0)
+            shifted = f * (share * inverse / scale)[:, None]
+        else:
+            peak = tl.load(rows_out + rows, mask=counts, other=0.0)
+            shifted = tl.exp(x - peak[:, None]) * (share * inverse)[:, None]
+        g += shifted * r[None, :] - tl.where(is_own, share[:, None], 0.0)
+    at = out + rows.to(tl.int64)[:, None] * C + columns[None, :]
+    tl.store(at, (factor * g).to(out.dtype.element_ty), mask=(rows < n)[:, None] & (columns < C)[None, :])

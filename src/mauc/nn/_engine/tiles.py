@@ -7,10 +7,30 @@ from torch import Tensor
 
 from mauc.nn._engine.launch import Kernel
 
-__all__ = ["ACTIVATIONS", "PAIRS", "Data", "Settings", "survey_kernel", "zeroed"]
+__all__ = ["ACTIVATIONS", "PAIRS", "Cut", "Data", "Settings", "survey_kernel", "zeroed"]
 
 ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
 PAIRS = {"ovo": 0, "ova": 1, "matrix": 2}
+
+
+class Cut(NamedTuple):
+    """How the scores are cut: a program takes some columns, and tile after tile of rows."""
+
+    rows: int
+    columns: int
+    warps: int
+    registers: int | None
+    """Of a thread at most: more threads then share a multiprocessor and wait for memory together."""
+    per_processor: int
+    """Programs for each multiprocessor."""
+
+    @property
+    def shape(self) -> dict[str, int]:
+        return {"COLUMNS": self.columns, "ROWS": self.rows}
+
+    def grid(self, n: int, c: int, processors: int) -> tuple[int, int]:
+        across, down = -(-c // self.columns), -(-n // self.rows)
+        return across, max(1, min(down, -(-self.per_processor * processors // across)))
 
 
 class Settings(NamedTuple):
@@ -46,8 +66,10 @@ class Data(NamedTuple):
         return tuple(self.logits if x is None else x for x in self[2:])
 
 
-def survey_kernel(data: Data, settings: Settings, processors: int) -> tuple[Kernel, int]:
-    """The kernel that reads the logits first, and into how many tiles it cuts them."""
+def survey_kernel(
+    data: Data, settings: Settings, processors: int, basis: dict[str, int] | None = None
+) -> tuple[Kernel, int]:
+    """The kernel that reads the logits first, and into how many tiles it cuts them; ``basis`` of the positives' sums."""
     from mauc.nn._engine import survey_kernels as kernels
 
     n, c = data.logits.shape
@@ -56,11 +78,13 @@ def survey_kernel(data: Data, settings: Settings, processors: int) -> tuple[Kern
     tiles = -(-n // rows)
     constants = {
         "C": c,
+        "STRIDE": data.logits.stride(0),
         "ACTIVATION": ACTIVATIONS[settings.activation],
         "LOG": settings.log_loss > 0,
         "PAIRS": PAIRS[settings.pairs],
         "HAS_WEIGHT": data.weight is not None,
         "HAS_SIZES": data.sizes is not None,
+        **(basis or {"KIND": 0, "SIZE": 0}),
         "ROWS": rows,
         "CHUNK": chunk,
     }
