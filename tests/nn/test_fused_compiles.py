@@ -61,9 +61,11 @@ LOSSES = {
     "exponential": ("exponential", {"alpha": 4.0}),
     "squared": ("squared", {"alpha": 1.0}),
 }
+BILINEAR = ["slopes_of_negatives", "sums_of", "slopes_of_positives", "own_slopes", "gradient_of"]
 KERNELS = {
     "hinge": ["survey", "rank", "tabulate", "columns_of", "collect", "gradient_of"],
-    "logistic": ["survey", "sums_of", "mix", "gradient_rows"],
+    "logistic": ["survey", *BILINEAR],
+    "raw": ["survey", "positives_of", *BILINEAR],
     "exponential": ["statistics", "gradient"],
 }
 FAMILY = {"q_hinge": "hinge", "generalized_hinge": "hinge", "squared": "exponential"}
@@ -78,7 +80,7 @@ def test_compiles(loss, activation, dtype, compiled):
         pytest.skip("needs the range of the scores: plain operations")
     family = FAMILY.get(loss, loss)
     if activation == "identity" and family == "exponential":
-        family = "logistic"
+        family = "raw"
     y = torch.arange(40) % 5
     weight, counts = torch.ones(40), torch.ones(5)
     for settings in ({}, {"pairs": "ova", "weight": weight, "class_counts": counts, "log_loss": 0.5}):
@@ -91,3 +93,9 @@ def test_compiles(loss, activation, dtype, compiled):
     wide = torch.zeros(3, 2100, dtype=dtype, requires_grad=True)
     mauc_loss(wide, y[:3], surrogate=name, **options, activation=activation, log_loss=0.5).backward()
     assert compiled == KERNELS[family]
+
+
+def test_compiles_the_order_within_classes(compiled, monkeypatch):
+    monkeypatch.setattr("mauc.nn._engine.fused_ranked.FEW", 0)
+    mauc_loss(torch.zeros(40, 5), torch.arange(40) % 5, surrogate="hinge", alpha=0.5)
+    assert compiled == ["survey", "group", "rank_in_class", "tabulate", "columns_of"]

@@ -76,10 +76,13 @@ def test_more_classes_than_samples(loss):
     assert_equal(logits, y, loss, pairs="ovo", log_loss=0.5)
 
 
-def test_the_sort_and_the_counting_of_ranks_agree(monkeypatch):
-    logits, y, _ = draw(30, 4, ties=True)
+@pytest.mark.parametrize("many", [0, 1 << 16], ids=["sort", "within-classes"])
+def test_every_way_to_the_order_agrees(many, monkeypatch):
+    logits, y, _ = draw(40, 6, ties=True)
+    y[::7], y[y == 2] = -100, 1
     counted = mauc_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
     monkeypatch.setattr("mauc.nn._engine.fused_ranked.FEW", 0)
+    monkeypatch.setattr("mauc.nn._engine.fused_ranked.MANY", many)
     monkeypatch.setattr("mauc.nn._engine.fused_ranked._RECIPES", {})
     assert mauc_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity") == counted
 

@@ -11,7 +11,7 @@ CHEBYSHEV = tl.constexpr(2)
 
 @triton.jit
 def origin_of(origin, places, mask, KIND: tl.constexpr, FIXED: tl.constexpr):
-    """What the functions count from in some columns: ``FIXED`` for scores in [0, 1], where exp(−α) is no small number."""
+    """What the functions count from in some columns: ``FIXED`` for scores in [0, 1] and no steep exponential."""
     if FIXED:
         return tl.full(places.shape, 1.0 if KIND == POWERS else 0.0, tl.float32)
     else:
@@ -58,7 +58,7 @@ def slope_of(q, slopes, places, mask, C, KIND: tl.constexpr, LENGTH: tl.constexp
     for back in tl.static_range(1, LENGTH):
         constant = tl.load(slopes + (LENGTH - 1 - back) * C + places, mask=mask, other=0.0)
         if KIND == CHEBYSHEV:
-            if back < LENGTH - 1:
+            if back < LENGTH - 1:  # noqa: SIM108 — a compile-time choice
                 now = 2.0 * q * current + (constant - later)
             else:
                 now = q * current + (constant - later)

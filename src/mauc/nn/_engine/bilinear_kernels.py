@@ -42,9 +42,7 @@ def positives_of(
 
 
 @triton.jit
-def slopes_of_negatives(
-    form, of_class, of_positives, slopes, C: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr
-):
+def slopes_of_negatives(form, of_class, of_positives, slopes, C: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr):
     """Coefficients of the slopes in negatives in the basis functions, ``(SIZE, C)``.
 
     ``form`` is ``(3, SIZE, SIZE)``: of the loss, of its slope in the negative and of that in the positive.
@@ -64,7 +62,7 @@ def slopes_of_negatives(
 @triton.jit
 def sums_of(
     logits,
-    target,
+    codes,
     weight,
     matrix,
     rows_out,
@@ -75,7 +73,6 @@ def sums_of(
     row_sums,
     alpha,
     n,
-    ignore_index,
     C: tl.constexpr,
     STRIDE: tl.constexpr,
     ACTIVATION: tl.constexpr,
@@ -98,12 +95,12 @@ def sums_of(
     exists = columns < C
     middle = origin_of(origin, columns, exists, KIND, FIXED)[None, :]
     sums = ()
-    for k in tl.static_range(SIZE):
+    for _ in tl.static_range(SIZE):
         sums = sums + (tl.zeros((COLUMNS,), tl.float32),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
-            logits, target, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE, ignore_index,
+            logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
         q = of_negative(f, middle, alpha, KIND)
@@ -115,15 +112,17 @@ def sums_of(
             term = weights * q
         before = term
         more = ()
+        pull = tl.zeros((ROWS, COLUMNS), tl.float32)
         for k in tl.static_range(SIZE):
             more = more + (sums[k] + tl.sum(term, axis=0),)
+            if GRADIENT and ACTIVATION == SOFTMAX and k < LENGTH:
+                pull += tl.load(slopes + k * C + columns, mask=exists, other=0.0)[None, :] * term
             now = following(term, before, q, k, KIND)
             before = term
             term = now
         sums = more
         if GRADIENT and ACTIVATION == SOFTMAX:
-            pull = f * weights * slope_of(q, slopes, columns[None, :], exists[None, :], C, KIND, LENGTH)
-            tl.atomic_add(row_sums + rows, tl.sum(pull, axis=1), mask=counts, sem="relaxed")
+            tl.atomic_add(row_sums + rows, tl.sum(f * pull, axis=1), mask=counts, sem="relaxed")
     for k in tl.static_range(SIZE):
         tl.atomic_add(of_negatives + k * C + columns, sums[k], mask=exists, sem="relaxed")
 
@@ -204,7 +203,7 @@ def own_slopes(
 @triton.jit
 def gradient_of(
     logits,
-    target,
+    codes,
     weight,
     matrix,
     ratios,
@@ -220,7 +219,6 @@ def gradient_of(
     alpha,
     log_loss,
     n,
-    ignore_index,
     C: tl.constexpr,
     STRIDE: tl.constexpr,
     ACTIVATION: tl.constexpr,
@@ -241,7 +239,7 @@ def gradient_of(
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
-            logits, target, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE, ignore_index,
+            logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
         q = of_negative(f, middle, alpha, KIND)

@@ -5,9 +5,16 @@ r"""Surrogates that are bilinear forms, in fused kernels: three reads and one wr
 with Chebyshev polynomials for the logistic and every other surrogate that :mod:`mauc.plan` takes as one polynomial of
 bounded scores; with powers of ``o − p`` and ``q − o + α`` for ``(α − t)²``, o near the class's scores, so that nothing
 cancels; with one exponential for ``exp(−α t)``, o the class's smallest score, so that nothing overflows before the
-risk does. ``survey`` reads the logits for the rows' sums, ``sums_of`` for the sums of the functions over the negatives
-of each column and the positives of each class, and ``gradient_rows`` to write the gradient; between these ``mix``
-makes the value and the coefficients of the slopes of ``2 C K`` sums.
+risk does.
+
+- ``survey`` reads the logits: each row's peak and sums, its own score, the class weights, and the sums of the functions
+  over the positives of each class, which decide the slopes in all negatives (``slopes_of_negatives``);
+- ``sums_of`` reads them again: the functions' sums over the negatives of each column, and each row's sum of score times
+  slope, which the softmax asks for;
+- ``slopes_of_positives`` makes the value of both kinds of sums, ``own_slopes`` the slopes in the N own scores;
+- ``gradient_of`` reads the logits a third time, and writes.
+
+Tiles of a few rows share the columns' coefficients, which with many classes are more than the first-level cache holds.
 
 The two kernels of :mod:`mauc.nn._engine.fused` read the logits twice only; they are for few classes, "ovo" and "ova",
 and bounded scores.
@@ -129,6 +136,8 @@ class Saved(NamedTuple):
 
     rows: Tensor
     """``(4, N)`` peak, inverse of the sum, inverse of the shifted sum, own score."""
+    codes: Tensor
+    """``(N,)`` classes, −1 for samples that do not count."""
     of_class: Tensor
     """``(3, C)`` weight of a column, of a row, of a positive."""
     origin: Tensor
@@ -156,9 +165,7 @@ class _Recipe:
         logs = {"LOG": settings.log_loss > 0}
         matrix = {"HAS_MATRIX": settings.pairs == "matrix"}
         kind, size, length = {"KIND": KINDS[form.kind]}, {"SIZE": form.size}, {"LENGTH": form.length}
-        self.fixed = settings.activation != "identity" and not (
-            form.kind == "exponential" and form.alpha > FLAT_ALPHA
-        )
+        self.fixed = settings.activation != "identity" and not (form.kind == "exponential" and form.alpha > FLAT_ALPHA)
         basis = kind | {"FIXED": self.fixed}
         self.survey, self.tiles = survey_kernel(data, settings, processors, kind | size if self.fixed else None)
         row_blocks, block = (-(-n // 128),), {"BLOCK": 128}
@@ -223,29 +230,28 @@ def bilinear_forward(data: Data, settings: Settings, value: Tensor, *, gradient:
         (1, torch.int32),
         (1, torch.int32),
     )
-    rows, keys, start = empty(4, n), empty(n, dtype=torch.int64), empty(c, dtype=torch.int32)
+    rows, codes, keys = empty(4, n), empty(n, dtype=torch.int32), empty(n, dtype=torch.int64)
+    start = empty(c, dtype=torch.int32)
     of_class, slopes, own_slopes, at_own = empty(3, c), empty(form.size, c), empty(form.size, c), empty(n)
     numbers = _form_on(form, device)
     weights, sizes, ratios, pairs = data.or_any()
     ignored = settings.ignore_index
     recipe.survey(
-        logits, target, weights, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, of_positives,
-        totals, first_ticket, form.alpha, n, ignored, recipe.tiles,
+        logits, target, weights, ratios, sizes, rows, codes, keys, class_sums, class_counts, start, of_class,
+        of_positives, totals, first_ticket, form.alpha, n, ignored, recipe.tiles,
     )  # fmt: skip
     origin = of_class  # which is not read then
     if not recipe.fixed:
         origin = _origin(rows[3], target, data.weight, of_class[2], settings)
         recipe.positives(target, weights, rows, origin, of_positives, form.alpha, n, ignored)
     recipe.of_negatives(numbers, of_class, of_positives, slopes)
-    recipe.sums(
-        logits, target, weights, pairs, rows, of_class, origin, slopes, of_negatives, row_sums, form.alpha, n, ignored
-    )
+    recipe.sums(logits, codes, weights, pairs, rows, of_class, origin, slopes, of_negatives, row_sums, form.alpha, n)
     recipe.of_positives(
         numbers, of_class, of_negatives, of_positives, own_slopes, totals, second_ticket, value, settings.log_loss
     )
     if gradient:
         recipe.own(target, weights, rows, origin, own_slopes, row_sums, at_own, form.alpha, n, ignored)
-    return Saved(rows, of_class, origin, slopes, row_sums, at_own, totals)
+    return Saved(rows, codes, of_class, origin, slopes, row_sums, at_own, totals)
 
 
 def _origin(own: Tensor, target: Tensor, weight: Tensor | None, inverse: Tensor, settings: Settings) -> Tensor:
@@ -265,12 +271,12 @@ def _origin(own: Tensor, target: Tensor, weight: Tensor | None, inverse: Tensor,
 
 def bilinear_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tensor, out: Tensor) -> None:
     """Fills in the gradient times ``upstream``."""
-    logits, target = data[:2]
+    logits = data.logits
     n = len(logits)
     recipe = _recipe(data, settings, True)
     weights, _, ratios, pairs = data.or_any()
-    rows, of_class, origin, slopes, row_sums, at_own, totals = saved
+    rows, codes, of_class, origin, slopes, row_sums, at_own, totals = saved
     recipe.gradient(
-        logits, target, weights, pairs, ratios, rows, of_class, origin, slopes, row_sums, at_own, totals, upstream, out,
-        settings.form.alpha, settings.log_loss, n, settings.ignore_index,
+        logits, codes, weights, pairs, ratios, rows, of_class, origin, slopes, row_sums, at_own, totals, upstream, out,
+        settings.form.alpha, settings.log_loss, n,
     )  # fmt: skip

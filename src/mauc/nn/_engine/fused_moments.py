@@ -109,7 +109,13 @@ class _Recipe:
         # With both terms so many that two programs of eight warps share a multiprocessor: one works, the other waits.
         registers = 128 if settings.log_loss > 0 and first.warps == 8 else None
         weighted = {"C": c, "HAS_WEIGHT": weight is not None}
-        common = {"C": c, "STRIDE": data.logits.stride(0), "KIND": KINDS[kind], "SOFTMAX": softmax, "LOG": settings.log_loss > 0}
+        common = {
+            "C": c,
+            "STRIDE": data.logits.stride(0),
+            "KIND": KINDS[kind],
+            "SOFTMAX": softmax,
+            "LOG": settings.log_loss > 0,
+        }
         self.tiles, self.gradient_tiles = first.tiles, second.tiles
         self.count = Kernel(kernels.count, (-(-n // 512),), 4, weighted | {"BLOCK": 512}) if counted else None
         self.statistics = Kernel(

@@ -4,21 +4,23 @@ A piecewise polynomial that is 0 in the end is a sum of truncated powers,
 
 .. math:: \ell(t) = \sum_b \sum_k c_{bk} \, (b - t)_+^k ,
 
-so a negative q meets, for each b, the positives below ``q + b``: the first ones of its column's sorted positives. With
-the sums ``Σ u (p − m)^j`` over those before each place, m the class's middle positive, its loss and slope are a
-polynomial in ``q + b − m``. Five kernels and a sort of N numbers, and nothing waits for the device:
+so a negative q meets, for each b, the positives below ``q + b``: the first ones of its column's sorted positives. Its
+loss and slope are a polynomial in q, whose coefficients are sums over those, one row of a table for each place in the
+order. Nothing waits for the device:
 
 - ``survey`` reads the logits: each row's peak and sums, its own score, the class weights;
-- the own scores are sorted within their classes, and ``tabulate`` makes the sums;
+- the N own scores are sorted within their classes (``rank``, ``group`` and ``rank_in_class``, or a sort), and
+  ``tabulate`` makes the table, and of each positive the largest score that does not meet it, so that the scores are
+  searched as they are;
 - ``columns_of`` reads the logits again: each score as a negative is found among the positives of its column, which
   gives the value, and what it hands to the positives is added up at the place where its run ends;
 - ``collect`` makes the positives' slopes of these, by sums over later places;
 - ``gradient_of`` reads the logits a third time, searches again, which is cheaper than storing, and writes.
 
-The sums are float64: a small sum is a difference of large ones. Their loss of digits for narrow pieces and high
+The table is float64 where a small sum is a difference of large ones. Their loss of digits for narrow pieces and high
 degrees is foreseen by :func:`truncated_powers`, which then declines. Where there is one b and all c are positive, as
-with the hinge and the q-hinge, the table has the sums counted from the run's last positive: all terms are positive
-then, and the work on all scores is float32.
+with the hinge and the q-hinge, it counts from the run's last positive: all terms are positive then, and the work on
+all scores is float32. For the hinge itself a sum of lines is a line, of which slope and root say all.
 """
 
 from functools import lru_cache
@@ -39,6 +41,8 @@ MOST_DEGREE = 5
 MOST_PIECES = 3
 FEW = 4096
 """Up to so many samples each is compared with all others, in one launch, which is faster than a sort."""
+MANY = 1 << 16
+"""Up to so many each is compared with those of its class; beyond, with one class of all, a sort would be faster."""
 DIGITS = 1e-9
 """Rounding of the float64 sums over ``ℓ(0)`` up to which a form is taken."""
 
@@ -128,6 +132,8 @@ class Saved(NamedTuple):
 
     rows: Tensor
     """``(4, N)`` peak, inverse of the sum, inverse of the shifted sum, own score."""
+    codes: Tensor
+    """``(N,)`` classes, −1 for samples that do not count."""
     class_counts: Tensor
     start: Tensor
     of_class: Tensor
@@ -165,7 +171,12 @@ class _Recipe:
         powers = {"POWERS": form.powers, "ANCHORED": form.anchored}
         kind = {"ANCHORED": form.anchored, "MEANS": form.means}
         bounded, width = {"BOUNDED": settings.activation != "identity"}, {"WIDTH": form.width}
-        self.rank = Kernel(kernels.rank, (-(-n // 16),), 4, {"BLOCK": 16, "ALL": 256}) if n <= FEW else None
+        some, compared = (-(-n // 16),), {"BLOCK": 16, "ALL": 256}
+        self.rank = Kernel(kernels.rank, some, 4, compared) if n <= FEW else None
+        self.in_classes = (
+            Kernel(kernels.group, (-(-n // 128),), 4, {"C": c, "BLOCK": 128}),
+            Kernel(kernels.rank_in_class, some, 4, {"C": c} | compared),
+        )
         block = {"BLOCK": min(1024, max(32, 1 << (2 * n // c).bit_length()))}
         warps = max(1, block["BLOCK"] // 256)
         of_class = {"C": c} | size | powers
@@ -218,52 +229,66 @@ def ranked_forward(data: Data, settings: Settings, value: Tensor, *, gradient: b
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=device)
 
-    landed, totals, class_sums, row_sums, class_counts, first_ticket, second_ticket = zeroed(
+    landed, totals, class_sums, row_sums, class_counts, taken, first_ticket, second_ticket = zeroed(
         device,
         (len(form.ends) * (n + c) * form.degree if gradient else 2, torch.float64),
         (3, torch.float64),
         (c, torch.float32),
         (n, torch.float32),
         (c, torch.int32),
+        (c, torch.int32),
         (1, torch.int32),
         (1, torch.int32),
     )
-    rows, keys, start = empty(4, n), empty(n, dtype=torch.int64), empty(c, dtype=torch.int32)
+    rows, codes, keys = empty(4, n), empty(n, dtype=torch.int32), empty(n, dtype=torch.int64)
+    start = empty(c, dtype=torch.int32)
     pieces = len(form.ends)
     of_class, centre, bounds = empty(3, c), empty(c), empty(pieces, n + c)
     table = empty(pieces, n + c, form.width, dtype=torch.float32 if form.anchored else torch.float64)
     at_own = empty(n)
     numbers = _form_on(form, device)
-    saved = Saved(rows, class_counts, start, of_class, centre, bounds, table, row_sums, at_own, totals)
+    saved = Saved(rows, codes, class_counts, start, of_class, centre, bounds, table, row_sums, at_own, totals)
     weight, sizes, ratios, matrix = data.or_any()
     recipe.survey(
-        logits, target, weight, ratios, sizes, rows, keys, class_sums, class_counts, start, of_class, class_sums,
+        logits, target, weight, ratios, sizes, rows, codes, keys, class_sums, class_counts, start, of_class, class_sums,
         totals, first_ticket, 0.0, n, settings.ignore_index, recipe.tiles,
     )  # fmt: skip
-    if recipe.rank is None:
-        order = torch.sort(keys).indices
-    else:
-        order = torch.empty_like(keys)
-        recipe.rank(keys, order, n)
+    order = _order(recipe, keys, start, taken, class_counts)
     recipe.tabulate(order, weight, rows, class_counts, start, of_class, centre, bounds, table, numbers, n)
     recipe.columns(
-        logits, target, weight, matrix, rows, class_counts, start, of_class, centre, bounds, table, numbers, landed,
-        row_sums, totals, second_ticket, value, settings.log_loss, n, settings.ignore_index,
+        logits, codes, weight, matrix, rows, class_counts, start, of_class, centre, bounds, table, numbers, landed,
+        row_sums, totals, second_ticket, value, settings.log_loss, n,
     )  # fmt: skip
     if gradient:
         recipe.collect(order, weight, rows, class_counts, start, of_class, centre, numbers, landed, row_sums, at_own, n)
     return saved
 
 
+def _order(recipe: _Recipe, keys: Tensor, start: Tensor, taken: Tensor, class_counts: Tensor) -> Tensor:
+    """The samples by class and own score; those that do not count come last or are missing."""
+    n = len(keys)
+    if n > MANY:
+        return torch.sort(keys).indices
+    order = torch.empty_like(keys)
+    if recipe.rank is not None:
+        recipe.rank(keys, order, n)
+    else:
+        grouped, samples = torch.empty_like(keys), torch.empty_like(keys, dtype=torch.int32)
+        group, rank_in_class = recipe.in_classes
+        group(keys, start, taken, grouped, samples, n)
+        rank_in_class(grouped, samples, class_counts, start, order)
+    return order
+
+
 def ranked_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tensor, out: Tensor) -> None:
     """Fills in the gradient times ``upstream``."""
-    logits, target = data[:2]
+    logits = data.logits
     n = len(logits)
     recipe = _recipe(data, settings, True)
     numbers = _form_on(settings.form, logits.device)
     weight, _, ratios, matrix = data.or_any()
-    rows, class_counts, start, of_class, centre, bounds, table, row_sums, at_own, totals = saved
+    rows, codes, class_counts, start, of_class, centre, bounds, table, row_sums, at_own, totals = saved
     recipe.gradient(
-        logits, target, weight, matrix, ratios, rows, class_counts, start, of_class, centre, bounds, table, numbers,
-        row_sums, at_own, totals, upstream, out, settings.log_loss, n, settings.ignore_index,
+        logits, codes, weight, matrix, ratios, rows, class_counts, start, of_class, centre, bounds, table, numbers,
+        row_sums, at_own, totals, upstream, out, settings.log_loss, n,
     )  # fmt: skip

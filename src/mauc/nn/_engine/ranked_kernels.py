@@ -29,6 +29,42 @@ def rank(keys, order, n, BLOCK: tl.constexpr, ALL: tl.constexpr):
 
 
 @triton.jit
+def group(keys, start, taken, grouped, samples, n, C: tl.constexpr, BLOCK: tl.constexpr):
+    """Keys and numbers of the samples class by class, in no order within a class; those that do not count nowhere."""
+    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    key = tl.load(keys + here, mask=here < n, other=0)
+    y = (key >> 32).to(tl.int32)
+    counts = (here < n) & (y < C)
+    place = tl.load(start + y, mask=counts, other=0)
+    place += tl.atomic_add(taken + y, tl.full((BLOCK,), 1, tl.int32), mask=counts, sem="relaxed")
+    tl.store(grouped + place, key, mask=counts)
+    tl.store(samples + place, here, mask=counts)
+
+
+@triton.jit
+def rank_in_class(
+    grouped, samples, class_counts, start, order, C: tl.constexpr, BLOCK: tl.constexpr, ALL: tl.constexpr
+):
+    """The order that :func:`rank` makes, by comparing each sample with those of its class and of its neighbours'."""
+    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = here < tl.load(start + C - 1) + tl.load(class_counts + C - 1)
+    mine = tl.load(grouped + here, mask=inside, other=0)
+    y = (mine >> 32).to(tl.int32)
+    last = tl.max(y, axis=0)
+    first = tl.min(tl.where(inside, y, last), axis=0)
+    begin = tl.load(start + first)
+    end = tl.load(start + last) + tl.load(class_counts + last)
+    before = tl.zeros((BLOCK,), tl.int32)
+    for some in range(begin, end, ALL):
+        there = some + tl.arange(0, ALL)
+        theirs = tl.load(grouped + there, mask=there < end, other=0x7FFFFFFFFFFFFFFF)
+        earlier = (theirs[None, :] == mine[:, None]) & (there[None, :] < here[:, None])
+        before += tl.sum(((theirs[None, :] < mine[:, None]) | earlier).to(tl.int32), axis=1)
+    sample = tl.load(samples + here, mask=inside, other=0)
+    tl.store(order + begin + before, sample.to(tl.int64), mask=inside)
+
+
+@triton.jit
 def _power_sum(sums, z, K: tl.constexpr):
     """``Σ_u a_u (z − w_u)^K`` of the sums ``Σ a w^j``."""
     out = sums[0]
@@ -156,7 +192,7 @@ def _widest_step(most):
 
 @triton.jit
 def _find(bounds, begin, end, step, score):
-    """The last place whose bound is below the score, of those after ``begin`` up to ``end``, which ascend; or ``begin``.
+    """The last place whose bound is below the score, of those after ``begin`` to ``end``, which ascend; or ``begin``.
 
     Beyond the end the last bound stands for all: either it is too large, or every step is taken and the end is it.
     """
@@ -225,7 +261,7 @@ def _slope(
 @triton.jit
 def columns_of(
     logits,
-    target,
+    codes,
     weight,
     matrix,
     rows_out,
@@ -243,7 +279,6 @@ def columns_of(
     out,
     log_loss,
     n,
-    ignore_index,
     C: tl.constexpr,
     STRIDE: tl.constexpr,
     ACTIVATION: tl.constexpr,
@@ -288,13 +323,15 @@ def columns_of(
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
-            logits, target, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE, ignore_index,
+            logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
         near = f
         if ACTIVATION == IDENTITY:
             near = f - middle
         now_gathered = ()
+        loss = 0.0
+        steepness = 0.0
         for piece in tl.static_range(PIECES):
             place = _find(bounds + piece * (n + C), begin, end, step, f)
             at = table + (piece * (n + C) + place) * WIDTH
@@ -437,7 +474,7 @@ def collect(
 @triton.jit
 def gradient_of(
     logits,
-    target,
+    codes,
     weight,
     matrix,
     ratios,
@@ -456,7 +493,6 @@ def gradient_of(
     out,
     log_loss,
     n,
-    ignore_index,
     C: tl.constexpr,
     STRIDE: tl.constexpr,
     ACTIVATION: tl.constexpr,
@@ -483,9 +519,10 @@ def gradient_of(
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
-            logits, target, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE, ignore_index,
+            logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
+        steepness = 0.0
         for piece in tl.static_range(PIECES):
             place = _find(bounds + piece * (n + C), begin, end, step, f)
             at = table + (piece * (n + C) + place) * WIDTH

@@ -32,6 +32,7 @@ def survey(
     ratios,
     sizes,
     rows_out,
+    codes,
     keys,
     class_sums,
     class_counts,
@@ -58,7 +59,8 @@ def survey(
 ):
     """The first read: of each row its peak, the inverse of its sums and its own score; of each class its weight.
 
-    ``rows_out`` is ``(4, N)``. ``keys`` are ordered first by class, then by own score; ignored samples come last.
+    ``rows_out`` is ``(4, N)``. ``codes`` are the classes, −1 for samples that do not count and −2 for classes that do
+    not exist. ``keys`` are ordered first by class, then by own score; ignored samples come last.
     With ``SIZE`` the basis functions of the own scores are added to the sums of the positives.
     The last program makes the pair weights ``of_class``, ``(3, C)``: of a column, of a row and of a positive.
     """
@@ -105,6 +107,8 @@ def survey(
         # The bits of a float are ordered as it is, those of negative ones backward.
         bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
         group = tl.where(counts, y, C).to(tl.int64)
+        code = tl.where(counts, tl.where(u == u, y, -2), -1)
+        tl.store(codes + rows, code, mask=rows < n)
         tl.store(keys + rows, (group << 32) + bits.to(tl.int64), mask=rows < n)
         tl.atomic_add(class_sums + y, u, mask=counts, sem="relaxed")
         tl.atomic_add(class_counts + y, tl.full((ROWS,), 1, tl.int32), mask=counts, sem="relaxed")
@@ -174,12 +178,20 @@ def _weigh(
 
 @triton.jit
 def tile_of(
-    logits, target, weight, matrix, rows_out, of_class, rows, columns, n, stride, ignore_index,
+    logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, stride,
     C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, HAS_MATRIX: tl.constexpr,
 ):  # fmt: skip
     """Scores of some rows and columns, and their weights as negatives but for the column's."""
-    y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
-    row = tl.where(u == 0.0, 0.0, u * tl.load(of_class + C + y))
+    code = tl.load(codes + rows, mask=rows < n, other=-1)
+    counts = code != -1
+    y = tl.maximum(code, 0)
+    u = tl.where(counts, 1.0, 0.0)
+    if HAS_WEIGHT:
+        u = tl.load(weight + rows, mask=counts, other=0.0).to(tl.float32)
+    u = tl.where(code == -2, float("nan"), u)
+    row = u * tl.load(of_class + C + y)
+    if HAS_WEIGHT:
+        row = tl.where(u == 0.0, 0.0, row)
     inside = counts[:, None] & (columns < C)[None, :]
     x = tl.load(logits + rows.to(tl.int64)[:, None] * stride + columns[None, :], mask=inside, other=0.0)
     peak = tl.load(rows_out + rows, mask=counts, other=0.0)

@@ -66,15 +66,23 @@ class Data(NamedTuple):
         return tuple(self.logits if x is None else x for x in self[2:])
 
 
+def survey_cut(n_classes: int) -> tuple[int, int, int]:
+    """Rows and columns of a tile of the first read, and the warps of a program."""
+    chunk = min(2048, max(16, 1 << (n_classes - 1).bit_length()))
+    return max(1, min(16, 2048 // chunk)), chunk, 4
+
+
 def survey_kernel(
     data: Data, settings: Settings, processors: int, basis: dict[str, int] | None = None
 ) -> tuple[Kernel, int]:
-    """The kernel that reads the logits first, and into how many tiles it cuts them; ``basis`` of the positives' sums."""
+    """The kernel that reads the logits first, and into how many tiles it cuts them.
+
+    ``basis``: kind and number of the functions that it sums over the positives.
+    """
     from mauc.nn._engine import survey_kernels as kernels
 
     n, c = data.logits.shape
-    chunk = min(2048, max(16, 1 << (c - 1).bit_length()))
-    rows = max(1, min(16, 2048 // chunk))
+    rows, chunk, warps = survey_cut(c)
     tiles = -(-n // rows)
     constants = {
         "C": c,
@@ -88,7 +96,7 @@ def survey_kernel(
         "ROWS": rows,
         "CHUNK": chunk,
     }
-    return Kernel(kernels.survey, (min(tiles, 16 * processors),), 4, constants, 128), tiles
+    return Kernel(kernels.survey, (min(tiles, 16 * processors),), warps, constants, 128), tiles
 
 
 def zeroed(device: torch.device, *parts: tuple[int, torch.dtype]) -> list[Tensor]:
