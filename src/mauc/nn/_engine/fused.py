@@ -28,13 +28,16 @@ __all__ = ["Form", "form_of", "fused_loss", "fuses"]
 
 SMALL = 1 << 17
 """Logits up to which the host's time counts, not the device's."""
+WIDEST_OF_BOTH = 4096
+"""Classes up to which the two kernels of moments take the log-loss too: beyond, a row's numbers fill the registers, and
+three reads of narrow tiles are faster than two of whole rows."""
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
 AnyForm = Form | Truncated | Bilinear
 
 
-def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any) -> AnyForm | None:
+def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any, log_loss: float = 0.0) -> AnyForm | None:
     """The kernels' form of this loss, or None if they do not compute it."""
     if not runs_kernels(logits.device.type) or torch.are_deterministic_algorithms_enabled():
         return None
@@ -44,7 +47,11 @@ def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any) -> 
         closed = surrogate.closed_form
         return truncated_powers(surrogate) if closed is None else closed_bilinear(*closed)
     form = form_of(surrogate)
-    if form is not None and isinstance(pairs, str) and logits.shape[1] <= MOST_CLASSES:
+    if (
+        form is not None
+        and isinstance(pairs, str)
+        and logits.shape[1] <= (WIDEST_OF_BOTH if log_loss else MOST_CLASSES)
+    ):
         return form
     if form is not None:
         return closed_bilinear(form.kind, form.alpha, form.scale)

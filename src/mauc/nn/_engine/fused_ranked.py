@@ -151,8 +151,10 @@ class Saved(NamedTuple):
     """Risk, log-loss, weight of all samples."""
 
 
-COLUMNS_CUT = Cut(32, 8, 1, None, 32)
-GRADIENT_CUT = Cut(32, 16, 1, None, 32)
+def _cuts(form: Truncated) -> tuple[Cut, Cut]:
+    """Of the second read and of the third: tiles of one warp, as wide as its registers hold."""
+    columns, wider = (8, 16) if form.means else (8, 8) if form.anchored else (4, 8)
+    return Cut(32, columns, 1, None, 32), Cut(32, wider, 1, None, 32)
 
 
 class _Recipe:
@@ -182,7 +184,7 @@ class _Recipe:
         of_class = {"C": c} | size | powers
         rest = {"MEANS": form.means} | bounded | width | weighted | block
         self.tabulate = Kernel(kernels.tabulate, (c,), warps, of_class | rest)
-        first, second = COLUMNS_CUT, GRADIENT_CUT
+        first, second = _cuts(form)
         self.columns = Kernel(
             kernels.columns_of,
             first.grid(n, c, processors),

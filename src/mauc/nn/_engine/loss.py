@@ -98,7 +98,7 @@ def loss_of(
             gradient=logits.requires_grad,
         )
         return value.to(dtype)
-    form = None if sync or not ranks or is_traced() else fused.fuses(logits, chosen, activation, pairs)
+    form = None if sync or not ranks or is_traced() else fused.fuses(logits, chosen, activation, pairs, share)
     if form is not None:
         return fused.fused_loss(
             logits,
@@ -151,7 +151,7 @@ def value_and_gradient(
     """The loss, in float64 for such logits and float32 else, and its gradient, or none of it; no graph is made."""
     term = LogTerm(log_loss, True, ratios)
     dtype = torch.float64 if logits.dtype == torch.float64 else torch.float32
-    form = fused.fuses(logits, surrogate, activation, pairs)
+    form = fused.fuses(logits, surrogate, activation, pairs, log_loss)
     with torch.no_grad():
         if form is not None:
             value, slope = fused.value_and_gradient(
