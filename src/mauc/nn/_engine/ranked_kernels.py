@@ -29,11 +29,17 @@ def rank(keys, order, n, BLOCK: tl.constexpr, ALL: tl.constexpr):
 
 
 @triton.jit
+def _class_of(key):
+    """What stands above the 32 bits of the score, which are less than 0 for half of the scores."""
+    return ((key + 0x80000000) >> 32).to(tl.int32)
+
+
+@triton.jit
 def group(keys, start, taken, grouped, samples, n, C: tl.constexpr, BLOCK: tl.constexpr):
     """Keys and numbers of the samples class by class, in no order within a class; those that do not count nowhere."""
     here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     key = tl.load(keys + here, mask=here < n, other=0)
-    y = (key >> 32).to(tl.int32)
+    y = _class_of(key)
     counts = (here < n) & (y < C)
     place = tl.load(start + y, mask=counts, other=0)
     place += tl.atomic_add(taken + y, tl.full((BLOCK,), 1, tl.int32), mask=counts, sem="relaxed")
@@ -49,7 +55,7 @@ def rank_in_class(
     here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = here < tl.load(start + C - 1) + tl.load(class_counts + C - 1)
     mine = tl.load(grouped + here, mask=inside, other=0)
-    y = (mine >> 32).to(tl.int32)
+    y = _class_of(mine)
     last = tl.max(y, axis=0)
     first = tl.min(tl.where(inside, y, last), axis=0)
     begin = tl.load(start + first)
