@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mauc.nn._engine import fused_bilinear, fused_ranked
+from mauc.nn._engine import fused_bilinear, fused_moments, fused_ranked
 from mauc.nn._engine.batch import prepare
 from mauc.nn._engine.fused_bilinear import Bilinear, closed_bilinear, expanded
 from mauc.nn._engine.fused_moments import MOST_CLASSES, Form, form_of, moments_forward, moments_gradient
@@ -212,8 +212,8 @@ def _flat(x: Tensor | None) -> Tensor | None:
 class _Call:
     """One evaluation: its tensors and settings, and the kernels for them."""
 
-    def __init__(self, data: Data, settings: Settings) -> None:
-        self.data, self.settings = data, settings
+    def __init__(self, data: Data, settings: Settings, recipe: Any = None) -> None:
+        self.data, self.settings, self.recipe = data, settings, recipe
         form = settings.form
         self.scale: float = form.scale if isinstance(form, Form) else 1.0
         self.keeps_scratch = True
@@ -223,25 +223,28 @@ class _Call:
 
     def forward(self, value: Tensor, gradient: bool) -> tuple[Tensor, ...]:
         """Fills in the value over the scale; what the gradient goes on with."""
-        form = self.settings.form
-        if isinstance(form, Truncated):
-            return fused_ranked.ranked_forward(self.data, self.settings, value, gradient=gradient)
-        if isinstance(form, Bilinear):
-            return fused_bilinear.bilinear_forward(self.data, self.settings, value, gradient=gradient)
+        data, settings = self.data, self.settings
+        if isinstance(settings.form, Truncated):
+            self.recipe = fused_ranked.recipe_of(data, settings, gradient)
+            return fused_ranked.ranked_forward(self.recipe, data, settings, value, gradient=gradient)
+        if isinstance(settings.form, Bilinear):
+            self.recipe = fused_bilinear.recipe_of(data, settings, gradient)
+            return fused_bilinear.bilinear_forward(self.recipe, data, settings, value, gradient=gradient)
+        self.recipe = fused_moments.recipe_of(data, settings)
         keeps, at_once = self.keeps_scratch, self.at_once
-        return (moments_forward(self.data, self.settings, value, keeps_scratch=keeps, at_once=at_once),)
+        return (moments_forward(self.recipe, data, settings, value, keeps_scratch=keeps, at_once=at_once),)
 
     def gradient(self, saved: tuple[Tensor, ...], upstream: Tensor, out: Tensor) -> None:
         """Fills in the gradient of that, times ``upstream``."""
-        form = self.settings.form
+        recipe, data, settings = self.recipe, self.data, self.settings
         if upstream.data_ptr() % 16:
             upstream = upstream.clone()
-        if isinstance(form, Truncated):
-            fused_ranked.ranked_gradient(self.data, self.settings, fused_ranked.Saved(*saved), upstream, out)
-        elif isinstance(form, Bilinear):
-            fused_bilinear.bilinear_gradient(self.data, self.settings, fused_bilinear.Saved(*saved), upstream, out)
+        if isinstance(settings.form, Truncated):
+            fused_ranked.ranked_gradient(recipe, data, settings, fused_ranked.Saved(*saved), upstream, out)
+        elif isinstance(settings.form, Bilinear):
+            fused_bilinear.bilinear_gradient(recipe, data, settings, fused_bilinear.Saved(*saved), upstream, out)
         else:
-            moments_gradient(self.data, self.settings, saved[0], upstream, out)
+            moments_gradient(recipe, data, settings, saved[0], upstream, out)
 
 
 class _Fused(torch.autograd.Function):
@@ -249,14 +252,14 @@ class _Fused(torch.autograd.Function):
     def forward(ctx: Any, logits: Tensor, call: _Call, gradient: bool, again: Again) -> Tensor:
         value = torch.empty((), dtype=call.settings.dtype, device=logits.device)
         saved = call.forward(value, gradient)
-        ctx.settings, ctx.again = call.settings, again
+        ctx.settings, ctx.recipe, ctx.again = call.settings, call.recipe, again
         ctx.save_for_backward(*call.data, *saved)
         return value
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         tensors = ctx.saved_tensors
-        logits, call, saved = tensors[0], _Call(Data(*tensors[:6]), ctx.settings), tensors[6:]
+        logits, call, saved = tensors[0], _Call(Data(*tensors[:6]), ctx.settings, ctx.recipe), tensors[6:]
         out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
         if not torch.is_grad_enabled():
             call.gradient(saved, upstream, out)

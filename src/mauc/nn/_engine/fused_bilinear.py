@@ -35,7 +35,16 @@ from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Settings, survey_kerne
 from mauc.plan import TOLERANCES, plan
 from mauc.surrogates import Surrogate
 
-__all__ = ["Bilinear", "bilinear_forward", "bilinear_gradient", "closed_bilinear", "expanded"]
+__all__ = [
+    "Bilinear",
+    "Recipe",
+    "Saved",
+    "bilinear_forward",
+    "bilinear_gradient",
+    "closed_bilinear",
+    "expanded",
+    "recipe_of",
+]
 
 KINDS = {"exponential": 0, "powers": 1, "chebyshev": 2}
 MOST_DEGREE = 32
@@ -151,7 +160,7 @@ class Saved(NamedTuple):
     """Risk, log-loss, weight of all samples."""
 
 
-class _Recipe:
+class Recipe:
     """The kernels of one kind of call."""
 
     def __init__(self, data: Data, settings: Settings, gradient: bool) -> None:
@@ -192,15 +201,16 @@ class _Recipe:
         )
 
 
-_RECIPES: dict[tuple[Any, ...], _Recipe] = {}
+_RECIPES: dict[tuple[Any, ...], Recipe] = {}
 
 
-def _recipe(data: Data, settings: Settings, gradient: bool) -> _Recipe:
+def recipe_of(data: Data, settings: Settings, gradient: bool) -> Recipe:
+    """The kernels for such a call."""
     logits = data.logits
     key = (*logits.shape, logits.stride(0), logits.device, settings, gradient, *map(kind_of, data))
     recipe = _RECIPES.get(key)
     if recipe is None:
-        recipe = _RECIPES[key] = _Recipe(data, settings, gradient)
+        recipe = _RECIPES[key] = Recipe(data, settings, gradient)
     return recipe
 
 
@@ -209,12 +219,11 @@ def _form_on(form: Bilinear, device: torch.device) -> Tensor:
     return torch.tensor(form.matrices, dtype=torch.float64).to(device)
 
 
-def bilinear_forward(data: Data, settings: Settings, value: Tensor, *, gradient: bool) -> Saved:
+def bilinear_forward(recipe: Recipe, data: Data, settings: Settings, value: Tensor, *, gradient: bool) -> Saved:
     """Fills in the value; what :func:`bilinear_gradient` goes on with."""
     logits, target = data[:2]
     n, c = logits.shape
     form, device = settings.form, logits.device
-    recipe = _recipe(data, settings, gradient)
 
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=device)
@@ -269,11 +278,12 @@ def _origin(own: Tensor, target: Tensor, weight: Tensor | None, inverse: Tensor,
     return torch.where(least == torch.inf, 0.0, least)
 
 
-def bilinear_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tensor, out: Tensor) -> None:
+def bilinear_gradient(
+    recipe: Recipe, data: Data, settings: Settings, saved: Saved, upstream: Tensor, out: Tensor
+) -> None:
     """Fills in the gradient times ``upstream``."""
     logits = data.logits
     n = len(logits)
-    recipe = _recipe(data, settings, True)
     weights, _, ratios, pairs = data.or_any()
     rows, codes, of_class, origin, slopes, row_sums, at_own, totals = saved
     recipe.gradient(

@@ -27,7 +27,7 @@ from mauc.nn._engine.moments import FLAT_ALPHA
 from mauc.nn._engine.tiles import Data, Settings
 from mauc.surrogates import Surrogate
 
-__all__ = ["MOST_CLASSES", "Form", "form_of", "moments_forward", "moments_gradient"]
+__all__ = ["MOST_CLASSES", "Form", "Recipe", "form_of", "moments_forward", "moments_gradient", "recipe_of"]
 
 KINDS = {"exponential": 0, "squared": 1, "line": 2}
 MOST_CLASSES = 16384
@@ -93,7 +93,7 @@ def _cut_gradient(n: int, block: int, processors: int) -> _Cut:
     return _Cut(rows, block, warps, tiles, min(tiles, processors * max(1, 16 // warps)))
 
 
-class _Recipe:
+class Recipe:
     """The kernels of one kind of call, ready to launch."""
 
     def __init__(self, data: Data, settings: Settings) -> None:
@@ -138,7 +138,7 @@ class _Recipe:
         self.gradient = Kernel(kernels.gradient, (second.programs,), second.warps, common | cut, registers)
 
 
-_RECIPES: dict[tuple[Any, ...], _Recipe] = {}
+_RECIPES: dict[tuple[Any, ...], Recipe] = {}
 _SCRATCH: dict[tuple[int, int, int], tuple[Tensor, Tensor]] = {}
 
 
@@ -160,16 +160,19 @@ def _scratch(device: torch.device, n_classes: int) -> tuple[Tensor, Tensor]:
     return kept
 
 
-def _recipe(data: Data, settings: Settings) -> _Recipe:
+def recipe_of(data: Data, settings: Settings) -> Recipe:
+    """The kernels for such a call."""
     logits = data.logits
     key = (*logits.shape, logits.stride(0), logits.device.index, settings, *map(kind_of, data))
     recipe = _RECIPES.get(key)
     if recipe is None:
-        recipe = _RECIPES[key] = _Recipe(data, settings)
+        recipe = _RECIPES[key] = Recipe(data, settings)
     return recipe
 
 
-def moments_forward(data: Data, settings: Settings, value: Tensor, *, keeps_scratch: bool, at_once: bool) -> Tensor:
+def moments_forward(
+    recipe: Recipe, data: Data, settings: Settings, value: Tensor, *, keeps_scratch: bool, at_once: bool
+) -> Tensor:
     """Fills in the value; the coefficients that :func:`moments_gradient` goes on with.
 
     ``at_once``: it does so before another call on this stream, so that they need no memory of their own.
@@ -177,7 +180,6 @@ def moments_forward(data: Data, settings: Settings, value: Tensor, *, keeps_scra
     logits, target = data[:2]
     n, c = logits.shape
     device, form = logits.device, settings.form
-    recipe = _recipe(data, settings)
     scratch, coefficients = _scratch(device, c) if keeps_scratch and device.type == "cuda" else _memory(device, c)
     if not at_once:
         coefficients = torch.empty_like(coefficients)
@@ -202,10 +204,12 @@ def moments_forward(data: Data, settings: Settings, value: Tensor, *, keeps_scra
     return coefficients
 
 
-def moments_gradient(data: Data, settings: Settings, coefficients: Tensor, upstream: Tensor, out: Tensor) -> None:
+def moments_gradient(
+    recipe: Recipe, data: Data, settings: Settings, coefficients: Tensor, upstream: Tensor, out: Tensor
+) -> None:
+    """Fills in the gradient times ``upstream``."""
     logits, target = data[:2]
     n = len(logits)
-    recipe = _recipe(data, settings)
     weight, _, ratios, _ = data.or_any()
     recipe.gradient(
         logits,

@@ -35,7 +35,7 @@ from mauc.nn._engine.launch import Kernel, kind_of, processors_of
 from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Settings, survey_kernel, zeroed
 from mauc.surrogates import Piece, Surrogate
 
-__all__ = ["Truncated", "ranked_forward", "ranked_gradient", "truncated_powers"]
+__all__ = ["Recipe", "Saved", "Truncated", "ranked_forward", "ranked_gradient", "recipe_of", "truncated_powers"]
 
 MOST_DEGREE = 5
 MOST_PIECES = 3
@@ -157,7 +157,7 @@ def _cuts(form: Truncated) -> tuple[Cut, Cut]:
     return Cut(32, columns, 1, None, 32), Cut(32, wider, 1, None, 32)
 
 
-class _Recipe:
+class Recipe:
     """The kernels of one kind of call."""
 
     def __init__(self, data: Data, settings: Settings, gradient: bool) -> None:
@@ -203,15 +203,16 @@ class _Recipe:
         )
 
 
-_RECIPES: dict[tuple[Any, ...], _Recipe] = {}
+_RECIPES: dict[tuple[Any, ...], Recipe] = {}
 
 
-def _recipe(data: Data, settings: Settings, gradient: bool) -> _Recipe:
+def recipe_of(data: Data, settings: Settings, gradient: bool) -> Recipe:
+    """The kernels for such a call."""
     logits = data.logits
     key = (*logits.shape, logits.stride(0), logits.device, settings, gradient, *map(kind_of, data))
     recipe = _RECIPES.get(key)
     if recipe is None:
-        recipe = _RECIPES[key] = _Recipe(data, settings, gradient)
+        recipe = _RECIPES[key] = Recipe(data, settings, gradient)
     return recipe
 
 
@@ -221,12 +222,11 @@ def _form_on(form: Truncated, device: torch.device) -> Tensor:
     return torch.tensor(table, dtype=torch.float64).to(device)
 
 
-def ranked_forward(data: Data, settings: Settings, value: Tensor, *, gradient: bool) -> Saved:
+def ranked_forward(recipe: Recipe, data: Data, settings: Settings, value: Tensor, *, gradient: bool) -> Saved:
     """Fills in the value; what :func:`ranked_gradient` goes on with."""
     logits, target = data[:2]
     n, c = logits.shape
     form, device = settings.form, logits.device
-    recipe = _recipe(data, settings, gradient)
 
     def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty(shape, dtype=dtype, device=device)
@@ -266,7 +266,7 @@ def ranked_forward(data: Data, settings: Settings, value: Tensor, *, gradient: b
     return saved
 
 
-def _order(recipe: _Recipe, keys: Tensor, start: Tensor, taken: Tensor, class_counts: Tensor) -> Tensor:
+def _order(recipe: Recipe, keys: Tensor, start: Tensor, taken: Tensor, class_counts: Tensor) -> Tensor:
     """The samples by class and own score; those that do not count come last or are missing."""
     n = len(keys)
     if n > MANY:
@@ -282,11 +282,12 @@ def _order(recipe: _Recipe, keys: Tensor, start: Tensor, taken: Tensor, class_co
     return order
 
 
-def ranked_gradient(data: Data, settings: Settings, saved: Saved, upstream: Tensor, out: Tensor) -> None:
+def ranked_gradient(
+    recipe: Recipe, data: Data, settings: Settings, saved: Saved, upstream: Tensor, out: Tensor
+) -> None:
     """Fills in the gradient times ``upstream``."""
     logits = data.logits
     n = len(logits)
-    recipe = _recipe(data, settings, True)
     numbers = _form_on(settings.form, logits.device)
     weight, _, ratios, matrix = data.or_any()
     rows, codes, class_counts, start, of_class, centre, bounds, table, row_sums, at_own, totals = saved

@@ -35,15 +35,18 @@ class Kernel:
         self.grid = (*grid, 1, 1)[:3]
         self.positional = tuple(constants.values())
         self.launch: Any = None
+        self.device = 0
 
     def __call__(self, *inputs: Any) -> None:
         if self.launch is not None:
-            self.launch(*inputs, *self.positional)
+            # Triton would ask for device and stream in several calls.
+            self.launch(*inputs, *self.positional, stream=torch._C._cuda_getCurrentRawStream(self.device))
             return
         compiled = self.kernel[self.grid](*inputs, **self.constants, **self.options)  # and launched
         if compiled is not None:  # as it is where Triton interprets
             # What a compiled kernel gives for a grid launches at once; it wants the constants too, by their places.
             self.launch = compiled[self.grid]
+            self.device = inputs[0].get_device()
 
 
 def kind_of(x: Tensor | None) -> Any:
