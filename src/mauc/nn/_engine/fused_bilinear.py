@@ -58,10 +58,10 @@ def _cuts(logits: Tensor, size: int) -> tuple[Cut, Cut]:
     """
     c = logits.shape[1]
     if c <= 32 or size > 16:
-        return Cut(8, 32, 1, None, 32), Cut(8, 32, 1, None, 32)
+        return Cut(8, 32, 1, 128), Cut(8, 32, 1, 80)
     if logits.dtype == torch.float32 and logits.stride(0) % 4 == 0 and c > 64:
-        return Cut(4 if size <= 4 else 2, 128, 1, None, 16), Cut(4, 128, 1, None, 32)
-    return Cut(8, 64, 1, None, 16), Cut(8, 64, 1, None, 32)
+        return Cut(4 if size <= 4 else 2, 128, 1, 128), Cut(4, 128, 1, 128)
+    return Cut(8, 64, 1, 128), Cut(8, 64, 1, 96)
 
 
 class Bilinear(NamedTuple):

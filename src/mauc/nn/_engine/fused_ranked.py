@@ -153,8 +153,9 @@ class Saved(NamedTuple):
 
 def _cuts(form: Truncated) -> tuple[Cut, Cut]:
     """Of the second read and of the third: tiles of one warp, as wide as its registers hold."""
-    columns, wider = (8, 16) if form.means else (8, 8) if form.anchored else (4, 8)
-    return Cut(32, columns, 1, None, 32), Cut(32, wider, 1, None, 32)
+    if form.means:
+        return Cut(32, 8, 1, 128), Cut(32, 16, 1, 96)
+    return (Cut(32, 8, 1, 128), Cut(32, 8, 1, 80)) if form.anchored else (Cut(32, 4, 1, 128), Cut(32, 8, 1, 96))
 
 
 class Recipe:

@@ -10,19 +10,22 @@ from mauc.nn._engine.launch import Kernel
 __all__ = ["ACTIVATIONS", "PAIRS", "Cut", "Data", "Settings", "survey_kernel", "zeroed"]
 
 ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
+REGISTERS = 65536
+"""Of a multiprocessor."""
 PAIRS = {"ovo": 0, "ova": 1, "matrix": 2}
 
 
 class Cut(NamedTuple):
-    """How the scores are cut: a program takes some columns, and tile after tile of rows."""
+    """How the scores are cut: a program takes some columns, and tile after tile of rows.
+
+    There are as many programs as the device holds at once: a few more would wait for all others to end.
+    """
 
     rows: int
     columns: int
     warps: int
-    registers: int | None
-    """Of a thread at most: more threads then share a multiprocessor and wait for memory together."""
-    per_processor: int
-    """Programs for each multiprocessor."""
+    registers: int
+    """Of a thread at most, which is what decides how many programs a multiprocessor holds."""
 
     @property
     def shape(self) -> dict[str, int]:
@@ -30,7 +33,8 @@ class Cut(NamedTuple):
 
     def grid(self, n: int, c: int, processors: int) -> tuple[int, int]:
         across, down = -(-c // self.columns), -(-n // self.rows)
-        return across, max(1, min(down, -(-self.per_processor * processors // across)))
+        held = processors * min(32, REGISTERS // (32 * self.warps * self.registers))
+        return across, max(1, min(down, held // across))
 
 
 class Settings(NamedTuple):
