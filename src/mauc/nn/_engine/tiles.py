@@ -33,8 +33,7 @@ class Cut(NamedTuple):
 
     def grid(self, n: int, c: int, processors: int) -> tuple[int, int]:
         across, down = -(-c // self.columns), -(-n // self.rows)
-        held = processors * min(32, REGISTERS // (32 * self.warps * self.registers))
-        return across, max(1, min(down, held // across))
+        return across, max(1, min(down, _held(processors, self.warps, self.registers) // across))
 
 
 class Settings(NamedTuple):
@@ -70,10 +69,15 @@ class Data(NamedTuple):
         return tuple(self.logits if x is None else x for x in self[2:])
 
 
-def survey_cut(n_classes: int) -> tuple[int, int, int]:
-    """Rows and columns of a tile of the first read, and the warps of a program."""
+def survey_cut(n_classes: int) -> tuple[int, int, int, int]:
+    """Rows and columns of a tile of the first read, the warps of a program, and the registers of a thread."""
     chunk = min(2048, max(16, 1 << (n_classes - 1).bit_length()))
-    return max(1, min(16, 2048 // chunk)), chunk, 4
+    return max(1, min(16, 2048 // chunk)), chunk, 4, 64
+
+
+def _held(processors: int, warps: int, registers: int) -> int:
+    """Programs that the device holds at once."""
+    return processors * min(32, REGISTERS // (32 * warps * registers))
 
 
 def survey_kernel(
@@ -86,7 +90,7 @@ def survey_kernel(
     from mauc.nn._engine import survey_kernels as kernels
 
     n, c = data.logits.shape
-    rows, chunk, warps = survey_cut(c)
+    rows, chunk, warps, registers = survey_cut(c)
     tiles = -(-n // rows)
     constants = {
         "C": c,
@@ -100,7 +104,8 @@ def survey_kernel(
         "ROWS": rows,
         "CHUNK": chunk,
     }
-    return Kernel(kernels.survey, (min(tiles, 16 * processors),), warps, constants, 128), tiles
+    programs = min(tiles, _held(processors, warps, registers))
+    return Kernel(kernels.survey, (programs,), warps, constants, registers), tiles
 
 
 def zeroed(device: torch.device, *parts: tuple[int, torch.dtype]) -> list[Tensor]:
