@@ -54,14 +54,16 @@ MOST_DEGREE = 32
 def _cuts(logits: Tensor, size: int) -> tuple[Cut, Cut]:
     """Of the sums, and of the gradient: tiles of one warp, whose threads have all rows of their columns.
 
-    Where rows begin at 16 bytes a thread has four neighbouring columns, else single ones.
+    As wide as registers hold the sums; where rows begin at 16 bytes a thread has four neighbouring columns.
     """
     c = logits.shape[1]
     if c <= 32 or size > 16:
         return Cut(8, 32, 1, 128), Cut(8, 32, 1, 80)
-    if logits.dtype == torch.float32 and logits.stride(0) % 4 == 0 and c > 64:
-        return Cut(4 if size <= 4 else 2, 128, 1, 128), Cut(4, 128, 1, 128)
-    return Cut(8, 64, 1, 128), Cut(8, 64, 1, 96)
+    if c <= 64:
+        return Cut(8, 64, 1, 128), Cut(8, 64, 1, 128)
+    aligned = logits.dtype == torch.float32 and logits.stride(0) % 4 == 0
+    narrow = Cut(2, 128, 1, 128) if aligned else Cut(8, 64, 1, 128)
+    return Cut(4, 128, 1, 80) if size <= 4 else narrow, Cut(4, 128, 1, 128)
 
 
 class Bilinear(NamedTuple):
