@@ -62,7 +62,7 @@ def _cuts(logits: Tensor, size: int) -> tuple[Cut, Cut]:
     if c <= 64:
         return Cut(8, 64, 1, 128), Cut(8, 64, 1, 128)
     aligned = logits.dtype == torch.float32 and logits.stride(0) % 4 == 0
-    narrow = Cut(2, 128, 1, 128) if aligned else Cut(8, 64, 1, 128)
+    narrow = Cut(2, 128, 1, 128) if aligned else Cut(4, 64, 1, 128)
     return Cut(4, 128, 1, 80) if size <= 4 else narrow, Cut(4, 128, 1, 128)
 
 
