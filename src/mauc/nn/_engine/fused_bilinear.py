@@ -31,7 +31,7 @@ from torch import Tensor
 from mauc._typing import Floats
 from mauc.nn._engine.launch import Kernel, kind_of, processors_of
 from mauc.nn._engine.moments import FLAT_ALPHA
-from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Settings, survey_kernel, zeroed
+from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Layout, Settings, survey_kernel
 from mauc.plan import TOLERANCES, plan
 from mauc.surrogates import Surrogate
 
@@ -145,21 +145,36 @@ def _slope_error(form: Bilinear, surrogate: Surrogate) -> float:
 class Saved(NamedTuple):
     """What the gradient needs besides the input."""
 
-    rows: Tensor
-    """``(4, N)`` peak, inverse of the sum, inverse of the shifted sum, own score."""
-    codes: Tensor
-    """``(N,)`` classes, −1 for samples that do not count."""
-    of_class: Tensor
-    """``(3, C)`` weight of a column, of a row, of a positive."""
+    zeros: Tensor
+    others: Tensor
     origin: Tensor
-    slopes: Tensor
-    """``(size, C)`` coefficients of the slopes in negatives."""
-    row_sums: Tensor
-    """``(N,)`` sum of score times slope."""
-    at_own: Tensor
-    """``(N,)`` slope in the own score."""
-    totals: Tensor
-    """Risk, log-loss, weight of all samples."""
+    """``(C,)``, or anything where it is fixed."""
+
+
+def _layout(n: int, c: int, size: int) -> Layout:
+    whole, real = torch.int32, torch.float32
+    return Layout(
+        {
+            "totals": (3, torch.float64),  # risk, log-loss, weight of all samples
+            "of_negatives": (size * c, real),
+            "of_positives": (size * c, real),
+            "class_sums": (c, real),
+            "row_sums": (n, real),  # of score times slope
+            "class_counts": (c, whole),
+            "first_ticket": (1, whole),
+            "second_ticket": (1, whole),
+        },
+        {
+            "keys": (n, torch.int64),
+            "rows": (4 * n, real),  # peak, inverse of the sum, inverse of the shifted sum, own score
+            "codes": (n, whole),  # classes, −1 for samples that do not count
+            "start": (c, whole),
+            "of_class": (3 * c, real),  # weight of a column, of a row, of a positive
+            "slopes": (size * c, real),  # in negatives
+            "own_slopes": (size * c, real),  # in positives
+            "at_own": (n, real),  # slope in the own score
+        },
+    )
 
 
 class Recipe:
@@ -176,6 +191,7 @@ class Recipe:
         logs = {"LOG": settings.log_loss > 0}
         matrix = {"HAS_MATRIX": settings.pairs == "matrix"}
         kind, size, length = {"KIND": KINDS[form.kind]}, {"SIZE": form.size}, {"LENGTH": form.length}
+        self.layout, self.compiled = _layout(n, c, form.size), False
         self.fixed = settings.activation != "identity" and not (form.kind == "exponential" and form.alpha > FLAT_ALPHA)
         basis = kind | {"FIXED": self.fixed}
         self.survey, self.tiles = survey_kernel(data, settings, processors, kind | size if self.fixed else None)
@@ -225,44 +241,33 @@ def bilinear_forward(recipe: Recipe, data: Data, settings: Settings, value: Tens
     """Fills in the value; what :func:`bilinear_gradient` goes on with."""
     logits, target = data[:2]
     n, c = logits.shape
-    form, device = settings.form, logits.device
-
-    def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return torch.empty(shape, dtype=dtype, device=device)
-
-    of_negatives, of_positives, totals, class_sums, row_sums, class_counts, first_ticket, second_ticket = zeroed(
-        device,
-        (form.size * c, torch.float32),
-        (form.size * c, torch.float32),
-        (3, torch.float64),
-        (c, torch.float32),
-        (n, torch.float32),
-        (c, torch.int32),
-        (1, torch.int32),
-        (1, torch.int32),
-    )
-    rows, codes, keys = empty(4, n), empty(n, dtype=torch.int32), empty(n, dtype=torch.int64)
-    start = empty(c, dtype=torch.int32)
-    of_class, slopes, own_slopes, at_own = empty(3, c), empty(form.size, c), empty(form.size, c), empty(n)
+    form, device, ignored = settings.form, logits.device, settings.ignore_index
     numbers = _form_on(form, device)
+    memory = recipe.layout.allocate(device)
+    at = recipe.layout.addresses(*memory) if recipe.compiled else recipe.layout.tensors(*memory)
     weights, sizes, ratios, pairs = data.or_any()
-    ignored = settings.ignore_index
     recipe.survey(
-        logits, target, weights, ratios, sizes, rows, codes, keys, class_sums, class_counts, start, of_class,
-        of_positives, totals, first_ticket, form.alpha, n, ignored, recipe.tiles,
+        logits, target, weights, ratios, sizes, at.rows, at.codes, at.keys, at.class_sums, at.class_counts, at.start,
+        at.of_class, at.of_positives, at.totals, at.first_ticket, form.alpha, n, ignored, recipe.tiles,
     )  # fmt: skip
-    origin = of_class  # which is not read then
+    origin, kept = at.of_class, memory[1]  # which are not read
     if not recipe.fixed:
-        origin = _origin(rows[3], target, data.weight, of_class[2], settings)
-        recipe.positives(target, weights, rows, origin, of_positives, form.alpha, n, ignored)
-    recipe.of_negatives(numbers, of_class, of_positives, slopes)
-    recipe.sums(logits, codes, weights, pairs, rows, of_class, origin, slopes, of_negatives, row_sums, form.alpha, n)
+        known = recipe.layout.tensors(*memory)
+        origin = kept = _origin(known.rows[3 * n :], target, data.weight, known.of_class[2 * c :], settings)
+        recipe.positives(target, weights, at.rows, origin, at.of_positives, form.alpha, n, ignored)
+    recipe.of_negatives(numbers, at.of_class, at.of_positives, at.slopes)
+    recipe.sums(
+        logits, at.codes, weights, pairs, at.rows, at.of_class, origin, at.slopes, at.of_negatives, at.row_sums,
+        form.alpha, n,
+    )  # fmt: skip
     recipe.of_positives(
-        numbers, of_class, of_negatives, of_positives, own_slopes, totals, second_ticket, value, settings.log_loss
-    )
+        numbers, at.of_class, at.of_negatives, at.of_positives, at.own_slopes, at.totals, at.second_ticket, value,
+        settings.log_loss,
+    )  # fmt: skip
     if gradient:
-        recipe.own(target, weights, rows, origin, own_slopes, row_sums, at_own, form.alpha, n, ignored)
-    return Saved(rows, codes, of_class, origin, slopes, row_sums, at_own, totals)
+        recipe.own(target, weights, at.rows, origin, at.own_slopes, at.row_sums, at.at_own, form.alpha, n, ignored)
+    recipe.compiled = recipe.survey.launch is not None
+    return Saved(*memory, kept)
 
 
 def _origin(own: Tensor, target: Tensor, weight: Tensor | None, inverse: Tensor, settings: Settings) -> Tensor:
@@ -284,11 +289,11 @@ def bilinear_gradient(
     recipe: Recipe, data: Data, settings: Settings, saved: Saved, upstream: Tensor, out: Tensor
 ) -> None:
     """Fills in the gradient times ``upstream``."""
-    logits = data.logits
-    n = len(logits)
+    logits, memory = data.logits, saved[:2]
+    at = recipe.layout.tensors(*memory) if recipe.gradient.launch is None else recipe.layout.addresses(*memory)
+    origin = at.of_class if recipe.fixed else saved.origin
     weights, _, ratios, pairs = data.or_any()
-    rows, codes, of_class, origin, slopes, row_sums, at_own, totals = saved
     recipe.gradient(
-        logits, codes, weights, pairs, ratios, rows, of_class, origin, slopes, row_sums, at_own, totals, upstream, out,
-        settings.form.alpha, settings.log_loss, n,
+        logits, at.codes, weights, pairs, ratios, at.rows, at.of_class, origin, at.slopes, at.row_sums, at.at_own,
+        at.totals, upstream, out, settings.form.alpha, settings.log_loss, len(logits),
     )  # fmt: skip

@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from mauc.nn._engine.launch import Kernel, kind_of, processors_of
-from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Settings, survey_kernel, zeroed
+from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Layout, Settings, survey_kernel
 from mauc.surrogates import Piece, Surrogate
 
 __all__ = ["Recipe", "Saved", "Truncated", "ranked_forward", "ranked_gradient", "recipe_of", "truncated_powers"]
@@ -130,25 +130,39 @@ def _jump(left: Piece, right: Piece) -> tuple[float, ...]:
 class Saved(NamedTuple):
     """What the gradient needs besides the input."""
 
-    rows: Tensor
-    """``(4, N)`` peak, inverse of the sum, inverse of the shifted sum, own score."""
-    codes: Tensor
-    """``(N,)`` classes, −1 for samples that do not count."""
-    class_counts: Tensor
-    start: Tensor
-    of_class: Tensor
-    """``(3, C)`` weight of a column, of a row, of a positive."""
-    centre: Tensor
-    bounds: Tensor
-    """``(pieces, N + C)`` what the negatives are searched in."""
-    table: Tensor
-    """``(pieces, N + C, width)`` loss and slope at each place."""
-    row_sums: Tensor
-    """``(N,)`` sum of score times slope."""
-    at_own: Tensor
-    """``(N,)`` slope in the own score."""
-    totals: Tensor
-    """Risk, log-loss, weight of all samples."""
+    zeros: Tensor
+    others: Tensor
+
+
+def _layout(n: int, c: int, form: Truncated, gradient: bool) -> Layout:
+    places, pieces = n + c, len(form.ends)
+    whole, real, exact = torch.int32, torch.float32, torch.float64
+    return Layout(
+        {
+            "landed": (pieces * places * form.degree if gradient else 2, exact),
+            "totals": (3, exact),  # risk, log-loss, weight of all samples
+            "class_sums": (c, real),
+            "row_sums": (n, real),  # of score times slope
+            "class_counts": (c, whole),
+            "taken": (c, whole),
+            "first_ticket": (1, whole),
+            "second_ticket": (1, whole),
+        },
+        {
+            "table": (pieces * places * form.width, real if form.anchored else exact),
+            "keys": (n, torch.int64),
+            "grouped": (n, torch.int64),
+            "order": (n, torch.int64),
+            "rows": (4 * n, real),  # peak, inverse of the sum, inverse of the shifted sum, own score
+            "codes": (n, whole),  # classes, −1 for samples that do not count
+            "samples": (n, whole),
+            "start": (c, whole),
+            "of_class": (3 * c, real),  # weight of a column, of a row, of a positive
+            "centre": (c, real),
+            "bounds": (pieces * places, real),
+            "at_own": (n, real),  # slope in the own score
+        },
+    )
 
 
 def _cuts(form: Truncated) -> tuple[Cut, Cut]:
@@ -166,6 +180,7 @@ class Recipe:
 
         n, c = data.logits.shape
         form, processors = settings.form, processors_of(data.logits.device)
+        self.layout, self.compiled = _layout(n, c, form, gradient), False
         self.survey, self.tiles = survey_kernel(data, settings, processors)
         common = {"C": c, "STRIDE": data.logits.stride(0), "ACTIVATION": ACTIVATIONS[settings.activation]}
         weighted = {"HAS_WEIGHT": data.weight is not None}
@@ -226,61 +241,38 @@ def _form_on(form: Truncated, device: torch.device) -> Tensor:
 def ranked_forward(recipe: Recipe, data: Data, settings: Settings, value: Tensor, *, gradient: bool) -> Saved:
     """Fills in the value; what :func:`ranked_gradient` goes on with."""
     logits, target = data[:2]
-    n, c = logits.shape
-    form, device = settings.form, logits.device
-
-    def empty(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return torch.empty(shape, dtype=dtype, device=device)
-
-    landed, totals, class_sums, row_sums, class_counts, taken, first_ticket, second_ticket = zeroed(
-        device,
-        (len(form.ends) * (n + c) * form.degree if gradient else 2, torch.float64),
-        (3, torch.float64),
-        (c, torch.float32),
-        (n, torch.float32),
-        (c, torch.int32),
-        (c, torch.int32),
-        (1, torch.int32),
-        (1, torch.int32),
-    )
-    rows, codes, keys = empty(4, n), empty(n, dtype=torch.int32), empty(n, dtype=torch.int64)
-    start = empty(c, dtype=torch.int32)
-    pieces = len(form.ends)
-    of_class, centre, bounds = empty(3, c), empty(c), empty(pieces, n + c)
-    table = empty(pieces, n + c, form.width, dtype=torch.float32 if form.anchored else torch.float64)
-    at_own = empty(n)
-    numbers = _form_on(form, device)
-    saved = Saved(rows, codes, class_counts, start, of_class, centre, bounds, table, row_sums, at_own, totals)
+    n, device = len(logits), logits.device
+    numbers = _form_on(settings.form, device)
+    saved = Saved(*recipe.layout.allocate(device))
+    at = recipe.layout.addresses(*saved) if recipe.compiled else recipe.layout.tensors(*saved)
     weight, sizes, ratios, matrix = data.or_any()
     recipe.survey(
-        logits, target, weight, ratios, sizes, rows, codes, keys, class_sums, class_counts, start, of_class, class_sums,
-        totals, first_ticket, 0.0, n, settings.ignore_index, recipe.tiles,
+        logits, target, weight, ratios, sizes, at.rows, at.codes, at.keys, at.class_sums, at.class_counts, at.start,
+        at.of_class, at.class_sums, at.totals, at.first_ticket, 0.0, n, settings.ignore_index, recipe.tiles,
     )  # fmt: skip
-    order = _order(recipe, keys, start, taken, class_counts)
-    recipe.tabulate(order, weight, rows, class_counts, start, of_class, centre, bounds, table, numbers, n)
+    order = at.order
+    if n > MANY:
+        order = torch.sort(recipe.layout.tensors(*saved).keys).indices
+    elif recipe.rank is not None:
+        recipe.rank(at.keys, order, n)
+    else:
+        group, rank_in_class = recipe.in_classes
+        group(at.keys, at.start, at.taken, at.grouped, at.samples, n)
+        rank_in_class(at.grouped, at.samples, at.class_counts, at.start, order)
+    recipe.tabulate(
+        order, weight, at.rows, at.class_counts, at.start, at.of_class, at.centre, at.bounds, at.table, numbers, n
+    )
     recipe.columns(
-        logits, codes, weight, matrix, rows, class_counts, start, of_class, centre, bounds, table, numbers, landed,
-        row_sums, totals, second_ticket, value, settings.log_loss, n,
+        logits, at.codes, weight, matrix, at.rows, at.class_counts, at.start, at.of_class, at.centre, at.bounds,
+        at.table, numbers, at.landed, at.row_sums, at.totals, at.second_ticket, value, settings.log_loss, n,
     )  # fmt: skip
     if gradient:
-        recipe.collect(order, weight, rows, class_counts, start, of_class, centre, numbers, landed, row_sums, at_own, n)
+        recipe.collect(
+            order, weight, at.rows, at.class_counts, at.start, at.of_class, at.centre, numbers, at.landed, at.row_sums,
+            at.at_own, n,
+        )  # fmt: skip
+    recipe.compiled = recipe.survey.launch is not None
     return saved
-
-
-def _order(recipe: Recipe, keys: Tensor, start: Tensor, taken: Tensor, class_counts: Tensor) -> Tensor:
-    """The samples by class and own score; those that do not count come last or are missing."""
-    n = len(keys)
-    if n > MANY:
-        return torch.sort(keys).indices
-    order = torch.empty_like(keys)
-    if recipe.rank is not None:
-        recipe.rank(keys, order, n)
-    else:
-        grouped, samples = torch.empty_like(keys), torch.empty_like(keys, dtype=torch.int32)
-        group, rank_in_class = recipe.in_classes
-        group(keys, start, taken, grouped, samples, n)
-        rank_in_class(grouped, samples, class_counts, start, order)
-    return order
 
 
 def ranked_gradient(
@@ -288,11 +280,10 @@ def ranked_gradient(
 ) -> None:
     """Fills in the gradient times ``upstream``."""
     logits = data.logits
-    n = len(logits)
     numbers = _form_on(settings.form, logits.device)
+    at = recipe.layout.tensors(*saved) if recipe.gradient.launch is None else recipe.layout.addresses(*saved)
     weight, _, ratios, matrix = data.or_any()
-    rows, codes, class_counts, start, of_class, centre, bounds, table, row_sums, at_own, totals = saved
     recipe.gradient(
-        logits, codes, weight, matrix, ratios, rows, class_counts, start, of_class, centre, bounds, table, numbers,
-        row_sums, at_own, totals, upstream, out, settings.log_loss, n,
+        logits, at.codes, weight, matrix, ratios, at.rows, at.class_counts, at.start, at.of_class, at.centre, at.bounds,
+        at.table, numbers, at.row_sums, at.at_own, at.totals, upstream, out, settings.log_loss, len(logits),
     )  # fmt: skip

@@ -22,7 +22,8 @@ class Kernel:
     """A kernel with its compile-time arguments, compiled at the first call.
 
     Later calls go past Triton's look at every argument, which at small shapes is most of the time; what the code
-    depends on besides (whole numbers, dtypes, alignment) must be the same at every call.
+    depends on besides (whole numbers, dtypes, alignment) must be the same at every call. They may have addresses in
+    place of tensors, the first has tensors.
     """
 
     def __init__(
@@ -39,8 +40,9 @@ class Kernel:
 
     def __call__(self, *inputs: Any) -> None:
         if self.launch is not None:
-            # Triton would ask for device and stream in several calls.
-            self.launch(*inputs, *self.positional, stream=torch._C._cuda_getCurrentRawStream(self.device))
+            # Triton would ask for device and stream in several calls, and the driver about each tensor.
+            addresses = (x.data_ptr() if isinstance(x, Tensor) else x for x in inputs)
+            self.launch(*addresses, *self.positional, stream=torch._C._cuda_getCurrentRawStream(self.device))
             return
         compiled = self.kernel[self.grid](*inputs, **self.constants, **self.options)  # and launched
         if compiled is not None:  # as it is where Triton interprets

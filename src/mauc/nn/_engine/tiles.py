@@ -1,5 +1,6 @@
 """What the kernels of :mod:`mauc.nn._engine.fused_ranked` and :mod:`mauc.nn._engine.fused_bilinear` share."""
 
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
@@ -7,7 +8,7 @@ from torch import Tensor
 
 from mauc.nn._engine.launch import Kernel
 
-__all__ = ["ACTIVATIONS", "PAIRS", "Cut", "Data", "Settings", "survey_kernel", "zeroed"]
+__all__ = ["ACTIVATIONS", "PAIRS", "Cut", "Data", "Layout", "Settings", "survey_kernel"]
 
 ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
 REGISTERS = 65536
@@ -108,12 +109,45 @@ def survey_kernel(
     return Kernel(kernels.survey, (programs,), warps, constants, registers), tiles
 
 
-def zeroed(device: torch.device, *parts: tuple[int, torch.dtype]) -> list[Tensor]:
-    """Vectors of zeros, of such lengths and kinds, of one allocation and one launch; each begins at 16 bytes."""
-    lengths = [-(-count * dtype.itemsize // 16) * 16 for count, dtype in parts]
-    whole = torch.zeros(sum(lengths), dtype=torch.uint8, device=device)
-    out, begin = [], 0
-    for (count, dtype), length in zip(parts, lengths, strict=True):
-        out.append(whole[begin : begin + count * dtype.itemsize].view(dtype))
-        begin += length
-    return out
+Parts = dict[str, tuple[int, torch.dtype]]
+"""Names, lengths and kinds of vectors."""
+
+
+class Layout:
+    """Where the vectors of a call lie in two pieces of memory, one of zeros: each begins at 16 bytes.
+
+    At small shapes an allocation, a view or Triton's look at a tensor takes longer than a kernel: once a kernel is
+    compiled it gets addresses.
+    """
+
+    def __init__(self, zeros: Parts, others: Parts) -> None:
+        self.zeros, self.n_zeros = _offsets(zeros)
+        self.others, self.n_others = _offsets(others)
+
+    def allocate(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Memory for one call."""
+        zeros = torch.zeros(self.n_zeros, dtype=torch.uint8, device=device)
+        return zeros, torch.empty(self.n_others, dtype=torch.uint8, device=device)
+
+    def tensors(self, zeros: Tensor, others: Tensor) -> SimpleNamespace:
+        """The vectors."""
+        pairs = ((zeros, self.zeros), (others, self.others))
+        return SimpleNamespace(**{name: _view(whole, *part) for whole, parts in pairs for name, part in parts.items()})
+
+    def addresses(self, zeros: Tensor, others: Tensor) -> SimpleNamespace:
+        """Their addresses."""
+        pairs = ((zeros.data_ptr(), self.zeros), (others.data_ptr(), self.others))
+        return SimpleNamespace(**{name: base + part[0] for base, parts in pairs for name, part in parts.items()})
+
+
+def _offsets(parts: Parts) -> tuple[dict[str, tuple[int, int, torch.dtype]], int]:
+    out, begin = {}, 0
+    for name, (count, dtype) in parts.items():
+        length = count * dtype.itemsize
+        out[name] = (begin, length, dtype)
+        begin += -(-length // 16) * 16
+    return out, begin
+
+
+def _view(whole: Tensor, begin: int, length: int, dtype: torch.dtype) -> Tensor:
+    return whole[begin : begin + length].view(dtype)
