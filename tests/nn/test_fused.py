@@ -10,6 +10,7 @@ from mauc.nn import MAUCLoss, mauc_loss
 from mauc.nn._engine.fused_bilinear import expanded
 from mauc.nn._engine.fused_moments import Form, form_of
 from mauc.nn._engine.fused_ranked import truncated_powers
+from mauc.nn._engine.tiles import Cut, Layout
 from mauc.surrogates import get_surrogate
 
 SHAPES = [(32, 12), (3, 2), (1000, 100), (513, 1000), (257, 5089), (5000, 7), (9001, 33)]
@@ -70,6 +71,26 @@ def test_bilinear_forms_are_the_loss_and_its_slopes():
         size = abs(surrogate.derivative(np.zeros(1))[0])
         assert np.abs(in_p - slope)[inside].max() <= 2e-7 * size, str(case)
         assert np.abs(in_q + slope)[inside].max() <= 2e-7 * size, str(case)
+
+
+def test_addresses_are_those_of_the_vectors():
+    zeros = {"a": (3, torch.float64), "b": (5, torch.int32)}
+    others = {"c": (7, torch.float32), "d": (2, torch.int64)}
+    layout = Layout(zeros, others)
+    memory = layout.allocate(torch.device("cpu"))
+    vectors = vars(layout.tensors(*memory))
+    assert {name: (len(x), x.dtype) for name, x in vectors.items()} == zeros | others
+    assert {name: x.data_ptr() for name, x in vectors.items()} == vars(layout.addresses(*memory))
+    assert not any(x.data_ptr() % 16 for x in vectors.values())
+    assert not vectors["a"].any()
+    assert not vectors["b"].any()
+
+
+def test_no_more_programs_than_are_held():
+    cut = Cut(rows=32, columns=8, warps=1, registers=128)  # 16 programs to a multiprocessor
+    assert cut.grid(65_536, 1000, 132) == (125, 16)
+    assert cut.grid(40, 1000, 132) == (125, 2)
+    assert cut.grid(65_536, 20_000, 132) == (2500, 1)
 
 
 def draw(n, c, dtype=torch.float32, device="cuda", scale=2.0):
@@ -235,6 +256,12 @@ def test_raw_scores(case):
     with torch.no_grad():
         logits += 10.0 * torch.arange(33, device="cuda")
     assert_equal(logits, y, surrogate=case.surrogate, **case.options, activation="identity")
+
+
+@pytest.mark.gpu
+def test_more_samples_than_are_compared_with_one_another():
+    logits, y = draw(70_000, 3)
+    assert_equal(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
 
 
 @pytest.mark.gpu
