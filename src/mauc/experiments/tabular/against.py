@@ -151,9 +151,9 @@ def write_report(
     intro = (
         f"# Against {' and '.join(RIVALS[rival] for rival in rivals)}\n\n"
         f"The same splits, cores ({' or '.join(map(str, cores))}) and seconds for each; {', '.join(versions)}. "
-        "AutoGluon: `best_quality` for `roc_auc_ovo`, rare classes kept, dynamic stacking off, folds one after another. "
-        "FLAML: its own list of models, cross-validated by `roc_auc_ovo`. Rarest pairs: mean AUC × 100 of the quarter of "
-        "the class pairs with the fewest training samples. Seconds: medians over the sets."
+        "AutoGluon: `best_quality` for `roc_auc_ovo`, rare classes kept, dynamic stacking off, folds one by one. "
+        "FLAML: its own list of models, cross-validated by `roc_auc_ovo`. Rarest pairs: mean AUC × 100 of the quarter "
+        "of the class pairs with the fewest training samples. Seconds: medians over the sets."
     )
     write_whole(page, "\n\n".join([intro, *parts, _troubles(runs), machine()]) + "\n")
     return [page]

@@ -36,6 +36,8 @@ FRESH = "Sets kept for judging"
 RAREST_SHARE = 0.25
 FIGURE_SETS = 15
 """Panels, and columns of a table, that can be read."""
+FEW = 5
+"""Methods that need not be folded away."""
 SHOWN = 8
 """Methods in a table of more sets than that."""
 
@@ -122,9 +124,8 @@ def group_table(results: Results, title: str, sets: Sequence[str], ours: str = O
             f"its least p there is, {'before that, ' if corrections else ''}{2.0 ** (1 - len(sets)):.1e}."
         )
     table = markdown_table(head, list(rows.values()))
-    if len(names) <= SHOWN:
-        return "\n\n".join([*lines, table])
-    return "\n\n".join([*lines, folded(f"All {len(names)} methods", f"{', '.join(sets)}.\n\n{table}")])
+    listed = f"{', '.join(sets)}.\n\n{table}"
+    return "\n\n".join([*lines, listed if len(names) <= FEW else folded(f"All {len(names)} methods", listed)])
 
 
 def _times(results: Results) -> list[str]:
