@@ -357,14 +357,6 @@ def test_a_model_without_finite_scores_is_named():
             MAUCStackingClassifier(models).fit(X, y)
 
 
-def test_columns_that_are_no_numbers_are_named():
-    pd = pytest.importorskip("pandas", reason="needs pandas")
-    table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "town": list("abab"), "when": pd.date_range("2020", periods=4)})
-    message = "X must have columns of numbers for the default models, got town, when: put skrub's TableVectorizer"
-    with pytest.raises(ValueError, match=message):
-        MAUCStackingClassifier().fit(table, [0, 0, 1, 1])
-
-
 def test_weights_with_metadata_routing():
     X, y = blobs((30, 15, 5))
     weight = np.random.default_rng(0).uniform(0.5, 2.0, 50)
@@ -534,6 +526,8 @@ def test_defaults():
     assert named[4][1].random_state == 3
     assert MAUCStackingClassifier().get_params(deep=False) == {
         "alpha": None,
+        "calibrate": False,
+        "columns": "auto",
         "cv": 5,
         "estimators": None,
         "floor": 0.03,

@@ -52,6 +52,11 @@ class KernelColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_components = n_components
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the samples that span the columns."""
         n_samples, n_features = X.shape

@@ -13,17 +13,19 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_regressor
-from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
+from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from mauc._estimators import RankingClassifier, encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import check_numbers, check_pairs, check_real, check_sample_weight, check_whole, invalid
+from mauc._validation import check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
 from mauc.ensemble.bases import class_scores, default_estimators, fit_base, weight_argument
+from mauc.ensemble.calibration import Calibration, fit_calibration
+from mauc.ensemble.columns import are_texts, for_sparse, prepare, rows_of, transformer_for
 from mauc.ensemble.combination import PENALTIES, OutOfFold, choose_penalty, fit_combination
-from mauc.model_selection import folds_of
+from mauc.model_selection import check_groups, folds_of
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import Surrogate, get_surrogate
 
@@ -31,6 +33,7 @@ __all__ = ["MAUCStackingClassifier"]
 
 DEFAULT_ALPHA = 6.0
 WHOLE = "combination"
+NORMALIZED = "normalized"
 MANY = 50_000
 """Samples from which the models get threads of their own."""
 
@@ -50,14 +53,14 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     estimators : list of (name, classifier), optional
         Default, :func:`mauc.ensemble.default_estimators`: two balanced logistic regressions,
         :class:`mauc.MAUCClassifier` and the same on a Gaussian kernel, all on imputed and standardised columns;
-        balanced extra trees, random forest and histogram boosting. Tables with text, dates or categories go through
-        skrub's ``TableVectorizer`` first. As in scikit-learn's stacking, models are fitted on codes 0 to C-1 of the
-        classes, which a ``class_weight`` by class must use, and ``"drop"`` in place of a model leaves it out.
+        balanced extra trees, random forest and histogram boosting. They take tables with texts, dates, categories and
+        gaps (``columns``), and sparse matrices. As in scikit-learn's stacking, models are fitted on codes 0 to C-1 of
+        the classes, which a ``class_weight`` by class must use, and ``"drop"`` in place of a model leaves it out.
     cv : int, splitter or list of (train, test), default=5
         Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
         part; the only sample of a class is then never held out, and the weights are learnt without it. From other
         folds a class may be missing: there it has the floor score. Rows that belong together, such as those of one
-        patient, must be held out together: ``cv=list(GroupKFold().split(X, y, groups))``.
+        patient, must be held out together: pass them as ``groups`` to ``fit``.
     surrogate : str or object, default="exponential"
         Pair loss that the weights minimise: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``,
         ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and
@@ -77,6 +80,17 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         threads as there are cores for it; below, one.
     random_state : int, default=0
         Of the folds and of the default models.
+    columns : "auto", transformer or None, default="auto"
+        What all models have before them. It is fitted once on each training part, not once for each model, and so sees
+        no sample that is held out. ``"auto"``: for the default models :class:`mauc.ensemble.TableColumns` where X has
+        columns that hold no numbers, or is one text per sample; models of your own get X as it is. For a list of your
+        own name the transformer: ``columns=TableColumns()``. None: X as it is.
+    calibrate : bool or "normalized", default=False
+        Calibrated probabilities in place of ranking scores. True: each column is the probability of its class against
+        all others, by a strictly increasing map of the scores, so that the ranking inside the column, and every AUC, is
+        the same; rows sum to 1 only nearly, unless there are two classes. ``"normalized"``: the same divided by the sum
+        of the row, as scikit-learn's ``log_loss`` and ``roc_auc_score`` want it, which changes the ranking somewhat.
+        :mod:`mauc.ensemble.calibration` has the maps, and what they gain.
     verbose : int or function, default=0
         Print a line for each model as it is done, and one for the combination. A function is called instead, before
         each fit, with the name of the model and the number of the fold, None for the fit on all data; what it raises
@@ -100,15 +114,26 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     oof_log_scores_ : (K, N, C) array
         Log-scores of the held-out samples; NaN where a sample was never held out.
     oof_combination_ : (N, C) array
-        Scores of the combination for the held-out samples, learnt without them; NaN where a sample never was.
+        Scores of the combination for the held-out samples, learnt without them; NaN where a sample never was. Not
+        calibrated.
+    columns_ : fitted transformer or None
+        That of all data.
+    calibration_ : Calibration or None
+        ``slopes`` and ``intercepts`` of the maps.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
     Costs one fit of each model on each fold and one on all data; the combination itself costs little beside them.
-    ``predict_proba`` ranks; it is not calibrated. Weights of samples reach every model, and a model whose ``fit``
-    does not take them is refused.
+    ``predict_proba`` ranks; it is not calibrated unless ``calibrate`` says so. ``predict`` names the class that it has
+    highest: uncalibrated the classes are balanced, calibrated the common ones are named more often. ``score`` is the
+    multiclass AUC of the ranking scores, calibrated or not. Weights of samples reach every model and the calibration,
+    and a model whose ``fit`` does not take them is refused.
+
+    A sparse X is the same numbers in another layout. Of the default models the linear ones and the kernel come out as
+    on dense columns; the forests take it with gaps filled by means; boosting needs dense columns, and gets up to 200 as
+    they are, of more their 100 leading directions.
 
     Examples
     --------
@@ -137,6 +162,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         surrogate_options: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         random_state: int = 0,
+        columns: Any = "auto",
+        calibrate: bool | str = False,
         verbose: int | Callable[[str, int | None], None] = 0,
     ) -> None:
         self.estimators = estimators
@@ -149,6 +176,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.surrogate_options = surrogate_options
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.columns = columns
+        self.calibrate = calibrate
         self.verbose = verbose
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -163,7 +192,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = [get_tags(model) for _, model in self._named(checked=False)] if self.estimators else []
-        tags.input_tags.sparse = bool(inner) and all(t.input_tags.sparse for t in inner)
+        tags.input_tags.sparse = all(t.input_tags.sparse for t in inner)
         # The models of the default list impute, or take NaN as they are.
         tags.input_tags.allow_nan = all(t.input_tags.allow_nan for t in inner)
         return tags
@@ -195,34 +224,43 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         options = self.surrogate_options or {}
         return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Self:
         """Fit every model on every fold and on all data, and learn the combination.
 
         Parameters
         ----------
-        X : (N, d) array, sparse matrix or data frame, as the models take it
+        X : (N, d) array, sparse matrix, data frame or N texts, as the models take it
+            The default models take any of these, with missing values.
         y : (N,) classes
         sample_weight : (N,) weights >= 0, optional
+        groups : (N,) array, optional
+            Group of each sample, such as the patient: a group is held out as a whole. A number as ``cv`` then gives
+            folds by :func:`mauc.model_selection.group_folds`; a splitter is given the groups.
         """
         advice = "pass a seed: the models of each fold must agree on it"
         check_whole("random_state", self.random_state, least=0, advice=advice)
         named = self._named()
         floor = check_real("floor", self.floor, low=0, high=1)
         penalties = self._penalties()
+        if not (isinstance(self.calibrate, bool | np.bool_) or self.calibrate == NORMALIZED):
+            raise invalid("calibrate", f"must be True, False or {NORMALIZED!r}", repr(self.calibrate))
         risk = SurrogateRisk(self._surrogate())
         X = self._checked(X, reset=True)
         classes, codes = encode_classes(y)
         check_consistent_length(X, codes)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         pairs = check_pairs(self.pairs, len(classes))
-        if self.estimators is None:
-            check_numbers(X, "the default models")
         for _, model in named:
             weight_argument(model, weight)
         # A weight of 0 is no sample.
         counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
-        folds = self._folds(X, classes[codes], codes, counted)
-        held_out = self._fit_models(named, X, codes, len(classes), weight, counted, folds)
+        folds = self._folds(X, classes[codes], codes, counted, check_groups(groups, len(codes)))
+        self.columns_, parts = self._prepare(X, [*folds, (counted, None)])
+        if self.estimators is None and is_sparse(rows_of(parts[-1], None, train=True)):
+            named = for_sparse(named)
+        held_out = self._fit_models(named, parts, codes, len(classes), weight, counted, folds)
         shares = np.bincount(codes, weight, len(classes))
         self._floors = floor * shares / shares.sum()
         self.classes_ = classes
@@ -233,13 +271,20 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.oof_scores_ = {name: score for (name, _), score in zip(named, scores, strict=True)}
         self.oof_combination_ = np.full(held_out.shape[1:], np.nan)
         self.oof_combination_[seen] = self._combine(data, risk, pairs, penalties)
+        self.calibration_ = self._calibration(codes, weight, shares / shares.sum()) if self.calibrate else None
         return self
+
+    def _calibration(self, codes: Ints, weight: Floats | None, shares: Floats) -> Calibration:
+        """By the samples that were held out from the combination too."""
+        seen = np.flatnonzero(~np.isnan(self.oof_combination_[:, 0]))
+        own = None if weight is None else weight[seen]
+        return fit_calibration(self.oof_combination_[seen], codes[seen], own, shares)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Data frames as they are, for models that know columns by name, and so texts; all else as an array. Values
         are checked by the models.
         """
-        if _are_texts(X):
+        if are_texts(X):
             return X
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -247,6 +292,16 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         sparse = self.__sklearn_tags__().input_tags.sparse
         accepted = ("csr", "csc") if sparse else False
         return validate_data(self, X, reset=reset, accept_sparse=accepted, dtype=None, ensure_all_finite=False)
+
+    def _prepare(self, X: Any, folds: list[tuple[Ints, Ints | None]]) -> tuple[Any, list[Any]]:
+        """What ``columns`` asks for, fitted on the rows of the last fold, and X as the models of each fold take it."""
+        transformer = transformer_for(
+            self.columns, X, own_models=self.estimators is not None, random_state=self.random_state
+        )
+        if transformer is None:
+            return None, [X] * len(folds)
+        fitted, parts = zip(*prepare(transformer, X, folds, self.n_jobs), strict=True)
+        return fitted[-1], list(parts)
 
     def _penalties(self) -> tuple[float, ...]:
         if self.interactions is None:
@@ -257,15 +312,17 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             return PENALTIES
         return (check_real("interactions", self.interactions, low=0),)
 
-    def _folds(self, X: Any, labels: NDArray[Any], codes: Ints, counted: Ints) -> list[tuple[Ints, Ints]]:
+    def _folds(
+        self, X: Any, labels: NDArray[Any], codes: Ints, counted: Ints, groups: Ints | None
+    ) -> list[tuple[Ints, Ints]]:
         """Pairs of training and test rows; a weight of 0 is no sample, and a training part needs two classes."""
-        folds = folds_of(self.cv, X, labels, np.isin(np.arange(len(codes)), counted), self.random_state)
+        folds = folds_of(self.cv, X, labels, np.isin(np.arange(len(codes)), counted), self.random_state, groups)
         return [(a, b) for a, b in folds if len(b) and len(np.unique(codes[a])) > 1]
 
     def _fit_models(
         self,
         named: list[tuple[str, Any]],
-        X: Any,
+        parts: list[Any],
         codes: Ints,
         n_classes: int,
         weight: Floats | None,
@@ -273,14 +330,20 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         folds: list[tuple[Ints, Ints]],
     ) -> Floats:
         """Fit all, keep the models of all data, and return ``(K, N, C)`` scores of the held-out samples: the mean where
-        one was held out more than once, NaN where it never was.
+        one was held out more than once, NaN where it never was. ``parts`` is X for each fold, and last for all data.
         """
         work = [(k, fold) for k in range(len(named)) for fold in [*range(len(folds)), None]]
         # Not every backend of joblib has generators, which only progress needs.
         inner = _inner_threads(len(codes), effective_n_jobs(self.n_jobs))
         done = Parallel(n_jobs=self.n_jobs, return_as="generator" if self.verbose else "list")(
             delayed(_fit_one)(
-                inner, clone(named[k][1]), X, codes, n_classes, weight, *((counted, None) if f is None else folds[f])
+                inner,
+                clone(named[k][1]),
+                parts[-1 if f is None else f],
+                codes,
+                n_classes,
+                weight,
+                *((counted, None) if f is None else folds[f]),
             )
             for k, f in work
         )
@@ -327,14 +390,26 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         return held_out
 
     def predict_proba(self, X: Any) -> Floats:
-        """``(N, C)`` scores of the combination."""
-        logs = self._log_scores(X)
-        return self._combination.scores(logs)
+        """``(N, C)`` scores of the combination, calibrated where that was asked for."""
+        scores = self._ranking_scores(X)
+        if self.calibration_ is None:
+            return scores
+        found = self.calibration_.probabilities(scores)
+        return found / found.sum(axis=1, keepdims=True) if self.calibrate == NORMALIZED else found
+
+    def _ranking_scores(self, X: Any) -> Floats:
+        return self._combination.scores(self._log_scores(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of the highest ``predict_proba``."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
 
     def _log_scores(self, X: Any) -> Floats:
         """``(K, N, C)`` of the models fitted on all data."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
+        X = X if self.columns_ is None else self.columns_.transform(X)
         scores = [class_scores(model, X, len(self.classes_)) for model in self.estimators_]
         return np.log(np.maximum(scores, self._floors))
 
@@ -356,7 +431,7 @@ def _fit_part(
     model: Any, X: Any, codes: Ints, n_classes: int, weight: Floats | None, train: Ints, test: Ints | None
 ) -> tuple[Any, Floats | None]:
     """The model fitted on the rows ``train``, or its scores of the rows ``test``."""
-    part = X if test is None and len(train) == len(codes) else _safe_indexing(X, train)
+    part = rows_of(X, None if test is None and len(train) == len(codes) else train, train=True)
     own = None if weight is None else weight[train]
     if test is None:
         return fit_base(model, part, codes[train], own), None
@@ -367,10 +442,4 @@ def _fit_part(
         if alone:
             warnings.simplefilter("ignore")
         fitted = fit_base(model, part, codes[train], own)
-        return None, class_scores(fitted, _safe_indexing(X, test), n_classes)
-
-
-def _are_texts(X: Any) -> bool:
-    """A list, series or array of one text per sample."""
-    one_each = isinstance(X, list) or getattr(X, "ndim", 2) == 1
-    return one_each and len(X) > 0 and isinstance(next(iter(X)), str)
+        return None, class_scores(fitted, rows_of(X, test, train=False), n_classes)

@@ -1,0 +1,273 @@
+"""Columns as the models of a stack take them: tables with texts, categories and dates, and sparse matrices.
+
+What is learnt from columns, such as which categories there are, is learnt from the training part of each fold, once for
+all models.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.decomposition import TruncatedSVD
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from mauc._lazy import needing
+from mauc._typing import Floats, Ints
+from mauc._validation import invalid, is_sparse
+
+__all__ = ["DenseColumns", "Part", "TableColumns", "are_texts", "for_sparse", "prepare", "rows_of", "transformer_for"]
+
+NUMBERS = "iufb"
+MOST_DENSE = 200
+
+
+class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Numbers and truth values as they are, beside what skrub's ``TableVectorizer`` makes of all other columns.
+
+    Categories of up to 40 values become one column each, a value that was not there in training none of them; texts
+    of more values become 30 directions of their character n-grams; dates year, month, day and seconds, as far as they
+    vary. Missing numbers stay missing. No class is looked at.
+
+    Parameters
+    ----------
+    random_state : int, optional, default=0
+        Of the directions of texts.
+
+    Attributes
+    ----------
+    numbers_, others_ : list
+        Names of the columns of either kind.
+    vectorizer_ : skrub.TableVectorizer or None
+        Fitted on ``others_``; None where there are none.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    Takes a data frame of pandas, any other that has ``to_pandas()``, an array, or one text per sample; a sparse matrix
+    is returned as it is. Needs skrub, ``pip install 'mauc[cli]'``, as soon as there is a column that holds no numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mauc.ensemble import TableColumns
+    >>> table = pd.DataFrame({"age": [31.0, None, 54.0], "town": ["Ulm", "Kiel", "Ulm"]})
+    >>> TableColumns().fit_transform(table)
+    array([[31.,  0.,  1.],
+           [nan,  1.,  0.],
+           [54.,  0.,  1.]])
+    """
+
+    def __init__(self, random_state: int | None = 0) -> None:
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn categories, texts and how dates are written."""
+        self.fit_transform(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **ignored: Any) -> Any:
+        """Learn them, and return ``(N, columns)`` float64."""
+        table = self._table(X, reset=True)
+        if table is None:
+            return X
+        kinds = {name: _is_number(table[name].dtype) for name in table.columns}
+        self.numbers_ = [name for name, is_number in kinds.items() if is_number]
+        self.others_ = [name for name, is_number in kinds.items() if not is_number]
+        self.vectorizer_ = _vectorizer(self.random_state, self.others_) if self.others_ else None
+        made = None if self.vectorizer_ is None else self.vectorizer_.fit_transform(_by_text(table[self.others_]))
+        return self._joined(table, made)
+
+    def transform(self, X: Any) -> Any:
+        """``(N, columns)`` float64"""
+        check_is_fitted(self, "n_features_in_")
+        table = self._table(X, reset=False)
+        if table is None:
+            return X
+        made = None if self.vectorizer_ is None else self.vectorizer_.transform(_by_text(table[self.others_]))
+        return self._joined(table, made)
+
+    def _table(self, X: Any, *, reset: bool) -> Any:
+        """As a data frame of pandas; None for a sparse matrix."""
+        with needing("cli", "mauc.ensemble.TableColumns"):
+            import pandas as pd
+
+        if are_texts(X):
+            X = pd.DataFrame({"text": list(X)})
+        if hasattr(X, "columns"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            return (X if isinstance(X, pd.DataFrame) else X.to_pandas()).infer_objects()
+        X = validate_data(self, X, reset=reset, accept_sparse=True, dtype=None, ensure_all_finite=False)
+        return None if is_sparse(X) else pd.DataFrame(X).infer_objects()
+
+    def _joined(self, table: Any, made: Any) -> Floats:
+        numbers = [_as_numbers(table[name], name) for name in self.numbers_]
+        blocks = [np.column_stack(numbers)] if numbers else []
+        return np.hstack(blocks if made is None else [*blocks, np.asarray(made, dtype=np.float64)])
+
+
+def _vectorizer(random_state: int | None, names: Sequence[Any]) -> Any:
+    shown = ", ".join(str(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
+    with needing("cli", f"a table with columns that hold no numbers ({shown})"):
+        from skrub import StringEncoder, TableVectorizer
+    from sklearn.preprocessing import OneHotEncoder
+
+    # skrub's own drops one of two categories, and then an unknown one would be the one that was dropped.
+    each = OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=np.float32)
+    return TableVectorizer(low_cardinality=each, high_cardinality=StringEncoder(random_state=random_state))
+
+
+def _by_text(table: Any) -> Any:
+    """With names of columns as text, which skrub wants."""
+    return table.set_axis([str(name) for name in table.columns], axis=1)
+
+
+def _as_numbers(column: Any, name: Any) -> Floats:
+    try:
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError):
+        came = f"{column.dtype} in column {name!r}"
+        raise invalid("X", "must hold numbers where it did in training", came, "correct it, or train again") from None
+
+
+class DenseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A sparse matrix as a dense one: as it is up to 200 columns, else its 100 leading directions (truncated SVD), gaps
+    filled by means first.
+
+    Parameters
+    ----------
+    n_components : int, default=100
+    random_state : int, optional, default=0
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> DenseColumns().fit_transform(sparse.eye_array(2, format="csr"))
+    array([[1., 0.],
+           [0., 1.]])
+    >>> DenseColumns(3).fit_transform(sparse.eye_array(400, format="csr")).shape
+    (400, 3)
+    """
+
+    def __init__(self, n_components: int = 100, random_state: int | None = 0) -> None:
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the directions, where there are many columns."""
+        self.directions_ = None
+        if X.shape[1] > MOST_DENSE:
+            most = min(self.n_components, X.shape[0])
+            self.directions_ = make_pipeline(_filled(), TruncatedSVD(most, random_state=self.random_state)).fit(X)
+        self.n_features_in_ = X.shape[1]
+        return self
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """``(N, d)`` or ``(N, n_components)``"""
+        check_is_fitted(self)
+        return np.asarray(X.toarray() if self.directions_ is None else self.directions_.transform(X))
+
+
+def for_sparse(named: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """The same models for a sparse matrix, which is the same numbers in another layout.
+
+    Standardising leaves the means in, since zeros would not stay zeros: the intercept of a linear model and the
+    distances of a kernel make up for that, and both come out as on dense columns. A model that takes no sparse matrix,
+    as its tags say, has :class:`DenseColumns` before it; a forest, which takes no gaps in one, an imputer.
+    """
+    return [(name, _takes_sparse(clone(model))) for name, model in named]
+
+
+def _takes_sparse(model: Any) -> Any:
+    is_pipeline = isinstance(model, Pipeline)
+    for _, step in model.steps if is_pipeline else []:
+        if isinstance(step, StandardScaler):
+            step.set_params(with_mean=False)
+    if not get_tags(model).input_tags.sparse:
+        return make_pipeline(DenseColumns(), model)
+    return model if is_pipeline else make_pipeline(_filled(), model)
+
+
+def _filled() -> SimpleImputer:
+    return SimpleImputer(keep_empty_features=True)
+
+
+def transformer_for(columns: Any, X: Any, *, own_models: bool, random_state: int) -> Any:
+    """What ``columns=`` of the stack asks for with this X: an unfitted transformer, or None for X as it is."""
+    if columns is None or (isinstance(columns, str) and columns == "auto" and (own_models or _are_numbers(X))):
+        return None
+    if isinstance(columns, str) and columns == "auto":
+        return TableColumns(random_state)
+    if isinstance(columns, type) or not hasattr(columns, "fit_transform") or not hasattr(columns, "transform"):
+        advice = "pass e.g. mauc.ensemble.TableColumns()"
+        raise invalid("columns", "must be 'auto', None or a transformer", repr(columns), advice)
+    return columns
+
+
+def _are_numbers(X: Any) -> bool:
+    if are_texts(X):
+        return False
+    if hasattr(X, "columns"):
+        # Numbers beside None are objects until pandas looks at them.
+        kinds = X.infer_objects().dtypes if hasattr(X, "infer_objects") else X.dtypes
+        return all(_is_number(kind) for kind in kinds)
+    return is_sparse(X) or np.asarray(X).dtype.kind in NUMBERS
+
+
+def _is_number(kind: Any) -> bool:
+    """The kind of a column; polars' have no code."""
+    code = getattr(kind, "kind", None)
+    return bool(kind.is_numeric() or str(kind) == "Boolean") if code is None else code in NUMBERS
+
+
+def are_texts(X: Any) -> bool:
+    """A list, series or array of one text per sample."""
+    one_each = isinstance(X, list) or getattr(X, "ndim", 2) == 1
+    return one_each and len(X) > 0 and isinstance(next(iter(X)), str)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Rows to train on and rows to score, as a transformer gives them that was fitted on the former."""
+
+    train: Any
+    test: Any
+    """None with a transformer that was fitted on all rows."""
+
+
+def prepare(
+    transformer: Any, X: Any, folds: Sequence[tuple[Ints, Ints | None]], n_jobs: int | None = None
+) -> list[tuple[Any, Part]]:
+    """For each pair of training and test rows the transformer fitted on the former, and what it makes of both."""
+    done = Parallel(n_jobs=n_jobs)(delayed(_prepared)(clone(transformer), X, train, test) for train, test in folds)
+    return list(done)
+
+
+def _prepared(transformer: Any, X: Any, train: Ints, test: Ints | None) -> tuple[Any, Part]:
+    made = transformer.fit_transform(_safe_indexing(X, train))
+    return transformer, Part(made, None if test is None else transformer.transform(_safe_indexing(X, test)))
+
+
+def rows_of(X: Any, rows: Ints | None, *, train: bool) -> Any:
+    """Of a :class:`Part` what it holds of that kind; of all else these rows, or all."""
+    if isinstance(X, Part):
+        return X.train if train else X.test
+    return X if rows is None else _safe_indexing(X, rows)
