@@ -117,9 +117,7 @@ def test_columns_are_learnt_from_training_rows_once_for_all_models():
     Told.fitted_on, Counted.means = [], []
     folds = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(20, 30))]
     weight = (np.arange(30) != 29).astype(float)
-    stack = MAUCStackingClassifier(
-        [("a", Counted()), ("b", Counted(C=0.1))], cv=folds, columns=Told(), interactions=None
-    )
+    stack = MAUCStackingClassifier([("a", Counted()), ("b", Counted(C=0.1))], cv=folds, columns=Told())
     stack.fit(X, y, weight)
     assert Told.fitted_on == [list(range(10, 29)), list(range(20)), list(range(29))]
     assert len(Counted.means) == 6
@@ -127,7 +125,7 @@ def test_columns_are_learnt_from_training_rows_once_for_all_models():
     np.testing.assert_allclose(stack.columns_.mean_, X[:29].mean(axis=0))
     by_hand = LogisticRegression().fit(X[10:29] - X[10:29].mean(axis=0), y[10:29])
     scores = by_hand.predict_proba(X[:10] - X[10:29].mean(axis=0))
-    np.testing.assert_allclose(np.exp(stack.oof_log_scores_[0, :10]), np.maximum(scores, stack._floors), rtol=1e-6)
+    np.testing.assert_allclose(stack.oof_model_scores_[0, :10], scores, rtol=1e-6)
 
 
 def test_texts_need_no_table(small_models):
@@ -136,7 +134,7 @@ def test_texts_need_no_table(small_models):
     y = np.repeat([0, 1, 2], [20, 15, 10])
     X = [f"{words[k]} {n}" for n, k in enumerate(y)]
     for columns in ("auto", TfidfVectorizer()):
-        model = MAUCStackingClassifier(cv=2, columns=columns, interactions=None).fit(X, y)
+        model = MAUCStackingClassifier(cv=2, columns=columns).fit(X, y)
         assert model.score(X, y) > 0.99
 
 
@@ -160,8 +158,8 @@ def test_a_sparse_matrix_is_another_layout_of_the_same_numbers(small_models):
     y = np.arange(90) % 3
     X = np.where(rng.random((90, 12)) < 0.6, 0.0, rng.normal(size=(90, 12)) + 2 * np.eye(3, 12)[y])
     X[3, 5] = np.nan
-    dense = MAUCStackingClassifier(cv=2, interactions=None).fit(X, y)
-    model = MAUCStackingClassifier(cv=2, interactions=None)
+    dense = MAUCStackingClassifier(cv=2).fit(X, y)
+    model = MAUCStackingClassifier(cv=2)
     assert model.__sklearn_tags__().input_tags.sparse
     model.fit(sparse.csr_array(X), y, np.ones(90))
     for name, tolerance in {"lr": 1e-3, "lr_strong": 1e-4, "mauc": 1e-2, "kernel": 1e-2, "hgb": 1e-9}.items():
@@ -194,8 +192,8 @@ def test_groups_are_held_out_as_a_whole():
     # Every group has a mark that tells its rows' classes: worth nothing on other groups.
     X = np.eye(20)[[int(name[1:]) for name in groups]] + rng.normal(size=(80, 20)) * 0.01
     split = []
-    stack = MAUCStackingClassifier([("lr", LogisticRegression())], cv=5, interactions=None)
-    stack._fit_models = lambda *work, real=stack._fit_models: split.extend(work[-1]) or real(*work)
+    stack = MAUCStackingClassifier([("lr", LogisticRegression())], cv=5)
+    stack._fit_models = lambda *work, real=stack._fit_models: split.extend(work[1].folds) or real(*work)
     stack.fit(X, y, groups=list(groups))
     assert len(split) == 5
     for train, test in split:
@@ -204,10 +202,10 @@ def test_groups_are_held_out_as_a_whole():
     held = np.concatenate([test for _, test in split])
     assert sorted(held) == sorted(set(range(80)) - {only[0]})
     assert np.isnan(stack.oof_combination_[only[0]]).all()
-    by_splitter = MAUCStackingClassifier([("lr", LogisticRegression())], cv=GroupKFold(4), interactions=None)
-    expected = MAUCStackingClassifier(
-        [("lr", LogisticRegression())], cv=list(GroupKFold(4).split(X, y, groups)), interactions=None
-    ).fit(X, y)
+    by_splitter = MAUCStackingClassifier([("lr", LogisticRegression())], cv=GroupKFold(4))
+    expected = MAUCStackingClassifier([("lr", LogisticRegression())], cv=list(GroupKFold(4).split(X, y, groups))).fit(
+        X, y
+    )
     np.testing.assert_array_equal(by_splitter.fit(X, y, groups=groups).oof_log_scores_, expected.oof_log_scores_)
 
 

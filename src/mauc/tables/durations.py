@@ -65,8 +65,6 @@ class StackPlan:
     rows: int
     """How many of the training rows are used at all."""
     n_folds: int
-    interactions: str | None
-    """As in :class:`mauc.MAUCStackingClassifier`; the matrix takes longer than most of the models."""
     seconds: float
 
 
@@ -113,7 +111,7 @@ def _plan(names: Sequence[str], size: Size, n_folds: int, n_trees: int, seed: in
     cells = in_fold.rows * size.classes
     combining = 1.2e-5 * cells if n_folds == 1 else 0.5 + (2e-4 if size.rows <= 5000 else 4e-5) * cells
     total = sum(seconds_of(name, size, n_trees) + n_folds * seconds_of(name, in_fold, n_trees) for name in names)
-    return StackPlan(tuple(models), size.rows, n_folds, None if n_folds == 1 else "auto", total + combining)
+    return StackPlan(tuple(models), size.rows, n_folds, total + combining)
 
 
 def slowness() -> float:
