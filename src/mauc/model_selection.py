@@ -97,10 +97,14 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> Ints | None:
     if any(name is None or type(name).__name__ == "NAType" or name != name for name in given.tolist()):
         advice = "give samples of their own a group of their own"
         raise invalid("groups", "must name the group of every sample", "a missing value", advice)
-    names = {name: k for k, name in enumerate(dict.fromkeys(given.tolist()))}
+    try:
+        names, codes = np.unique(given, return_inverse=True)
+    except TypeError:
+        kinds = " and ".join(sorted({type(name).__name__ for name in given.tolist()}))
+        raise invalid("groups", "must hold names of one kind", kinds, "convert all to str or all to int") from None
     if len(names) < 2:
-        raise invalid("groups", "must be two or more", f"only {next(iter(names))!r}", "pass no groups, or other ones")
-    return np.array([names[name] for name in given.tolist()])
+        raise invalid("groups", "must be two or more", f"only {names[0]!s}", "pass no groups, or other ones")
+    return codes.astype(np.int64, copy=False)
 
 
 class MAUCScorer(BaseEstimator):  # type: ignore[misc]

@@ -9,7 +9,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from mauc import mauc_score
 from mauc.ensemble import MAUCStackingClassifier
-from mauc.ensemble.calibration import PULL, Calibration, fit_calibration
+from mauc.ensemble.calibration import Calibration, fit_calibration
 
 
 def scored_sample(slopes, intercepts, n_samples=4000, seed=0):
@@ -66,11 +66,10 @@ def test_a_rare_class_follows_the_others():
     codes[order[:3]] = 2  # the three of the highest scores: separated, as rare classes are
     found = fit_calibration(scores, codes, None, shares_of(codes, 3))
     assert found.slopes[2] < 1.5 * found.slopes[:2].max()
-    without = fit_calibration(scores, np.where(codes == 2, 0, codes), None, np.array([0.5, 0.49, 0.01]))
-    common = fit_calibration(scores[:, :2], np.where(codes == 2, 0, codes), None, np.array([0.5, 0.5])).slopes[0]
-    assert 0.5 * common < without.slopes[2] < 2.0 * common, "never held out: the common slope"
-    assert abs(expit(without.slopes[2] * logit(scores[:, 2]) + without.intercepts[2]).mean() - 0.01) < 1e-4
-    assert PULL > 0
+    codes[codes == 2] = 0
+    never = fit_calibration(scores, codes, None, np.array([0.5, 0.49, 0.01]))
+    assert never.slopes[:2].min() < never.slopes[2] < never.slopes[:2].max() or np.ptp(never.slopes) < 1e-6
+    assert abs(expit(never.slopes[2] * logit(scores[:, 2]) + never.intercepts[2]).mean() - 0.01) < 1e-4
 
 
 def test_columns_are_ranked_as_before_even_where_the_sigmoid_is_one():

@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold
 
 from mauc.ensemble import MAUCStackingClassifier, TableColumns, default_estimators
 from mauc.ensemble import classifier as module
-from mauc.ensemble.columns import MOST_DENSE, DenseColumns, for_sparse, prepare
+from mauc.ensemble.columns import MOST_DENSE, DenseColumns, for_sparse
 from mauc.model_selection import group_folds
 
 FEW = {"et": {"n_estimators": 5}, "rf": {"n_estimators": 5}, "hgb": {"max_iter": 3}}
@@ -162,7 +162,7 @@ def test_a_sparse_matrix_is_another_layout_of_the_same_numbers(small_models):
     model = MAUCStackingClassifier(cv=2)
     assert model.__sklearn_tags__().input_tags.sparse
     model.fit(sparse.csr_array(X), y, np.ones(90))
-    for name, tolerance in {"lr": 1e-3, "lr_strong": 1e-4, "mauc": 1e-2, "kernel": 1e-2, "hgb": 1e-9}.items():
+    for name, tolerance in {"lr": 2e-3, "lr_strong": 1e-3, "mauc": 1e-2, "kernel": 1e-8, "hgb": 1e-9}.items():
         one = dense.named_estimators_[name].predict_proba(X)
         two = model.named_estimators_[name].predict_proba(sparse.csr_array(X))
         np.testing.assert_allclose(two, one, atol=tolerance, err_msg=name)
@@ -179,7 +179,7 @@ def test_many_sparse_columns_become_directions_for_a_model_that_needs_dense_ones
     models = dict(for_sparse(default_estimators()))
     assert list(models["hgb"].named_steps) == ["densecolumns", "histgradientboostingclassifier"]
     assert list(models["et"].named_steps) == ["simpleimputer", "extratreesclassifier"]
-    X[3, 4] = np.nan
+    X.data[3] = np.nan
     assert np.isfinite(models["hgb"][0].fit_transform(X)).all()
 
 
@@ -222,19 +222,11 @@ def test_group_folds_spread_a_class_of_two_groups():
     [
         ([0, 1, 2], r"groups must have the shape \(6,\), got shape \(3,\): pass one per sample"),
         ([0, 0, None, 1, 1, 1], "groups must name the group of every sample, got a missing value"),
-        (["p"] * 6, "groups must be two or more, got only 'p'"),
+        (np.array([0, "p"] * 3, dtype=object), "groups must hold names of one kind, got int and str: convert all to"),
+        (["p"] * 6, "groups must be two or more, got only p"),
         ([0, 1, 2, 0, 1, 2], "groups must leave a class to train on when one is held out"),
     ],
 )
 def test_bad_groups(groups, words):
     with pytest.raises(ValueError, match=words):
         MAUCStackingClassifier([("lr", LogisticRegression())]).fit(np.eye(6), [0, 1, 2] * 2, groups=groups)
-
-
-def test_preparing_in_processes_is_the_same():
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    folds = [(np.arange(10), np.arange(10, 20)), (np.arange(20), None)]
-    (_, fold), (whole, everything) = prepare(Told(), X, folds, n_jobs=2)
-    np.testing.assert_allclose(fold.test, X[10:] - X[:10].mean(axis=0))
-    np.testing.assert_allclose(everything.train, X - whole.mean_)
-    assert everything.test is None
