@@ -473,7 +473,7 @@ def test_mixed_tables_through_skrub():
 
 def test_defaults():
     named = default_estimators(3)
-    assert [name for name, _ in named] == ["lr", "lr_strong", "mauc", "kernel", "et", "mlp", "et_deep", "rf", "hgb"]
+    assert [name for name, _ in named] == ["lr", "lr_strong", "mauc", "kernel", "et", "mlp", "et_deep", "hgb", "rf"]
     assert named[4][1].random_state == named[5][1][-1].random_state == 3
     assert MAUCStackingClassifier().get_params(deep=False) == {
         "alpha": None,

@@ -90,7 +90,7 @@ def default_estimators(random_state: int | None = 0, n_trees: int = N_TREES) -> 
     --------
     >>> from mauc.ensemble import default_estimators
     >>> [name for name, _ in default_estimators()]
-    ['lr', 'lr_strong', 'mauc', 'kernel', 'et', 'mlp', 'et_deep', 'rf', 'hgb']
+    ['lr', 'lr_strong', 'mauc', 'kernel', 'et', 'mlp', 'et_deep', 'hgb', 'rf']
     """
     balanced: dict[str, Any] = {"class_weight": "balanced", "random_state": random_state}
     return [
@@ -101,7 +101,6 @@ def default_estimators(random_state: int | None = 0, n_trees: int = N_TREES) -> 
         ("et", ExtraTreesClassifier(n_trees, min_samples_leaf=3, **balanced)),
         ("mlp", _on_columns(BalancedPerceptron(random_state=random_state))),
         ("et_deep", ExtraTreesClassifier(n_trees, **balanced)),
-        ("rf", RandomForestClassifier(n_trees, min_samples_leaf=3, **balanced)),
         (
             "hgb",
             # Early stopping, which scikit-learn turns on above 10,000 samples, refuses classes of one sample.
@@ -114,6 +113,7 @@ def default_estimators(random_state: int | None = 0, n_trees: int = N_TREES) -> 
                 **balanced,
             ),
         ),
+        ("rf", RandomForestClassifier(n_trees, min_samples_leaf=3, **balanced)),
     ]
 
 
