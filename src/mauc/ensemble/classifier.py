@@ -398,7 +398,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         return found / found.sum(axis=1, keepdims=True) if self.calibrate == NORMALIZED else found
 
     def _ranking_scores(self, X: Any) -> Floats:
-        return self._combination.scores(self._log_scores(X))
+        logs = self._log_scores(X)
+        return self._combination.scores(logs)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the highest ``predict_proba``."""
