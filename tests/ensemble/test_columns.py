@@ -53,7 +53,6 @@ def mixed_table(n_samples=90, seed=0):
     return table, np.array(["a", "b", "c", "d"])[y]
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_table_of_numbers_categories_dates_and_texts_with_gaps(small_models):
     table, y = mixed_table()
     new, truth = mixed_table(60, seed=1)
@@ -85,6 +84,8 @@ def test_numbers_come_out_as_they_are():
     assert not unknown[:, 3:].any(), "an unknown town is none of the two"
     array = table.to_numpy(dtype=object)
     np.testing.assert_array_equal(TableColumns().fit_transform(array), columns.transform(table))
+    with pytest.raises(ValueError, match="X must have columns of different names, got two of the name 'n': rename one"):
+        TableColumns().fit(table.set_axis(["n", "n", "o", "town"], axis=1))
     matrix = sparse.eye_array(3, format="csr")
     assert TableColumns().fit_transform(matrix) is matrix
 

@@ -88,6 +88,9 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table = self._table(X, reset=True)
         if table is None:
             return X
+        if not table.columns.is_unique:
+            twice = table.columns[table.columns.duplicated()][0]
+            raise invalid("X", "must have columns of different names", f"two of the name {twice!r}", "rename one")
         self.numbers_ = [name for name in table.columns if _is_number(table[name].dtype)]
         words = [name for name in table.columns if name not in self.numbers_]
         self.categories_ = [name for name in words if _is_category(table[name])]
@@ -253,7 +256,16 @@ def _are_numbers(X: Any) -> bool:
         # Numbers beside None are objects until pandas looks at them.
         kinds = X.infer_objects().dtypes if hasattr(X, "infer_objects") else X.dtypes
         return all(_is_number(kind) for kind in kinds)
-    return is_sparse(X) or np.asarray(X).dtype.kind in NUMBERS
+    return is_sparse(X) or X.dtype.kind in NUMBERS or (X.dtype == object and _can_be_numbers(X))
+
+
+def _can_be_numbers(X: NDArray[Any]) -> bool:
+    """Objects, none of them a text, that are numbers, None or NaN."""
+    try:
+        X.astype(np.float64)
+    except (TypeError, ValueError):
+        return False
+    return not any(isinstance(value, str) for value in X.flat)
 
 
 def _is_number(kind: Any) -> bool:
