@@ -145,7 +145,7 @@ def small_stack(monkeypatch, names=("lr", "et")):
 
     def plan(size, seconds, n_folds, seed):
         models = [(name, model) for name, model in default_estimators(seed, 3) if name in names]
-        return StackPlan(tuple(models), size.rows if n_folds > 1 else min(300, size.rows - 1), n_folds, None, 0.1)
+        return StackPlan(tuple(models), size.rows if n_folds > 1 else min(300, size.rows - 1), n_folds, 0.1)
 
     monkeypatch.setattr(candidates_module, "parts_of_stack", plan)
 
