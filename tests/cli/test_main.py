@@ -122,7 +122,7 @@ def test_demo(tmp_path, monkeypatch):
 
 def test_the_demo_repeats_itself(monkeypatch):
     def few_models():
-        stack = MAUCStackingClassifier(default_estimators(n_trees=3)[:-1], cv=2, interactions=None)
+        stack = MAUCStackingClassifier(default_estimators(n_trees=3)[:-1], cv=2)
         return {"MAUC stacking": stack, "MAUC exponential": all_models()["MAUC exponential"]}
 
     all_models = demo.models

@@ -96,8 +96,7 @@ def test_a_calibrated_stack():
     X, y = overlapping()
     new, truth = overlapping(seed=1)
     plain, calibrated, normalized = (
-        MAUCStackingClassifier(models(), cv=3, interactions=None, calibrate=how).fit(X, y)
-        for how in (False, True, "normalized")
+        MAUCStackingClassifier(models(), cv=3, calibrate=how).fit(X, y) for how in (False, True, "normalized")
     )
     raw, found, rows = (model.predict_proba(new) for model in (plain, calibrated, normalized))
     assert plain.calibration_ is None
@@ -109,7 +108,7 @@ def test_a_calibrated_stack():
     assert np.sum((found - np.eye(3)[truth]) ** 2) < np.sum((raw - np.eye(3)[truth]) ** 2)
     assert np.abs(found.mean(axis=0) - shares_of(y, 3)).max() < 0.05 < np.abs(raw.mean(axis=0) - shares_of(y, 3)).max()
     np.testing.assert_array_equal(calibrated.predict(new), found.argmax(axis=1))
-    weighted = MAUCStackingClassifier(models(), cv=3, interactions=None, calibrate=True)
+    weighted = MAUCStackingClassifier(models(), cv=3, calibrate=True)
     weighted.fit(X, y, np.where(y == 2, 10.0, 1.0))
     assert weighted.predict_proba(new)[:, 2].mean() > 3 * found[:, 2].mean()
 

@@ -118,9 +118,7 @@ def test_columns_are_learnt_from_training_rows_once_for_all_models():
     Told.fitted_on, Counted.means = [], []
     folds = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(20, 30))]
     weight = (np.arange(30) != 29).astype(float)
-    stack = MAUCStackingClassifier(
-        [("a", Counted()), ("b", Counted(C=0.1))], cv=folds, columns=Told(), interactions=None
-    )
+    stack = MAUCStackingClassifier([("a", Counted()), ("b", Counted(C=0.1))], cv=folds, columns=Told())
     stack.fit(X, y, weight)
     assert Told.fitted_on == [list(range(10, 29)), list(range(20)), list(range(29))]
     assert len(Counted.means) == 6
@@ -128,7 +126,7 @@ def test_columns_are_learnt_from_training_rows_once_for_all_models():
     np.testing.assert_allclose(stack.columns_.mean_, X[:29].mean(axis=0))
     by_hand = LogisticRegression().fit(X[10:29] - X[10:29].mean(axis=0), y[10:29])
     scores = by_hand.predict_proba(X[:10] - X[10:29].mean(axis=0))
-    np.testing.assert_allclose(np.exp(stack.oof_log_scores_[0, :10]), np.maximum(scores, stack._floors), rtol=1e-6)
+    np.testing.assert_allclose(stack.oof_model_scores_[0, :10], scores, rtol=1e-6)
 
 
 def test_texts_need_no_table(small_models):
@@ -137,7 +135,7 @@ def test_texts_need_no_table(small_models):
     y = np.repeat([0, 1, 2], [20, 15, 10])
     X = [f"{words[k]} {n}" for n, k in enumerate(y)]
     for columns in ("auto", TfidfVectorizer()):
-        model = MAUCStackingClassifier(cv=2, columns=columns, interactions=None).fit(X, y)
+        model = MAUCStackingClassifier(cv=2, columns=columns).fit(X, y)
         assert model.score(X, y) > 0.99
 
 
@@ -145,9 +143,7 @@ def test_without_skrub_the_columns_are_named(monkeypatch):
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "town": list("abab"), "when": pd.date_range("2020", periods=4)})
     monkeypatch.setitem(sys.modules, "skrub", None)
-    message = (
-        r"columns that hold no numbers \(town, when\) needs skrub, which is not installed: pip install 'mauc\[cli\]'"
-    )
+    message = r"columns that hold no numbers \(when\) needs skrub, which is not installed: pip install 'mauc\[cli\]'"
     with pytest.raises(ImportError, match=message):
         MAUCStackingClassifier(cv=2).fit(table, [0, 0, 1, 1])
     assert MAUCStackingClassifier([("d", DummyClassifier())], cv=2).fit(table, [0, 0, 1, 1]).columns_ is None
@@ -161,8 +157,8 @@ def test_a_sparse_matrix_is_another_layout_of_the_same_numbers(small_models):
     y = np.arange(90) % 3
     X = np.where(rng.random((90, 12)) < 0.6, 0.0, rng.normal(size=(90, 12)) + 2 * np.eye(3, 12)[y])
     X[3, 5] = np.nan
-    dense = MAUCStackingClassifier(cv=2, interactions=None).fit(X, y)
-    model = MAUCStackingClassifier(cv=2, interactions=None)
+    dense = MAUCStackingClassifier(cv=2).fit(X, y)
+    model = MAUCStackingClassifier(cv=2)
     assert model.__sklearn_tags__().input_tags.sparse
     model.fit(sparse.csr_array(X), y, np.ones(90))
     for name, tolerance in {"lr": 2e-3, "lr_strong": 1e-3, "mauc": 1e-2, "kernel": 1e-8, "hgb": 1e-9}.items():
@@ -195,8 +191,8 @@ def test_groups_are_held_out_as_a_whole():
     # Every group has a mark that tells its rows' classes: worth nothing on other groups.
     X = np.eye(20)[[int(name[1:]) for name in groups]] + rng.normal(size=(80, 20)) * 0.01
     split = []
-    stack = MAUCStackingClassifier([("lr", LogisticRegression())], cv=5, interactions=None)
-    stack._fit_models = lambda *work, real=stack._fit_models: split.extend(work[-1]) or real(*work)
+    stack = MAUCStackingClassifier([("lr", LogisticRegression())], cv=5)
+    stack._fit_models = lambda *work, real=stack._fit_models: split.extend(work[1].folds) or real(*work)
     stack.fit(X, y, groups=list(groups))
     assert len(split) == 5
     for train, test in split:
@@ -205,11 +201,11 @@ def test_groups_are_held_out_as_a_whole():
     held = np.concatenate([test for _, test in split])
     assert sorted(held) == sorted(set(range(80)) - {only[0]})
     assert np.isnan(stack.oof_combination_[only[0]]).all()
-    by_splitter = MAUCStackingClassifier([("lr", LogisticRegression())], cv=GroupKFold(4), interactions=None)
-    expected = MAUCStackingClassifier(
-        [("lr", LogisticRegression())], cv=list(GroupKFold(4).split(X, y, groups)), interactions=None
-    ).fit(X, y)
-    np.testing.assert_array_equal(by_splitter.fit(X, y, groups=groups).oof_log_scores_, expected.oof_log_scores_)
+    by_splitter = MAUCStackingClassifier([("lr", LogisticRegression())], cv=GroupKFold(4))
+    expected = MAUCStackingClassifier([("lr", LogisticRegression())], cv=list(GroupKFold(4).split(X, y, groups))).fit(
+        X, y
+    )
+    np.testing.assert_array_equal(by_splitter.fit(X, y, groups=groups).oof_model_scores_, expected.oof_model_scores_)
 
 
 def test_group_folds_spread_a_class_of_two_groups():

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_regressor
+from sklearn.base import is_regressor
 from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from mauc._estimators import RankingClassifier, encode_classes
 from mauc._typing import Floats, Ints
 from mauc._validation import check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
-from mauc.ensemble.bases import class_scores, default_estimators, fit_base, weight_argument
+from mauc.ensemble.bases import class_scores, default_estimators, weight_argument
 from mauc.ensemble.calibration import Calibration, fit_calibration
 from mauc.ensemble.columns import are_texts, for_sparse, prepare, rows_of, transformer_for
-from mauc.ensemble.combination import PENALTIES, OutOfFold, choose_penalty, fit_combination
+from mauc.ensemble.combination import OutOfFold, learn
+from mauc.ensemble.fitting import FoldAverage, Samples, fit_models
 from mauc.model_selection import check_groups, folds_of
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import Surrogate, get_surrogate
@@ -34,28 +30,30 @@ __all__ = ["MAUCStackingClassifier"]
 DEFAULT_ALPHA = 6.0
 WHOLE = "combination"
 NORMALIZED = "normalized"
-MANY = 50_000
-"""Samples from which the models get threads of their own."""
+AUTO = "auto"
+_WHO = "MAUCStackingClassifier"
+# Of the time limit; the rest is for the combination.
+MODELS_SHARE = 0.9
 
 
 class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: ignore[misc]
     r"""Combines classifiers so that the combination has the highest multiclass AUC.
 
-    .. math:: F = \operatorname{softmax}\Bigl(\sum_k w_k \log p_k + (\bar l - \mu) A^\top\Bigr), \qquad w_k \ge 0
+    .. math:: F = s \operatorname{softmax}\Bigl(\sum_k w_k \log p_k\Bigr) + (1 - s)\, \bar p, \qquad w_k \ge 0
 
     Each model is fitted on folds and scores what was held out; the weights minimise the exact surrogate risk of these
-    out-of-fold scores; then each model is fitted on all data. The matrix A over the mean log-scores :math:`\bar l`
-    lets a class profit from the scores of the others; how strongly it is drawn to 0, or whether there is none, is
-    chosen by cross-validation within the out-of-fold scores: :mod:`mauc.ensemble.combination`.
+    out-of-fold scores. They have the whole say, s = 1, where they are ahead of the plain mean of the models by a
+    standard error, judged by samples that they were not learnt from; else half of it: :mod:`mauc.ensemble.combination`.
 
     Parameters
     ----------
     estimators : list of (name, classifier), optional
         Default, :func:`mauc.ensemble.default_estimators`: two balanced logistic regressions,
         :class:`mauc.MAUCClassifier` and the same on a Gaussian kernel, all on imputed and standardised columns;
-        balanced extra trees, random forest and histogram boosting. They take tables with texts, dates, categories and
-        gaps (``columns``), and sparse matrices. As in scikit-learn's stacking, models are fitted on codes 0 to C-1 of
-        the classes, which a ``class_weight`` by class must use, and ``"drop"`` in place of a model leaves it out.
+        balanced extra trees, pruned and grown out, a random forest, histogram boosting and a perceptron. They take
+        tables with texts, dates, categories and gaps (``columns``), and sparse matrices. As in scikit-learn's stacking,
+        models are fitted on codes 0 to C-1 of the classes, which a ``class_weight`` by class must use, and ``"drop"``
+        in place of a model leaves it out.
     cv : int, splitter or list of (train, test), default=5
         Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
         part; the only sample of a class is then never held out, and the weights are learnt without it. From other
@@ -67,14 +65,18 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         ``derivative(t)``.
     alpha : float, optional
         Margin or rate of the surrogate; 6 unless told, where it has one.
-    interactions : "auto", float or None, default="auto"
-        Penalty of A: chosen, given, or None for weights alone. A class with fewer than seven samples that could be held
-        out means no A.
     floor : float, default=0.03
         Smallest score before the logarithm, as a share of the frequency of the class: a forest's 0 is no certainty.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
     surrogate_options : dict, optional
         Further parameters of the surrogate.
+    refit : "auto", True or False, default="auto"
+        True: after the folds each model is fitted on all data. False: it is the average of its models of the folds,
+        which saves that fit and takes as many times as long to predict. ``"auto"``: forests, which are averages
+        already, are fitted on all data, all others averaged; with fewer than four folds all are fitted on all data.
+    time_limit : float, optional
+        Seconds that :meth:`fit` may take. Models are then fitted in the order of the list, and one that would not be
+        ready in time is left out. The first is fitted in any case.
     n_jobs : int, optional
         Processes, as in joblib: one fit of one model on one fold at a time. From 50,000 samples on, each uses as many
         threads as there are cores for it; below, one.
@@ -101,18 +103,19 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     classes_ : (C,) array
     estimators_ : list of fitted classifiers
     named_estimators_ : dict of name to fitted classifier
+        A model that is not fitted on all data has those of the folds as its ``estimators``.
     weights_ : dict of name to float
         Weight :math:`w_k` of each model.
-    interactions_ : (C, C) array or None
-        The matrix A.
-    penalty_ : float
-        That of A; infinite without it.
+    weighted_share_ : float
+        The share s: 1, or a half.
+    left_out_ : list of str
+        Names of the models that there was no time for.
     oof_scores_ : dict of name to float
         Out-of-fold multiclass AUC of each model, without the floor, and of the whole under ``"combination"``: there
         the combination, too, was learnt without the samples that it is judged on. NaN where no two classes could be
         held out.
-    oof_log_scores_ : (K, N, C) array
-        Log-scores of the held-out samples; NaN where a sample was never held out.
+    oof_model_scores_ : (K, N, C) array
+        Scores of the models for held-out samples; NaN where a sample was never held out.
     oof_combination_ : (N, C) array
         Scores of the combination for the held-out samples, learnt without them; NaN where a sample never was. Not
         calibrated.
@@ -125,7 +128,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
     Notes
     -----
-    Costs one fit of each model on each fold and one on all data; the combination itself costs little beside them.
+    Costs one fit of each model on each fold, and of forests one on all data; the combination costs little beside them.
     ``predict_proba`` ranks; it is not calibrated unless ``calibrate`` says so. ``predict`` names the class that it has
     highest: uncalibrated the classes are balanced, calibrated the common ones are named more often. ``score`` is the
     multiclass AUC of the ranking scores, calibrated or not. Weights of samples reach every model and the calibration,
@@ -156,10 +159,11 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         cv: Any = 5,
         surrogate: str | Any = "exponential",
         alpha: float | None = None,
-        interactions: str | float | None = "auto",
         floor: float = 0.03,
         pairs: str | ArrayLike = "ovo",
         surrogate_options: dict[str, Any] | None = None,
+        refit: bool | str = "auto",
+        time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: int = 0,
         columns: Any = "auto",
@@ -170,10 +174,11 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.cv = cv
         self.surrogate = surrogate
         self.alpha = alpha
-        self.interactions = interactions
         self.floor = floor
         self.pairs = pairs
         self.surrogate_options = surrogate_options
+        self.refit = refit
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.columns = columns
@@ -243,7 +248,9 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         check_whole("random_state", self.random_state, least=0, advice=advice)
         named = self._named()
         floor = check_real("floor", self.floor, low=0, high=1)
-        penalties = self._penalties()
+        deadline = self._deadline()
+        if not (isinstance(self.refit, bool | np.bool_) or self.refit == AUTO):
+            raise invalid("refit", f"must be True, False or {AUTO!r}", repr(self.refit))
         if not (isinstance(self.calibrate, bool | np.bool_) or self.calibrate == NORMALIZED):
             raise invalid("calibrate", f"must be True, False or {NORMALIZED!r}", repr(self.calibrate))
         risk = SurrogateRisk(self._surrogate())
@@ -257,22 +264,28 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         # A weight of 0 is no sample.
         counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
         folds = self._folds(X, classes[codes], codes, counted, check_groups(groups, len(codes)))
-        self.columns_, parts = self._prepare(X, [*folds, (counted, None)])
+        parts = self._prepare(X, [*folds, (counted, None)])
         if self.estimators is None and is_sparse(rows_of(parts[-1], None, train=True)):
             named = for_sparse(named)
-        held_out = self._fit_models(named, parts, codes, len(classes), weight, counted, folds)
-        shares = np.bincount(codes, weight, len(classes))
-        self._floors = floor * shares / shares.sum()
+        samples = Samples(parts, codes, len(classes), weight, counted, folds)
         self.classes_ = classes
-        self.oof_log_scores_ = np.log(np.maximum(held_out, self._floors))
-        seen = counted[~np.isnan(held_out[0, counted, 0])]
-        data = OutOfFold(self.oof_log_scores_[:, seen], codes[seen], None if weight is None else weight[seen])
-        scores = [data.mauc(each, pairs) for each in held_out[:, seen]]
-        self.oof_scores_ = {name: score for (name, _), score in zip(named, scores, strict=True)}
-        self.oof_combination_ = np.full(held_out.shape[1:], np.nan)
-        self.oof_combination_[seen] = self._combine(data, risk, pairs, penalties)
-        self.calibration_ = self._calibration(codes, weight, shares / shares.sum()) if self.calibrate else None
+        self.oof_model_scores_ = self._fit_models(named, samples, pairs, deadline)
+        shares = np.bincount(codes, weight, len(classes)) / (len(codes) if weight is None else weight.sum())
+        seen = counted[~np.isnan(self.oof_model_scores_[0, counted, 0])]
+        held_out = self.oof_model_scores_[:, seen]
+        data = OutOfFold(held_out, codes[seen], None if weight is None else weight[seen], floor * shares)
+        scores = [data.mauc(each, pairs) for each in held_out]
+        self.oof_scores_ = dict(zip(self.named_estimators_, scores, strict=True))
+        self.oof_combination_ = np.full(self.oof_model_scores_.shape[1:], np.nan)
+        self.oof_combination_[seen] = self._combine(data, risk, pairs)
+        self.calibration_ = self._calibration(codes, weight, shares) if self.calibrate else None
         return self
+
+    def _deadline(self) -> float | None:
+        """When the last model must be fitted; what follows takes little."""
+        if self.time_limit is None:
+            return None
+        return time.perf_counter() + MODELS_SHARE * check_real("time_limit", self.time_limit, low=0)
 
     def _calibration(self, codes: Ints, weight: Floats | None, shares: Floats) -> Calibration:
         """By the samples that were held out from the combination too."""
@@ -293,24 +306,17 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         accepted = ("csr", "csc") if sparse else False
         return validate_data(self, X, reset=reset, accept_sparse=accepted, dtype=None, ensure_all_finite=False)
 
-    def _prepare(self, X: Any, folds: list[tuple[Ints, Ints | None]]) -> tuple[Any, list[Any]]:
-        """What ``columns`` asks for, fitted on the rows of the last fold, and X as the models of each fold take it."""
+    def _prepare(self, X: Any, folds: list[tuple[Ints, Ints | None]]) -> list[Any]:
+        """X as the models of each fold take it, after what ``columns`` asks for; the last fold is all data."""
         transformer = transformer_for(
             self.columns, X, own_models=self.estimators is not None, random_state=self.random_state
         )
+        self.columns_, self._fold_columns = None, []
         if transformer is None:
-            return None, [X] * len(folds)
+            return [X] * len(folds)
         fitted, parts = zip(*prepare(transformer, X, folds, self.n_jobs), strict=True)
-        return fitted[-1], list(parts)
-
-    def _penalties(self) -> tuple[float, ...]:
-        if self.interactions is None:
-            return (np.inf,)
-        if isinstance(self.interactions, str):
-            if self.interactions != "auto":
-                raise invalid("interactions", "must be 'auto', None or a number above 0", repr(self.interactions))
-            return PENALTIES
-        return (check_real("interactions", self.interactions, low=0),)
+        *self._fold_columns, self.columns_ = fitted
+        return list(parts)
 
     def _folds(
         self, X: Any, labels: NDArray[Any], codes: Ints, counted: Ints, groups: Ints | None
@@ -319,75 +325,47 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         folds = folds_of(self.cv, X, labels, np.isin(np.arange(len(codes)), counted), self.random_state, groups)
         return [(a, b) for a, b in folds if len(b) and len(np.unique(codes[a])) > 1]
 
-    def _fit_models(
-        self,
-        named: list[tuple[str, Any]],
-        parts: list[Any],
-        codes: Ints,
-        n_classes: int,
-        weight: Floats | None,
-        counted: Ints,
-        folds: list[tuple[Ints, Ints]],
-    ) -> Floats:
-        """Fit all, keep the models of all data, and return ``(K, N, C)`` scores of the held-out samples: the mean where
-        one was held out more than once, NaN where it never was. ``parts`` is X for each fold, and last for all data.
-        """
-        work = [(k, fold) for k in range(len(named)) for fold in [*range(len(folds)), None]]
-        # Not every backend of joblib has generators, which only progress needs.
-        inner = _inner_threads(len(codes), effective_n_jobs(self.n_jobs))
-        done = Parallel(n_jobs=self.n_jobs, return_as="generator" if self.verbose else "list")(
-            delayed(_fit_one)(
-                inner,
-                clone(named[k][1]),
-                parts[-1 if f is None else f],
-                codes,
-                n_classes,
-                weight,
-                *((counted, None) if f is None else folds[f]),
-            )
-            for k, f in work
-        )
-        total = np.zeros((len(named), len(codes), n_classes))
-        times = np.zeros((len(named), len(codes), 1))
-        self.estimators_: list[Any] = []
-        began = time.perf_counter()
-
-        def announced() -> Iterator[tuple[int, int | None]]:
-            for k, f in work:
-                if callable(self.verbose):
-                    self.verbose(named[k][0], f)
-                yield k, f
-
-        for (k, f), (model, scores) in zip(announced(), done, strict=True):
-            if f is not None:
-                total[k, folds[f][1]] += scores
-                times[k, folds[f][1]] += 1
-                continue
-            self.estimators_.append(model)
-            if self._prints:
-                print(f"MAUCStackingClassifier: {named[k][0]} fitted, {time.perf_counter() - began:.1f} s so far")
-        self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
-        return np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
-
     @property
     def _prints(self) -> bool:
         return bool(self.verbose) and not callable(self.verbose)
 
-    def _combine(
-        self, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, penalties: tuple[float, ...]
+    def _fit_models(
+        self, named: list[tuple[str, Any]], samples: Samples, pairs: str | Floats, deadline: float | None
     ) -> Floats:
-        """Learn the combination; returns the scores of combinations that were learnt without the sample."""
-        self.penalty_, self.oof_scores_[WHOLE], held_out = choose_penalty(
-            data, risk, pairs, penalties, random_state=self.random_state
+        """Fit them and return ``(K, N, C)`` scores of the held-out samples, NaN where one never was."""
+        began = time.perf_counter()
+
+        def after(name: str, held_out: Floats) -> None:
+            score = _mauc_of_seen(held_out, samples, pairs)
+            print(f"{_WHO}: {name} fitted, out-of-fold MAUC {score:.4f}, {time.perf_counter() - began:.1f} s so far")
+
+        fits = fit_models(
+            named,
+            samples,
+            refit=self.refit,
+            n_jobs=self.n_jobs,
+            deadline=deadline,
+            before=self.verbose if callable(self.verbose) else None,
+            after=after if self._prints else None,
         )
-        (self._combination,) = fit_combination(data, risk, pairs, (self.penalty_,))
-        weights = self._combination.weights
-        self.weights_ = {name: float(w) for name, w in zip(self.named_estimators_, weights, strict=True)}
-        self.interactions_ = self._combination.interactions
+        self.named_estimators_ = fits.models
+        self.estimators_ = list(fits.models.values())
+        self.left_out_ = fits.left_out
+        if self._prints and fits.left_out:
+            print(f"{_WHO}: no time for {', '.join(fits.left_out)}")
+        return np.array(fits.held_out)
+
+    def _combine(self, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats) -> Floats:
+        """Learn the combination; returns the scores of combinations that were learnt without the sample."""
+        learnt = learn(data, risk, pairs, random_state=self.random_state)
+        self._combination, self.oof_scores_[WHOLE] = learnt.combination, learnt.mauc
+        self.weights_ = dict(zip(self.named_estimators_, learnt.combination.weights.tolist(), strict=True))
+        self.weighted_share_ = learnt.combination.share
         if self._prints:
             parts = ", ".join(f"{name} {self.oof_scores_[name]:.4f} × {w:.2f}" for name, w in self.weights_.items())
-            print(f"MAUCStackingClassifier: out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}")
-        return held_out
+            half = "" if self.weighted_share_ == 1.0 else ", half of it the plain mean"
+            print(f"{_WHO}: out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}{half}")
+        return learnt.held_out
 
     def predict_proba(self, X: Any) -> Floats:
         """``(N, C)`` scores of the combination, calibrated where that was asked for."""
@@ -398,49 +376,33 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         return found / found.sum(axis=1, keepdims=True) if self.calibrate == NORMALIZED else found
 
     def _ranking_scores(self, X: Any) -> Floats:
-        logs = self._log_scores(X)
-        return self._combination.scores(logs)
+        scores = self._model_scores(X)
+        return self._combination.scores(scores)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the highest ``predict_proba``."""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
-    def _log_scores(self, X: Any) -> Floats:
-        """``(K, N, C)`` of the models fitted on all data."""
+    def _model_scores(self, X: Any) -> Floats:
+        """``(K, N, C)``; models of folds get the columns as they were made for their fold."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        X = X if self.columns_ is None else self.columns_.transform(X)
-        scores = [class_scores(model, X, len(self.classes_)) for model in self.estimators_]
-        return np.log(np.maximum(scores, self._floors))
+        averaged = any(isinstance(model, FoldAverage) for model in self.estimators_)
+        whole = X if self.columns_ is None else self.columns_.transform(X)
+        by_fold = [made.transform(X) for made in self._fold_columns] if averaged and self._fold_columns else None
+        return np.array(
+            [
+                model.mean_scores(by_fold)
+                if by_fold is not None and isinstance(model, FoldAverage)
+                else class_scores(model, whole, len(self.classes_))
+                for model in self.estimators_
+            ]
+        )
 
 
-def _inner_threads(n_samples: int, n_processes: int) -> int:
-    """Threads for each model: the cores that its process may have; one on few samples, where threads wait more than
-    they work. Boosted trees on two threads of two busy cores took 2.5 minutes of the processor instead of 22 s.
-    """
-    return max(1, cpu_count() // n_processes) if n_samples >= MANY else 1
-
-
-def _fit_one(inner: int, *work: Any) -> tuple[Any, Floats | None]:
-    """:func:`_fit_part` on so many threads."""
-    with threadpool_limits(inner):
-        return _fit_part(*work)
-
-
-def _fit_part(
-    model: Any, X: Any, codes: Ints, n_classes: int, weight: Floats | None, train: Ints, test: Ints | None
-) -> tuple[Any, Floats | None]:
-    """The model fitted on the rows ``train``, or its scores of the rows ``test``."""
-    part = rows_of(X, None if test is None and len(train) == len(codes) else train, train=True)
-    own = None if weight is None else weight[train]
-    if test is None:
-        return fit_base(model, part, codes[train], own), None
-    # One warning per model, from the fit on all data, not one per fold. Filters belong to the whole process, so that
-    # threads, which would leave them changed, leave them alone.
-    alone = threading.current_thread() is threading.main_thread()
-    with warnings.catch_warnings() if alone else nullcontext():
-        if alone:
-            warnings.simplefilter("ignore")
-        fitted = fit_base(model, part, codes[train], own)
-        return None, class_scores(fitted, rows_of(X, test, train=False), n_classes)
+def _mauc_of_seen(held_out: Floats, samples: Samples, pairs: str | Floats) -> float:
+    seen = samples.counted[~np.isnan(held_out[samples.counted, 0])]
+    weight = None if samples.weight is None else samples.weight[seen]
+    data = OutOfFold(held_out[None, seen], samples.codes[seen], weight, np.zeros(samples.n_classes))
+    return data.mauc(held_out[seen], pairs)

@@ -55,6 +55,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "mauc.ensemble.bases.KernelColumns",
             "mauc.ensemble.classifier.MAUCStackingClassifier",
             "mauc.ensemble.combination.Combination",
+            "mauc.ensemble.fitting.FoldAverage",
+            "mauc.ensemble.perceptron.BalancedPerceptron",
             "mauc.linear.classifier.MAUCClassifier",
             "mauc.linear.search.MAUCClassifierCV",
             "mauc.tables.array_mlp.ArrayMLP",

@@ -54,7 +54,10 @@ def test_report(faked, tmp_path):
     assert "own,MAUC stacking,2,95.5000,0.5000,100.0000,0.2500" in lines
     text = page.read_text()
     assert "over 2 splits, stratified, 60 % training" in text
-    judged, chosen = text.index("## Sets kept for judging (3)"), text.index("which the defaults were chosen (3)")
+    judged, chosen = (
+        text.index("## Sets kept for judging (3)"),
+        text.index("Bundled sets on which the stack was developed (3)"),
+    )
     assert judged < text.index("own, other, third.") < chosen < text.index("balance, ecoli, shuttle.")
     assert text.count("<details><summary>All 4 methods</summary>\n\n") == 2
     assert text.count("<details>") == text.count("\n\n</details>") == 4, "the tables of sets, too"
@@ -74,9 +77,8 @@ def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path):
     titles = [line for line in text.splitlines() if line.startswith("## ")]
     assert titles == [
         "## Sets kept for judging (3)",
-        "## Sets after which one rule was changed (3)",
-        "## Both together (6)",
-        "## Sets on which the defaults were chosen (3)",
+        "## Public sets on which the stack was developed (3)",
+        "## Bundled sets on which the stack was developed (3)",
         "## Every set",
     ]
     assert set(LOOKED_AT).isdisjoint((*SETS, *OPENML))
