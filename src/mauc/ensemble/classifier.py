@@ -135,8 +135,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     and a model whose ``fit`` does not take them is refused.
 
     A sparse X is the same numbers in another layout. Of the default models the linear ones and the kernel come out as
-    on dense columns; the forests take it with gaps filled by means; boosting needs dense columns, and gets up to 200 as
-    they are, of more their 100 leading directions.
+    on dense columns; the forests take it with gaps filled by means; boosting and the perceptron need dense columns, and
+    get up to 200 as they are, of more their 100 leading directions.
 
     Examples
     --------
