@@ -88,9 +88,6 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         table = self._table(X, reset=True)
         if table is None:
             return X
-        if not table.columns.is_unique:
-            twice = table.columns[table.columns.duplicated()][0]
-            raise invalid("X", "must have columns of different names", f"two of the name {twice!r}", "rename one")
         self.numbers_ = [name for name in table.columns if _is_number(table[name].dtype)]
         words = [name for name in table.columns if name not in self.numbers_]
         self.categories_ = [name for name in words if _is_category(table[name])]
