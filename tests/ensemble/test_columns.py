@@ -17,7 +17,10 @@ from mauc.ensemble import classifier as module
 from mauc.ensemble.columns import MOST_DENSE, DenseColumns, for_sparse
 from mauc.model_selection import group_folds
 
-FEW = {"et": {"n_estimators": 5}, "rf": {"n_estimators": 5}, "hgb": {"max_iter": 3}}
+FEW = {name: {"n_estimators": 5} for name in ("et", "et_deep", "rf")} | {
+    "hgb": {"max_iter": 3},
+    "mlp": {"balancedperceptron__max_epochs": 5},
+}
 
 
 @pytest.fixture
@@ -84,7 +87,7 @@ def test_numbers_come_out_as_they_are():
     assert not unknown[:, 3:].any(), "an unknown town is none of the two"
     array = table.to_numpy(dtype=object)
     np.testing.assert_array_equal(TableColumns().fit_transform(array), columns.transform(table))
-    with pytest.raises(ValueError, match="X must have columns of different names, got two of the name 'n': rename one"):
+    with pytest.raises(ValueError, match="Expected unique column names"):
         TableColumns().fit(table.set_axis(["n", "n", "o", "town"], axis=1))
     matrix = sparse.eye_array(3, format="csr")
     assert TableColumns().fit_transform(matrix) is matrix
@@ -161,7 +164,14 @@ def test_a_sparse_matrix_is_another_layout_of_the_same_numbers(small_models):
     model = MAUCStackingClassifier(cv=2)
     assert model.__sklearn_tags__().input_tags.sparse
     model.fit(sparse.csr_array(X), y, np.ones(90))
-    for name, tolerance in {"lr": 2e-3, "lr_strong": 1e-3, "mauc": 1e-2, "kernel": 1e-8, "hgb": 1e-9}.items():
+    for name, tolerance in {
+        "lr": 2e-3,
+        "lr_strong": 1e-3,
+        "mauc": 1e-2,
+        "kernel": 1e-8,
+        "mlp": 1e-9,
+        "hgb": 1e-9,
+    }.items():
         one = dense.named_estimators_[name].predict_proba(X)
         two = model.named_estimators_[name].predict_proba(sparse.csr_array(X))
         np.testing.assert_allclose(two, one, atol=tolerance, err_msg=name)
@@ -177,6 +187,7 @@ def test_many_sparse_columns_become_directions_for_a_model_that_needs_dense_ones
     np.testing.assert_array_equal(DenseColumns().fit_transform(few), few.toarray())
     models = dict(for_sparse(default_estimators()))
     assert list(models["hgb"].named_steps) == ["densecolumns", "histgradientboostingclassifier"]
+    assert models["mlp"][-1].named_steps["standardscaler"].with_mean, "dense columns are centred"
     assert list(models["et"].named_steps) == ["simpleimputer", "extratreesclassifier"]
     X.data[3] = np.nan
     assert np.isfinite(models["hgb"][0].fit_transform(X)).all()

@@ -135,8 +135,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     and a model whose ``fit`` does not take them is refused.
 
     A sparse X is the same numbers in another layout. Of the default models the linear ones and the kernel come out as
-    on dense columns; the forests take it with gaps filled by means; boosting needs dense columns, and gets up to 200 as
-    they are, of more their 100 leading directions.
+    on dense columns; the forests take it with gaps filled by means; boosting and the perceptron need dense columns, and
+    get up to 200 as they are, of more their 100 leading directions.
 
     Examples
     --------
@@ -149,7 +149,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     >>> X = scale(X)[:, 2:7]
     >>> model = MAUCStackingClassifier([("lr", LogisticRegression()), ("nb", GaussianNB())]).fit(X, y)
     >>> {name: round(score, 3) for name, score in model.oof_scores_.items()}
-    {'lr': 0.969, 'nb': 0.972, 'combination': 0.976}
+    {'lr': 0.969, 'nb': 0.972, 'combination': 0.977}
     """
 
     def __init__(
