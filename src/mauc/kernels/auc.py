@@ -81,9 +81,7 @@ def _column_blocks(offsets: Ints) -> list[tuple[int, int]]:
 class _Block:
     """Some neighbouring columns: their positives are sorted, and all samples are searched among them."""
 
-    def __init__(
-        self, problem: Problem, flat: NDArray[np.floating], share: float, first: int, last: int
-    ) -> None:
+    def __init__(self, problem: Problem, flat: NDArray[np.floating], share: float, first: int, last: int) -> None:
         self.problem, self.flat, self.share, self.first, self.last = problem, flat, share, first, last
         classes = problem.classes
         self.begin, self.end = int(classes.offsets[first]), int(classes.offsets[last])

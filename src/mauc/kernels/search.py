@@ -219,9 +219,7 @@ def locate_each(table: SortedColumns, x: NDArray[np.floating], column: Ints) -> 
     return _in_bins(table, x, _bin(x, table.coarse, column))
 
 
-def _in_bins(
-    table: SortedColumns, x: NDArray[np.floating], bins: NDArray[np.int32]
-) -> tuple[Ints, NDArray[np.bool_]]:
+def _in_bins(table: SortedColumns, x: NDArray[np.floating], bins: NDArray[np.int32]) -> tuple[Ints, NDArray[np.bool_]]:
     position = table.coarse.first.take(bins).astype(np.int64)
     crowded = np.flatnonzero(position < 0)
     if len(crowded):

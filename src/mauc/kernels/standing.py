@@ -70,7 +70,7 @@ class LowestStanding(Standing):
         total = self.below[table.start[1:] - 1].repeat(np.diff(table.start))
         cut = share * total
         room = cut - self.below
-        room[np.abs(room) <= ROUNDING * total] = 0.0
+        room[(np.abs(room) <= ROUNDING * total) & (self.below > 0.0)] = 0.0
         self.reached = room > 0.0
         left = self.reached.astype(np.float64)
         np.divide(room, table.mass, out=left, where=self.reached & (table.mass > room))

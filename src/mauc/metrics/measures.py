@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_real, invalid
 from mauc.kernels.auc import auc_matrix, auc_matrix_and_influence
-from mauc.kernels.pair_auc import difference, other_reversed, pair_matrix, pair_matrix_and_influence
+from mauc.kernels.pair_auc import Ranking, difference, other_reversed, pair_matrix, pair_matrix_and_influence
 from mauc.kernels.tiles import Problem
 from mauc.metrics.uncertainty import Sample
-from mauc.partition import ClassPartition
 
 __all__ = ["PairMeasure"]
 
@@ -62,21 +61,19 @@ class PairMeasure:
         matrix, influence = pair_matrix_and_influence(self._ranked(problem), self._ranking, self._share)
         return matrix.T.copy() if self._from_negatives else matrix, influence
 
-    def sample(self, partition: ClassPartition, v: Floats) -> Sample:
-        """What the variance needs of the samples.
+    def worth(self, sample: Sample, v: Floats) -> Sample:
+        """The sample with its classes as large as they are to this measure.
 
         Of ``n`` samples in a pair only the share ``c`` of the region can be right or wrong. Their mean varies by
         ``1 / (c n)`` for ``1 / n``, so a class that counts ``a`` in regions and ``b`` without is worth
         ``n (a + b)² / (a / √c + b)²`` samples: few of them borrow more from the other classes.
         """
-        sample = Sample.of(partition, v)
         in_region, without = v.sum(axis=1), v.sum(axis=0)
         if self._from_negatives:
             in_region, without = without, in_region
-        counts = in_region + without
         deviation = in_region / np.sqrt(self._share) + without
-        worth = np.divide(counts, deviation, out=np.ones(len(counts)), where=deviation > 0)
-        return replace(sample, size=sample.size * worth**2)
+        part = np.divide(in_region + without, deviation, out=np.ones(len(v)), where=deviation > 0)
+        return replace(sample, size=sample.size * part**2)
 
     @property
     def _own_columns(self) -> bool:
@@ -92,7 +89,7 @@ class PairMeasure:
         return self.share_of_negatives if self._from_negatives else self.share_of_positives
 
     @property
-    def _ranking(self) -> Any:
+    def _ranking(self) -> Ranking:
         return difference if self.by == "difference" else other_reversed
 
     def _ranked(self, problem: Problem) -> Problem:
