@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_real, invalid
 from mauc.kernels.auc import auc_matrix, auc_matrix_and_influence
-from mauc.kernels.pair_auc import Ranking, difference, other_reversed, pair_matrix, pair_matrix_and_influence
+from mauc.kernels.pair_auc import pair_matrix, pair_matrix_and_influence
 from mauc.kernels.tiles import Problem
-from mauc.metrics.uncertainty import Sample
+from mauc.metrics.uncertainty import Sample, Sizes
 
 __all__ = ["PairMeasure"]
 
 BY = ("column", "difference")
+
+FEW = 5
+"""Samples in a region below which an interval of 95 % may cover less than 90 %: their mean leans to the inner end of the
+region, by 1/(2n) of its curve."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +57,16 @@ class PairMeasure:
         """``(C, C)``, ``[i, j]`` of class i against class j; NaN on the diagonal and for classes without samples."""
         if self._own_columns:
             return auc_matrix(problem, self.share_of_positives)
-        matrix = pair_matrix(self._ranked(problem), self._ranking, self._share)
+        matrix = pair_matrix(self._ranked(problem), difference=self._difference, share=self._share)
         return matrix.T.copy() if self._from_negatives else matrix
 
     def matrix_and_influence(self, problem: Problem) -> tuple[Floats, Floats]:
         """With the ``(N,)`` share of each sample in ``Σ v_ij AUC_ij``."""
         if self._own_columns:
             return auc_matrix_and_influence(problem, self.share_of_positives)
-        matrix, influence = pair_matrix_and_influence(self._ranked(problem), self._ranking, self._share)
+        matrix, influence = pair_matrix_and_influence(
+            self._ranked(problem), difference=self._difference, share=self._share
+        )
         return matrix.T.copy() if self._from_negatives else matrix, influence
 
     def worth(self, sample: Sample, v: Floats) -> Sample:
@@ -75,10 +83,23 @@ class PairMeasure:
         part = np.divide(in_region + without, deviation, out=np.ones(len(v)), where=deviation > 0)
         return replace(sample, size=sample.size * part**2)
 
+    def warn_of_few(self, sizes: Sizes, labels: NDArray[Any]) -> None:
+        """One warning for the classes of which a region holds too few samples for its interval."""
+        few = labels[sizes.counts & (self._share * sizes.size < FEW - 1e-9)] if self._share < 1.0 else labels[:0]
+        if len(few):
+            shown = ", ".join(str(name) for name in few[:8]) + (", …" if len(few) > 8 else "")
+            name = "min_specificity" if self._from_negatives else "min_sensitivity"
+            warnings.warn(
+                f"{name}={1.0 - self._share:.4g} leaves fewer than {FEW} samples of class {shown} in its region: the "
+                "interval rests on these and covers less than it says",
+                UndefinedMetricWarning,
+                stacklevel=3,
+            )
+
     @property
     def _own_columns(self) -> bool:
         """Whether the positives of a column have one ranking against all classes."""
-        return self.by == "column" and not self._from_negatives
+        return not self._difference and not self._from_negatives
 
     @property
     def _from_negatives(self) -> bool:
@@ -89,15 +110,15 @@ class PairMeasure:
         return self.share_of_negatives if self._from_negatives else self.share_of_positives
 
     @property
-    def _ranking(self) -> Ranking:
-        return difference if self.by == "difference" else other_reversed
+    def _difference(self) -> bool:
+        return self.by == "difference"
 
     def _ranked(self, problem: Problem) -> Problem:
         """The problem as seen from the class whose region it is, with scores whose differences are finite."""
         classes, scores = problem.classes, problem.scores
         if self._from_negatives and classes.pair_weights is not None:
             classes = replace(classes, pair_weights=classes.pair_weights.T)
-        return Problem(classes, _with_finite_differences(scores) if self.by == "difference" else scores)
+        return Problem(classes, _with_finite_differences(scores) if self._difference else scores)
 
 
 def _with_finite_differences(scores: NDArray[np.floating]) -> NDArray[np.floating]:

@@ -144,8 +144,8 @@ def mauc_score(
     Returns
     -------
     float
-        Between 0 and 1; 0.5 for constant scores, half the width of its region for a partial AUC. NaN, with ``UndefinedMetricWarning``, if ``absent="ignore"`` leaves
-        no pair.
+        Between 0 and 1; 0.5 for constant scores, and half the width of its region for a partial AUC. NaN, with
+        ``UndefinedMetricWarning``, if ``absent="ignore"`` leaves no pair.
 
     References
     ----------
