@@ -78,7 +78,7 @@ def mauc_interval(
     Interval
         With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample, whose variance cannot be estimated,
         borrows all of it from the others, with ``UndefinedMetricWarning``. So warns a partial AUC whose region holds
-        fewer than 5 samples of a class: its interval covers less than it says.
+        fewer than 10 samples of a class: its interval covers less than it says.
 
     Notes
     -----

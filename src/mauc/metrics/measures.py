@@ -21,9 +21,9 @@ __all__ = ["PairMeasure"]
 
 BY = ("column", "difference")
 
-FEW = 5
-"""Samples in a region below which an interval of 95 % may cover less than 90 %: their mean leans to the inner end of the
-region, by 1/(2n) of its curve."""
+FEW = 10
+"""Samples in a region from which on intervals of 95 % cover 93 % or more, as simulated; with 5 it is 89 %, because the
+lowest of few samples stand higher than the lowest share of all that they are drawn from."""
 
 
 @dataclass(frozen=True)
