@@ -50,10 +50,10 @@ def _matrix(problem: Problem, share: float, influence: Floats | None) -> Floats:
     lost = np.zeros((n_classes, n_classes))
     # Indices into the flat scores: NumPy takes from one axis several times faster than from two.
     flat = problem.scores.ravel()
-    blocks = [_Block(problem, flat, share, first, last) for first, last in _column_blocks(classes.offsets)]
+    blocks = [_Block(problem, flat, first, last) for first, last in _column_blocks(classes.offsets)]
     shares = None if influence is None else _Shares(problem, total, share, influence)
     with Crew(thread_count() if problem.scores.size >= LARGE else 1) as crew:
-        tables = crew.each(block.sort for block in blocks)
+        tables = crew.each(partial(block.sort, share) for block in blocks)
         for block in blocks:  # no name for the table: it would outlive the next sort
             lost[:, block.first : block.last] = block.search(crew, next(tables), shares)
     return auc_of_lost(lost.T, total, share, np.diff(classes.offsets) > 0)
@@ -81,8 +81,8 @@ def _column_blocks(offsets: Ints) -> list[tuple[int, int]]:
 class _Block:
     """Some neighbouring columns: their positives are sorted, and all samples are searched among them."""
 
-    def __init__(self, problem: Problem, flat: NDArray[np.floating], share: float, first: int, last: int) -> None:
-        self.problem, self.flat, self.share, self.first, self.last = problem, flat, share, first, last
+    def __init__(self, problem: Problem, flat: NDArray[np.floating], first: int, last: int) -> None:
+        self.problem, self.flat, self.first, self.last = problem, flat, first, last
         classes = problem.classes
         self.begin, self.end = int(classes.offsets[first]), int(classes.offsets[last])
         self.mine = classes.order[self.begin : self.end]  # the positives of these columns
@@ -90,13 +90,13 @@ class _Block:
         self.skipped = self.end - self.begin if last - first == 1 else 0
         self.columns_first = last - first < COLUMNS_FIRST_BELOW
 
-    def sort(self) -> Standing:
-        """The sorted positives."""
+    def sort(self, share: float) -> Standing:
+        """The sorted positives, of which the lowest share counts."""
         classes, scores = self.problem.classes, self.problem.scores
         own = self.flat.take(self.mine * scores.shape[1] + classes.y[self.mine])
         weight = None if classes.counted else classes.unit[self.mine]
         table = sort_columns(own, classes.offsets[self.first : self.last + 1] - self.begin, weight)
-        return standing_in(table, counted=classes.counted, share=self.share)
+        return standing_in(table, counted=classes.counted, share=share)
 
     def rows(self, start: int, stop: int) -> Ints:
         """Some of the samples, grouped by class, without those that are passed over."""

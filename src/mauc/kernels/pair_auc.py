@@ -43,7 +43,7 @@ def pair_matrix_and_influence(problem: Problem, *, difference: bool, share: floa
 
 def _matrix(problem: Problem, difference: bool, share: float, influence: Floats | None) -> Floats:
     classes, n_classes = problem.classes, problem.classes.n_classes
-    total = np.bincount(classes.y, classes.unit, n_classes)
+    total = np.bincount(classes.y, classes.unit, n_classes).astype(np.float64, copy=False)
     # The AUC of a difference over all samples is the same from either side: one of them will do.
     one_side = difference and share == 1.0
     v = None
