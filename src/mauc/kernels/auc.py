@@ -12,7 +12,7 @@ from mauc.kernels.standing import Standing, standing_in
 from mauc.kernels.threads import LARGE, Crew, row_parts, thread_count
 from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, TILE_ELEMENTS, Problem
 
-__all__ = ["auc_influence", "auc_matrix", "auc_matrix_and_influence"]
+__all__ = ["BLOCK_POSITIVES", "auc_influence", "auc_matrix", "auc_matrix_and_influence", "auc_of_losses"]
 
 
 # Positives whose bins stay in the caches while all rows pass by; columns are taken in blocks of about as many.
@@ -56,11 +56,14 @@ def _matrix(problem: Problem, share: float, influence: Floats | None) -> Floats:
         tables = crew.each(partial(block.sort, share) for block in blocks)
         for block in blocks:  # no name for the table: it would outlive the next sort
             lost[:, block.first : block.last] = block.search(crew, next(tables), shares)
-    return auc_of_lost(lost.T, total, share, np.diff(classes.offsets) > 0)
+    return auc_of_losses(lost.T, total, np.diff(classes.offsets) > 0, share)
 
 
-def auc_of_lost(lost: Floats, total: Floats, share: float, present: NDArray[np.bool_]) -> Floats:
-    """``(C, C)`` AUCs from the weight of the pairs that class i loses to class j and the ``(C,)`` weight of classes."""
+def auc_of_losses(lost: Floats, total: Floats, present: NDArray[np.bool_], share: float = 1.0) -> Floats:
+    """``(C, C)`` AUCs from the weight of the pairs that class i loses to class j and the ``(C,)`` weight of classes.
+
+    ``share`` is that of class i which could be lost.
+    """
     pairs = share * total[:, None] * total
     auc = np.full(pairs.shape, np.nan)
     np.divide(pairs - lost, pairs, out=auc, where=present[:, None] & present)

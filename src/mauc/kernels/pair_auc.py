@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.auc import BLOCK_POSITIVES, auc_of_lost
+from mauc.kernels.auc import BLOCK_POSITIVES, auc_of_losses
 from mauc.kernels.search import locate_each, sort_columns
 from mauc.kernels.standing import standing_in
 from mauc.kernels.threads import LARGE, Crew, thread_count
@@ -59,7 +59,7 @@ def _matrix(problem: Problem, difference: bool, share: float, influence: Floats 
                 influence[found.others] += found.as_negative
     if one_side:
         lost += lost.T
-    return auc_of_lost(lost, total, share, np.diff(classes.offsets) > 0)
+    return auc_of_losses(lost, total, np.diff(classes.offsets) > 0, share)
 
 
 def _blocks(offsets: Ints, *, one_side: bool) -> Iterator[tuple[int, int, int]]:
