@@ -283,6 +283,8 @@ class TestIntervals:
             mauc_interval(y, scores, min_sensitivity=0.8)
         with pytest.warns(UndefinedMetricWarning, match=r"^min_specificity=0.8 .* of class 2 in"):
             compare_mauc(y, scores, -scores, min_specificity=0.8)
+        # Where the class is whole in every pair that counts, nothing is missing.
+        mauc_interval(y, scores, pairs=[[0, 0, 1], [0, 0, 1], [0, 0, 0]], min_sensitivity=0.8)
 
     def test_a_region_is_worth_fewer_samples(self):
         y, scores = np.repeat([0, 1, 2], 50), np.eye(3)[np.repeat([0, 1, 2], 50)]

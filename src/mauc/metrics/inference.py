@@ -111,7 +111,7 @@ def mauc_interval(
         return Interval(np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
     warn_of_singles(sample, scored.labels)
-    measure.warn_of_few(sample, scored.labels)
+    measure.warn_of_few(sample, v, scored.labels)
     with threads(jobs):
         found = _score_and_influence(measure, partition, scored.scores, v)
         return interval(measure.worth(sample, v), *found, level)
@@ -190,7 +190,7 @@ def compare_mauc(
         return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
     warn_of_singles(sample, a.labels)
-    measure.warn_of_few(sample, a.labels)
+    measure.warn_of_few(sample, v, a.labels)
     with threads(jobs):
         model_a, model_b = (_score_and_influence(measure, partition, scores, v) for scores in (a.scores, b.scores))
     return comparison(measure.worth(sample, v), model_a, model_b, level)

@@ -15,7 +15,7 @@ from mauc._validation import check_choice, check_real, invalid
 from mauc.kernels.auc import auc_matrix, auc_matrix_and_influence
 from mauc.kernels.pair_auc import pair_matrix, pair_matrix_and_influence
 from mauc.kernels.tiles import Problem
-from mauc.metrics.uncertainty import Sample, Sizes
+from mauc.metrics.uncertainty import Sample
 
 __all__ = ["PairMeasure"]
 
@@ -76,17 +76,16 @@ class PairMeasure:
         ``1 / (c n)`` for ``1 / n``, so a class that counts ``a`` in regions and ``b`` without is worth
         ``n (a + b)² / (a / √c + b)²`` samples: few of them borrow more from the other classes.
         """
-        in_region, without = v.sum(axis=1), v.sum(axis=0)
-        if self._from_negatives:
-            in_region, without = without, in_region
+        in_region, without = self._in_region_and_without(v)
         deviation = in_region / np.sqrt(self._share) + without
         part = np.divide(in_region + without, deviation, out=np.ones(len(v)), where=deviation > 0)
         return replace(sample, size=sample.size * part**2)
 
-    def warn_of_few(self, sizes: Sizes, labels: NDArray[Any]) -> None:
+    def warn_of_few(self, sample: Sample, v: Floats, labels: NDArray[Any]) -> None:
         """One warning for the classes of which a region holds too few samples for its interval."""
-        few = labels[sizes.counts & (self._share * sizes.size < FEW - 1e-9)] if self._share < 1.0 else labels[:0]
-        if len(few):
+        in_region, _ = self._in_region_and_without(v)
+        few = labels[(in_region > 0) & (self._share * sample.size < FEW - 1e-9)]
+        if self._share < 1.0 and len(few):
             shown = ", ".join(str(name) for name in few[:8]) + (", …" if len(few) > 8 else "")
             name = "min_specificity" if self._from_negatives else "min_sensitivity"
             warnings.warn(
@@ -95,6 +94,11 @@ class PairMeasure:
                 UndefinedMetricWarning,
                 stacklevel=3,
             )
+
+    def _in_region_and_without(self, v: Floats) -> tuple[Floats, Floats]:
+        """``(C,)`` weight of the pairs in which a class is cut to its share, and of those in which it is whole."""
+        as_positive, as_negative = v.sum(axis=1), v.sum(axis=0)
+        return (as_negative, as_positive) if self._from_negatives else (as_positive, as_negative)
 
     @property
     def _own_columns(self) -> bool:

@@ -47,13 +47,14 @@ def pairwise_auc(
         is, or they are pandas' own 0, 1, …, by position; where only some are, it is refused.
     by : {"column", "difference"}, default="column"
         What ranks class i above class j: column i, or column i minus column j, as in AUC-μ. With the second,
-        :math:`\mathrm{AUC}_{i|j} = \mathrm{AUC}_{j|i}`.
+        :math:`\mathrm{AUC}_{i|j} = \mathrm{AUC}_{j|i}` over the whole curve.
     min_sensitivity : float, optional
         Partial AUC: at least 0 and below 1. The mean specificity over the sensitivities from there to 1, that is, the
         AUC of those samples of class i, ``1 − min_sensitivity`` of all, that are the hardest to find.
     min_specificity : float, optional
         The mean sensitivity over the specificities from there to 1, or false positive rates up to
-        ``1 − min_specificity``: the AUC of class i against the samples of class j that are ranked highest.
+        ``1 − min_specificity``: the AUC of class i against the samples of class j that are ranked highest. Not beside
+        ``min_sensitivity``.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
