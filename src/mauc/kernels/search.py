@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
 
-__all__ = ["SortedColumns", "locate", "sort_columns"]
+__all__ = ["SortedColumns", "locate", "locate_each", "sort_columns"]
 
 # With 8 bins a value, 1 score in 140 meets a bin of two values or more. Tables beyond the caches are faster with fewer.
 BINS_PER_VALUE = 8
@@ -211,7 +211,16 @@ def locate(table: SortedColumns, x: NDArray[np.floating], *, columns_first: bool
     coarse = table.coarse
     if columns_first:
         coarse = coarse.map(lambda a: a[:, None])
-    position = coarse.first.take(_bin(x, coarse)).astype(np.int64)
+    return _in_bins(table, x, _bin(x, coarse))
+
+
+def locate_each(table: SortedColumns, x: NDArray[np.floating], column: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """:func:`locate` for ``(n,)`` scores, each in a ``column`` of its own."""
+    return _in_bins(table, x, _bin(x, table.coarse, column))
+
+
+def _in_bins(table: SortedColumns, x: NDArray[np.floating], bins: NDArray[np.int32]) -> tuple[Ints, NDArray[np.bool_]]:
+    position = table.coarse.first.take(bins).astype(np.int64)
     crowded = np.flatnonzero(position < 0)
     if len(crowded):
         position.ravel()[crowded] = _locate_crowded(table, x.ravel()[crowded], ~position.ravel()[crowded])
