@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
+from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -156,7 +156,7 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
         if self.costs is not None and self.scoring is not None:
             raise invalid("scoring", "must be None where costs are given", repr(self.scoring), "pass one of the two")
         classes, codes = encode_classes(y)
-        check_consistent_length(X, codes)
+        X, codes = indexable(X, codes)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         if isinstance(self.cv, str) and self.cv == "prefit":
             classes, codes = self._prefit(classes, codes)

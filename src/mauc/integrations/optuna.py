@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_consistent_length
+from sklearn.utils import _safe_indexing, indexable
 
 from mauc._estimators import encode_classes, scores_by_class
 from mauc._lazy import needing
@@ -125,9 +125,9 @@ class OptunaObjective:
             advice = "pass e.g. lambda trial: {'C': trial.suggest_float('C', 1e-3, 1e3, log=True)}"
             raise invalid("space", "must be a function of a trial", repr(space), advice)
         self._pruned = TrialPruned
-        self._estimator, self._X, self._space = estimator, X, space
-        self._classes, self._codes = encode_classes(y)
-        check_consistent_length(X, self._codes)
+        self._estimator, self._space = estimator, space
+        self._classes, codes = encode_classes(y)
+        self._X, self._codes = indexable(X, codes)
         self._weight = check_sample_weight(sample_weight, self._codes, len(self._classes), self._classes)
         self._pairs = check_pairs(pairs, len(self._classes))
         self._level = None if level is None else check_real("level", level, low=0, high=1)
