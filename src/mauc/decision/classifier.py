@@ -85,8 +85,8 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
     Notes
     -----
     ``predict_proba`` and ``decision_function`` are those of the estimator, unchanged, and so is ``score``, the
-    multiclass AUC. A class without held-out samples, as one of a single sample, keeps the offset that the centre of
-    its likelihood has.
+    multiclass AUC. The offset of a class without held-out samples, as one of a single sample, follows from the
+    penalties and from the samples of others that it would claim.
 
     Costs a fit per fold and one on all samples; the decisions themselves ``O(N C² (C + log N))`` per round, of which
     few are needed.
