@@ -117,6 +117,8 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
     0.67 0.72
     """
 
+    estimator_: Any
+
     def __init__(
         self,
         estimator: Any = None,
