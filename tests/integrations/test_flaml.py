@@ -58,5 +58,7 @@ def test_a_search(parts):
         X, y, task="classification", metric=flaml_metric(), estimator_list=["rf", "lgbm"], max_iter=4,
         eval_method="cv", n_splits=3, verbose=0, n_jobs=1,
     )  # fmt: skip
-    assert search.metrics_for_best_config["mauc"] == pytest.approx(1.0 - search.best_loss)
+    loss, logged = search.metrics_for_best_config
+    assert logged["mauc"] == pytest.approx(1.0 - loss)
+    assert loss == search.best_loss
     assert mauc_score(y_val, search.predict_proba(X_val)) > 0.8
