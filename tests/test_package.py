@@ -11,7 +11,18 @@ from packaging.requirements import Requirement
 import mauc
 
 OPTIONAL = {"dask", "lightning", "matplotlib", "pandas", "rich", "skops", "skrub", "torch", "torchmetrics", "typer"}
-PACKAGES = ["", ".boosting", ".dask", ".datasets", ".ensemble", ".metrics", ".nn", ".report", ".theory"]
+PACKAGES = [
+    "",
+    ".boosting",
+    ".dask",
+    ".datasets",
+    ".ensemble",
+    ".integrations",
+    ".metrics",
+    ".nn",
+    ".report",
+    ".theory",
+]
 MEASURE = "by='column', min_sensitivity=None, min_specificity=None"
 # scikit-learn loads these itself where they are installed.
 BY_SKLEARN = {"pandas", "rich"}
