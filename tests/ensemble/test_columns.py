@@ -15,6 +15,7 @@ from sklearn.model_selection import GroupKFold
 from mauc.ensemble import MAUCStackingClassifier, TableColumns, default_estimators
 from mauc.ensemble import classifier as module
 from mauc.ensemble.columns import MOST_DENSE, DenseColumns, for_sparse
+from mauc.ensemble.combination import OutOfFold
 from mauc.model_selection import group_folds
 
 FEW = {name: {"n_estimators": 5} for name in ("et", "et_deep", "rf")} | {
@@ -217,6 +218,16 @@ def test_groups_are_held_out_as_a_whole():
         X, y
     )
     np.testing.assert_array_equal(by_splitter.fit(X, y, groups=groups).oof_model_scores_, expected.oof_model_scores_)
+
+
+def test_the_weights_are_judged_by_groups_they_were_not_learnt_from():
+    rng = np.random.default_rng(0)
+    y, groups = np.arange(60) % 3, np.arange(60) // 5
+    data = OutOfFold(rng.dirichlet(np.ones(3), (2, 60)), y, None, np.full(3, 0.01), groups)
+    folds = data.rows(np.arange(5, 60)).folds(0)
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(55))
+    for train, test in folds:
+        assert not set(groups[5:][train]) & set(groups[5:][test])
 
 
 def test_group_folds_spread_a_class_of_two_groups():
