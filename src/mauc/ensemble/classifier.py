@@ -274,7 +274,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         shares = np.bincount(codes, weight, len(classes)) / (len(codes) if weight is None else weight.sum())
         seen = counted[~np.isnan(self.oof_model_scores_[0, counted, 0])]
         held_out = self.oof_model_scores_[:, seen]
-        own, of_group = (None if of is None else of[seen] for of in (weight, group))
+        own = None if weight is None else weight[seen]
+        of_group = None if group is None else group[seen]
         data = OutOfFold(held_out, codes[seen], own, floor * shares, of_group)
         scores = [data.mauc(each, pairs) for each in held_out]
         self.oof_scores_ = dict(zip(self.named_estimators_, scores, strict=True))

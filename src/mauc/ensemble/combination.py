@@ -79,7 +79,8 @@ class OutOfFold:
 
     def rows(self, chosen: Ints) -> "OutOfFold":
         """Some of the samples."""
-        weight, groups = (None if of is None else of[chosen] for of in (self.weight, self.groups))
+        weight = None if self.weight is None else self.weight[chosen]
+        groups = None if self.groups is None else self.groups[chosen]
         return OutOfFold(self.scores[:, chosen], self.codes[chosen], weight, self.floors, groups)
 
     def folds(self, random_state: int) -> list[tuple[Ints, Ints]]:
