@@ -11,6 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mauc.ensemble import MAUCStackingClassifier, TableColumns, default_estimators
 from mauc.ensemble import classifier as module
@@ -32,6 +33,12 @@ def small_models(monkeypatch):
         return [(name, model.set_params(**FEW.get(name, {}))) for name, model in default_estimators(random_state)]
 
     monkeypatch.setattr(module, "default_estimators", small)
+
+
+@parametrize_with_checks([TableColumns()])
+def test_estimator_checks(estimator, check):
+    pytest.importorskip("pandas")
+    check(estimator)
 
 
 def mixed_table(n_samples=90, seed=0):
@@ -177,6 +184,7 @@ def test_a_sparse_matrix_is_another_layout_of_the_same_numbers(small_models):
         two = model.named_estimators_[name].predict_proba(sparse.csr_array(X))
         np.testing.assert_allclose(two, one, atol=tolerance, err_msg=name)
     assert model.score(sparse.csc_array(X), y) > 0.9
+    np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(sparse.csr_array(X)))
 
 
 def test_many_sparse_columns_become_directions_for_a_model_that_needs_dense_ones():
