@@ -11,10 +11,12 @@ from sklearn.dummy import DummyClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mauc.ensemble import MAUCStackingClassifier, TableColumns, default_estimators
 from mauc.ensemble import classifier as module
 from mauc.ensemble.columns import MOST_DENSE, DenseColumns, for_sparse
+from mauc.ensemble.combination import OutOfFold
 from mauc.model_selection import group_folds
 
 FEW = {name: {"n_estimators": 5} for name in ("et", "et_deep", "rf")} | {
@@ -31,6 +33,12 @@ def small_models(monkeypatch):
         return [(name, model.set_params(**FEW.get(name, {}))) for name, model in default_estimators(random_state)]
 
     monkeypatch.setattr(module, "default_estimators", small)
+
+
+@parametrize_with_checks([TableColumns()])
+def test_estimator_checks(estimator, check):
+    pytest.importorskip("pandas")
+    check(estimator)
 
 
 def mixed_table(n_samples=90, seed=0):
@@ -176,6 +184,7 @@ def test_a_sparse_matrix_is_another_layout_of_the_same_numbers(small_models):
         two = model.named_estimators_[name].predict_proba(sparse.csr_array(X))
         np.testing.assert_allclose(two, one, atol=tolerance, err_msg=name)
     assert model.score(sparse.csc_array(X), y) > 0.9
+    np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(sparse.csr_array(X)))
 
 
 def test_many_sparse_columns_become_directions_for_a_model_that_needs_dense_ones():
@@ -217,6 +226,16 @@ def test_groups_are_held_out_as_a_whole():
         X, y
     )
     np.testing.assert_array_equal(by_splitter.fit(X, y, groups=groups).oof_model_scores_, expected.oof_model_scores_)
+
+
+def test_the_weights_are_judged_by_groups_they_were_not_learnt_from():
+    rng = np.random.default_rng(0)
+    y, groups = np.arange(60) % 3, np.arange(60) // 5
+    data = OutOfFold(rng.dirichlet(np.ones(3), (2, 60)), y, None, np.full(3, 0.01), groups)
+    folds = data.rows(np.arange(5, 60)).folds(0)
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(55))
+    for train, test in folds:
+        assert not set(groups[5:][train]) & set(groups[5:][test])
 
 
 def test_group_folds_spread_a_class_of_two_groups():

@@ -263,7 +263,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             weight_argument(model, weight)
         # A weight of 0 is no sample.
         counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
-        folds = self._folds(X, classes[codes], codes, counted, check_groups(groups, len(codes)))
+        group = check_groups(groups, len(codes))
+        folds = self._folds(X, classes[codes], codes, counted, group)
         parts = self._prepare(X, [*folds, (counted, None)])
         if self.estimators is None and is_sparse(rows_of(parts[-1], None, train=True)):
             named = for_sparse(named)
@@ -273,7 +274,9 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         shares = np.bincount(codes, weight, len(classes)) / (len(codes) if weight is None else weight.sum())
         seen = counted[~np.isnan(self.oof_model_scores_[0, counted, 0])]
         held_out = self.oof_model_scores_[:, seen]
-        data = OutOfFold(held_out, codes[seen], None if weight is None else weight[seen], floor * shares)
+        own = None if weight is None else weight[seen]
+        of_group = None if group is None else group[seen]
+        data = OutOfFold(held_out, codes[seen], own, floor * shares, of_group)
         scores = [data.mauc(each, pairs) for each in held_out]
         self.oof_scores_ = dict(zip(self.named_estimators_, scores, strict=True))
         self.oof_combination_ = np.full(self.oof_model_scores_.shape[1:], np.nan)

@@ -83,7 +83,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.fit_transform(X)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **ignored: Any) -> Any:
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn them, and return ``(N, columns)`` float64."""
         table = self._table(X, reset=True)
         if table is None:
@@ -207,7 +207,9 @@ class DenseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any) -> NDArray[Any]:
         """``(N, d)`` or ``(N, n_components)``"""
         check_is_fitted(self)
-        return np.asarray(X.toarray() if self.directions_ is None else self.directions_.transform(X))
+        if self.directions_ is not None:
+            return np.asarray(self.directions_.transform(X))
+        return np.asarray(X.toarray() if is_sparse(X) else X)
 
 
 def for_sparse(named: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:

@@ -45,7 +45,7 @@ from mauc._typing import Floats, Ints
 from mauc.activations import activate, pull_back
 from mauc.kernels.tiles import Classes
 from mauc.metrics import compare_mauc, mauc_score
-from mauc.model_selection import RareClassKFold
+from mauc.model_selection import RareClassKFold, group_folds
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
 
@@ -74,11 +74,20 @@ class OutOfFold:
     """``(N,)`` positive sample weights, or None."""
     floors: Floats
     """``(C,)`` smallest score of each class before the logarithm."""
+    groups: Ints | None = None
+    """``(N,)`` group of each sample, where groups are held out as a whole."""
 
     def rows(self, chosen: Ints) -> "OutOfFold":
         """Some of the samples."""
         weight = None if self.weight is None else self.weight[chosen]
-        return OutOfFold(self.scores[:, chosen], self.codes[chosen], weight, self.floors)
+        groups = None if self.groups is None else self.groups[chosen]
+        return OutOfFold(self.scores[:, chosen], self.codes[chosen], weight, self.floors, groups)
+
+    def folds(self, random_state: int) -> list[tuple[Ints, Ints]]:
+        """To learn the combination from and to judge it by."""
+        if self.groups is not None:
+            return group_folds(self.codes, self.groups, FOLDS, random_state)
+        return list(RareClassKFold(FOLDS, random_state=random_state).split(self.codes, self.codes))
 
     def classes(self, pairs: str | Floats) -> Classes:
         """What the risk takes; classes without samples drop out."""
@@ -154,7 +163,7 @@ def _ahead(data: OutOfFold, weighted: Floats, mean: Floats, pairs: str | Floats,
 def _held_out(data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, random_state: int) -> Floats:
     """``(N, C)`` scores by weights that were learnt without the sample; NaN where it is in no fold."""
     scores = np.full(data.scores.shape[1:], np.nan)
-    for train, test in RareClassKFold(FOLDS, random_state=random_state).split(data.codes, data.codes):
+    for train, test in data.folds(random_state):
         if len(test) and len(np.unique(data.codes[train])) > 1:
             weights = fit_weights(data.rows(train), risk, pairs)
             scores[test] = Combination(weights, data.floors).scores(data.scores[:, test])
