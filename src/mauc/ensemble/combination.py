@@ -192,7 +192,7 @@ def _minimum(
 
 def _risk_of_logits(logits: Floats, classes: Classes, risk: SurrogateRisk) -> tuple[float, Floats]:
     scores = activate(logits, "softmax")
-    value, gradient = risk.compute(classes.with_scores(scores), gradient=True)
+    value, gradient = risk.compute(classes.with_scores(scores), gradient=True, bounded=True)
     assert gradient is not None
     return value, pull_back(scores, gradient, "softmax")
 
