@@ -80,7 +80,7 @@ class RowParts:
                 slope += forward.of_logs
             elif part.log_term is not None:
                 part.log_term.add_gradient(forward.scores, slope, slice(None))
-        product = np.asarray((part.X.T @ slope).T)
+        product = np.asarray(slope.T @ part.X)
         return np.column_stack([product, slope.sum(axis=0)]) if self.fit_intercept else product
 
 

