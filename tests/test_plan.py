@@ -273,9 +273,9 @@ def test_a_range_beyond_all_floats_has_no_polynomial():
 
 def test_a_piece_that_covers_bounded_scores_needs_no_search():
     assert plan(QHinge(1.0, 3.0), 1.0).scheme == "ranked", "at t = 1 the slope is that on the right"
-    found = plan(QHinge(1.0, 3.0), 1.0, reach=1.0)
+    found = plan(QHinge(1.0, 3.0), 1.0, saturated=True)
     assert (found.scheme, found.degree, found.error) == ("moments", 3, 0.0)
-    assert plan(QHinge(0.5, 3.0), 1.0, reach=1.0).scheme == "ranked"
+    assert plan(QHinge(0.5, 3.0), 1.0, saturated=True).scheme == "ranked"
     assert plan(QHinge(0.5, 3.0), 1.0, reach=0.5).scheme == "moments"
     # An approximation would have to follow the kink, which lies within the radius.
     assert plan(QHinge(0.5, 2.5), 1.0, reach=0.5).scheme == "ranked"

@@ -102,6 +102,7 @@ def plan(
     tolerances: tuple[float, ...] | None = None,
     method: str = "chebyshev",
     degree: int | None = None,
+    saturated: bool = False,
     reach: float = math.inf,
 ) -> Plan | None:
     """The polynomials for score differences in ``[−radius, radius]``; None where pairs must be taken one by one.
@@ -117,15 +118,16 @@ def plan(
     method : {"chebyshev", "bernstein"}
     degree : int, optional
         Of the approximated pieces, whatever their error. Default 32 for Bernstein.
+    saturated : bool
+        Differences of ±radius come from saturated activations, which pass no gradient on: a piece that ends there
+        covers them all. A hinge with ``α >= 1`` is a line on softmax scores, and nothing is searched.
     reach : float
-        All differences that count lie in ``(−reach, reach)``: a piece that covers it serves them all, and nothing is
-        searched. 1 for softmax scores, on which a hinge with ``α >= 1`` is a line: differences of ±1 come from
-        saturated ones, which pass no gradient on.
+        All differences lie in ``(−reach, reach)``: a polynomial piece that ends there covers them all likewise.
     """
     if degree is None and tolerances is None:
         tolerances = (DEFAULT_TOLERANCE,) if method == "chebyshev" else None
         degree = None if method == "chebyshev" else DEFAULT_BERNSTEIN_DEGREE
-    asked = (surrogate, radius, tolerances, method, degree, reach)
+    asked = (surrogate, radius, tolerances, method, degree, radius if saturated else reach)
     try:
         return _plan(*asked)
     except TypeError:  # a surrogate that cannot be hashed is planned anew each time

@@ -329,7 +329,7 @@ def _piecewise(
         radius, centre = _range(scores, world)
     if radius != radius:
         return _not_a_number(scores, gradient)
-    found = plan(surrogate, radius, tolerances=TOLERANCES[precision], reach=radius if bounded else float("inf"))
+    found = plan(surrogate, radius, tolerances=TOLERANCES[precision], saturated=bounded)
     if found is not None and found.scheme == "moments":
         return moments.polynomial(scores, batch, found.pieces[0], centre, world, gradient=gradient)
     if found is not None and bounded and world.size == 1 and host.searches(scores):
