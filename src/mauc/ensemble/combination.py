@@ -190,7 +190,7 @@ def fit_weights(data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats) -> Fl
 
     def objective(weights: Floats) -> tuple[float, Floats]:
         scores = activate(np.tensordot(weights, logs, axes=1), "softmax")
-        value, gradient = risk.compute(classes.with_scores(scores), gradient=True)
+        value, gradient = risk.compute(classes.with_scores(scores), gradient=True, bounded=True)
         assert gradient is not None
         away = weights - start
         slope = np.einsum("nc,knc->k", pull_back(scores, gradient, "softmax"), logs)
