@@ -224,6 +224,7 @@ def _held_out(scores: Sequence[Floats | None], samples: Samples) -> Floats:
     total = np.zeros((len(samples.codes), samples.n_classes))
     times = np.zeros((len(samples.codes), 1))
     for (_, test), own in zip(samples.folds, scores, strict=True):
+        assert own is not None
         total[test] += own
         times[test] += 1
     return np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)

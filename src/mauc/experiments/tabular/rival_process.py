@@ -1,8 +1,9 @@
 """Fits a rival library in its own interpreter: ``python rival_process.py FOLDER``; needs that library and pandas alone.
 
 ``FOLDER/task.json`` names the rival, its budget in seconds, its cores, the number of classes and the columns of texts;
-``train.csv`` and ``test.csv`` hold the features, ``target.csv`` the class codes of the training part. Writes ``scores.csv``, one column
-per class, and ``result.json``: seconds, versions and what the rival chose, or under ``failed`` why it has no model.
+``train.csv`` and ``test.csv`` hold the features, ``target.csv`` the class codes of the training part. Writes
+``scores.csv``, one column per class, and ``result.json``: seconds, versions and what the rival chose, or under
+``failed`` why it has no model.
 """
 
 import json
