@@ -557,6 +557,16 @@ def test_models_that_would_take_too_long_are_left_out(monkeypatch, limit, fitted
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+def test_a_time_limit_with_processes_and_progress(capsys):
+    X, y = blobs((40, 20, 10))
+    model = MAUCStackingClassifier(pair(), time_limit=600, n_jobs=2, verbose=1).fit(X, y)
+    alone = MAUCStackingClassifier(pair()).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X))
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in told] == ["lr", "nb", "out-of-fold"]
+    assert f"lr fitted, out-of-fold MAUC {model.oof_scores_['lr']:.4f}, " in told[0]
+
+
 def test_a_perceptron_that_balances_the_classes(monkeypatch):
     inner = []
     monkeypatch.setattr(

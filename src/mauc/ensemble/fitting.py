@@ -138,6 +138,7 @@ def fit_models(
         results = _announced(tasks, pool.run(tasks), before)
         for name, folds in work.items():
             keep(name, [next(results) for _ in folds])
+        next(results, None)  # the end of joblib's generator, which it cleans up at
         return done
     for name, folds in work.items():
         own = [(name, fold) for fold in folds]
@@ -159,12 +160,14 @@ def _announced(
     results: Iterable[Result],
     before: Callable[[str, int | None], None] | None,
 ) -> Iterator[Result]:
-    # strict would ask for one more result than there are, and end the generator of joblib in another thread.
-    remaining = iter(results)
-    for task in tasks:
-        if before is not None:
-            before(*task)
-        yield next(remaining)
+    def told() -> Iterator[None]:
+        for task in tasks:
+            if before is not None:
+                before(*task)
+            yield
+
+    for _, result in zip(told(), results, strict=True):
+        yield result
 
 
 class _Pool:
