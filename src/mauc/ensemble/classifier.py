@@ -149,7 +149,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     >>> X = scale(X)[:, 2:7]
     >>> model = MAUCStackingClassifier([("lr", LogisticRegression()), ("nb", GaussianNB())]).fit(X, y)
     >>> {name: round(score, 3) for name, score in model.oof_scores_.items()}
-    {'lr': 0.969, 'nb': 0.972, 'combination': 0.976}
+    {'lr': 0.969, 'nb': 0.972, 'combination': 0.977}
     """
 
     def __init__(

@@ -91,14 +91,15 @@ def test_the_process_of_a_rival(tmp_path, monkeypatch):
         if task["seconds"] == 0:
             raise ValueError("no time")
         assert (list(train["a"]), list(target), list(test["a"])) == ([1, 2], [2, 0], [5])
+        assert list(train["kind"]) == ["3", "4"], "a category is no number, even where it looks like one"
         return pd.DataFrame({"2": [0.75], "0": [0.25]}), {"chosen": "it"}
 
     monkeypatch.setitem(rival_process.RIVALS, "autogluon", (run, "numpy"))
     monkeypatch.setattr(rival_process.os, "sched_setaffinity", lambda *cores: None, raising=False)
-    pd.DataFrame({"a": [1, 2]}).to_csv(tmp_path / "train.csv", index=False)
-    pd.DataFrame({"a": [5]}).to_csv(tmp_path / "test.csv", index=False)
+    pd.DataFrame({"a": [1, 2], "kind": [3, 4]}).to_csv(tmp_path / "train.csv", index=False)
+    pd.DataFrame({"a": [5], "kind": ["rotary"]}).to_csv(tmp_path / "test.csv", index=False)
     pd.DataFrame({"class": [2, 0]}).to_csv(tmp_path / "target.csv", index=False)
-    task = {"rival": "autogluon", "seconds": 3, "cores": 1, "n_classes": 3}
+    task = {"rival": "autogluon", "seconds": 3, "cores": 1, "n_classes": 3, "texts": ["kind"]}
     (tmp_path / "task.json").write_text(json.dumps(task))
     rival_process.main(tmp_path)
     np.testing.assert_array_equal(pd.read_csv(tmp_path / "scores.csv"), [[0.25, 0.0, 0.75]])

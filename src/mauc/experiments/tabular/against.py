@@ -103,7 +103,8 @@ def _rival(
         X.to_csv(place / "train.csv", index=False)
         X_test.to_csv(place / "test.csv", index=False)
         pd.Series(y, name="class").to_csv(place / "target.csv", index=False)
-        task = {"rival": rival, "seconds": budget, "cores": contest.cores, "n_classes": n_classes}
+        texts = X.columns.difference(X.select_dtypes("number").columns).tolist()
+        task = {"rival": rival, "seconds": budget, "cores": contest.cores, "n_classes": n_classes, "texts": texts}
         (place / "task.json").write_text(json.dumps(task), encoding="utf-8")
         clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
         threads = {"OMP_NUM_THREADS": str(contest.cores)}

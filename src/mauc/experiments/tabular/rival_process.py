@@ -1,7 +1,7 @@
 """Fits a rival library in its own interpreter: ``python rival_process.py FOLDER``; needs that library and pandas alone.
 
-``FOLDER/task.json`` names the rival, its budget in seconds, its cores and the number of classes; ``train.csv`` and
-``test.csv`` hold the features, ``target.csv`` the class codes of the training part. Writes ``scores.csv``, one column
+``FOLDER/task.json`` names the rival, its budget in seconds, its cores, the number of classes and the columns of texts;
+``train.csv`` and ``test.csv`` hold the features, ``target.csv`` the class codes of the training part. Writes ``scores.csv``, one column
 per class, and ``result.json``: seconds, versions and what the rival chose, or under ``failed`` why it has no model.
 """
 
@@ -91,7 +91,8 @@ def main(folder: Path) -> None:
     import pandas as pd
 
     run, package = RIVALS[task["rival"]]
-    train, test = (pd.read_csv(folder / f"{part}.csv") for part in ("train", "test"))
+    texts = dict.fromkeys(task["texts"], str)
+    train, test = (pd.read_csv(folder / f"{part}.csv", dtype=texts) for part in ("train", "test"))
     target = pd.read_csv(folder / "target.csv").iloc[:, 0]
     result: dict[str, Any] = {"version": version(package)}
     try:
