@@ -32,7 +32,7 @@ from mauc.activations import activate, pull_back
 from mauc.kernels import blocked
 from mauc.kernels import tiles as problem
 from mauc.partition import ClassPartition
-from mauc.plan import plan
+from mauc.plan import plan, polynomial_reach
 from mauc.surrogates import CustomSurrogate, DistanceWeighted
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -125,7 +125,7 @@ def test_scores_inside_one_piece_are_not_searched(case):
     """Up to the piece's very end, where the slope is that of the next piece."""
     rng = np.random.default_rng(1)
     y, weight = draw_classes(40, np.arange(4), rng), rng.random(40) + 0.1
-    reach = case.risk().reach
+    reach = polynomial_reach(case.build())
     scores = reach / 64.0 * rng.integers(0, 65, (40, 4))
     scores[np.arange(40), y] = np.where(rng.random(40) < 0.3, reach, scores[np.arange(40), y])
     for k in range(4):

@@ -127,7 +127,7 @@ class SurrogateRisk:
             raise invalid(
                 "degree", "excludes tolerance", f"{degree} with tolerance={tolerance:g}", "pass one of the two"
             )
-        self.reach = polynomial_reach(self.surrogate)
+        self._reach = polynomial_reach(self.surrogate)
         """Scores that differ by less meet one polynomial piece alone."""
         self._warned = False
         self.degree_: int | None = None
@@ -204,7 +204,7 @@ class SurrogateRisk:
         """Whether positives are to be sorted and searched, whatever the scores; ``bounded`` as in :meth:`compute`."""
         if schemes_of(self.surrogate)[0] != "ranked":
             return False
-        found = self.plan_for(1.0, bounded=True) if bounded and self.reach >= 1.0 else None
+        found = self.plan_for(1.0, bounded=True) if bounded and self._reach >= 1.0 else None
         return found is None or found.scheme == "ranked"
 
     def _plan(self, problem: Problem, bounded: bool) -> Plan | None:
@@ -224,21 +224,21 @@ class SurrogateRisk:
     def _may_be_one_piece(self, problem: Problem) -> bool:
         """By a few rows, which spare most scores that span more the look at all of them."""
         few = problem.scores[:FEW_ROWS]
-        return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self.reach
+        return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self._reach
 
     def plan_for(self, span: float, *, bounded: bool) -> Plan | None:
         """Polynomial pieces for differences up to ``span``; None where there are none within the tolerance.
 
         ``bounded`` as in :meth:`compute`; else a difference that is a piece's end belongs to the next one.
         """
-        one_piece = self.scheme == "auto" and (span <= self.reach if bounded else span < self.reach)
+        one_piece = self.scheme == "auto" and (span <= self._reach if bounded else span < self._reach)
         return plan(
             self.surrogate,
             radius_for(span) if one_piece or needs_range(self.surrogate) else np.inf,
             tolerances=None if self.tolerance is None else (self.tolerance,),
             method=self.approximation,
             degree=self.degree,
-            reach=self.reach if one_piece else np.inf,
+            reach=self._reach if one_piece else np.inf,
         )
 
     def _report_failure(self, radius: float) -> None:

@@ -55,6 +55,11 @@ class _Line(NamedTuple):
     slope: float
     reach: float
 
+    @property
+    def all_scores(self) -> bool:
+        """Whether no softmax leaves the line; differences of ±1 come from saturated ones, which pass no gradient on."""
+        return self.reach >= 1.0
+
 
 def _line_of(surrogate: Surrogate) -> _Line | None:
     """The straight piece around 0, if ℓ has one."""
@@ -110,8 +115,9 @@ def evaluate(
     """The loss, of float64, and its gradient with respect to the logits; None where the log-loss needs more care, or
     the scores meet more than a straight piece.
     """
-    form, line = surrogate.closed_form, _line_of(surrogate)
-    if form is None and not _within(torch.softmax(logits[:FEW_ROWS], 1), line):
+    form = surrogate.closed_form
+    line = _line_of(surrogate) if form is None else None
+    if line is not None and not line.all_scores and not _within(torch.softmax(logits[:FEW_ROWS], 1), line):
         return None
     # Gradients are made in place, and torch's softmax writes in place only where rows lie one after the other.
     logits = logits.contiguous()
@@ -130,7 +136,7 @@ def evaluate(
         batch = _Batch(logits, target, y, weights)
         if form is not None:
             value = (batch.squared if form.kind == "squared" else batch.exponential)(form.alpha)
-        elif line is not None and _within(batch.scores, line):
+        elif line is not None and (line.all_scores or _within(batch.scores, line)):
             value = batch.line(line)
         else:
             return None
@@ -146,10 +152,8 @@ def evaluate(
     return torch.tensor(value, dtype=torch.float64), batch.gradient
 
 
-def _within(scores: Tensor, line: _Line | None) -> bool:
-    """Whether all differences of softmax scores lie on the line; those of ±1 pass no gradient on."""
-    if line is None or line.reach >= 1.0:
-        return line is not None
+def _within(scores: Tensor, line: _Line) -> bool:
+    """Whether all differences of these scores lie on the line."""
     high, low = scores.amax(0).double(), scores.amin(0).double()
     return bool(float((high - low).max()) < line.reach)
 
