@@ -126,6 +126,9 @@ def test_errors(data):
         optuna.create_study(direction="minimize").optimize(objective, n_trials=1)
     with pytest.raises(ValueError, match=r"space must be a function of a trial, got \{'C': 1\}: pass e.g. lambda"):
         optuna_objective(Noisy(), X, y, {"C": 1})
+    with pytest.raises(ValueError, match="y must have two samples of a class, got single ones: no sample"):
+        optuna_objective(Noisy(), X[:2], [0, 1], by_noise)
+    assert run(optuna_objective(Noisy(), X[118:122], y[118:122], by_noise), {"noise": 0.1, "seed": 0}).best_value >= 0
     with pytest.raises(ValueError, match="sample_weight needs models whose fit takes it"):
         optuna_objective(make_pipeline(NoWeights()), X, y, by_noise, sample_weight=np.ones(len(y)))
 

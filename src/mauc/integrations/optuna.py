@@ -61,8 +61,8 @@ def optuna_objective(
         ``"ovo"``: every pair of classes counts the same. ``"ova"``: each class against all others together. A matrix:
         ``[i, j]`` is the weight of column i on class i against class j.
     level : float or None, default=0.95
-        A trial that would have ended level with the best is pruned with a probability of ``(1 - level) / 2``, all
-        folds together. None: the pruner of the study decides.
+        A trial that would have ended level with the best is pruned with a probability of about ``(1 - level) / 2``,
+        all folds together. None: the pruner of the study decides.
     sample_weight : (N,) weights >= 0, optional
         For training and for the score.
 
@@ -133,7 +133,11 @@ class OptunaObjective:
         self._level = None if level is None else check_real("level", level, low=0, high=1)
         weight_argument(estimator, self._weight)
         counted = np.ones(len(self._codes), dtype=bool) if self._weight is None else self._weight > 0
-        self._folds = folds_of(cv, X, self._classes[self._codes], counted)
+        # Few rows leave some of many folds empty.
+        folds = folds_of(cv, self._X, self._classes[self._codes], counted)
+        self._folds = [(train, test) for train, test in folds if len(test)]
+        if not self._folds:
+            raise invalid("y", "must have two samples of a class", "single ones", "no sample could be held out")
         held_out = [np.bincount(self._codes[test], minlength=len(self._classes)) for _, test in self._folds]
         self._seen = np.cumsum(held_out, axis=0)
         self._best: dict[str, _Best] = {}
