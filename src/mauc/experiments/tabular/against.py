@@ -31,7 +31,7 @@ __all__ = ["BUDGETS", "RIVALS", "Contest", "cells", "write_report"]
 RIVALS = {"autogluon": "AutoGluon", "flaml": "FLAML"}
 BUDGETS = (30, 90, 300)
 # A rival that does not end by itself is ended, and has failed, so many seconds after its budget.
-GRACE = 300.0
+GRACE = 60.0
 
 
 @dataclass(frozen=True)
