@@ -71,8 +71,8 @@ def friedman_sentence(test: RankTest) -> str:
 
 
 def median_seconds(results: Results, name: str, sets: Sequence[str], time: str = "fit_seconds") -> float:
-    """Median over the sets and their splits."""
-    return float(np.median([run[time] for s in sets for run in results[name][s]]))
+    """Median over the sets and their splits, where there is such a time: a run that failed predicts nothing."""
+    return float(np.median([run[time] for s in sets for run in results[name][s] if time in run]))
 
 
 def with_std(scores: Floats, best: float) -> str:
