@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats, Ints
-from mauc.experiments.report_parts import markdown_table
+from mauc.experiments.report_parts import markdown_table, spread
 from mauc.experiments.statistics import RankTest, friedman
 from mauc.experiments.store import Store
 
@@ -76,8 +76,8 @@ def median_seconds(results: Results, name: str, sets: Sequence[str], time: str =
 
 
 def with_std(scores: Floats, best: float) -> str:
-    """Mean ± standard deviation, bold where it is the best."""
-    text = f"{scores.mean():.2f} ± {scores.std():.2f}"
+    """Mean ± standard deviation, where there is more than one, bold where it is the best."""
+    text = spread(scores)
     return f"**{text}**" if scores.mean() >= best - 1e-9 else text
 
 

@@ -141,9 +141,9 @@ def write_report(
         if len(results) < 2:
             continue
         runs += [(name, s, run) for name in results for s in there for run in results[name][s]]
-        parts.append(f"# {budget} seconds\n\nTest MAUC × 100 over {splits(results)}.")
-        parts += [group_table(results, title, some, names[0]) for title, some in groups_of(there).items()]
-        parts.append(folded(f"Every set, {budget} s", _every_set(results, there)))
+        groups = groups_of(there).items()
+        parts += [group_table(results, f"{budget} seconds: {title}", some, names[0]) for title, some in groups]
+        parts.append(folded(f"Every set, {budget} s, {splits(results)}", _every_set(results, there)))
     if not parts:
         return []
     page = folder / "tabular-against.md"
@@ -151,7 +151,8 @@ def write_report(
     versions = sorted({f"{name.split(',')[0]} {run['version']}" for name, _, run in runs if "version" in run})
     intro = (
         f"# Against {' and '.join(RIVALS[rival] for rival in rivals)}\n\n"
-        f"The same splits, cores ({' or '.join(map(str, cores))}) and seconds for each; {', '.join(versions)}. "
+        f"Test MAUC × 100, 60 % training. The same splits, cores ({' or '.join(map(str, cores))}) and seconds for "
+        f"each; {', '.join(versions)}. "
         "AutoGluon: `best_quality` for `roc_auc_ovo`, rare classes kept, dynamic stacking off, folds one by one. "
         "FLAML: its own list of models, cross-validated by `roc_auc_ovo`. Rarest pairs: mean AUC × 100 of the quarter "
         "of the class pairs with the fewest training samples. Seconds: medians over the sets."
@@ -183,4 +184,4 @@ def _troubles(runs: Sequence[tuple[str, str, dict[str, Any]]]) -> str:
         if "without_rare_classes" in run
     ]
     told = "\n".join([*failed, *rare]) or "Every library gave a model for every set and all of its classes."
-    return f"# What could not be done\n\n{told}"
+    return f"## What could not be done\n\n{told}"
