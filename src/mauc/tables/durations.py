@@ -78,7 +78,7 @@ def parts_of_stack(size: Size, seconds: float, n_folds: int, seed: int = 0) -> S
     >>> for seconds in (1000, 20, 10):
     ...     plan = parts_of_stack(table, seconds, n_folds=1)
     ...     print(plan.rows, *(name for name, _ in plan.models))
-    75000 lr lr_strong mauc kernel hgb
+    75000 lr lr_strong mauc kernel mlp hgb
     75000 lr lr_strong mauc hgb
     20000 lr mauc hgb
     """
