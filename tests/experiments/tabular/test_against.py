@@ -145,9 +145,8 @@ def test_autogluon_is_asked_again_without_the_rare_classes(tmp_path, monkeypatch
     assert list(scores.columns) == [0]
 
 
-def test_the_page(tables, tmp_path):
-    store = Store(tmp_path / "out" / "cells")
-    plan = experiment(
+def contest_of(tables, python):
+    return experiment(
         data_home=None,
         set_=["ant", "bee", "cow"],
         method=None,
@@ -157,9 +156,22 @@ def test_the_page(tables, tmp_path):
         against=["autogluon", "flaml"],
         budget=[7],
         cores=1,
-        rival_python="python",
+        rival_python=python,
         quick=False,
     )
+
+
+def test_the_interpreter_of_the_rivals(tables, tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match="--rival-python must be a program, got none/python: name the python of"):
+        contest_of(tables, "none/python")
+    monkeypatch.chdir(tmp_path)
+    path = interpreter(tmp_path, "")
+    assert contest_of(tables, "./python").cells[0].arguments[0].python == path, "it runs in another folder"
+
+
+def test_the_page(tables, tmp_path):
+    store = Store(tmp_path / "out" / "cells")
+    plan = contest_of(tables, None)
     assert [cell.key for cell in plan.cells[:3]] == [
         ("against", "ant", f"{name}, 7 s", "00") for name in ("MAUC stacking", "AutoGluon", "FLAML")
     ]

@@ -1,10 +1,12 @@
 """What wins on real tables: single models, competitors and combinations, over many sets."""
 
+import os
+import shutil
 import sys
 from collections.abc import Sequence
 from functools import partial
 
-from mauc._validation import check_choice
+from mauc._validation import check_choice, invalid
 from mauc.experiments.registry import Experiment
 from mauc.experiments.store import Store
 from mauc.experiments.tabular.against import BUDGETS, RIVALS, Contest
@@ -50,8 +52,19 @@ def experiment(
     if against:
         rivals = [check_choice("--against", rival, tuple(RIVALS)) for rival in against]
         budgets = list(budget or BUDGETS)
-        contest = Contest(data_home, tables, cores, rival_python or sys.executable)
+        contest = Contest(data_home, tables, cores, _interpreter(rival_python))
         work = rival_cells(contest, rivals=rivals, budgets=budgets, sets=sets, n_splits=n_splits or RIVAL_SPLITS)
         return Experiment(work, partial(write_contest, sets=sets, rivals=rivals, budgets=budgets), check)
     work = cells(data_home, tables=tables, sets=sets, n_splits=splits, quick=quick, only=only)
     return Experiment(work, partial(write_report, sets=sets, depth="quick" if quick else "full"), check)
+
+
+def _interpreter(given: str | None) -> str:
+    """By its whole path, for a rival runs in a folder of its own."""
+    if given is None:
+        return sys.executable
+    found = shutil.which(given)
+    if found is None:
+        advice = "name the python of the environment that has the other libraries"
+        raise invalid("--rival-python", "must be a program", given, advice)
+    return os.path.abspath(found)

@@ -114,6 +114,7 @@ def _rival(
                 [contest.python, rival_process.__file__, folder],
                 capture_output=True,
                 text=True,
+                cwd=folder,
                 env=clean | threads,
                 timeout=budget + GRACE,
                 check=False,
