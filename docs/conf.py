@@ -191,7 +191,7 @@ API_PAGES = {
     "baselines": ["mauc.baselines"],
 }
 # Public to the other modules of the library, not to its users.
-INTERNAL = {f"mauc.model_selection.{name}" for name in ("encode_classes", "folds_of", "scores_of")}
+INTERNAL = {f"mauc.model_selection.{name}" for name in ("check_groups", "encode_classes", "folds_of", "scores_of")}
 
 
 def check_that_every_name_is_listed(app):
