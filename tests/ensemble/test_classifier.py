@@ -557,6 +557,15 @@ def test_models_that_would_take_too_long_are_left_out(monkeypatch, limit, fitted
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+def test_columns_without_a_number_in_a_fold():
+    X, y = blobs((40, 20, 10))
+    X = np.column_stack([X, np.full(70, np.nan), np.full(70, np.nan)])
+    X[3, 4] = 1.0
+    model = MAUCStackingClassifier(few_trees()).fit(X, y)
+    assert model.score(X, y) > 0.8
+    assert np.isfinite(model.predict_proba(np.where(np.isnan(X), 7.0, X))).all()
+
+
 def test_a_time_limit_with_processes_and_progress(capsys):
     X, y = blobs((40, 20, 10))
     model = MAUCStackingClassifier(pair(), time_limit=600, n_jobs=2, verbose=1).fit(X, y)

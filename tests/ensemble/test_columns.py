@@ -195,7 +195,7 @@ def test_many_sparse_columns_become_directions_for_a_model_that_needs_dense_ones
     few = X[:, :MOST_DENSE]
     np.testing.assert_array_equal(DenseColumns().fit_transform(few), few.toarray())
     models = dict(for_sparse(default_estimators()))
-    assert list(models["hgb"].named_steps) == ["densecolumns", "histgradientboostingclassifier"]
+    assert list(models["hgb"].named_steps) == ["densecolumns", "boostedtrees"]
     assert models["mlp"][-1].named_steps["standardscaler"].with_mean, "dense columns are centred"
     assert list(models["et"].named_steps) == ["simpleimputer", "extratreesclassifier"]
     X.data[3] = np.nan
