@@ -51,6 +51,11 @@ class Case:
         return self.tolerances.get(path, exact if self.exact else approximated)
 
     @property
+    def schemes(self) -> tuple[str, ...]:
+        """Those that "auto" may take: moments too, where the scores meet one polynomial piece alone."""
+        return (self.scheme, "moments")
+
+    @property
     def tolerance(self) -> float:
         return self.within("numpy")
 

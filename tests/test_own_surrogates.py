@@ -32,7 +32,7 @@ def searched(surrogate, alpha=None):
 
 def stacked(surrogate, **options):
     return MAUCStackingClassifier(
-        [("lr", LogisticRegression()), ("nb", GaussianNB())], cv=2, surrogate=surrogate, interactions=None, **options
+        [("lr", LogisticRegression()), ("nb", GaussianNB())], cv=2, surrogate=surrogate, **options
     )
 
 

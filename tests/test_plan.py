@@ -16,9 +16,18 @@ from mauc.plan import (
     chebyshev_interpolant,
     difference_matrix,
     plan,
+    polynomial_reach,
     radius_for,
 )
-from mauc.surrogates import CustomSurrogate, DistanceWeighted, Logistic, QHinge, Squared
+from mauc.surrogates import (
+    CustomSurrogate,
+    DistanceWeighted,
+    GeneralizedHinge,
+    Hinge,
+    Logistic,
+    QHinge,
+    Squared,
+)
 
 FINE = np.linspace(-1.0, 1.0, 2001)
 FITS = {"chebyshev": chebyshev_interpolant, "bernstein": bernstein}
@@ -242,7 +251,7 @@ def test_no_polynomial_is_made_twice(case, precision, monkeypatch):
     near, form = _Search._near, _Search._form
     monkeypatch.setattr(_Search, "_near", lambda self, *at: (made.append(at), near(self, *at))[1])
     monkeypatch.setattr(_Search, "_form", lambda self, *at: (forms.append(at), form(self, *at))[1])
-    _plan.__wrapped__(case.build(), 1.0, TOLERANCES[precision], "chebyshev", None, False)
+    _plan.__wrapped__(case.build(), 1.0, TOLERANCES[precision], "chebyshev", None, np.inf)
     assert len(set(made)) == len(made)
     assert len(set(forms)) == len(forms)
     if case.scheme == "moments":
@@ -267,6 +276,27 @@ def test_a_piece_that_covers_bounded_scores_needs_no_search():
     found = plan(QHinge(1.0, 3.0), 1.0, saturated=True)
     assert (found.scheme, found.degree, found.error) == ("moments", 3, 0.0)
     assert plan(QHinge(0.5, 3.0), 1.0, saturated=True).scheme == "ranked"
+    assert plan(QHinge(0.5, 3.0), 1.0, reach=0.5).scheme == "moments"
+    # An approximation would have to follow the kink, which lies within the radius.
+    assert plan(QHinge(0.5, 2.5), 1.0, reach=0.5).scheme == "ranked"
+
+
+@pytest.mark.parametrize(
+    ("surrogate", "reach"),
+    [
+        (Hinge(0.5), 0.5),
+        (QHinge(2.0, 3.0), 2.0),
+        (GeneralizedHinge(1.0, 0.25), 0.75),
+        (GeneralizedHinge(0.125, 0.25), 0.125),
+        (DistanceWeighted(0.1), 0.1),
+        (QHinge(2.0, 2.5), 0.0),
+        (Logistic(), 0.0),
+        (Squared(), np.inf),
+    ],
+    ids=str,
+)
+def test_how_far_one_polynomial_reaches(surrogate, reach):
+    assert polynomial_reach(surrogate) == pytest.approx(reach, rel=1e-15)
 
 
 def test_a_surrogate_that_cannot_be_hashed_is_planned_too():

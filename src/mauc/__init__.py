@@ -5,6 +5,7 @@ scores + labels  →  ClassPartition (partition.py): who is in which class, what
                  →  SurrogateRisk (risk.py): value and gradient
                  →  MAUCClassifier (linear/), MAUCPluginClassifier (plugin.py), MAUCStackingClassifier (ensemble/),
                     MAUCBoostingClassifier (boosting/): scikit-learn estimators
+                 →  MAUCDecision (decision/): from their scores to decisions
                  →  mauc_score, pairwise_auc, mauc_interval, compare_mauc, multiclass_auc_report (metrics/):
                     the judgement
                  →  PairwiseAUCDisplay, MinorityPairsDisplay (metrics/display/): the pictures
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from mauc._lazy import lazily
 
 if TYPE_CHECKING:
+    from mauc.decision import MAUCDecision
     from mauc.ensemble import MAUCStackingClassifier
     from mauc.linear import MAUCClassifier, MAUCClassifierCV
     from mauc.metrics import (
@@ -40,6 +42,7 @@ _HOME = {
     "Interval": "mauc.metrics",
     "MAUCClassifier": "mauc.linear",
     "MAUCClassifierCV": "mauc.linear",
+    "MAUCDecision": "mauc.decision",
     "MAUCPluginClassifier": "mauc.plugin",
     "MAUCStackingClassifier": "mauc.ensemble",
     "MinorityPairsDisplay": "mauc.metrics",
@@ -58,6 +61,7 @@ __all__ = [
     "Interval",
     "MAUCClassifier",
     "MAUCClassifierCV",
+    "MAUCDecision",
     "MAUCPluginClassifier",
     "MAUCStackingClassifier",
     "MinorityPairsDisplay",

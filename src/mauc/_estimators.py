@@ -17,7 +17,15 @@ from mauc._validation import check_classes, check_hashable, invalid, unwrap
 from mauc.activations import activate
 from mauc.metrics import mauc_score
 
-__all__ = ["LogitClassifier", "RankingClassifier", "encode_classes", "mauc_of_known", "scores_by_code", "scores_of"]
+__all__ = [
+    "LogitClassifier",
+    "RankingClassifier",
+    "encode_classes",
+    "mauc_of_known",
+    "scores_by_class",
+    "scores_by_code",
+    "scores_of",
+]
 
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -61,16 +69,26 @@ def scores_of(estimator: Any, X: Any) -> Any:
 
 
 def scores_by_code(estimator: Any, X: Any, n_classes: int) -> NDArray[np.float64]:
-    """``(N, C)`` scores of an estimator that was fitted on codes ``0..C-1``; 0 for a class that it does not know.
-
-    One column, as decision functions of two classes have it, is the difference of the two columns.
-    """
-    scores = np.asarray(scores_of(estimator, X), dtype=np.float64)
-    if scores.ndim == 1:
-        scores = np.column_stack([-scores, scores]) / 2
+    """``(N, C)`` scores of an estimator that was fitted on codes ``0..C-1``; 0 for a class that it does not know."""
+    scores = _all_columns(estimator, X)
     out = np.zeros((len(scores), n_classes))
     out[:, np.asarray(estimator.classes_, dtype=np.int64)] = scores
     return out
+
+
+def scores_by_class(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
+    """``(N, C)`` scores of an estimator that was fitted on these classes, all of them."""
+    missing = np.setdiff1d(classes, estimator.classes_)
+    if len(missing):
+        advice = "RareClassKFold, which a number of folds gives, keeps every class in every training part"
+        raise invalid("cv", "must train on every class in every fold", f"a fold without {missing[0]}", advice)
+    return _all_columns(estimator, X)[:, np.searchsorted(estimator.classes_, classes)]
+
+
+def _all_columns(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """One column per class of the estimator; the only one of a decision function of two is their difference."""
+    scores = np.asarray(scores_of(estimator, X), dtype=np.float64)
+    return np.column_stack([-scores, scores]) / 2 if scores.ndim == 1 else scores
 
 
 def mauc_of_known(

@@ -25,12 +25,15 @@ def lazily(package: str, home: Mapping[str, str], *, extra: str | None = None) -
 
 
 @contextmanager
-def needing(extra: str | None, what: str) -> Iterator[None]:
-    """An import inside, for ``what``, that fails for lack of a library says which extra to install."""
+def needing(extra: str | None, what: str, *, package: str | None = None) -> Iterator[None]:
+    """An import inside, for ``what``, that fails for lack of a library says what to install: an extra, or a package
+    that is in none.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
-        if extra is None or library in ("", "mauc"):
+        install = f"'mauc[{extra}]'" if package is None else package
+        if (extra is None and package is None) or library in ("", "mauc"):
             raise
-        raise ImportError(f"{what} needs {library}, which is not installed: pip install 'mauc[{extra}]'") from None
+        raise ImportError(f"{what} needs {library}, which is not installed: pip install {install}") from None

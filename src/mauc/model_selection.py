@@ -11,33 +11,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import BaseCrossValidator, check_cv
+from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, check_cv
 from sklearn.utils import check_random_state
 
 from mauc._estimators import mauc_of_known, scores_of
-from mauc._validation import check_classes, check_whole, invalid
+from mauc._typing import Ints
+from mauc._validation import check_classes, check_whole, invalid, unwrap
 
-__all__ = ["MAUCScorer", "RareClassKFold", "folds_of", "mauc_scorer"]
+__all__ = ["MAUCScorer", "RareClassKFold", "check_groups", "folds_of", "group_folds", "mauc_scorer"]
 
 
 def folds_of(
-    cv: Any, X: Any, y: NDArray[Any], counted: NDArray[np.bool_], random_state: int = 0
-) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    cv: Any,
+    X: Any,
+    y: NDArray[Any],
+    counted: NDArray[np.bool_],
+    random_state: int = 0,
+    groups: Ints | None = None,
+) -> list[tuple[Ints, Ints]]:
     """Rows to train on and to hold out, of those that are ``counted``: a weight of 0 is no sample.
 
-    A number gives :class:`RareClassKFold`; else a splitter, or a list of pairs of rows or masks.
+    A number gives :class:`RareClassKFold`, with groups :func:`group_folds`; else a splitter, or a list of pairs of rows
+    or masks.
     """
     rows = np.arange(len(y))
     if isinstance(cv, int | np.integer):
         kept = rows[counted]
+        if groups is not None:
+            check_whole("cv", cv, least=2, advice="pass the number of folds")
+            folds = group_folds(y[counted], groups[counted], int(cv), random_state)
+            if not folds:
+                came, advice = "groups that share no class", "pass a class that is in two groups, or no groups"
+                raise invalid("groups", "must leave a class to train on when one is held out", came, advice)
+            return [(kept[a], kept[b]) for a, b in folds]
         splitter = RareClassKFold(int(cv), random_state=random_state)
         return [(kept[a], kept[b]) for a, b in splitter.split(kept, y[counted])]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that a class has fewer samples than there are folds
         try:
-            folds = list(check_cv(cv, y, classifier=True).split(X, y))
+            folds = list(check_cv(cv, y, classifier=True).split(X, y, groups))
         except ValueError as error:
-            if "groups" not in str(error):
+            if "groups" not in str(error) or groups is not None:
                 raise
             advice = "pass cv=list(splitter.split(X, y, groups))"
             raise invalid("cv", "must split without groups", repr(cv), advice) from None
@@ -45,6 +59,50 @@ def folds_of(
         raise invalid("cv", "must give a fold", repr(cv), "pass a number of folds or a splitter")
     by_row = [(rows[train], rows[test]) for train, test in folds]
     return [(train[counted[train]], test[counted[test]]) for train, test in by_row]
+
+
+def group_folds(y: NDArray[Any], groups: NDArray[Any], n_folds: int, random_state: int = 0) -> list[tuple[Ints, Ints]]:
+    """Rows to train on and to hold out: whole groups, their classes spread over the folds as evenly as groups allow.
+
+    Of a group that is held out only the rows of classes that are left to train on are in the test part, and none of its
+    rows is in the training part. As many folds as there are groups at most; none where no class is in two groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.model_selection import group_folds
+    >>> y, patients = np.array(list("aabbaabbc")), np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
+    >>> sorted((train.tolist(), test.tolist()) for train, test in group_folds(y, patients, 5))
+    [([0, 1, 2, 3], [4, 5, 6, 7]), ([4, 5, 6, 7, 8], [0, 1, 2, 3])]
+    """
+    most = min(n_folds, len(np.unique(groups)), int(np.unique(y, return_counts=True)[1].max()))
+    if most < 2:
+        return []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a class has fewer samples than there are folds
+        folds = list(StratifiedGroupKFold(most, shuffle=True, random_state=random_state).split(y, y, groups))
+    kept = [(train, test[np.isin(y[test], y[train])]) for train, test in folds]
+    return [(train, test) for train, test in kept if len(test)]
+
+
+def check_groups(groups: ArrayLike | None, n_samples: int) -> Ints | None:
+    """``(N,)`` number of each sample's group, two groups at least."""
+    if groups is None:
+        return None
+    given = np.asarray(unwrap(groups, "groups"))
+    if given.shape != (n_samples,):
+        raise invalid("groups", f"must have the shape ({n_samples},)", f"shape {given.shape}", "pass one per sample")
+    if any(name is None or type(name).__name__ == "NAType" or name != name for name in given.tolist()):
+        advice = "give samples of their own a group of their own"
+        raise invalid("groups", "must name the group of every sample", "a missing value", advice)
+    try:
+        names, codes = np.unique(given, return_inverse=True)
+    except TypeError:
+        kinds = " and ".join(sorted({type(name).__name__ for name in given.tolist()}))
+        raise invalid("groups", "must hold names of one kind", kinds, "convert all to str or all to int") from None
+    if len(names) < 2:
+        raise invalid("groups", "must be two or more", f"only {names[0]!s}", "pass no groups, or other ones")
+    return codes.astype(np.int64, copy=False)
 
 
 class MAUCScorer(BaseEstimator):  # type: ignore[misc]

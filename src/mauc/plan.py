@@ -31,6 +31,7 @@ __all__ = [
     "difference_matrix",
     "needs_range",
     "plan",
+    "polynomial_reach",
     "radius_for",
 ]
 
@@ -76,8 +77,8 @@ def radius_for(span: float) -> float:
     1 for all that softmax and sigmoid give, else the next power of two: nearby scores share one polynomial, so that an
     optimiser sees a smooth risk.
     """
-    if span <= 1.0:
-        return 1.0
+    if span <= 1.0 or math.isinf(span):
+        return max(span, 1.0)
     fraction, exponent = math.frexp(span)
     return span if fraction == 0.5 else math.ldexp(1.0, exponent) if exponent < 1024 else math.inf
 
@@ -88,6 +89,12 @@ def needs_range(surrogate: Surrogate) -> bool:
     return len(pieces) == 1 or any(piece.coefficients is None for piece in pieces)
 
 
+def polynomial_reach(surrogate: Surrogate) -> float:
+    """Largest ``r`` for which one polynomial piece is ℓ on ``(−r, r)``; 0 where none has 0 inside."""
+    reaches = [min(-piece.low, piece.high) for piece in surrogate.pieces if piece.coefficients is not None]
+    return max(0.0, *reaches) if reaches else 0.0
+
+
 def plan(
     surrogate: Surrogate,
     radius: float,
@@ -96,6 +103,7 @@ def plan(
     method: str = "chebyshev",
     degree: int | None = None,
     saturated: bool = False,
+    reach: float = math.inf,
 ) -> Plan | None:
     """The polynomials for score differences in ``[−radius, radius]``; None where pairs must be taken one by one.
 
@@ -113,11 +121,13 @@ def plan(
     saturated : bool
         Differences of ±radius come from saturated activations, which pass no gradient on: a piece that ends there
         covers them all. A hinge with ``α >= 1`` is a line on softmax scores, and nothing is searched.
+    reach : float
+        All differences lie in ``(−reach, reach)``: a polynomial piece that ends there covers them all likewise.
     """
     if degree is None and tolerances is None:
         tolerances = (DEFAULT_TOLERANCE,) if method == "chebyshev" else None
         degree = None if method == "chebyshev" else DEFAULT_BERNSTEIN_DEGREE
-    asked = (surrogate, radius, tolerances, method, degree, saturated)
+    asked = (surrogate, radius, tolerances, method, degree, radius if saturated else reach)
     try:
         return _plan(*asked)
     except TypeError:  # a surrogate that cannot be hashed is planned anew each time
@@ -131,16 +141,17 @@ def _plan(
     tolerances: tuple[float, ...] | None,
     method: str,
     degree: int | None,
-    saturated: bool,
+    reach: float,
 ) -> Plan | None:
     if math.isinf(radius) and needs_range(surrogate):
         return None
     # Not below 1/64: on a narrower range the polynomial would be all rounding, and the wider one serves it too.
     radius = max(radius, 2.0**-6)
     search = _Search(surrogate, radius, method, tolerances, degree)
-    reach = radius if saturated else math.inf
     for piece in surrogate.pieces:
-        if piece.low <= -reach and piece.high >= reach:
+        # A polynomial is taken as it is; an approximation is made for the whole radius.
+        within = reach if piece.coefficients is not None else max(reach, radius)
+        if piece.low <= -within and piece.high >= within:
             whole = search.whole() if piece.coefficients is None else _exact(piece, radius)
             if piece.coefficients is not None and len(surrogate.pieces) > 1 and _cancels(whole, surrogate):
                 break

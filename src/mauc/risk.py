@@ -21,13 +21,13 @@ from mauc._validation import (
     invalid,
 )
 from mauc.kernels.blocked import blocked_risk
-from mauc.kernels.moments import exponential_risk, polynomial_risk, squared_risk
+from mauc.kernels.moments import exponential_risk, line_risk, polynomial_risk, squared_risk
 from mauc.kernels.pairwise import pairwise_risk
 from mauc.kernels.piecewise import ranked_risk
 from mauc.kernels.threads import threads
 from mauc.kernels.tiles import Problem, column_range
 from mauc.partition import ClassPartition
-from mauc.plan import APPROXIMATIONS, DEFAULT_TOLERANCE, Plan, needs_range, plan, radius_for
+from mauc.plan import APPROXIMATIONS, DEFAULT_TOLERANCE, Plan, needs_range, plan, polynomial_reach, radius_for
 from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["SCHEMES", "SurrogateRisk"]
@@ -35,6 +35,7 @@ __all__ = ["SCHEMES", "SurrogateRisk"]
 HUGE = 2.0**1000
 """Scores whose differences, times α and the like, may overflow."""
 SCHEMES = ("auto", "moments", "ranked", "blocked", "pairwise")
+FEW_ROWS = 256
 CLOSED_FORMS = {"squared": squared_risk, "exponential": exponential_risk}
 
 
@@ -55,7 +56,8 @@ class SurrogateRisk:
         Weights :math:`v_{ij}` of the class pairs.
     scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"
         How the sum over pairs is computed: ``"moments"`` and ``"ranked"`` cost O(N·C), the others O(N²).
-        ``"auto"`` takes the linear one that fits the surrogate.
+        ``"auto"`` takes the linear one that fits the surrogate: moments too for one in pieces, where all differences
+        of the scores lie inside one polynomial piece. A hinge with ``α = 1`` is a line on scores between 0 and 1.
     approximation : {"chebyshev", "bernstein"}, default="chebyshev"
         Polynomials that stand for a surrogate that is smooth but not one itself (logistic, distance_weighted,
         q_hinge with fractional q, custom ones).
@@ -125,6 +127,8 @@ class SurrogateRisk:
             raise invalid(
                 "degree", "excludes tolerance", f"{degree} with tolerance={tolerance:g}", "pass one of the two"
             )
+        self._reach = polynomial_reach(self.surrogate)
+        """Scores that differ by less meet one polynomial piece alone."""
         self._warned = False
         self.degree_: int | None = None
 
@@ -175,8 +179,12 @@ class SurrogateRisk:
         with threads(self.n_jobs):
             return self.compute(problem, gradient=gradient)
 
-    def compute(self, problem: Problem, *, gradient: bool) -> tuple[float, Floats | None]:
-        """Value, and gradient if asked for, of input that is known to be clean: what a training loop calls."""
+    def compute(self, problem: Problem, *, gradient: bool, bounded: bool = False) -> tuple[float, Floats | None]:
+        """Value, and gradient if asked for, of input that is known to be clean: what a training loop calls.
+
+        ``bounded``: the scores are those of a softmax or sigmoid, and the gradient goes back through it. Differences
+        lie in ``[−1, 1]``, and at ±1 the slope of either side will do, as no gradient passes there.
+        """
         surrogate, form = self.surrogate, self.surrogate.closed_form
         self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
         self.degree_ = None
@@ -185,29 +193,53 @@ class SurrogateRisk:
         if self.scheme_ != "blocked":
             if form is not None:
                 return CLOSED_FORMS[form.kind](problem, form.alpha, gradient=gradient)
-            found = self._plan(problem)
+            found = self._plan(problem, bounded)
             if found is not None:
-                self.degree_ = found.degree
+                self.scheme_, self.degree_ = found.scheme, found.degree
                 return _polynomial_risk(problem, found, gradient=gradient)
             self.scheme_ = "blocked"
         return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
 
-    def _plan(self, problem: Problem) -> Plan | None:
+    def searches(self, *, bounded: bool) -> bool:
+        """Whether positives are to be sorted and searched, whatever the scores; ``bounded`` as in :meth:`compute`."""
+        if schemes_of(self.surrogate)[0] != "ranked":
+            return False
+        found = self.plan_for(1.0, bounded=True) if bounded and self._reach >= 1.0 else None
+        return found is None or found.scheme == "ranked"
+
+    def _plan(self, problem: Problem, bounded: bool) -> Plan | None:
         """Polynomial pieces for the differences that occur; None where pairs must be taken one by one."""
-        radius = np.inf
-        if needs_range(self.surrogate):
+        span = np.inf
+        if bounded:
+            span = 1.0
+        elif needs_range(self.surrogate) or self._may_be_one_piece(problem):
             low, high = column_range(problem)
             with np.errstate(over="ignore"):
-                radius = radius_for(float((high - low).max()))
-        found = self.plan_for(radius)
+                span = float((high - low).max())
+        found = self.plan_for(span, bounded=bounded)
         if found is None:
-            self._report_failure(radius)
+            self._report_failure(radius_for(span))
         return found
 
-    def plan_for(self, radius: float) -> Plan | None:
-        """Polynomial pieces for differences up to ``radius``; None where there are none within the tolerance."""
-        tolerances = None if self.tolerance is None else (self.tolerance,)
-        return plan(self.surrogate, radius, tolerances=tolerances, method=self.approximation, degree=self.degree)
+    def _may_be_one_piece(self, problem: Problem) -> bool:
+        """By a few rows, which spare most scores that span more the look at all of them."""
+        few = problem.scores[:FEW_ROWS]
+        return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self._reach
+
+    def plan_for(self, span: float, *, bounded: bool) -> Plan | None:
+        """Polynomial pieces for differences up to ``span``; None where there are none within the tolerance.
+
+        ``bounded`` as in :meth:`compute`; else a difference that is a piece's end belongs to the next one.
+        """
+        one_piece = self.scheme == "auto" and (span <= self._reach if bounded else span < self._reach)
+        return plan(
+            self.surrogate,
+            radius_for(span) if one_piece or needs_range(self.surrogate) else np.inf,
+            tolerances=None if self.tolerance is None else (self.tolerance,),
+            method=self.approximation,
+            degree=self.degree,
+            reach=self._reach if one_piece else np.inf,
+        )
 
     def _report_failure(self, radius: float) -> None:
         what = f"no polynomial of the {self.surrogate.name} surrogate on differences up to {radius:g} meets " + (
@@ -226,6 +258,8 @@ def _polynomial_risk(problem: Problem, found: Plan, *, gradient: bool) -> tuple[
         return ranked_risk(problem, list(found.pieces), gradient=gradient)
     (piece,) = found.pieces
     assert piece.half_width is not None
+    if found.degree == 1:
+        return line_risk(problem, piece.matrix[0, 0], piece.matrix[1, 0] / piece.half_width, gradient=gradient)
     return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)
 
 

@@ -15,6 +15,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 
 from mauc import mauc_score
+from mauc.cli.fit import _times
 
 QUICK = ("--no-importance", "--no-report")
 FAST = ("--alpha", 4, "--l2", 0.01, "--no-importance")
@@ -206,10 +207,16 @@ def test_unknown_target(fails, trees):
     assert "did you mean 'species'?" in fails("fit", "trees.csv", "--target", "specie", code=2)
 
 
-def test_missing_option_is_a_usage_error(run, trees):
-    result = run("fit", "trees.csv")
-    assert result.exit_code == 2
-    assert "--target" in result.stderr
+def test_without_a_target_the_columns_are_named(fails, trees, tmp_path):
+    said = " ".join(fails("fit", "trees.csv", code=2).split())
+    assert "--target must name the column of trees.csv that holds the class of each row, got none: " in said
+    assert f"choose one of {', '.join(trees.columns[:8])}" in said
+    (tmp_path / "parts").mkdir()
+    for part in ("a", "b"):
+        trees[["soil", "species"]].to_csv(tmp_path / "parts" / f"{part}.csv", index=False)
+    for command in ("fit", "evaluate"):
+        assert "choose one of soil, species" in fails(command, "parts", code=2)
+    assert "choose one of soil, species" in fails("evaluate", "trees.csv", "--truth", "parts/a.csv", code=2)
 
 
 def test_tables_that_cannot_be_trained_on(fails, trees, tmp_path):
@@ -471,3 +478,10 @@ def test_days_first_in_the_time_column(run, fails, trees):
     trees.assign(seen="01/02/2024").to_csv("t.csv", index=False)
     assert "which could be either of two days: say which with --dates day-first" in fails(*fit)
     assert "--dates must be day-first or month-first, got 'x'" in fails(*fit, "--dates", "x", code=2)
+
+
+@pytest.mark.parametrize("between", ["/", "."])
+def test_what_is_told_of_dates_holds_whatever_stands_between_the_numbers(between):
+    told = pd.Series([between.join(day) for day in (("01", "03", "2024"), ("02", "01", "2024"))])
+    for order, first in (("month-first", 0), ("day-first", 1)):
+        assert np.argmin(_times(told, "seen", Path("t"), order)) == first

@@ -38,7 +38,7 @@ def two_models(monkeypatch):
 def test_four_models_are_compared_and_the_winner_is_written(run, trees, monkeypatch, tmp_path):
     def small(size, seconds, n_folds, seed):
         models = [(name, model) for name, model in default_estimators(seed, 3) if name in ("lr", "et")]
-        return StackPlan(tuple(models), size.rows, n_folds, None, 0.1)
+        return StackPlan(tuple(models), size.rows, n_folds, 0.1)
 
     monkeypatch.setattr(candidates, "parts_of_stack", small)
     monkeypatch.setattr(candidates, "GRID_SIZES", {"full": 1e9, "small": 0.0})  # a quick search, however fast we are

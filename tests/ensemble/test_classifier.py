@@ -9,12 +9,14 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV, GroupKFold, LeaveOneOut, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -23,10 +25,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from mauc import SurrogateRisk, mauc_score
 from mauc.activations import activate
-from mauc.ensemble import MAUCStackingClassifier
-from mauc.ensemble import classifier as module
+from mauc.ensemble import MAUCStackingClassifier, perceptron
+from mauc.ensemble import fitting as module
 from mauc.ensemble.bases import class_scores, default_estimators, weight_argument
-from mauc.ensemble.combination import PENALTIES, RIDGE, Combination, OutOfFold, choose_penalty, fit_combination
+from mauc.ensemble.combination import RIDGE, Combination, OutOfFold, fit_weights, learn
+from mauc.ensemble.perceptron import BalancedPerceptron
 
 
 def blobs(sizes, n_features=4, shift=1.5, seed=0):
@@ -40,16 +43,21 @@ def pair():
 
 
 def few_trees():
-    small = {"et": {"n_estimators": 5}, "rf": {"n_estimators": 5}, "hgb": {"max_iter": 3}}
+    small = {name: {"n_estimators": 5} for name in ("et", "et_deep", "rf")}
+    small |= {"hgb": {"max_iter": 3}, "mlp": {"balancedperceptron__max_epochs": 3}}
     return [(name, model.set_params(**small.get(name, {}))) for name, model in default_estimators()]
 
 
-def noisy_logs(seed=0, n_models=3, sizes=(40, 25, 12, 5)):
+def noisy_scores(seed=0, n_models=3, sizes=(40, 25, 12, 5)):
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(len(sizes)), sizes)
     truth = np.eye(len(sizes))[y]
     logits = np.stack([(3.0 / (k + 1)) * truth + rng.normal(size=truth.shape) for k in range(n_models)])
-    return np.stack([np.log(np.maximum(activate(part, "softmax"), 0.01)) for part in logits]), y
+    return np.stack([activate(part, "softmax") for part in logits]), y
+
+
+def held_out(scores, y, floor=0.01):
+    return OutOfFold(np.asarray(scores), y, None, np.full(np.shape(scores)[2], floor))
 
 
 # Two models whose weights are exact: naive Bayes and class_weight="balanced" count samples somewhere.
@@ -57,7 +65,7 @@ EXACT = [(f"lr{c:g}", LogisticRegression(C=c, solver="newton-cholesky", tol=1e-1
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([MAUCStackingClassifier(EXACT, cv=2, interactions=0.1)])
+@parametrize_with_checks([MAUCStackingClassifier(EXACT, cv=2)])
 def test_estimator_checks(estimator, check):
     check(estimator)
 
@@ -65,134 +73,79 @@ def test_estimator_checks(estimator, check):
 def test_weights_stay_finite_where_the_models_separate_the_classes():
     y = np.repeat([0, 1, 2], 10)
     strength = np.random.default_rng(0).uniform(1.0, 3.0, size=(2, 30, 1))
-    logs = strength * np.eye(3)[y]
-    (found,) = fit_combination(OutOfFold(logs, y, None), SurrogateRisk(alpha=6.0), "ovo")
-    assert found.weights.max() < 20
-    for column in found.scores(logs).T:
+    data = held_out(np.exp(strength * np.eye(3)[y] - 3.0), y, 1e-9)
+    weights = fit_weights(data, SurrogateRisk(alpha=6.0), "ovo")
+    assert weights.max() < 20
+    for column in Combination(weights, data.floors).scores(data.scores).T:
         assert len(np.unique(column)) == 30, "no two samples are tied"
 
 
 def test_weights_are_a_constrained_minimum_of_the_risk_and_the_pull_to_the_mean():
-    logs, y = noisy_logs()
+    scores, y = noisy_scores()
     risk = SurrogateRisk("exponential", alpha=4.0)
-    (found,) = fit_combination(OutOfFold(logs, y, None), risk, "ovo")
-    assert (found.weights >= 0).all()
+    found = fit_weights(held_out(scores, y), risk, "ovo")
+    logs = np.log(np.maximum(scores, 0.01))
+    assert (found >= 0).all()
 
     def value(weights):
         pull = 0.5 * RIDGE * np.sum((weights - 1 / 3) ** 2)
         return risk.value(y, activate(np.tensordot(weights, logs, axes=1), "softmax")) + pull
 
-    best = value(found.weights)
+    best = value(found)
     for k in range(len(logs)):
         for step in (1e-2, -1e-2):
-            moved = found.weights.copy()
+            moved = found.copy()
             moved[k] = max(0.0, moved[k] + step)
             assert value(moved) >= best
     assert best < min(value(np.eye(3)[k]) for k in range(3))
 
 
 def test_a_model_that_says_nothing_has_no_say():
-    logs, y = noisy_logs()
-    rng = np.random.default_rng(1)
-    noise = np.log(rng.dirichlet(np.ones(4), len(y)).clip(0.01))
-    even = np.full_like(noise, np.log(0.25))
-    (found,) = fit_combination(OutOfFold(np.stack([logs[0], noise, even]), y, None), SurrogateRisk(alpha=4.0), "ovo")
-    assert found.weights[0] > 5 * found.weights[1]
-
-
-def test_the_matrix_is_drawn_to_zero():
-    logs, y = noisy_logs()
-    data, risk = OutOfFold(logs, y, None), SurrogateRisk(alpha=4.0)
-    path = fit_combination(data, risk, "ovo", PENALTIES)
-    assert path[0].interactions is None
-    sizes = [np.abs(found.interactions).sum() for found in path[1:]]
-    assert sizes == sorted(sizes)
-    (huge,) = fit_combination(data, risk, "ovo", (1e9,))
-    np.testing.assert_allclose(huge.scores(logs), path[0].scores(logs), atol=1e-6)
-    values = [risk.value(y, found.scores(logs)) for found in path]
-    assert values == sorted(values, reverse=True)
-
-
-def between(seed, n_models=2, n_samples=240):
-    """A line with a rare class in the middle: nothing but the scores of the other two finds it."""
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-1, 1, n_samples)
-    y = np.where(np.abs(x) < 0.1, 1, np.where(x < 0, 0, 2))
-    ends = np.column_stack([-4 * x, np.full_like(x, -2.5), 4 * x])
-    noisy = [activate(ends + 0.2 * rng.normal(size=ends.shape), "softmax") for _ in range(n_models)]
-    return np.log(np.maximum(noisy, 0.01)), y
-
-
-def test_interactions_find_the_class_between_two():
-    (logs, y), (fresh, truth) = between(0), between(1)
-    data, risk = OutOfFold(logs, y, None), SurrogateRisk(alpha=4.0)
-    penalty, score, held_out = choose_penalty(data, risk, "ovo", PENALTIES, random_state=0)
-    plain, chosen = fit_combination(data, risk, "ovo", (np.inf, penalty))
-    assert penalty < np.inf
-    gain = mauc_score(truth, chosen.scores(fresh)) - mauc_score(truth, plain.scores(fresh))
-    assert gain > 0.01
-    assert score == pytest.approx(mauc_score(truth, chosen.scores(fresh)), abs=0.05)
-    assert score == mauc_score(y, held_out)
-
-
-def test_no_interactions_where_there_are_none():
-    logs, y = noisy_logs(n_models=1, sizes=(30, 8, 4))
-    noise = np.log(np.random.default_rng(3).dirichlet(np.ones(3), len(y)).clip(0.01))[None]
-    penalty, score, _ = choose_penalty(
-        OutOfFold(noise, y, None), SurrogateRisk(alpha=4.0), "ovo", (np.inf,), random_state=0
-    )
-    assert penalty == np.inf
-    assert 0.2 < score < 0.8
-    assert (
-        choose_penalty(OutOfFold(logs, y, None), SurrogateRisk(alpha=4.0), "ovo", (0.5,), random_state=0)[0] == np.inf
-    )
-
-
-@pytest.mark.parametrize("smallest", [5, 6, 7])
-def test_a_given_penalty_needs_seven_samples_of_every_class(smallest):
-    X, y = blobs((60, 40, smallest))
-    model = MAUCStackingClassifier(pair(), interactions=1e-3).fit(X, y)
-    plain = MAUCStackingClassifier(pair(), interactions=None).fit(X, y)
-    assert (model.penalty_, model.interactions_ is None) == ((1e-3, False) if smallest == 7 else (np.inf, True))
-    same = model.oof_scores_["combination"] == plain.oof_scores_["combination"]
-    assert same == (smallest < 7), "the score is that of the form that was fitted"
+    scores, y = noisy_scores()
+    noise = np.random.default_rng(1).dirichlet(np.ones(4), len(y))
+    even = np.full_like(noise, 0.25)
+    weights = fit_weights(held_out([scores[0], noise, even], y), SurrogateRisk(alpha=4.0), "ovo")
+    assert weights[0] > 5 * weights[1]
 
 
 def test_two_samples_that_are_ranked_last_turn_nothing_round():
     """A model trained without one of two samples says it is like the others, more than of any other."""
-    rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [40, 20, 2])
-    p = activate(2.0 * np.eye(3)[y] * (y < 2)[:, None] + 0.3 * rng.normal(size=(62, 3)), "softmax")
-    p[y == 2, 2] = 0.01
-    logs = np.log(np.stack([p, p**2 / (p**2).sum(axis=1, keepdims=True)]).clip(0.01))
-    for given in (np.inf, 1e-4):
-        data = OutOfFold(logs, y, None)
-        penalty, *_ = choose_penalty(data, SurrogateRisk(alpha=4.0), "ovo", (given,), random_state=0)
-        (found,) = fit_combination(data, SurrogateRisk(alpha=4.0), "ovo", (penalty,))
-        sure = np.log(np.full((2, 3, 3), 0.01) + 0.97 * np.eye(3))
-        np.testing.assert_array_equal(found.scores(sure).argmax(axis=0), [0, 1, 2])
     two = np.repeat([0, 1], [10, 2])
-    wrong = np.log(np.stack([np.where(np.eye(2)[two] == 1, 0.1, 0.9)] * 2))
-    (found,) = fit_combination(OutOfFold(wrong, two, None), SurrogateRisk(alpha=4.0), "ovo")
-    np.testing.assert_array_equal(found.weights, 0.5)
+    wrong = np.stack([np.where(np.eye(2)[two] == 1, 0.1, 0.9)] * 2)
+    np.testing.assert_array_equal(fit_weights(held_out(wrong, two), SurrogateRisk(alpha=4.0), "ovo"), 0.5)
 
 
 def test_one_class_to_learn_from_gives_even_weights():
-    logs, _ = noisy_logs()
-    data = OutOfFold(logs[:, :3], np.zeros(3, dtype=np.int64), None)
-    penalty, score, _ = choose_penalty(data, SurrogateRisk(), "ovo", PENALTIES, random_state=0)
-    assert penalty == np.inf
-    assert np.isnan(score)
-    np.testing.assert_allclose(fit_combination(data, SurrogateRisk(), "ovo")[0].weights, 1 / 3)
+    scores, _ = noisy_scores()
+    data = held_out(scores[:, :3], np.zeros(3, dtype=np.int64))
+    found = learn(data, SurrogateRisk(), "ovo", random_state=0)
+    assert np.isnan(found.mauc)
+    np.testing.assert_allclose(found.combination.weights, 1 / 3)
+
+
+def test_weights_that_gain_have_the_whole_say_and_others_half():
+    """Beside noise the good model gains; beside its like there is nothing to choose."""
+    scores, y = noisy_scores(n_models=1, sizes=(60, 40, 30))
+    noise = np.random.default_rng(1).dirichlet(np.ones(3), (3, len(y)))
+    sure = learn(held_out([scores[0], *noise], y), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    assert sure.combination.share == 1.0
+    like, y = noisy_scores(n_models=1, sizes=(60, 40, 30), seed=2)
+    same = held_out([like[0], like[0]], y)
+    unsure = learn(same, SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    assert unsure.combination.share == 0.5
+    assert unsure.mauc == mauc_score(y, unsure.held_out)
+    assert sure.mauc > mauc_score(y, np.mean([scores[0], *noise], axis=0))
 
 
 def test_the_formula():
-    logs, _ = noisy_logs()
-    matrix, centre = np.arange(16.0).reshape(4, 4) / 16, np.array([1.0, 2.0, 3.0, 4.0])
-    weights = np.array([0.5, 0.0, 2.0])
-    by_hand = 0.5 * logs[0] + 2.0 * logs[2] + (logs.mean(axis=0) - centre) @ matrix.T
-    found = Combination(weights, matrix, centre).scores(logs)
-    np.testing.assert_allclose(found, np.exp(by_hand) / np.exp(by_hand).sum(axis=1, keepdims=True))
+    scores, _ = noisy_scores()
+    weights, floors = np.array([0.5, 0.0, 2.0]), np.array([0.2, 0.1, 0.01, 0.3])
+    logs = np.log(np.where(scores < floors, floors, scores))
+    by_hand = np.exp(0.5 * logs[0] + 2.0 * logs[2])
+    by_hand /= by_hand.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(Combination(weights, floors).scores(scores), by_hand)
+    half = Combination(weights, floors, 0.5).scores(scores)
+    np.testing.assert_allclose(half, (by_hand + scores.mean(axis=0)) / 2)
 
 
 @pytest.mark.parametrize("sizes", [(40, 20, 2), (30, 2, 1), (40, 2), (20, 1)])
@@ -203,11 +156,11 @@ def test_classes_of_any_size_without_a_warning(sizes):
     assert scores.shape == (len(y), len(sizes))
     np.testing.assert_allclose(scores.sum(axis=1), 1.0)
     assert model.score(X, y) > 0.5
-    never = np.isnan(model.oof_log_scores_[0, :, 0])
+    never = np.isnan(model.oof_model_scores_[0, :, 0])
     if sizes != (20, 1):  # where a single class is held out, which no combination can be learnt from
         np.testing.assert_array_equal(np.isnan(model.oof_combination_[:, 0]), never)
     np.testing.assert_array_equal(never, np.bincount(y)[y] == 1)
-    assert set(model.oof_scores_) == {"lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb", "combination"}
+    assert set(model.oof_scores_) == {*dict(default_estimators()), "combination"}
 
 
 @pytest.mark.parametrize("cv", [StratifiedKFold(3), LeaveOneOut(), [(np.arange(5, 42), np.arange(5))]])
@@ -216,8 +169,9 @@ def test_a_class_missing_from_a_fold_has_the_floor(cv):
     model = MAUCStackingClassifier(pair(), cv=cv, floor=0.02).fit(X, y)
     for c in (2, 3):
         (row,) = np.flatnonzero(y == c)
-        own = model.oof_log_scores_[:, row, c]
-        assert np.isnan(own).all() or (own == np.log(0.02 / 42)).all()
+        own = model.oof_model_scores_[:, row, c]
+        assert np.isnan(own).all() or (own == 0).all()
+    np.testing.assert_allclose(model._combination.floors[2:], 0.02 / 42)
     assert np.isfinite(model.predict_proba(X)).all()
 
 
@@ -226,7 +180,7 @@ def test_folds_that_leave_one_class_to_train_on_are_skipped():
     zero, one = np.flatnonzero(y == 0), np.flatnonzero(y == 1)
     both = np.r_[zero[:10], one[:5]], np.r_[zero[10:], one[5:]]
     model = MAUCStackingClassifier(pair(), cv=[(zero, one), both]).fit(X, y)
-    assert np.isnan(model.oof_log_scores_[0, one[:5], 0]).all()
+    assert np.isnan(model.oof_model_scores_[0, one[:5], 0]).all()
     nothing = MAUCStackingClassifier(pair(), cv=[(zero, one)]).fit(X, y)
     assert list(nothing.weights_.values()) == [0.5, 0.5]
     assert np.isnan(list(nothing.oof_scores_.values())).all()
@@ -238,7 +192,7 @@ def test_samples_held_out_twice_have_the_mean():
     first, second = (rows[10:], rows[:10]), (rows[20:], rows[:20])
 
     def held_out(*splits):
-        return np.exp(MAUCStackingClassifier(pair(), cv=splits, floor=1e-12).fit(X, y).oof_log_scores_)
+        return MAUCStackingClassifier(pair(), cv=splits).fit(X, y).oof_model_scores_
 
     once, both = [held_out(first), held_out(second)], held_out(first, second)
     np.testing.assert_allclose(both[:, :10], (once[0][:, :10] + once[1][:, :10]) / 2)
@@ -251,7 +205,7 @@ def test_better_than_its_parts():
     for seed in range(3):
         (X, y), (Z, truth) = blobs((150, 60, 20), 6, 1.0, seed), blobs((300, 300, 300), 6, 1.0, seed + 50)
         halves = [(f"half{k}", make_pipeline(Columns(k), LogisticRegression(class_weight="balanced"))) for k in (0, 1)]
-        model = MAUCStackingClassifier(halves, interactions=None).fit(X, y)
+        model = MAUCStackingClassifier(halves).fit(X, y)
         parts = [mauc_score(truth, part.predict_proba(Z)) for part in model.estimators_]
         gains.append(model.score(Z, truth) - max(parts))
     assert min(gains) > 0.02
@@ -279,19 +233,16 @@ def test_fitted_attributes():
     assert not hasattr(bases[0][1], "coef_"), "the classifiers passed are left alone"
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert list(model.weights_) == list(model.named_estimators_) == ["lr", "nb"]
-    assert model.oof_log_scores_.shape == (2, 70, 3)
-    np.testing.assert_allclose(model.oof_log_scores_.min(axis=(0, 1))[1:], np.log(0.03 * np.array([20, 10]) / 70))
-    unfloored = np.exp(MAUCStackingClassifier(bases, floor=1e-300).fit(X, names).oof_log_scores_)
+    assert model.oof_model_scores_.shape == (2, 70, 3)
+    np.testing.assert_allclose(model._combination.floors, 0.03 * np.array([40, 20, 10]) / 70)
     for k, name in enumerate(("lr", "nb")):
-        assert model.oof_scores_[name] == pytest.approx(mauc_score(names, unfloored[k])), "of the model as it is"
+        assert model.oof_scores_[name] == mauc_score(names, model.oof_model_scores_[k]), "of the model as it is"
     assert 0.7 < model.oof_scores_["combination"] <= 1.0
-    assert (model.interactions_ is None) == (model.penalty_ == np.inf)
+    assert model.weighted_share_ in (0.5, 1.0)
+    assert model.left_out_ == []
     np.testing.assert_array_equal(model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)])
     assert model.score(X, names) == mauc_score(names, model.predict_proba(X))
     np.testing.assert_array_equal(clone(model).fit(X, names).predict_proba(X), model.predict_proba(X))
-    fixed = MAUCStackingClassifier(pair(), interactions=0.5).fit(X, names)
-    assert fixed.penalty_ == 0.5
-    assert fixed.interactions_.shape == (3, 3)
 
 
 def test_rows_drawn_with_replacement_keep_their_classes():
@@ -301,11 +252,11 @@ def test_rows_drawn_with_replacement_keep_their_classes():
     for _ in range(4):
         drawn = rng.integers(0, 120, 120)
         folds.append((drawn, np.setdiff1d(np.arange(120), drawn)))
-    assert MAUCStackingClassifier(pair(), cv=folds, interactions=None).fit(X, y).oof_scores_["lr"] > 0.75
+    assert MAUCStackingClassifier(pair(), cv=folds).fit(X, y).oof_scores_["lr"] > 0.75
     masks = [(np.isin(np.arange(120), a), np.isin(np.arange(120), b)) for a, b in folds]
     rows = [(np.unique(a), b) for a, b in folds]
-    by_mask, by_rows = (MAUCStackingClassifier(pair(), cv=cv, interactions=None).fit(X, y) for cv in (masks, rows))
-    np.testing.assert_array_equal(by_mask.oof_log_scores_, by_rows.oof_log_scores_)
+    by_mask, by_rows = (MAUCStackingClassifier(pair(), cv=cv).fit(X, y) for cv in (masks, rows))
+    np.testing.assert_array_equal(by_mask.oof_model_scores_, by_rows.oof_model_scores_)
 
 
 @pytest.mark.parametrize(("sizes", "class_weight"), [((10,) * 60, "balanced"), ((1500, 400, 12), None)])
@@ -315,7 +266,7 @@ def test_the_floor_ties_nothing_that_a_model_ranks(sizes, class_weight):
     (X, y), (Z, truth) = blobs(sizes, 8, 0.0), blobs((10,) * len(sizes), 8, 0.0, 1)
     X, Z = X + centres[y], Z + centres[truth]
     model = LogisticRegression(class_weight=class_weight)
-    stack = MAUCStackingClassifier([("lr", model)], cv=3, interactions=None).fit(X, y)
+    stack = MAUCStackingClassifier([("lr", model)], cv=3).fit(X, y)
     assert stack.score(Z, truth) > mauc_score(truth, model.fit(X, y).predict_proba(Z)) - 0.01
 
 
@@ -341,7 +292,7 @@ def test_texts():
     y = np.repeat([0, 1, 2], [20, 15, 10])
     X = [f"{words[k]} {n % 7}" for n, k in enumerate(y)]
     words_of = make_pipeline(CountVectorizer(), LogisticRegression())
-    model = MAUCStackingClassifier([("lr", words_of)], interactions=None)
+    model = MAUCStackingClassifier([("lr", words_of)])
     for texts in (X, np.array(X), pd.Series(X)):
         assert model.fit(texts, y).score(texts, y) == 1.0
 
@@ -355,14 +306,6 @@ def test_a_model_without_finite_scores_is_named():
     for models in ([("bad", Broken()), *pair()], [*pair(), ("bad", Broken())]):
         with pytest.raises(ValueError, match="estimators must give finite scores, got NaN or infinity from Broken"):
             MAUCStackingClassifier(models).fit(X, y)
-
-
-def test_columns_that_are_no_numbers_are_named():
-    pd = pytest.importorskip("pandas", reason="needs pandas")
-    table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "town": list("abab"), "when": pd.date_range("2020", periods=4)})
-    message = "X must have columns of numbers for the default models, got town, when: put skrub's TableVectorizer"
-    with pytest.raises(ValueError, match=message):
-        MAUCStackingClassifier().fit(table, [0, 0, 1, 1])
 
 
 def test_weights_with_metadata_routing():
@@ -380,7 +323,7 @@ def test_weights_reach_the_model_of_a_search():
     weight = np.where(np.arange(50) < 25, 1.0, 5.0)
     search = GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [1.0]}, cv=2)
     plain = make_pipeline(StandardScaler(), LogisticRegression())
-    found = [MAUCStackingClassifier([("m", m)], interactions=None).fit(X, y, weight) for m in (search, plain)]
+    found = [MAUCStackingClassifier([("m", m)]).fit(X, y, weight) for m in (search, plain)]
     np.testing.assert_allclose(found[0].predict_proba(X), found[1].predict_proba(X))
 
 
@@ -389,7 +332,7 @@ def test_threads_leave_the_warning_filters_alone():
     before = list(warnings.filters)
     with parallel_config("threading"):
         for _ in range(5):
-            MAUCStackingClassifier(pair(), n_jobs=2, cv=3, interactions=None).fit(X, y)
+            MAUCStackingClassifier(pair(), n_jobs=2, cv=3).fit(X, y)
     assert warnings.filters == before
 
 
@@ -399,7 +342,7 @@ def test_groups_are_given_as_folds():
     with pytest.raises(ValueError, match=r"cv must split without groups, got GroupKFold.*: pass cv=list\(splitter"):
         MAUCStackingClassifier(pair(), cv=GroupKFold(3)).fit(X, y)
     model = MAUCStackingClassifier(pair(), cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
-    assert not np.isnan(model.oof_log_scores_).any()
+    assert not np.isnan(model.oof_model_scores_).any()
 
 
 def test_xgboost_with_names_of_classes():
@@ -442,13 +385,13 @@ def test_progress(capsys):
 def test_weights_reach_the_models_and_the_combination():
     X, y = blobs((40, 20, 10))
     weight = 1.0 + 3.0 * (X[:, 3] > 0)
-    plain, weighted = (MAUCStackingClassifier(pair()).fit(X, y, w) for w in (None, weight))
+    plain, weighted = (MAUCStackingClassifier(pair(), refit=True).fit(X, y, w) for w in (None, weight))
     assert not np.allclose(plain.estimators_[0].coef_, weighted.estimators_[0].coef_)
     np.testing.assert_allclose(
         weighted.estimators_[0].coef_, LogisticRegression(class_weight="balanced").fit(X, y, weight).coef_
     )
     assert plain.weights_ != weighted.weights_
-    same = MAUCStackingClassifier(pair()).fit(X, y, np.full(70, 1.0))
+    same = MAUCStackingClassifier(pair(), refit=True).fit(X, y, np.full(70, 1.0))
     np.testing.assert_allclose(same.predict_proba(X), plain.predict_proba(X), atol=1e-6)
 
 
@@ -530,21 +473,123 @@ def test_mixed_tables_through_skrub():
 
 def test_defaults():
     named = default_estimators(3)
-    assert [name for name, _ in named] == ["lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb"]
-    assert named[4][1].random_state == 3
+    assert [name for name, _ in named] == ["lr", "lr_strong", "mauc", "kernel", "et", "mlp", "et_deep", "hgb", "rf"]
+    assert named[4][1].random_state == named[5][1][-1].random_state == 3
     assert MAUCStackingClassifier().get_params(deep=False) == {
         "alpha": None,
+        "calibrate": False,
+        "columns": "auto",
         "cv": 5,
         "estimators": None,
         "floor": 0.03,
-        "interactions": "auto",
         "n_jobs": None,
         "pairs": "ovo",
         "random_state": 0,
+        "refit": "auto",
         "surrogate": "exponential",
         "surrogate_options": None,
+        "time_limit": None,
         "verbose": 0,
     }
+
+
+def test_models_are_averaged_over_the_folds_or_fitted_on_all_data():
+    X, y = blobs((40, 20, 10))
+    forest = RandomForestClassifier(5, random_state=0)
+    named = [*pair(), ("rf", forest), ("scaled rf", make_pipeline(StandardScaler(), forest))]
+    auto, whole, average = (MAUCStackingClassifier(named, refit=how).fit(X, y) for how in ("auto", True, False))
+    for name in ("rf", "scaled rf"):
+        np.testing.assert_array_equal(
+            auto.named_estimators_[name].predict_proba(X), whole.named_estimators_[name].predict_proba(X)
+        )
+        assert len(average.named_estimators_[name].estimators) == 5
+    lr = auto.named_estimators_["lr"]
+    by_hand = np.mean([model.predict_proba(X) for model in lr.estimators], axis=0)
+    np.testing.assert_array_equal(lr.predict_proba(X), by_hand)
+    np.testing.assert_array_equal(lr.predict(X), by_hand.argmax(axis=1))
+    assert whole.named_estimators_["lr"].coef_.shape == (3, 4)
+    np.testing.assert_array_equal(auto.oof_model_scores_, whole.oof_model_scores_)
+    assert auto.weights_ == whole.weights_ == average.weights_
+    few = MAUCStackingClassifier(named, cv=3).fit(X, y)
+    assert few.named_estimators_["lr"].coef_.shape == (3, 4), "two thirds of the data are too few"
+
+
+def test_models_of_folds_have_the_columns_of_their_fold():
+    """A transformer whose columns are those of its rows."""
+    X, y = blobs((40, 20, 10))
+    folds = StratifiedKFold(4)
+    stack = MAUCStackingClassifier(pair(), cv=folds, columns=StandardScaler()).fit(X, y)
+    expected = []
+    for train, _ in folds.split(X, y):
+        scaler = StandardScaler().fit(X[train])
+        model = LogisticRegression(class_weight="balanced").fit(scaler.transform(X[train]), y[train])
+        expected.append(model.predict_proba(scaler.transform(X)))
+    np.testing.assert_allclose(stack._model_scores(X)[0], np.mean(expected, axis=0))
+
+
+class Slow(LogisticRegression):
+    """Takes as long as it says; a fit is a moment of a clock that a test has made."""
+
+    clock = 0.0
+
+    def __init__(self, seconds=1.0):
+        super().__init__()
+        self.seconds = seconds
+
+    def fit(self, X, y, sample_weight=None):
+        Slow.clock += self.seconds * len(y)
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.mark.parametrize(("limit", "fitted"), [(1e9, "abcd"), (1000.0, "abd"), (33.0, "a"), (1e-6, "a")])
+@pytest.mark.parametrize("tried", [1, 1000])
+def test_models_that_would_take_too_long_are_left_out(monkeypatch, limit, fitted, tried):
+    """Five folds of 56 rows: 28 s for a, b and d, 2 800 s for c."""
+    Slow.clock = 0.0
+    monkeypatch.setattr(module.time, "perf_counter", lambda: Slow.clock)
+    monkeypatch.setattr(module, "TRIED", tried)
+    X, y = blobs((40, 20, 10))
+    named = [(name, Slow(0.1 if name != "c" else 10.0)) for name in "abcd"]
+    model = MAUCStackingClassifier(named, time_limit=limit).fit(X, y)
+    assert "".join(model.named_estimators_) == fitted
+    assert "".join(model.left_out_) == "".join(name for name in "abcd" if name not in fitted)
+    assert list(model.weights_) == list(fitted)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_columns_without_a_number_in_a_fold():
+    X, y = blobs((40, 20, 10))
+    X = np.column_stack([X, np.full(70, np.nan), np.full(70, np.nan)])
+    X[3, 4] = 1.0
+    model = MAUCStackingClassifier(few_trees()).fit(X, y)
+    assert model.score(X, y) > 0.8
+    assert np.isfinite(model.predict_proba(np.where(np.isnan(X), 7.0, X))).all()
+
+
+def test_a_time_limit_with_processes_and_progress(capsys):
+    X, y = blobs((40, 20, 10))
+    model = MAUCStackingClassifier(pair(), time_limit=600, n_jobs=2, verbose=1).fit(X, y)
+    alone = MAUCStackingClassifier(pair()).fit(X, y)
+    np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X))
+    told = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in told] == ["lr", "nb", "out-of-fold"]
+    assert f"lr fitted, out-of-fold MAUC {model.oof_scores_['lr']:.4f}, " in told[0]
+
+
+def test_a_perceptron_that_balances_the_classes(monkeypatch):
+    inner = []
+    monkeypatch.setattr(
+        perceptron, "MLPClassifier", lambda *args, **given: inner.append(MLPClassifier(*args, **given)) or inner[-1]
+    )
+    X, y = blobs((200, 200, 8), shift=2.0)
+    names = np.array(["a", "b", "c"])[y]
+    model = BalancedPerceptron(max_epochs=40).fit(X, names)
+    assert np.mean(model.predict(X)[y == 2] == "c") > 0.8, "the rare class is found"
+    np.testing.assert_allclose(model.predict_proba(X), inner[-1].predict_proba(X), atol=1e-12)
+    two = BalancedPerceptron(max_epochs=3).fit(X[y < 2], y[y < 2])
+    np.testing.assert_allclose(two.predict_proba(X), inner[-1].predict_proba(X), atol=1e-12)
+    heavy = BalancedPerceptron(max_epochs=10).fit(X, y, np.where(y == 0, 50.0, 1.0))
+    assert (heavy.predict(X) == 0).mean() > (BalancedPerceptron(max_epochs=10).fit(X, y).predict(X) == 0).mean()
 
 
 @pytest.mark.slow
@@ -567,8 +612,8 @@ def test_the_default_list_on_a_real_set():
         ({"estimators": [("cv", GaussianNB())]}, "must have different names .*, got 'cv'"),
         ({"estimators": [("combination", GaussianNB())]}, "got 'combination'"),
         ({"floor": 0}, "floor must be a finite number strictly between 0 and 1, got 0"),
-        ({"interactions": "some"}, "interactions must be 'auto', None or a number above 0, got 'some'"),
-        ({"interactions": -1.0}, "interactions must be a finite number above 0"),
+        ({"refit": "some"}, "refit must be True, False or 'auto', got 'some'"),
+        ({"time_limit": -1.0}, "time_limit must be a finite number above 0"),
         ({"cv": 1}, "n_splits must be a whole number of at least 2, got 1"),
         ({"surrogate": "logit"}, "surrogate must be one of"),
         ({"pairs": "all"}, "pairs must be one of 'ovo', 'ova'"),

@@ -16,7 +16,16 @@ from mauc.experiments.store import Cell
 TABLES = {"data_home": None, "method": None, "n_splits": 1, "quick": False}
 OPTIONS = {
     "traditional": {**TABLES, "splits": "authors", "preprocessing": "both", "table": ["ecoli"]},
-    "tabular": {**TABLES, "set_": ["ecoli"], "tables": None, "openml": False},
+    "tabular": {
+        **TABLES,
+        "set_": ["ecoli"],
+        "tables": None,
+        "openml": False,
+        "against": None,
+        "budget": None,
+        "cores": 1,
+        "rival_python": None,
+    },
     "deep": {
         "dataset": "simulated-small",
         "data_home": None,

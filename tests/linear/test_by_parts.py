@@ -36,12 +36,13 @@ def by_parts(risk, parts):
     return value, np.vstack(slopes)
 
 
+@pytest.mark.parametrize("bounded", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_value_and_gradient(case):
+def test_value_and_gradient(case, bounded):
     whole, parts = whole_and_parts(1.0)
     risk = case.risk()
     expected, gradient = risk.compute(whole, gradient=True)
-    value, slope = by_parts(additive_risk(risk, np.zeros(4), np.ones(4)), parts)
+    value, slope = by_parts(additive_risk(risk, np.zeros(4), np.ones(4), bounded=bounded), parts)
     # The middle of the range is another one than in memory: approximations round elsewhere.
     close = 1e-12 if case.exact else 1e-8
     assert value == pytest.approx(expected, rel=close)

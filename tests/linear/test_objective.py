@@ -133,14 +133,21 @@ def test_few_samples_give_what_many_give(case, activation, monkeypatch):
 
 
 def test_the_switch_lies_at_few_samples_and_leaves_the_given_risk_alone():
-    risk = SurrogateRisk("hinge")
+    searched, line = SurrogateRisk("hinge", alpha=0.5), SurrogateRisk("hinge", alpha=1.0)
     for n_samples, scheme in ((module.FEW, "blocked"), (module.FEW + 1, "auto")):
-        X, y, _, _ = draw(n_samples=n_samples)
+        X, y, _, theta = draw(n_samples=n_samples)
         partition = ClassPartition(y, 3, None)
         problem = partition.classes(partition.pair_weights("ovo"))
-        objective = LinearObjective(X, problem, risk, activation="softmax", l2=0.0, fit_intercept=False)
-        assert objective.risk.scheme == scheme
-    assert risk.scheme == "auto"
+        for risk, activation, expected in (
+            (searched, "softmax", scheme),
+            (line, "identity", scheme),
+            (line, "softmax", "auto"),
+        ):
+            objective = LinearObjective(X, problem, risk, activation=activation, l2=0.0, fit_intercept=False)
+            assert objective.risk.scheme == expected
+        objective(theta[: np.prod(objective.shape)])
+        assert line.scheme_ == "moments", "a line on softmax scores"
+    assert searched.scheme == line.scheme == "auto"
 
 
 def test_evaluations_are_counted_and_nothing_is_changed():

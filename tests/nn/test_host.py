@@ -38,7 +38,7 @@ def elsewhere(monkeypatch):
 @pytest.mark.parametrize("pairs", ["ovo", "ova"])
 @pytest.mark.parametrize("log_loss", [0.0, 0.7])
 @pytest.mark.parametrize("counts", [None, torch.tensor([5.0, 900.0, 7.0, 80.0, 1.0])])
-@pytest.mark.parametrize("surrogate", ["squared", "exponential"])
+@pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
 def test_closed_forms(monkeypatch, elsewhere, surrogate, counts, log_loss, pairs, dtype):
     monkeypatch.setattr(batch, "CHUNK", 40)  # several blocks, the last of them short
     logits, target = draw(27, 5, dtype=dtype)  # the last class is absent
@@ -52,7 +52,7 @@ def test_closed_forms(monkeypatch, elsewhere, surrogate, counts, log_loss, pairs
     torch.testing.assert_close(found, expected, rtol=1e-5 if dtype == torch.float32 else 1e-12, atol=1e-7)
 
 
-@pytest.mark.parametrize("surrogate", ["squared", "exponential"])
+@pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
 def test_logits_in_any_layout(monkeypatch, surrogate):
     logits, target = draw(27, 5, dtype=torch.float64)
     expected = value_and_gradient(logits, target, surrogate, log_loss=0.3)
@@ -73,6 +73,21 @@ def test_a_softmax_all_on_an_absent_class_is_left_to_logarithms(elsewhere):
     torch.testing.assert_close(found, expected)
 
 
+@pytest.mark.parametrize(("spread", "last"), [(0.1, 0.1), (1.0, 1.0), (0.1, 9.0)])
+@pytest.mark.parametrize(("surrogate", "alpha"), [("hinge", 0.4), ("generalized_hinge", 0.5)])
+def test_a_line_where_the_scores_meet_no_more(monkeypatch, elsewhere, surrogate, alpha, spread, last):
+    """The few rows that are looked at first, and one beyond them that alone reaches the kink."""
+    logits, target = draw(host.FEW_ROWS + 40, 5)
+    logits *= spread
+    logits[-1, 2] = last
+    seen = []
+    real = host.evaluate
+    monkeypatch.setattr(host, "evaluate", lambda *args: seen.append(real(*args)) or seen[-1])
+    found, expected = (call(logits, target, surrogate, alpha=alpha) for call in (value_and_gradient, elsewhere))
+    assert (seen[0] is not None) == (last == 0.1)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-7)
+
+
 @pytest.mark.parametrize("pairs", ["ovo", "ova", torch.rand(5, 5, generator=torch.Generator().manual_seed(1))])
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -89,7 +104,7 @@ def test_search(elsewhere, pairs, activation, weighted):
 def test_what_is_no_number_stays_none():
     logits, target = draw(20, 4)
     logits[2, 1] = torch.nan
-    for surrogate in ("squared", "exponential", "hinge"):
-        value, gradient = value_and_gradient(logits, target, surrogate, alpha=0.5, log_loss=0.5)
+    for surrogate, alpha in (("squared", 0.5), ("exponential", 0.5), ("hinge", 0.5), ("hinge", 1.5)):
+        value, gradient = value_and_gradient(logits, target, surrogate, alpha=alpha, log_loss=0.5)
         assert value.isnan()
         assert gradient.isnan().any()

@@ -92,8 +92,9 @@ def test_pairs_have_the_interval_of_their_rows(scored):
 
 
 def test_nothing_is_checked_or_sorted_twice(scored, monkeypatch):
-    """Two models of ten classes: two sorts and one check of each, one sort per class, and one per pair whose interval is
-    needed."""
+    """Two models of ten classes: two sorts and one check of each, one sort per class, and one per pair whose interval
+    is needed.
+    """
     calls = Counter()
 
     def count(module, name):

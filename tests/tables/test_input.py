@@ -213,20 +213,21 @@ def test_excel_without_openpyxl(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("values", "order"),
+    ("values", "order", "told"),
     [
-        (["31/12/2024", "1/2/2024"], "day-first"),
-        (["01.02.2024", None], "day-first"),
-        (["12/31/2024 10:30", "01/02/2024 9:00"], "month-first"),
-        (["01/02/2024"], "open"),
-        (["31/12/2024", "12/31/2024"], None),
-        (["2024-12-31"], None),
-        (["oak", "1/2/2024"], None),
-        ([1.5, 2.5], None),
+        (["31/12/2024", "1/2/2024"], "day-first", "day-first"),
+        (["01.02.2024", None], "day-first", "month-first"),
+        (["12/31/2024 10:30", "01/02/2024 9:00"], "month-first", "month-first"),
+        (["01/02/2024"], "open", "month-first"),
+        (["31/12/2024", "12/31/2024"], None, None),
+        (["2024-12-31"], None, None),
+        (["oak", "1/2/2024"], None, None),
+        ([1.5, 2.5], None, None),
     ],
 )
-def test_day_or_month_first(values, order):
+def test_day_or_month_first(values, order, told):
     assert order_of(pd.Series(values)) == order
+    assert order_of(pd.Series(values), "month-first") == told
 
 
 def test_days_first_become_iso():

@@ -145,7 +145,7 @@ def small_stack(monkeypatch, names=("lr", "et")):
 
     def plan(size, seconds, n_folds, seed):
         models = [(name, model) for name, model in default_estimators(seed, 3) if name in names]
-        return StackPlan(tuple(models), size.rows if n_folds > 1 else min(300, size.rows - 1), n_folds, None, 0.1)
+        return StackPlan(tuple(models), size.rows if n_folds > 1 else min(300, size.rows - 1), n_folds, 0.1)
 
     monkeypatch.setattr(candidates_module, "parts_of_stack", plan)
 
@@ -201,7 +201,7 @@ def test_logistic_regression_is_validated_out_of_fold(rows):
 
 def test_what_the_size_allows():
     small = parts_of_stack(Size(160, 9, 6), 60, 5)
-    assert (len(small.models), small.n_folds, small.interactions) == (len(BY_VALUE), 5, "auto")
+    assert (len(small.models), small.n_folds) == (len(BY_VALUE), 5)
     plans = [parts_of_stack(Size(100_000, 20, 5), seconds, 1) for seconds in (500, 30, 15, 6, 1)]
     assert [plan.rows for plan in plans][-1] == 5_000
     assert all(a.rows >= b.rows and len(a.models) >= 3 for a, b in pairwise(plans))

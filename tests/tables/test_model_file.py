@@ -378,7 +378,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     real, small = ensemble.MAUCStackingClassifier, ensemble.default_estimators(n_trees=2)
     dict(small)["hgb"].set_params(max_iter=2)
-    monkeypatch.setattr(ensemble, "MAUCStackingClassifier", lambda **seed: real(small, cv=2, **seed))
+    monkeypatch.setattr(ensemble, "MAUCStackingClassifier", lambda **seed: real(small, cv=2, refit=False, **seed))
     table, code = every_kind_of_column()
     numbers = table[["height", "count"]]
     kinds = {

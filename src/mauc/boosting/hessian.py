@@ -97,7 +97,7 @@ def gradient_and_bound(
     """
     scores = activate(raw, activation)
     here = classes.with_scores(scores)
-    value, gradient = risk.compute(here, gradient=True)
+    value, gradient = risk.compute(here, gradient=True, bounded=activation == "softmax")
     assert gradient is not None
     curvature = score_curvature(risk.surrogate, here, gradient)
     if activation == "identity":

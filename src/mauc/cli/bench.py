@@ -132,6 +132,14 @@ def tabular(
         typer.Option(help="Also the CSV files of this folder: a header line, the class last, texts are categories."),
     ] = None,
     openml: Annotated[bool, typer.Option("--openml", help="Also fifteen sets from OpenML, on line.")] = False,
+    against: Annotated[
+        list[str] | None, typer.Option(help="autogluon or flaml: the stack against these libraries, and nothing else.")
+    ] = None,
+    budget: Annotated[list[int] | None, typer.Option(min=1, help="Seconds for each of them: 30, 90 and 300.")] = None,
+    cores: Annotated[int, typer.Option(min=1, help="Cores for each of them.")] = 1,
+    rival_python: Annotated[
+        Path | None, typer.Option(help="Python of the environment that has them; this one if none.")
+    ] = None,
     jobs: Jobs = 1,
     quick: Quick = False,
 ) -> None: ...

@@ -28,7 +28,9 @@ def evaluate(
             show_default=False,
         ),
     ],
-    target: Annotated[str, typer.Option(help="Column that holds the true class of each row.", show_default=False)],
+    target: Annotated[
+        str | None, typer.Option(help="Column that holds the true class of each row; must be told.", show_default=False)
+    ] = None,
     compare: Annotated[
         list[Path] | None,
         typer.Option(readable=False, help="Scores of another model on the same rows; may be repeated."),
@@ -63,7 +65,7 @@ def evaluate(
     """
     from mauc.cli.summary import as_json, comparison, headline, sizes, worst_pairs
     from mauc.report import judge, render
-    from mauc.tables.parts import find_parts
+    from mauc.tables.parts import find_parts, no_target
     from mauc.tables.read import Reading
 
     output = current()
@@ -71,11 +73,13 @@ def evaluate(
         raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}")
     parts, others = find_parts(scores, "SCORES"), [find_parts([path], "--compare") for path in compare or []]
     true_parts = None if truth is None else find_parts([truth], "--truth")
+    how = Reading(tuple(missing or ()), encoding, sheet)
+    if target is None:
+        raise no_target(true_parts or parts, how, max_size)
     tables = [parts, *others, *([] if true_parts is None else [true_parts])]
     if not no_report:
         check_writable(report, "--report", [path for table in tables for path in table.paths])
         check_ending(report, "--report", "a page", "html")
-    how = Reading(tuple(missing or ()), encoding, sheet)
     if _streams(tables, stream):
         if how != Reading() or drop_unlabelled:
             raise Usage(

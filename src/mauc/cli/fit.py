@@ -22,7 +22,9 @@ HOLDOUT = 0.25
 
 def fit(
     table: Annotated[Path, typer.Argument(readable=False, help=TABLE, show_default=False)],
-    target: Annotated[str, typer.Option(help="Column that holds the class of each row.", show_default=False)],
+    target: Annotated[
+        str | None, typer.Option(help="Column that holds the class of each row; must be told.", show_default=False)
+    ] = None,
     out: Annotated[Path, typer.Option(readable=False, help="Model file to write.")] = Path("model.skops"),
     surrogate: Annotated[
         str | None, typer.Option(help="Pair loss to train by; exponential unless told.", show_default=False)
@@ -116,7 +118,7 @@ def fit(
     from mauc.tables.kept import KeptScores, fingerprints, place_of, write_kept
     from mauc.tables.model_file import TableModel, write_model
     from mauc.tables.models import Choice, make_classifier
-    from mauc.tables.parts import check_fits, find_parts
+    from mauc.tables.parts import check_fits, find_parts, no_target
     from mauc.tables.read import Reading
     from mauc.tables.source import shown
     from mauc.tables.training import Trainer
@@ -135,7 +137,9 @@ def fit(
         raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}")
     if time_column and group:
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
-    parts = find_parts([table], "TABLE")
+    parts, reading = find_parts([table], "TABLE"), Reading(tuple(missing or ()), encoding, sheet)
+    if target is None:
+        raise no_target(parts, reading, max_size)
     check_writable(out, "--out", parts.paths)
     check_ending(out, "--out", "a model file", "skops")
     if place_of(out).parent.is_dir():
@@ -164,7 +168,7 @@ def fit(
 
     with output.working(f"reading {shown(table)}"):
         wanted = _Wanted(target, time_column, group, drop or [], min_rows, drop_unlabelled, dates)
-        data = _read(table, wanted, max_size, Reading(tuple(missing or ()), encoding, sheet))
+        data = _read(table, wanted, max_size, reading)
         _check_no_singles(data.labels)
         folds = cv_folds(data.labels, data.groups, cv, repeats, seed) if cv else [[_split(data, holdout, seed)]]
         pairs = check_pair(importance_pair, data.labels)
@@ -351,13 +355,12 @@ def _times(values: Any, name: str, path: Path, order: str | None) -> Any:
     without = f"column {name!r} of {path} has rows without a time: fill them in or drop them"
     if values.isna().any():
         raise Failure(without)
-    found = order_of(values)
-    if found == "open" and order is None:
+    found = order_of(values, order)
+    if found == "open":
         raise Failure(
             f"column {name!r} of {path} holds dates such as {values.iloc[0]}, which could be either of two days: "
             "say which with --dates day-first or --dates month-first"
         )
-    found = order if found == "open" else found
     try:
         if values.dtype.kind in "iuf":
             times = values

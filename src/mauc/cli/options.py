@@ -24,6 +24,6 @@ Encoding = Annotated[
 Sheet = Annotated[str | None, typer.Option(help="Of an Excel file; the first one unless told.", show_default=False)]
 Dates = Annotated[
     str | None,
-    typer.Option(help="day-first or month-first, where 01/02/2024 could be either.", show_default=False),
+    typer.Option(help="day-first or month-first, where 01/02/2024 or 01.02.2024 could be either.", show_default=False),
 ]
 DropUnlabelled = Annotated[bool, typer.Option("--drop-unlabelled", help="Leave out rows without a class.")]

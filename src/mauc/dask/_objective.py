@@ -31,7 +31,8 @@ class PartitionedObjective:
         self.evaluations = 0
         self.sums: MomentSums | RankedParts | None = None
         if rows.ranks and not range_matters(risk, rows.activation):
-            self.sums = additive_risk(risk, np.zeros(shape[0]), np.ones(shape[0]))
+            bounded = rows.activation != "identity"
+            self.sums = additive_risk(risk, np.zeros(shape[0]), np.ones(shape[0]), bounded=bounded)
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Value and flat gradient."""

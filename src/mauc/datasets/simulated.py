@@ -96,7 +96,8 @@ def load_simulated(
     max_samples : int, optional
         Take a smaller copy: class sizes in the same proportions, but at least 3 (or what the class has).
     seed : int, default=0
-        Determines the classes and the samples.
+        Determines the classes and the samples. Gaussian means that are equally far apart may come out turned by another
+        build of LAPACK; their distances, and with them all that can be known of the classes, are the same.
 
     Returns
     -------

@@ -2,5 +2,6 @@
 
 from mauc.ensemble.bases import default_estimators
 from mauc.ensemble.classifier import MAUCStackingClassifier
+from mauc.ensemble.columns import TableColumns
 
-__all__ = ["MAUCStackingClassifier", "default_estimators"]
+__all__ = ["MAUCStackingClassifier", "TableColumns", "default_estimators"]

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone, is_regressor
-from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
+from sklearn.base import is_regressor
+from sklearn.utils import check_consistent_length, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from mauc._estimators import RankingClassifier, encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import check_numbers, check_pairs, check_real, check_sample_weight, check_whole, invalid
-from mauc.ensemble.bases import class_scores, default_estimators, fit_base, weight_argument
-from mauc.ensemble.combination import PENALTIES, OutOfFold, choose_penalty, fit_combination
-from mauc.model_selection import folds_of
+from mauc._validation import check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
+from mauc.ensemble.bases import class_scores, default_estimators, weight_argument
+from mauc.ensemble.calibration import Calibration, fit_calibration
+from mauc.ensemble.columns import are_texts, for_sparse, prepare, rows_of, transformer_for
+from mauc.ensemble.combination import OutOfFold, learn
+from mauc.ensemble.fitting import FoldAverage, Samples, fit_models
+from mauc.model_selection import check_groups, folds_of
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import Surrogate, get_surrogate
 
@@ -31,52 +29,70 @@ __all__ = ["MAUCStackingClassifier"]
 
 DEFAULT_ALPHA = 6.0
 WHOLE = "combination"
-MANY = 50_000
-"""Samples from which the models get threads of their own."""
+NORMALIZED = "normalized"
+AUTO = "auto"
+_WHO = "MAUCStackingClassifier"
+# Of the time limit; the rest is for the combination.
+MODELS_SHARE = 0.9
 
 
 class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: ignore[misc]
     r"""Combines classifiers so that the combination has the highest multiclass AUC.
 
-    .. math:: F = \operatorname{softmax}\Bigl(\sum_k w_k \log p_k + (\bar l - \mu) A^\top\Bigr), \qquad w_k \ge 0
+    .. math:: F = s \operatorname{softmax}\Bigl(\sum_k w_k \log p_k\Bigr) + (1 - s)\, \bar p, \qquad w_k \ge 0
 
     Each model is fitted on folds and scores what was held out; the weights minimise the exact surrogate risk of these
-    out-of-fold scores; then each model is fitted on all data. The matrix A over the mean log-scores :math:`\bar l`
-    lets a class profit from the scores of the others; how strongly it is drawn to 0, or whether there is none, is
-    chosen by cross-validation within the out-of-fold scores: :mod:`mauc.ensemble.combination`.
+    out-of-fold scores. They have the whole say, s = 1, where they are ahead of the plain mean of the models by a
+    standard error, judged by samples that they were not learnt from; else half of it: :mod:`mauc.ensemble.combination`.
 
     Parameters
     ----------
     estimators : list of (name, classifier), optional
         Default, :func:`mauc.ensemble.default_estimators`: two balanced logistic regressions,
         :class:`mauc.MAUCClassifier` and the same on a Gaussian kernel, all on imputed and standardised columns;
-        balanced extra trees, random forest and histogram boosting. Tables with text, dates or categories go through
-        skrub's ``TableVectorizer`` first. As in scikit-learn's stacking, models are fitted on codes 0 to C-1 of the
-        classes, which a ``class_weight`` by class must use, and ``"drop"`` in place of a model leaves it out.
+        balanced extra trees, pruned and grown out, a random forest, histogram boosting and a perceptron. They take
+        tables with texts, dates, categories and gaps (``columns``), and sparse matrices. As in scikit-learn's stacking,
+        models are fitted on codes 0 to C-1 of the classes, which a ``class_weight`` by class must use, and ``"drop"``
+        in place of a model leaves it out.
     cv : int, splitter or list of (train, test), default=5
         Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
         part; the only sample of a class is then never held out, and the weights are learnt without it. From other
         folds a class may be missing: there it has the floor score. Rows that belong together, such as those of one
-        patient, must be held out together: ``cv=list(GroupKFold().split(X, y, groups))``.
+        patient, must be held out together: pass them as ``groups`` to ``fit``.
     surrogate : str or object, default="exponential"
         Pair loss that the weights minimise: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``,
         ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and
         ``derivative(t)``.
     alpha : float, optional
         Margin or rate of the surrogate; 6 unless told, where it has one.
-    interactions : "auto", float or None, default="auto"
-        Penalty of A: chosen, given, or None for weights alone. A class with fewer than seven samples that could be held
-        out means no A.
     floor : float, default=0.03
         Smallest score before the logarithm, as a share of the frequency of the class: a forest's 0 is no certainty.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
     surrogate_options : dict, optional
         Further parameters of the surrogate.
+    refit : "auto", True or False, default="auto"
+        True: after the folds each model is fitted on all data. False: it is the average of its models of the folds,
+        which saves that fit and takes as many times as long to predict. ``"auto"``: forests, which are averages
+        already, are fitted on all data, all others averaged; with fewer than four folds all are fitted on all data.
+    time_limit : float, optional
+        Seconds that :meth:`fit` may take. Models are then fitted in the order of the list, and one that would not be
+        ready in time is left out. The first is fitted in any case.
     n_jobs : int, optional
         Processes, as in joblib: one fit of one model on one fold at a time. From 50,000 samples on, each uses as many
         threads as there are cores for it; below, one.
     random_state : int, default=0
         Of the folds and of the default models.
+    columns : "auto", transformer or None, default="auto"
+        What all models have before them. It is fitted once on each training part, not once for each model, and so sees
+        no sample that is held out. ``"auto"``: for the default models :class:`mauc.ensemble.TableColumns` where X has
+        columns that hold no numbers, or is one text per sample; models of your own get X as it is. For a list of your
+        own name the transformer: ``columns=TableColumns()``. None: X as it is.
+    calibrate : bool or "normalized", default=False
+        Calibrated probabilities in place of ranking scores. True: each column is the probability of its class against
+        all others, by a strictly increasing map of the scores, so that the ranking inside the column, and every AUC, is
+        the same; rows sum to 1 only nearly, unless there are two classes. ``"normalized"``: the same divided by the sum
+        of the row, as scikit-learn's ``log_loss`` and ``roc_auc_score`` want it, which changes the ranking somewhat.
+        :mod:`mauc.ensemble.calibration` has the maps, and what they gain.
     verbose : int or function, default=0
         Print a line for each model as it is done, and one for the combination. A function is called instead, before
         each fit, with the name of the model and the number of the fold, None for the fit on all data; what it raises
@@ -87,28 +103,40 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     classes_ : (C,) array
     estimators_ : list of fitted classifiers
     named_estimators_ : dict of name to fitted classifier
+        A model that is not fitted on all data has those of the folds as its ``estimators``.
     weights_ : dict of name to float
         Weight :math:`w_k` of each model.
-    interactions_ : (C, C) array or None
-        The matrix A.
-    penalty_ : float
-        That of A; infinite without it.
+    weighted_share_ : float
+        The share s: 1, or a half.
+    left_out_ : list of str
+        Names of the models that there was no time for.
     oof_scores_ : dict of name to float
         Out-of-fold multiclass AUC of each model, without the floor, and of the whole under ``"combination"``: there
         the combination, too, was learnt without the samples that it is judged on. NaN where no two classes could be
         held out.
-    oof_log_scores_ : (K, N, C) array
-        Log-scores of the held-out samples; NaN where a sample was never held out.
+    oof_model_scores_ : (K, N, C) array
+        Scores of the models for held-out samples; NaN where a sample was never held out.
     oof_combination_ : (N, C) array
-        Scores of the combination for the held-out samples, learnt without them; NaN where a sample never was.
+        Scores of the combination for the held-out samples, learnt without them; NaN where a sample never was. Not
+        calibrated.
+    columns_ : fitted transformer or None
+        That of all data.
+    calibration_ : Calibration or None
+        ``slopes`` and ``intercepts`` of the maps.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
-    Costs one fit of each model on each fold and one on all data; the combination itself costs little beside them.
-    ``predict_proba`` ranks; it is not calibrated. Weights of samples reach every model, and a model whose ``fit``
-    does not take them is refused.
+    Costs one fit of each model on each fold, and of forests one on all data; the combination costs little beside them.
+    ``predict_proba`` ranks; it is not calibrated unless ``calibrate`` says so. ``predict`` names the class that it has
+    highest: uncalibrated the classes are balanced, calibrated the common ones are named more often. ``score`` is the
+    multiclass AUC of the ranking scores, calibrated or not. Weights of samples reach every model and the calibration,
+    and a model whose ``fit`` does not take them is refused.
+
+    A sparse X is the same numbers in another layout. Of the default models the linear ones and the kernel come out as
+    on dense columns; the forests take it with gaps filled by means; boosting and the perceptron need dense columns, and
+    get up to 200 as they are, of more their 100 leading directions.
 
     Examples
     --------
@@ -121,7 +149,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     >>> X = scale(X)[:, 2:7]
     >>> model = MAUCStackingClassifier([("lr", LogisticRegression()), ("nb", GaussianNB())]).fit(X, y)
     >>> {name: round(score, 3) for name, score in model.oof_scores_.items()}
-    {'lr': 0.969, 'nb': 0.972, 'combination': 0.976}
+    {'lr': 0.969, 'nb': 0.972, 'combination': 0.977}
     """
 
     def __init__(
@@ -131,24 +159,30 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         cv: Any = 5,
         surrogate: str | Any = "exponential",
         alpha: float | None = None,
-        interactions: str | float | None = "auto",
         floor: float = 0.03,
         pairs: str | ArrayLike = "ovo",
         surrogate_options: dict[str, Any] | None = None,
+        refit: bool | str = "auto",
+        time_limit: float | None = None,
         n_jobs: int | None = None,
         random_state: int = 0,
+        columns: Any = "auto",
+        calibrate: bool | str = False,
         verbose: int | Callable[[str, int | None], None] = 0,
     ) -> None:
         self.estimators = estimators
         self.cv = cv
         self.surrogate = surrogate
         self.alpha = alpha
-        self.interactions = interactions
         self.floor = floor
         self.pairs = pairs
         self.surrogate_options = surrogate_options
+        self.refit = refit
+        self.time_limit = time_limit
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.columns = columns
+        self.calibrate = calibrate
         self.verbose = verbose
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -163,7 +197,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = [get_tags(model) for _, model in self._named(checked=False)] if self.estimators else []
-        tags.input_tags.sparse = bool(inner) and all(t.input_tags.sparse for t in inner)
+        tags.input_tags.sparse = all(t.input_tags.sparse for t in inner)
         # The models of the default list impute, or take NaN as they are.
         tags.input_tags.allow_nan = all(t.input_tags.allow_nan for t in inner)
         return tags
@@ -195,51 +229,78 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         options = self.surrogate_options or {}
         return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
+    ) -> Self:
         """Fit every model on every fold and on all data, and learn the combination.
 
         Parameters
         ----------
-        X : (N, d) array, sparse matrix or data frame, as the models take it
+        X : (N, d) array, sparse matrix, data frame or N texts, as the models take it
+            The default models take any of these, with missing values.
         y : (N,) classes
         sample_weight : (N,) weights >= 0, optional
+        groups : (N,) array, optional
+            Group of each sample, such as the patient: a group is held out as a whole. A number as ``cv`` then gives
+            folds by :func:`mauc.model_selection.group_folds`; a splitter is given the groups.
         """
         advice = "pass a seed: the models of each fold must agree on it"
         check_whole("random_state", self.random_state, least=0, advice=advice)
         named = self._named()
         floor = check_real("floor", self.floor, low=0, high=1)
-        penalties = self._penalties()
+        deadline = self._deadline()
+        if not (isinstance(self.refit, bool | np.bool_) or self.refit == AUTO):
+            raise invalid("refit", f"must be True, False or {AUTO!r}", repr(self.refit))
+        if not (isinstance(self.calibrate, bool | np.bool_) or self.calibrate == NORMALIZED):
+            raise invalid("calibrate", f"must be True, False or {NORMALIZED!r}", repr(self.calibrate))
         risk = SurrogateRisk(self._surrogate())
         X = self._checked(X, reset=True)
         classes, codes = encode_classes(y)
         check_consistent_length(X, codes)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         pairs = check_pairs(self.pairs, len(classes))
-        if self.estimators is None:
-            check_numbers(X, "the default models")
         for _, model in named:
             weight_argument(model, weight)
         # A weight of 0 is no sample.
         counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
-        folds = self._folds(X, classes[codes], codes, counted)
-        held_out = self._fit_models(named, X, codes, len(classes), weight, counted, folds)
-        shares = np.bincount(codes, weight, len(classes))
-        self._floors = floor * shares / shares.sum()
+        group = check_groups(groups, len(codes))
+        folds = self._folds(X, classes[codes], codes, counted, group)
+        parts = self._prepare(X, [*folds, (counted, None)])
+        if self.estimators is None and is_sparse(rows_of(parts[-1], None, train=True)):
+            named = for_sparse(named)
+        samples = Samples(parts, codes, len(classes), weight, counted, folds)
         self.classes_ = classes
-        self.oof_log_scores_ = np.log(np.maximum(held_out, self._floors))
-        seen = counted[~np.isnan(held_out[0, counted, 0])]
-        data = OutOfFold(self.oof_log_scores_[:, seen], codes[seen], None if weight is None else weight[seen])
-        scores = [data.mauc(each, pairs) for each in held_out[:, seen]]
-        self.oof_scores_ = {name: score for (name, _), score in zip(named, scores, strict=True)}
-        self.oof_combination_ = np.full(held_out.shape[1:], np.nan)
-        self.oof_combination_[seen] = self._combine(data, risk, pairs, penalties)
+        self.oof_model_scores_ = self._fit_models(named, samples, pairs, deadline)
+        shares = np.bincount(codes, weight, len(classes)) / (len(codes) if weight is None else weight.sum())
+        seen = counted[~np.isnan(self.oof_model_scores_[0, counted, 0])]
+        held_out = self.oof_model_scores_[:, seen]
+        own = None if weight is None else weight[seen]
+        of_group = None if group is None else group[seen]
+        data = OutOfFold(held_out, codes[seen], own, floor * shares, of_group)
+        scores = [data.mauc(each, pairs) for each in held_out]
+        self.oof_scores_ = dict(zip(self.named_estimators_, scores, strict=True))
+        self.oof_combination_ = np.full(self.oof_model_scores_.shape[1:], np.nan)
+        self.oof_combination_[seen] = self._combine(data, risk, pairs)
+        self.calibration_ = self._calibration(codes, weight, shares) if self.calibrate else None
         return self
+
+    def _deadline(self) -> float | None:
+        """When the last model must be fitted; what follows takes little."""
+        if self.time_limit is None:
+            return None
+        return time.perf_counter() + MODELS_SHARE * check_real("time_limit", self.time_limit, low=0)
+
+    def _calibration(self, codes: Ints, weight: Floats | None, shares: Floats) -> Calibration:
+        """By the samples that were held out from the combination too."""
+        seen = np.flatnonzero(~np.isnan(self.oof_combination_[:, 0]))
+        own = None if weight is None else weight[seen]
+        return fit_calibration(self.oof_combination_[seen], codes[seen], own, shares)
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
         """Data frames as they are, for models that know columns by name, and so texts; all else as an array. Values
         are checked by the models.
         """
-        if _are_texts(X):
+        if are_texts(X):
             return X
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -248,129 +309,103 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         accepted = ("csr", "csc") if sparse else False
         return validate_data(self, X, reset=reset, accept_sparse=accepted, dtype=None, ensure_all_finite=False)
 
-    def _penalties(self) -> tuple[float, ...]:
-        if self.interactions is None:
-            return (np.inf,)
-        if isinstance(self.interactions, str):
-            if self.interactions != "auto":
-                raise invalid("interactions", "must be 'auto', None or a number above 0", repr(self.interactions))
-            return PENALTIES
-        return (check_real("interactions", self.interactions, low=0),)
-
-    def _folds(self, X: Any, labels: NDArray[Any], codes: Ints, counted: Ints) -> list[tuple[Ints, Ints]]:
-        """Pairs of training and test rows; a weight of 0 is no sample, and a training part needs two classes."""
-        folds = folds_of(self.cv, X, labels, np.isin(np.arange(len(codes)), counted), self.random_state)
-        return [(a, b) for a, b in folds if len(b) and len(np.unique(codes[a])) > 1]
-
-    def _fit_models(
-        self,
-        named: list[tuple[str, Any]],
-        X: Any,
-        codes: Ints,
-        n_classes: int,
-        weight: Floats | None,
-        counted: Ints,
-        folds: list[tuple[Ints, Ints]],
-    ) -> Floats:
-        """Fit all, keep the models of all data, and return ``(K, N, C)`` scores of the held-out samples: the mean where
-        one was held out more than once, NaN where it never was.
-        """
-        work = [(k, fold) for k in range(len(named)) for fold in [*range(len(folds)), None]]
-        # Not every backend of joblib has generators, which only progress needs.
-        inner = _inner_threads(len(codes), effective_n_jobs(self.n_jobs))
-        done = Parallel(n_jobs=self.n_jobs, return_as="generator" if self.verbose else "list")(
-            delayed(_fit_one)(
-                inner, clone(named[k][1]), X, codes, n_classes, weight, *((counted, None) if f is None else folds[f])
-            )
-            for k, f in work
+    def _prepare(self, X: Any, folds: list[tuple[Ints, Ints | None]]) -> list[Any]:
+        """X as the models of each fold take it, after what ``columns`` asks for; the last fold is all data."""
+        transformer = transformer_for(
+            self.columns, X, own_models=self.estimators is not None, random_state=self.random_state
         )
-        total = np.zeros((len(named), len(codes), n_classes))
-        times = np.zeros((len(named), len(codes), 1))
-        self.estimators_: list[Any] = []
-        began = time.perf_counter()
+        self.columns_, self._fold_columns = None, []
+        if transformer is None:
+            return [X] * len(folds)
+        fitted, parts = zip(*prepare(transformer, X, folds, self.n_jobs), strict=True)
+        *self._fold_columns, self.columns_ = fitted
+        return list(parts)
 
-        def announced() -> Iterator[tuple[int, int | None]]:
-            for k, f in work:
-                if callable(self.verbose):
-                    self.verbose(named[k][0], f)
-                yield k, f
-
-        for (k, f), (model, scores) in zip(announced(), done, strict=True):
-            if f is not None:
-                total[k, folds[f][1]] += scores
-                times[k, folds[f][1]] += 1
-                continue
-            self.estimators_.append(model)
-            if self._prints:
-                print(f"MAUCStackingClassifier: {named[k][0]} fitted, {time.perf_counter() - began:.1f} s so far")
-        self.named_estimators_ = {name: model for (name, _), model in zip(named, self.estimators_, strict=True)}
-        return np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
+    def _folds(
+        self, X: Any, labels: NDArray[Any], codes: Ints, counted: Ints, groups: Ints | None
+    ) -> list[tuple[Ints, Ints]]:
+        """Pairs of training and test rows; a weight of 0 is no sample, and a training part needs two classes."""
+        folds = folds_of(self.cv, X, labels, np.isin(np.arange(len(codes)), counted), self.random_state, groups)
+        return [(a, b) for a, b in folds if len(b) and len(np.unique(codes[a])) > 1]
 
     @property
     def _prints(self) -> bool:
         return bool(self.verbose) and not callable(self.verbose)
 
-    def _combine(
-        self, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, penalties: tuple[float, ...]
+    def _fit_models(
+        self, named: list[tuple[str, Any]], samples: Samples, pairs: str | Floats, deadline: float | None
     ) -> Floats:
-        """Learn the combination; returns the scores of combinations that were learnt without the sample."""
-        self.penalty_, self.oof_scores_[WHOLE], held_out = choose_penalty(
-            data, risk, pairs, penalties, random_state=self.random_state
+        """Fit them and return ``(K, N, C)`` scores of the held-out samples, NaN where one never was."""
+        began = time.perf_counter()
+
+        def after(name: str, held_out: Floats) -> None:
+            score = _mauc_of_seen(held_out, samples, pairs)
+            print(f"{_WHO}: {name} fitted, out-of-fold MAUC {score:.4f}, {time.perf_counter() - began:.1f} s so far")
+
+        fits = fit_models(
+            named,
+            samples,
+            refit=self.refit,
+            n_jobs=self.n_jobs,
+            deadline=deadline,
+            before=self.verbose if callable(self.verbose) else None,
+            after=after if self._prints else None,
         )
-        (self._combination,) = fit_combination(data, risk, pairs, (self.penalty_,))
-        weights = self._combination.weights
-        self.weights_ = {name: float(w) for name, w in zip(self.named_estimators_, weights, strict=True)}
-        self.interactions_ = self._combination.interactions
+        self.named_estimators_ = fits.models
+        self.estimators_ = list(fits.models.values())
+        self.left_out_ = fits.left_out
+        if self._prints and fits.left_out:
+            print(f"{_WHO}: no time for {', '.join(fits.left_out)}")
+        return np.array(fits.held_out)
+
+    def _combine(self, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats) -> Floats:
+        """Learn the combination; returns the scores of combinations that were learnt without the sample."""
+        learnt = learn(data, risk, pairs, random_state=self.random_state)
+        self._combination, self.oof_scores_[WHOLE] = learnt.combination, learnt.mauc
+        self.weights_ = dict(zip(self.named_estimators_, learnt.combination.weights.tolist(), strict=True))
+        self.weighted_share_ = learnt.combination.share
         if self._prints:
             parts = ", ".join(f"{name} {self.oof_scores_[name]:.4f} × {w:.2f}" for name, w in self.weights_.items())
-            print(f"MAUCStackingClassifier: out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}")
-        return held_out
+            half = "" if self.weighted_share_ == 1.0 else ", half of it the plain mean"
+            print(f"{_WHO}: out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}{half}")
+        return learnt.held_out
 
     def predict_proba(self, X: Any) -> Floats:
-        """``(N, C)`` scores of the combination."""
-        logs = self._log_scores(X)
-        return self._combination.scores(logs)
+        """``(N, C)`` scores of the combination, calibrated where that was asked for."""
+        scores = self._ranking_scores(X)
+        if self.calibration_ is None:
+            return scores
+        found = self.calibration_.probabilities(scores)
+        return found / found.sum(axis=1, keepdims=True) if self.calibrate == NORMALIZED else found
 
-    def _log_scores(self, X: Any) -> Floats:
-        """``(K, N, C)`` of the models fitted on all data."""
+    def _ranking_scores(self, X: Any) -> Floats:
+        scores = self._model_scores(X)
+        return self._combination.scores(scores)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of the highest ``predict_proba``."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def _model_scores(self, X: Any) -> Floats:
+        """``(K, N, C)``; models of folds get the columns as they were made for their fold."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        scores = [class_scores(model, X, len(self.classes_)) for model in self.estimators_]
-        return np.log(np.maximum(scores, self._floors))
+        averaged = any(isinstance(model, FoldAverage) for model in self.estimators_)
+        whole = X if self.columns_ is None else self.columns_.transform(X)
+        by_fold = [made.transform(X) for made in self._fold_columns] if averaged and self._fold_columns else None
+        return np.array(
+            [
+                model.mean_scores(by_fold)
+                if by_fold is not None and isinstance(model, FoldAverage)
+                else class_scores(model, whole, len(self.classes_))
+                for model in self.estimators_
+            ]
+        )
 
 
-def _inner_threads(n_samples: int, n_processes: int) -> int:
-    """Threads for each model: the cores that its process may have; one on few samples, where threads wait more than
-    they work. Boosted trees on two threads of two busy cores took 2.5 minutes of the processor instead of 22 s.
-    """
-    return max(1, cpu_count() // n_processes) if n_samples >= MANY else 1
-
-
-def _fit_one(inner: int, *work: Any) -> tuple[Any, Floats | None]:
-    """:func:`_fit_part` on so many threads."""
-    with threadpool_limits(inner):
-        return _fit_part(*work)
-
-
-def _fit_part(
-    model: Any, X: Any, codes: Ints, n_classes: int, weight: Floats | None, train: Ints, test: Ints | None
-) -> tuple[Any, Floats | None]:
-    """The model fitted on the rows ``train``, or its scores of the rows ``test``."""
-    part = X if test is None and len(train) == len(codes) else _safe_indexing(X, train)
-    own = None if weight is None else weight[train]
-    if test is None:
-        return fit_base(model, part, codes[train], own), None
-    # One warning per model, from the fit on all data, not one per fold. Filters belong to the whole process, so that
-    # threads, which would leave them changed, leave them alone.
-    alone = threading.current_thread() is threading.main_thread()
-    with warnings.catch_warnings() if alone else nullcontext():
-        if alone:
-            warnings.simplefilter("ignore")
-        fitted = fit_base(model, part, codes[train], own)
-        return None, class_scores(fitted, _safe_indexing(X, test), n_classes)
-
-
-def _are_texts(X: Any) -> bool:
-    """A list, series or array of one text per sample."""
-    one_each = isinstance(X, list) or getattr(X, "ndim", 2) == 1
-    return one_each and len(X) > 0 and isinstance(next(iter(X)), str)
+def _mauc_of_seen(held_out: Floats, samples: Samples, pairs: str | Floats) -> float:
+    seen = samples.counted[~np.isnan(held_out[samples.counted, 0])]
+    weight = None if samples.weight is None else samples.weight[seen]
+    data = OutOfFold(held_out[None, seen], samples.codes[seen], weight, np.zeros(samples.n_classes))
+    return data.mauc(held_out[seen], pairs)

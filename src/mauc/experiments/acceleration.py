@@ -16,7 +16,8 @@ from mauc.experiments.plots import GUIDE, series
 from mauc.experiments.registry import Experiment
 from mauc.experiments.report_parts import machine, machines, markdown_table, save_figure
 from mauc.experiments.store import Cell, Store, write_whole
-from mauc.risk import SurrogateRisk
+from mauc.risk import SurrogateRisk, schemes_of
+from mauc.surrogates import get_surrogate
 
 __all__ = ["LARGE_SIZES", "LOSSES", "PRIORS", "SIZES", "cells", "experiment", "pairs_of_samples", "write_report"]
 
@@ -117,7 +118,8 @@ def measure(name: str, n: int, repetitions: int, with_loops: bool) -> dict[str, 
     is not counted against them.
     """
     y = np.repeat(np.arange(len(PRIORS)), _sizes(n))
-    model, risk = LinearModel.of(n), SurrogateRisk(name)
+    # By its own scheme: a hinge with α = 1 is a line on these scores, which "auto" would take it for.
+    model, risk = LinearModel.of(n), SurrogateRisk(name, scheme=schemes_of(get_surrogate(name))[0])
     loss, derivative = LOSSES[name]
 
     def gradient_in_weights(of_scores: Callable[[Floats], tuple[float, Floats]]) -> tuple[float, Floats]:

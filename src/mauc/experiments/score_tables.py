@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats, Ints
-from mauc.experiments.report_parts import markdown_table
+from mauc.experiments.report_parts import markdown_table, spread
 from mauc.experiments.statistics import RankTest, friedman
 from mauc.experiments.store import Store
 
@@ -70,14 +70,14 @@ def friedman_sentence(test: RankTest) -> str:
     )
 
 
-def fit_seconds(results: Results, name: str, sets: Sequence[str]) -> float:
-    """Median over the sets and their splits."""
-    return float(np.median([run["fit_seconds"] for s in sets for run in results[name][s]]))
+def median_seconds(results: Results, name: str, sets: Sequence[str], time: str = "fit_seconds") -> float:
+    """Median over the sets and their splits, where there is such a time: a run that failed predicts nothing."""
+    return float(np.median([run[time] for s in sets for run in results[name][s] if time in run]))
 
 
 def with_std(scores: Floats, best: float) -> str:
-    """Mean ± standard deviation, bold where it is the best."""
-    text = f"{scores.mean():.2f} ± {scores.std():.2f}"
+    """Mean ± standard deviation, where there is more than one, bold where it is the best."""
+    text = spread(scores)
     return f"**{text}**" if scores.mean() >= best - 1e-9 else text
 
 
@@ -92,7 +92,7 @@ def score_table(results: Results, sets: Sequence[str], unit: str, seconds_of_uni
         for s, name in enumerate(sets):
             row.append(with_std(by_method[names[k]][name], best[s]))
         digits = 0 if seconds_of_unit < 1 else 2
-        seconds = f"{fit_seconds(results, names[k], sets) / seconds_of_unit:.{digits}f}"
+        seconds = f"{median_seconds(results, names[k], sets) / seconds_of_unit:.{digits}f}"
         rows.append([*row, f"{mean[:, k].mean():.2f}", f"{test.mean_ranks[k]:.1f}" if test else "", seconds])
     return markdown_table(["method", *sets, "mean", "rank", f"fit {unit}"], rows)
 

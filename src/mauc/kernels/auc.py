@@ -7,23 +7,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.search import SortedColumns, locate, sort_columns
+from mauc.kernels.search import locate, sort_columns
+from mauc.kernels.standing import Standing, standing_in
 from mauc.kernels.threads import LARGE, Crew, row_parts, thread_count
 from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, TILE_ELEMENTS, Problem
 
-__all__ = ["auc_influence", "auc_matrix", "auc_matrix_and_influence"]
+__all__ = ["BLOCK_POSITIVES", "auc_influence", "auc_matrix", "auc_matrix_and_influence", "auc_of_losses"]
 
 
 # Positives whose bins stay in the caches while all rows pass by; columns are taken in blocks of about as many.
 BLOCK_POSITIVES = 1 << 16
 
 
-def auc_matrix(problem: Problem) -> Floats:
+def auc_matrix(problem: Problem, share: float = 1.0) -> Floats:
     """``(C, C)`` matrix of ``AUC_{i|j}``; NaN on the diagonal and where a class has no sample.
 
-    ``unit`` may be any sample weights: with ones, the sums are whole and half numbers and the result is exact.
+    ``unit`` may be any sample weights: with ones, the sums are whole and half numbers and the result is exact. With a
+    ``share`` below 1, of the lowest share of the positives of each column: :mod:`mauc.kernels.standing`.
     """
-    return _matrix(problem, None)
+    return _matrix(problem, share, None)
 
 
 def auc_influence(problem: Problem) -> Floats:
@@ -35,13 +37,13 @@ def auc_influence(problem: Problem) -> Floats:
     return auc_matrix_and_influence(problem)[1]
 
 
-def auc_matrix_and_influence(problem: Problem) -> tuple[Floats, Floats]:
+def auc_matrix_and_influence(problem: Problem, share: float = 1.0) -> tuple[Floats, Floats]:
     """:func:`auc_matrix` and :func:`auc_influence` by one sort and one search."""
     influence = np.zeros(len(problem.classes.y))
-    return _matrix(problem, influence), influence
+    return _matrix(problem, share, influence), influence
 
 
-def _matrix(problem: Problem, influence: Floats | None) -> Floats:
+def _matrix(problem: Problem, share: float, influence: Floats | None) -> Floats:
     """The matrix; the influences are added to ``influence`` if it is there."""
     classes, n_classes = problem.classes, problem.classes.n_classes
     total = np.bincount(classes.y, None if classes.counted else classes.unit, n_classes).astype(np.float64, copy=False)
@@ -49,15 +51,22 @@ def _matrix(problem: Problem, influence: Floats | None) -> Floats:
     # Indices into the flat scores: NumPy takes from one axis several times faster than from two.
     flat = problem.scores.ravel()
     blocks = [_Block(problem, flat, first, last) for first, last in _column_blocks(classes.offsets)]
-    shares = None if influence is None else _Shares(problem, total, influence)
+    shares = None if influence is None else _Shares(problem, total, share, influence)
     with Crew(thread_count() if problem.scores.size >= LARGE else 1) as crew:
-        tables = crew.each(block.sort for block in blocks)
+        tables = crew.each(partial(block.sort, share) for block in blocks)
         for block in blocks:  # no name for the table: it would outlive the next sort
             lost[:, block.first : block.last] = block.search(crew, next(tables), shares)
-    pairs = total[:, None] * total
-    present = np.diff(classes.offsets) > 0
-    auc = np.full((n_classes, n_classes), np.nan)
-    np.divide(pairs - lost.T, pairs, out=auc, where=present[:, None] & present)
+    return auc_of_losses(lost.T, total, np.diff(classes.offsets) > 0, share)
+
+
+def auc_of_losses(lost: Floats, total: Floats, present: NDArray[np.bool_], share: float = 1.0) -> Floats:
+    """``(C, C)`` AUCs from the weight of the pairs that class i loses to class j and the ``(C,)`` weight of classes.
+
+    ``share`` is that of class i which could be lost.
+    """
+    pairs = share * total[:, None] * total
+    auc = np.full(pairs.shape, np.nan)
+    np.divide(pairs - lost, pairs, out=auc, where=present[:, None] & present)
     np.clip(auc, 0.0, 1.0, out=auc)  # weights round
     np.fill_diagonal(auc, np.nan)
     return auc
@@ -84,14 +93,13 @@ class _Block:
         self.skipped = self.end - self.begin if last - first == 1 else 0
         self.columns_first = last - first < COLUMNS_FIRST_BELOW
 
-    def sort(self) -> tuple[SortedColumns, Floats | None]:
-        """The sorted positives, and the weight below each position; None where that is its place in the column."""
+    def sort(self, share: float) -> Standing:
+        """The sorted positives, of which the lowest share counts."""
         classes, scores = self.problem.classes, self.problem.scores
         own = self.flat.take(self.mine * scores.shape[1] + classes.y[self.mine])
         weight = None if classes.counted else classes.unit[self.mine]
         table = sort_columns(own, classes.offsets[self.first : self.last + 1] - self.begin, weight)
-        places = classes.counted and len(table.values) == len(own) + self.last - self.first
-        return table, None if places else _weight_below(table)
+        return standing_in(table, counted=classes.counted, share=share)
 
     def rows(self, start: int, stop: int) -> Ints:
         """Some of the samples, grouped by class, without those that are passed over."""
@@ -102,9 +110,9 @@ class _Block:
             return order[start + skipped : stop + skipped]
         return np.concatenate([order[start : self.begin], order[self.end : stop + skipped]])
 
-    def search(self, crew: Crew, sorted_table: tuple[SortedColumns, Floats | None], shares: "_Shares | None") -> Floats:
+    def search(self, crew: Crew, standing: Standing, shares: "_Shares | None") -> Floats:
         """``(C, last − first)`` weight of the pairs that class j wins against column i, ties at ½."""
-        table, below = sorted_table
+        table = standing.table
         n_rows, n_columns = self.problem.scores.shape
         flat, width = self.flat, self.last - self.first
         columns = np.arange(self.first, self.last)
@@ -125,11 +133,10 @@ class _Block:
                     x = flat.take(columns + (some * n_columns)[:, None])
                 position, tied = locate(table, x, columns_first=self.columns_first)
                 ties = np.flatnonzero(tied)
-                beaten = (position - start).astype(np.float64) if below is None else below.take(position)
-                beaten.ravel()[ties] += 0.5 * table.mass[position.ravel()[ties]]
+                beaten = standing.beaten(position, ties, start)
                 _add_by_class(lost, self.problem, some, beaten.T if self.columns_first else beaten)
                 if shares is not None:
-                    _land(landed, position.ravel(), shares.of_negatives(self, some, beaten).ravel(), ties)
+                    standing.land(landed, position.ravel(), shares.of_negatives(self, some, beaten).ravel(), ties)
             return lost, landed
 
         parts = crew.each(partial(visit, *part) for part in row_parts(n_rows - self.skipped, width))
@@ -138,18 +145,15 @@ class _Block:
             lost += more
             landed += landed_there
         if shares is not None:
-            # A positive has won against all that landed at or below it.
-            for begin, end in pairwise(table.start):
-                np.cumsum(landed[begin:end], out=landed[begin:end])
-            shares.influence[self.mine] += landed.take(table.slot)
+            shares.influence[self.mine] += standing.won(landed)
         return lost
 
 
 class _Shares:
     """Where the influences are added up, and what each sample counts for in them."""
 
-    def __init__(self, problem: Problem, total: Floats, influence: Floats) -> None:
-        self.classes, self.influence = problem.classes, influence
+    def __init__(self, problem: Problem, total: Floats, share: float, influence: Floats) -> None:
+        self.classes, self.share, self.influence = problem.classes, share, influence
         self.per_weight = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0)
 
     def of_negatives(self, block: _Block, some: Ints, beaten: Floats) -> Floats:
@@ -165,7 +169,7 @@ class _Shares:
             if block.columns_first
             else classes.of_negative[:, columns].take(y, axis=0)
         )
-        of_column = self.per_weight[columns]
+        of_column = self.per_weight[columns] / self.share
         share = beaten * (of_column[:, None] if block.columns_first else of_column)
         np.subtract(1.0, share, out=share)
         share *= v
@@ -173,16 +177,6 @@ class _Shares:
         unit = self.per_weight[y] if classes.counted else self.per_weight[y] * classes.unit[some]
         np.multiply(v, unit if block.columns_first else unit[:, None], out=share)
         return share
-
-
-def _land(landed: Floats, place: Ints, weight: Floats, ties: Ints) -> None:
-    """Negatives hand their weight to the positives at or above their place: half of it to one that they tie with.
-
-    np.bincount would go over all of ``landed`` for every tile.
-    """
-    weight[ties] *= 0.5
-    np.add.at(landed, place, weight)
-    np.add.at(landed, place[ties] + 1, weight[ties])
 
 
 def _add_by_class(lost: Floats, problem: Problem, some: Ints, beaten: Floats) -> None:
@@ -196,11 +190,3 @@ def _add_by_class(lost: Floats, problem: Problem, some: Ints, beaten: Floats) ->
         # Rows are grouped by class, so a small indicator matrix sums them; np.add.reduceat took twice as long.
         present = np.arange(low, high + 1)
         lost[present] += np.where(present[:, None] == y, classes.unit[some], 0.0) @ beaten
-
-
-def _weight_below(table: SortedColumns) -> Floats:
-    """``(M + C,)`` weight of the positives below each position of its column."""
-    below = np.zeros(len(table.values))
-    for begin, end in pairwise(table.start):
-        np.cumsum(table.mass[begin : end - 1], out=below[begin + 1 : end])
-    return below

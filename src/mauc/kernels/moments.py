@@ -12,9 +12,10 @@ from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
 from mauc._typing import Floats
-from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walks
+from mauc.kernels.threads import over_rows
+from mauc.kernels.tiles import TILE_ELEMENTS, Problem, Tile, chebyshev_terms, column_centre, walks
 
-__all__ = ["chebyshev_moments", "exponential_risk", "polynomial_risk", "polynomial_slope", "squared_risk"]
+__all__ = ["chebyshev_moments", "exponential_risk", "line_risk", "polynomial_risk", "polynomial_slope", "squared_risk"]
 
 
 # Scores at the end of the floats come down to 1e7.
@@ -75,6 +76,36 @@ def _squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[fl
     if slope is not None:
         slope[np.arange(len(y)), y] = -2.0 * unit * total[y] * (gap[y] - own_centred)
     return float(np.sum(total * (spread_p + gap**2) + spread_q)), slope
+
+
+def line_risk(problem: Problem, at_zero: float, slope: float, *, gradient: bool) -> tuple[float, Floats | None]:
+    """``ℓ(t) = at_zero + slope · t``: a gradient that does not depend on the scores, and its product with them.
+
+    ``R = Σ_i V_i at_zero + Σ_nc G_nc F_nc`` with ``G_nc = slope · a_n V_c`` in the column of a sample's own class and
+    ``−slope · ω_nc`` in the others. One walk along the rows.
+    """
+    classes, scores = problem.classes, problem.scores
+    y, unit, n_classes = classes.y, classes.unit, classes.n_classes
+    total = classes.v @ np.bincount(y, unit, n_classes)
+    of_class = -slope * classes.of_negative
+    np.fill_diagonal(of_class, slope * total)
+    # Relative to the mean positive: each column of G sums to 0, and far from 0 the products would round.
+    centre = np.bincount(y, unit * problem.own, n_classes)
+    whole = np.empty(scores.shape) if gradient else None
+    step = max(1, TILE_ELEMENTS // n_classes)
+
+    def visit(first: int, last: int) -> float:
+        value = 0.0
+        for begin in range(first, last, step):
+            rows = slice(begin, min(begin + step, last))
+            part = of_class.take(y[rows], axis=0)
+            part *= unit[rows, None]
+            value += float(np.vdot(part, scores[rows] - centre))
+            if whole is not None:
+                whole[rows] = part
+        return value
+
+    return float(at_zero * total.sum()) + sum(over_rows(scores.shape, visit)), whole
 
 
 def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[float, Floats | None]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
 
-__all__ = ["SortedColumns", "locate", "sort_columns"]
+__all__ = ["SortedColumns", "locate", "locate_each", "sort_columns"]
 
 # With 8 bins a value, 1 score in 140 meets a bin of two values or more. Tables beyond the caches are faster with fewer.
 BINS_PER_VALUE = 8
@@ -111,11 +111,16 @@ def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None
     start = np.zeros(n_columns + 1, dtype=np.int64)
     start[1:] = before[bin_end - 1] + 1
     before -= held
+    multiple = np.flatnonzero(held > 1)
+    begin, size = before[multiple].astype(np.int64), held[multiple].astype(np.int64)
+    del held  # what is no longer needed makes room: of large problems this is the largest memory of a score
 
     # The position of each score: that of its bin, and its rank among the distinct values of the bin.
     slot = before.take(bins).astype(np.int64)
     if len(sharing):
         slot[sharing] += rank - np.maximum.accumulate(np.where(new_bin, rank, 0))
+        del new_bin, new_value, rank
+    del bins, sharing
     values = np.full(int(start[-1]), np.inf, own.dtype)
     values[slot] = own
     if weight is None and len(values) == len(own) + n_columns:
@@ -125,8 +130,6 @@ def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None
         counts = np.ones(len(own)) if weight is None else weight  # np.bincount is faster with weights than without
         mass = np.bincount(slot, counts, len(values)).astype(np.float64, copy=False)
 
-    multiple = np.flatnonzero(held > 1)
-    begin, size = before[multiple].astype(np.int64), held[multiple].astype(np.int64)
     before[multiple] = ~np.arange(len(multiple))
     coarse = coarse._replace(first=before)
     if len(size) and size.max() > FEW:
@@ -211,7 +214,16 @@ def locate(table: SortedColumns, x: NDArray[np.floating], *, columns_first: bool
     coarse = table.coarse
     if columns_first:
         coarse = coarse.map(lambda a: a[:, None])
-    position = coarse.first.take(_bin(x, coarse)).astype(np.int64)
+    return _in_bins(table, x, _bin(x, coarse))
+
+
+def locate_each(table: SortedColumns, x: NDArray[np.floating], column: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    """:func:`locate` for ``(n,)`` scores, each in a ``column`` of its own."""
+    return _in_bins(table, x, _bin(x, table.coarse, column))
+
+
+def _in_bins(table: SortedColumns, x: NDArray[np.floating], bins: NDArray[np.int32]) -> tuple[Ints, NDArray[np.bool_]]:
+    position = table.coarse.first.take(bins).astype(np.int64)
     crowded = np.flatnonzero(position < 0)
     if len(crowded):
         position.ravel()[crowded] = _locate_crowded(table, x.ravel()[crowded], ~position.ravel()[crowded])

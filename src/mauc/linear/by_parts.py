@@ -23,7 +23,7 @@ from mauc.kernels.search import sort_columns
 from mauc.kernels.tiles import Classes, Problem, tiles
 from mauc.log_loss import LogTerm
 from mauc.metrics.partial_counts import OwnScores, merge
-from mauc.plan import needs_range, radius_for
+from mauc.plan import needs_range
 from mauc.risk import SurrogateRisk
 
 __all__ = ["Forward", "MomentSums", "Part", "RankedParts", "RowParts", "additive_risk", "range_matters"]
@@ -80,7 +80,7 @@ class RowParts:
                 slope += forward.of_logs
             elif part.log_term is not None:
                 part.log_term.add_gradient(forward.scores, slope, slice(None))
-        product = np.asarray((part.X.T @ slope).T)
+        product = np.asarray(slope.T @ part.X)
         return np.column_stack([product, slope.sum(axis=0)]) if self.fit_intercept else product
 
 
@@ -274,15 +274,17 @@ def range_matters(risk: SurrogateRisk, activation: str) -> bool:
     return activation == "identity" and risk.surrogate.closed_form is None and needs_range(risk.surrogate)
 
 
-def additive_risk(risk: SurrogateRisk, low: Floats, high: Floats) -> MomentSums | RankedParts:
-    """The risk in sums, for scores from ``low`` to ``high``, ``(C,)`` each."""
+def additive_risk(risk: SurrogateRisk, low: Floats, high: Floats, *, bounded: bool = False) -> MomentSums | RankedParts:
+    """The risk in sums, for scores from ``low`` to ``high``, ``(C,)`` each; the ends count where the range matters or
+    the scores are those of a softmax or sigmoid (``bounded``).
+    """
     surrogate, form = risk.surrogate, risk.surrogate.closed_form
     if risk.scheme in ("blocked", "pairwise"):
         advice = "pairs of samples on different workers cannot be taken one by one; use 'auto'"
         raise invalid("scheme", "must be 'auto', 'moments' or 'ranked' here", repr(risk.scheme), advice)
     if form is not None:
         return _Squared(form.alpha) if form.kind == "squared" else _Exponential(form.alpha)
-    found = risk.plan_for(radius_for(float((high - low).max())) if needs_range(surrogate) else np.inf)
+    found = risk.plan_for(float((high - low).max()) if bounded or needs_range(surrogate) else np.inf, bounded=bounded)
     if found is None:
         advice = "use another surrogate, a larger tolerance, or activation='softmax'"
         came = f"{surrogate.name} on scores that differ by {float((high - low).max()):g}"

@@ -12,7 +12,7 @@ from mauc.activations import activate, pull_back
 from mauc.kernels.threads import one_by_one, over_rows, row_parts
 from mauc.kernels.tiles import TILE_ELEMENTS, Classes
 from mauc.log_loss import LogTerm
-from mauc.risk import SurrogateRisk, schemes_of
+from mauc.risk import SurrogateRisk
 
 __all__ = ["LinearObjective", "Objective"]
 
@@ -70,7 +70,8 @@ class LinearObjective:
         fit_intercept: bool,
         log_term: LogTerm | None = None,
     ) -> None:
-        if risk.scheme == "auto" and len(classes.y) <= FEW and schemes_of(risk.surrogate)[0] == "ranked":
+        self.bounded = activation != "identity"
+        if risk.scheme == "auto" and len(classes.y) <= FEW and risk.searches(bounded=self.bounded):
             risk = copy(risk)
             risk.scheme = "blocked"
         self.X, self.classes, self.risk, self.log_term = X, classes, risk, log_term
@@ -94,8 +95,9 @@ class LinearObjective:
         out = np.empty(self.shape)
         n_features = weights.shape[1]
         out[:, :n_features] = self.l2 * weights
-        for part in one_by_one(slope.shape, lambda begin, end: self.parts[begin].T @ slope[begin:end]):
-            out[:, :n_features] += part.T
+        # Half the time of X.T @ slope, at 118 columns and 23 classes.
+        for part in one_by_one(slope.shape, lambda begin, end: slope[begin:end].T @ self.parts[begin]):
+            out[:, :n_features] += part
         if intercept is not None:
             out[:, n_features] = slope.sum(axis=0)
         return value + 0.5 * self.l2 * float(np.vdot(weights, weights)), out.ravel()
@@ -129,7 +131,7 @@ class LinearObjective:
                     term.add_gradient(logits[rows], slope[rows], rows)
 
         lost = over_rows(logits.shape, forward)
-        value, gradient = self.risk.compute(self.classes.with_scores(logits), gradient=True)
+        value, gradient = self.risk.compute(self.classes.with_scores(logits), gradient=True, bounded=self.bounded)
         assert gradient is not None
         slope = gradient
         over_rows(slope.shape, backward)

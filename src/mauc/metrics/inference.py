@@ -11,8 +11,9 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Floats
 from mauc._validation import check_n_jobs, check_real, check_scored_classes
-from mauc.kernels.auc import auc_influence, auc_matrix_and_influence
+from mauc.kernels.auc import auc_influence
 from mauc.kernels.threads import threads
+from mauc.metrics.measures import PairMeasure
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, Sizes, comparison, interval
 from mauc.partition import ClassPartition
@@ -26,6 +27,9 @@ def mauc_interval(
     *,
     level: float = 0.95,
     pairs: str | ArrayLike = "ovo",
+    by: str = "column",
+    min_sensitivity: float | None = None,
+    min_specificity: float | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     absent: str = "raise",
@@ -56,6 +60,9 @@ def mauc_interval(
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair of classes counts the same. ``"ova"``: each class against all others together. A matrix:
         ``[i, j]`` is the weight of column i on class i against class j; taken as fixed.
+    by : {"column", "difference"}, default="column"
+    min_sensitivity, min_specificity : float, optional
+        AUC-μ and partial AUC, see :func:`pairwise_auc`.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
@@ -70,7 +77,8 @@ def mauc_interval(
     -------
     Interval
         With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample, whose variance cannot be estimated,
-        borrows all of it from the others, with ``UndefinedMetricWarning``.
+        borrows all of it from the others, with ``UndefinedMetricWarning``. So warns a partial AUC whose region holds
+        fewer than 10 samples of a class: its interval covers less than it says.
 
     Notes
     -----
@@ -95,6 +103,7 @@ def mauc_interval(
     0.871 [0.799, 0.920]
     """
     level, jobs = check_real("level", level, low=0, high=1), check_n_jobs(n_jobs)
+    measure = PairMeasure.checked(by, min_sensitivity, min_specificity)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     v = check_pair_weights(scored.labels, partition, pairs, absent)
@@ -102,8 +111,10 @@ def mauc_interval(
         return Interval(np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
     warn_of_singles(sample, scored.labels)
+    measure.warn_of_few(sample, v, scored.labels)
     with threads(jobs):
-        return interval(sample, *_score_and_influence(partition, scored.scores, v), level)
+        found = _score_and_influence(measure, partition, scored.scores, v)
+        return interval(measure.worth(sample, v), *found, level)
 
 
 def compare_mauc(
@@ -113,6 +124,9 @@ def compare_mauc(
     *,
     level: float = 0.95,
     pairs: str | ArrayLike = "ovo",
+    by: str = "column",
+    min_sensitivity: float | None = None,
+    min_specificity: float | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     absent: str = "raise",
@@ -135,6 +149,9 @@ def compare_mauc(
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair of classes counts the same. ``"ova"``: each class against all others together. A matrix:
         ``[i, j]`` is the weight of column i on class i against class j; taken as fixed.
+    by : {"column", "difference"}, default="column"
+    min_sensitivity, min_specificity : float, optional
+        AUC-μ and partial AUC, see :func:`pairwise_auc`.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
@@ -164,6 +181,7 @@ def compare_mauc(
     0.193 [0.118, 0.265], p = 3e-05
     """
     level, jobs = check_real("level", level, low=0, high=1), check_n_jobs(n_jobs)
+    measure = PairMeasure.checked(by, min_sensitivity, min_specificity)
     a = check_scored_classes(y_true, score_a, labels, sample_weight, "score_a")
     b = check_scored_classes(y_true, score_b, labels, sample_weight, "score_b")
     partition = ClassPartition(a.codes, len(a.labels), a.sample_weight)
@@ -172,13 +190,16 @@ def compare_mauc(
         return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
     sample = Sample.of(partition, v)
     warn_of_singles(sample, a.labels)
+    measure.warn_of_few(sample, v, a.labels)
     with threads(jobs):
-        model_a, model_b = (_score_and_influence(partition, scores, v) for scores in (a.scores, b.scores))
-    return comparison(sample, model_a, model_b, level)
+        model_a, model_b = (_score_and_influence(measure, partition, scores, v) for scores in (a.scores, b.scores))
+    return comparison(measure.worth(sample, v), model_a, model_b, level)
 
 
-def _score_and_influence(partition: ClassPartition, scores: NDArray[np.floating], v: Floats) -> tuple[float, Floats]:
-    matrix, influence = auc_matrix_and_influence(partition.problem(scores, v, normalised=False))
+def _score_and_influence(
+    measure: PairMeasure, partition: ClassPartition, scores: NDArray[np.floating], v: Floats
+) -> tuple[float, Floats]:
+    matrix, influence = measure.matrix_and_influence(partition.problem(scores, v, normalised=False))
     return weighted_mean(matrix, v), influence
 
 

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
+from mauc.kernels.auc import auc_of_losses
 from mauc.kernels.search import locate, sort_columns
 from mauc.kernels.tiles import TILE_ELEMENTS
 from mauc.metrics.uncertainty import Sizes, squares_about
@@ -280,13 +281,7 @@ def count_lost(
 
 def auc_of_lost(lost: Floats, totals: ClassTotals) -> Floats:
     """``(C, C)`` matrix of ``AUC_{i|j}`` from the lost pairs of all parts and columns; NaN as in ``pairwise_auc``."""
-    pairs = totals.units[:, None] * totals.units
-    present = totals.counts > 0
-    auc = np.full(pairs.shape, np.nan)
-    np.divide(pairs - lost.T, pairs, out=auc, where=present[:, None] & present)
-    np.clip(auc, 0.0, 1.0, out=auc)  # weights round
-    np.fill_diagonal(auc, np.nan)
-    return auc
+    return auc_of_losses(lost.T, totals.units, totals.counts > 0)
 
 
 class Landed(NamedTuple):

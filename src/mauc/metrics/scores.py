@@ -12,8 +12,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Floats
 from mauc._validation import ScoredClasses, check_choice, check_n_jobs, check_pairs, check_scored_classes, invalid
-from mauc.kernels.auc import auc_matrix
 from mauc.kernels.threads import threads
+from mauc.metrics.measures import PairMeasure
 from mauc.partition import ClassPartition
 
 __all__ = ["mauc_score", "pairwise_auc"]
@@ -27,6 +27,9 @@ def pairwise_auc(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
+    by: str = "column",
+    min_sensitivity: float | None = None,
+    min_specificity: float | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Floats:
@@ -42,6 +45,16 @@ def pairwise_auc(
         Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second.
         A data frame whose columns are named as the classes, numbers as they are written, is taken by name; where none
         is, or they are pandas' own 0, 1, …, by position; where only some are, it is refused.
+    by : {"column", "difference"}, default="column"
+        What ranks class i above class j: column i, or column i minus column j, as in AUC-μ. With the second,
+        :math:`\mathrm{AUC}_{i|j} = \mathrm{AUC}_{j|i}` over the whole curve.
+    min_sensitivity : float, optional
+        Partial AUC: at least 0 and below 1. The mean specificity over the sensitivities from there to 1, that is, the
+        AUC of those samples of class i, ``1 − min_sensitivity`` of all, that are the hardest to find.
+    min_specificity : float, optional
+        The mean sensitivity over the specificities from there to 1, or false positive rates up to
+        ``1 − min_specificity``: the AUC of class i against the samples of class j that are ranked highest. Not beside
+        ``min_sensitivity``.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
@@ -54,7 +67,19 @@ def pairwise_auc(
 
     Notes
     -----
-    O(N·C) time after a sort of each class, O(N) extra memory.
+    O(N·C) time after a sort of each class, O(N) extra memory. With ``by="difference"`` or ``min_specificity`` all N·C
+    scores are sorted, those of a class against some others at a time: with 20 000 samples of 10 and of 100 classes,
+    AUC-μ takes 2 and 3 times as long, and a region sorted so 4 and 8 times.
+
+    The ROC curve is straight across ties, so that a partial AUC is exact with them. Constant scores have half the width
+    ``c = 1 − min_sensitivity`` of the region, perfect ones 1. McClish's standardised area, which scikit-learn's
+    ``max_fpr`` (``1 − min_specificity``) gives for two classes, is ``(1 + (a − c / 2) / (1 − c / 2)) / 2`` of this
+    ``a``.
+
+    References
+    ----------
+    Kleiman, Page: AUCμ: A performance metric for multi-class machine learning models. ICML 2019.
+    McClish: Analyzing a portion of the ROC curve. Medical Decision Making 9, 1989.
 
     Examples
     --------
@@ -66,9 +91,14 @@ def pairwise_auc(
     array([[ nan, 0.5 , 1.  ],
            [0.75,  nan, 1.  ],
            [1.  , 1.  ,  nan]])
+    >>> pairwise_auc(y, scores, min_sensitivity=0.5)
+    array([[  nan, 0.   , 1.   ],
+           [0.625,   nan, 1.   ],
+           [1.   , 1.   ,   nan]])
     """
+    measure = PairMeasure.checked(by, min_sensitivity, min_specificity)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    return _matrix(scored, _partition(scored))
+    return _matrix(measure, scored, _partition(scored))
 
 
 def mauc_score(
@@ -76,6 +106,9 @@ def mauc_score(
     y_score: ArrayLike,
     *,
     pairs: str | ArrayLike = "ovo",
+    by: str = "column",
+    min_sensitivity: float | None = None,
+    min_specificity: float | None = None,
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     absent: str = "raise",
@@ -95,6 +128,11 @@ def mauc_score(
         ``"ovo"``: every pair counts the same, :math:`v_{ij} = 1 / (C (C - 1))`, the M of Hand and Till, equal to
         scikit-learn's ``roc_auc_score(multi_class="ovo")``. ``"ova"``: :math:`v_{ij} = p_j / (C (1 - p_i))`, the mean
         of the one-against-all AUCs. A matrix: its entries off the diagonal, normalised.
+    by : {"column", "difference"}, default="column"
+        What ranks class i above class j: column i, or column i minus column j. The second, with ``"ovo"``, is the AUC-μ
+        of Kleiman and Page; theirs for a partition matrix A is that of the scores ``-y_score @ A.T``.
+    min_sensitivity, min_specificity : float, optional
+        Partial AUC, over sensitivities or specificities of at least so much; see :func:`pairwise_auc`.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
@@ -108,13 +146,14 @@ def mauc_score(
     Returns
     -------
     float
-        Between 0 and 1; 0.5 for constant scores. NaN, with ``UndefinedMetricWarning``, if ``absent="ignore"`` leaves
-        no pair.
+        Between 0 and 1; 0.5 for constant scores, and half the width of its region for a partial AUC. NaN, with
+        ``UndefinedMetricWarning``, if ``absent="ignore"`` leaves no pair.
 
     References
     ----------
     Hand, Till: A simple generalisation of the area under the ROC curve for multiple class classification problems.
     Machine Learning 45, 2001.
+    Kleiman, Page: AUCμ: A performance metric for multi-class machine learning models. ICML 2019.
 
     Examples
     --------
@@ -122,15 +161,22 @@ def mauc_score(
     >>> scores = [[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]]
     >>> mauc_score(["cat", "cat", "dog", "fox"], scores)
     0.875
+
+    AUC-μ, and the mean specificity where at least half of a class is found:
+
+    >>> round(mauc_score(["cat", "cat", "dog", "fox"], scores, by="difference"), 3)
+    0.833
+    >>> round(mauc_score(["cat", "cat", "dog", "fox"], scores, min_sensitivity=0.5), 3)
+    0.771
     """
-    jobs = check_n_jobs(n_jobs)
+    jobs, measure = check_n_jobs(n_jobs), PairMeasure.checked(by, min_sensitivity, min_specificity)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
     partition = _partition(scored)
     v = check_pair_weights(scored.labels, partition, pairs, absent)
     if v is None:
         return float(np.nan)
     with threads(jobs):
-        return weighted_mean(_matrix(scored, partition), v)
+        return weighted_mean(_matrix(measure, scored, partition), v)
 
 
 def check_pair_weights(
@@ -174,5 +220,5 @@ def _partition(scored: ScoredClasses) -> ClassPartition:
     return ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
 
 
-def _matrix(scored: ScoredClasses, partition: ClassPartition) -> Floats:
-    return auc_matrix(partition.problem(scored.scores, normalised=False))
+def _matrix(measure: PairMeasure, scored: ScoredClasses, partition: ClassPartition) -> Floats:
+    return measure.matrix(partition.problem(scored.scores, normalised=False))

@@ -167,9 +167,7 @@ def _stack(part: Part) -> Trained:
     def step(name: str, fold: int | None) -> None:
         part.step(f"{name}, " + ("all training rows" if fold is None else _of_folds(fold, len(folds))))
 
-    stack = MAUCStackingClassifier(
-        list(plan.models), cv=folds, interactions=plan.interactions, random_state=part.seed, verbose=step
-    )
+    stack = MAUCStackingClassifier(list(plan.models), cv=folds, random_state=part.seed, verbose=step)
     stack.fit(part.X[rows], part.labels[rows])
     stack.set_params(cv=max(2, len(folds)), verbose=0)
     held_out = np.full((len(part.labels), len(stack.classes_)), np.nan)

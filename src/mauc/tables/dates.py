@@ -17,10 +17,10 @@ WRITTEN = r"\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4})((?:[ T]\d{1,2}:\d{2}(?::\d{2}(
 ISO = r"\s*\d{4}-\d{2}-\d{2}.*"
 
 
-def order_of(values: Any) -> str | None:
+def order_of(values: Any, told: str | None = None) -> str | None:
     """``"day-first"``, ``"month-first"``, ``"open"`` if every date could be either, None for what is no such date.
 
-    Points stand between numbers where the day comes first, unless the numbers say otherwise.
+    What the numbers leave open the user may have ``told``; else points between them stand where the day comes first.
     """
     cells = values.dropna()
     if values.dtype.kind in "iufbM" or not len(cells) or not re.fullmatch(WRITTEN, str(cells.iloc[0])):
@@ -31,7 +31,7 @@ def order_of(values: Any) -> str | None:
     first, second = (int(parts[k].astype(int).max()) for k in (0, 2))
     if first > 12 or second > 12:
         return "day-first" if second <= 12 else "month-first" if first <= 12 else None
-    return "day-first" if parts[1].iloc[0] == "." else "open"
+    return told or ("day-first" if parts[1].iloc[0] == "." else "open")
 
 
 def as_iso(values: Any) -> Any:
@@ -54,9 +54,9 @@ def with_iso_dates(table: Any, kinds: dict[str, str], told: str | None, path: Pa
     ``told`` is what the user says about columns that leave it open; else another column may tell, and else the month is
     taken to come first, as skrub does.
     """
-    orders = {name: order for name in table.columns if (order := order_of(table[name])) is not None}
+    orders = {name: order for name in table.columns if (order := order_of(table[name], told)) is not None}
     settled = set(orders.values()) - {"open"}
-    otherwise = told or (settled.pop() if len(settled) == 1 else None)
+    otherwise = settled.pop() if len(settled) == 1 else None
     table, kinds = table.copy(), dict(kinds)
     for name, order in orders.items():
         example = table[name].dropna().iloc[0]

@@ -23,9 +23,9 @@ FEWEST_TREES = 50
 ROWS_OF_ONE_FOLD = 20_000  # at most, to learn the weights from where there is a single fold
 FULL_TREES = 300
 # Those that gain most for their time come first where not all can be had.
-BY_VALUE = ("lr", "mauc", "hgb", "lr_strong", "kernel", "et", "rf")
+BY_VALUE = ("lr", "mauc", "hgb", "lr_strong", "kernel", "et", "mlp", "et_deep", "rf")
 NEEDED = ("lr", "mauc", "hgb")
-FORESTS = ("et", "rf")
+FORESTS = ("et", "et_deep", "rf")
 FEWER_ROWS = (20_000, 5_000)
 
 
@@ -52,6 +52,8 @@ def seconds_of(model: str, size: Size, n_trees: int = FULL_TREES) -> float:
         "mauc": 0.04 + 2.0e-7 * cells,
         "kernel": 0.05 + 2.2e-5 * n * c,
         "et": 1.5e-3 * n_trees + 4.5e-8 * trees,
+        "mlp": 0.05 + 9e-4 * n,
+        "et_deep": 1.5e-3 * n_trees + 6.0e-8 * trees,
         "rf": 1.5e-3 * n_trees + 1.0e-7 * trees,
         "hgb": 100 * c * (5e-4 + d * (1.7e-4 + 0.9e-8 * n)),
     }[model]
@@ -65,8 +67,6 @@ class StackPlan:
     rows: int
     """How many of the training rows are used at all."""
     n_folds: int
-    interactions: str | None
-    """As in :class:`mauc.MAUCStackingClassifier`; the matrix takes longer than most of the models."""
     seconds: float
 
 
@@ -78,7 +78,7 @@ def parts_of_stack(size: Size, seconds: float, n_folds: int, seed: int = 0) -> S
     >>> for seconds in (1000, 20, 10):
     ...     plan = parts_of_stack(table, seconds, n_folds=1)
     ...     print(plan.rows, *(name for name, _ in plan.models))
-    75000 lr lr_strong mauc kernel hgb
+    75000 lr lr_strong mauc kernel mlp hgb
     75000 lr lr_strong mauc hgb
     20000 lr mauc hgb
     """
@@ -113,7 +113,7 @@ def _plan(names: Sequence[str], size: Size, n_folds: int, n_trees: int, seed: in
     cells = in_fold.rows * size.classes
     combining = 1.2e-5 * cells if n_folds == 1 else 0.5 + (2e-4 if size.rows <= 5000 else 4e-5) * cells
     total = sum(seconds_of(name, size, n_trees) + n_folds * seconds_of(name, in_fold, n_trees) for name in names)
-    return StackPlan(tuple(models), size.rows, n_folds, None if n_folds == 1 else "auto", total + combining)
+    return StackPlan(tuple(models), size.rows, n_folds, total + combining)
 
 
 def slowness() -> float:

@@ -1,12 +1,11 @@
 """Which rows to train on and which to judge by: rare classes stay in both parts where they can."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold
 
+from mauc import model_selection
 from mauc._typing import Ints
 from mauc.tables.errors import Failure
 
@@ -74,22 +73,15 @@ def by_group(labels: Any, groups: Any, share: float, seed: int) -> Parts:
 
 
 def group_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Parts]:
-    """Folds for choices inside the training part: whole groups are held out, and of these the rows of classes that are
-    left to train on. No folds where there are too few groups.
+    """Those of :func:`mauc.model_selection.group_folds` whose test part can be judged: it has two classes.
 
     >>> import numpy as np
     >>> labels, groups = np.array(list("aabbaabb")), np.array([0, 0, 0, 0, 1, 1, 1, 1])
     >>> sorted((train.tolist(), test.tolist()) for train, test in group_folds(labels, groups, 5, seed=0))
     [([0, 1, 2, 3], [4, 5, 6, 7]), ([4, 5, 6, 7], [0, 1, 2, 3])]
     """
-    most = min(n_folds, len(np.unique(groups)), int(np.unique(labels, return_counts=True)[1].max()))
-    if most < 2:
-        return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that a class has fewer rows than there are folds
-        folds = list(StratifiedGroupKFold(most, shuffle=True, random_state=seed).split(labels, labels, groups))
-    kept = [(train, test[np.isin(labels[test], labels[train])]) for train, test in folds]
-    return [(train, test) for train, test in kept if len(np.unique(labels[test])) > 1]
+    folds = model_selection.group_folds(labels, groups, n_folds, seed)
+    return [(train, test) for train, test in folds if len(np.unique(labels[test])) > 1]
 
 
 def some_of_each(labels: NDArray[Any], most: int, seed: int, at_least: int = 100) -> Ints:

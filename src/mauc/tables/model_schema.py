@@ -52,9 +52,12 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     ),
     "ObjectNode": frozenset(
         {
+            "mauc.ensemble.bases.BoostedTrees",
             "mauc.ensemble.bases.KernelColumns",
             "mauc.ensemble.classifier.MAUCStackingClassifier",
             "mauc.ensemble.combination.Combination",
+            "mauc.ensemble.fitting.FoldAverage",
+            "mauc.ensemble.perceptron.BalancedPerceptron",
             "mauc.linear.classifier.MAUCClassifier",
             "mauc.linear.search.MAUCClassifierCV",
             "mauc.tables.array_mlp.ArrayMLP",
@@ -72,7 +75,6 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "sklearn.ensemble._forest.ExtraTreesClassifier",
             "sklearn.ensemble._forest.RandomForestClassifier",
             "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
-            "sklearn.ensemble._hist_gradient_boosting.gradient_boosting.HistGradientBoostingClassifier",
             "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
             "sklearn.feature_extraction.text.TfidfTransformer",
             "sklearn.feature_extraction.text.TfidfVectorizer",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mauc.tables.errors import Failure, Usage
-from mauc.tables.read import READABLE, Table, as_in_text, date_form
+from mauc.tables.read import READABLE, Reading, Table, as_in_text, date_form, first_of, read_table
 from mauc.tables.source import Source, shown
 from mauc.tables.text import check_names, separator_of
 
@@ -22,6 +22,7 @@ __all__ = [
     "find_parts",
     "kind_of",
     "no_table",
+    "no_target",
     "opened",
     "parquet_batches",
     "table_chunks",
@@ -179,6 +180,18 @@ def check_fits(parts: Parts) -> None:
             f"are free): about {parts.rows_that_fit()} of its rows do; take as many of them, at random, or train on "
             "all of them with --engine dask"
         )
+
+
+def no_target(parts: Parts, how: Reading, max_size: float) -> Usage:
+    """What to say where no target is told: the columns there are to choose from."""
+    if parts.several or not parts.fits():
+        names = parts.names
+    else:
+        names = [str(name) for name in read_table(parts.paths[0], max_size=max_size, how=how).columns]
+    return Usage(
+        f"--target must name the column of {parts.shown} that holds the class of each row, got none: "
+        f"choose one of {first_of(names)}"
+    )
 
 
 def available_memory() -> float:

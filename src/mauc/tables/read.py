@@ -16,7 +16,17 @@ from mauc.tables.model_file import is_model
 from mauc.tables.source import Source
 from mauc.tables.text import Reading, check_names, read_text
 
-__all__ = ["Reading", "classes_of", "column", "date_form", "labelled", "nearest", "read_table", "rows_with_lists"]
+__all__ = [
+    "Reading",
+    "classes_of",
+    "column",
+    "date_form",
+    "first_of",
+    "labelled",
+    "nearest",
+    "read_table",
+    "rows_with_lists",
+]
 
 Table = Any  # pandas has types; they are not needed here, and importing it takes a second
 READABLE = ".csv, .tsv, .xlsx, .parquet or .npz"
@@ -142,10 +152,14 @@ def column(table: Table, name: str, option: str, path: Path, otherwise: str = ""
     """A column of the table, or an error with the names nearest to the one asked for, or all and what else to do."""
     names = [str(c) for c in table.columns]
     if name not in names:
-        shown = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-        hint = _did_you_mean(name, names) or f"; its columns are {shown}{otherwise}"
+        hint = _did_you_mean(name, names) or f"; its columns are {first_of(names)}{otherwise}"
         raise Usage(f"{option} {name!r} is no column of {path}{hint}")
     return table[name]
+
+
+def first_of(names: Sequence[str]) -> str:
+    """The names, or the first of many."""
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
 
 
 def nearest(name: str, names: Sequence[str]) -> list[str]:

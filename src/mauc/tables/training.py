@@ -107,7 +107,7 @@ def storable(classifier: Any) -> Any:
         from mauc.tables.array_mlp import as_arrays
 
         return as_arrays(classifier)
-    for name in ("oof_log_scores_", "oof_combination_"):
+    for name in ("oof_model_scores_", "oof_combination_"):
         vars(classifier).pop(name, None)
     return classifier
 

@@ -9,6 +9,7 @@ pytest.importorskip("rich", reason="needs the extra mauc[cli]")
 pytest.importorskip("lightgbm", reason="needs the extra mauc[boosting]")
 
 
+from mauc.ensemble import default_estimators
 from mauc.experiments.tabular import methods as tabular_methods
 from mauc.experiments.tabular.methods import OURS, Task, entries
 
@@ -50,8 +51,9 @@ def test_every_method_takes_classes_of_two_samples(task, name, monkeypatch):
 @pytest.mark.filterwarnings("ignore")
 def test_combinations_are_made_of_the_same_fits(task):
     runs = {entry.name: entry.run(task) for entry in entries(quick=True) if entry.name in COMBINATIONS}
-    assert list(runs[OURS].params["weights"]) == ["lr", "lr_strong", "mauc", "kernel", "et", "rf", "hgb"]
-    if runs[OURS].params["penalty"] is None:
-        np.testing.assert_allclose(runs[OURS].scores, runs[f"{OURS}, weights alone"].scores)
+    assert list(runs[OURS].params["weights"]) == [name for name, _ in default_estimators()]
+    share = runs[OURS].params["weighted_share"]
+    by_parts = share * runs[f"{OURS}, weights alone"].scores + (1 - share) * runs["average"].scores
+    np.testing.assert_allclose(runs[OURS].scores, by_parts)
     assert runs["best by CV"].params["model"] in runs[OURS].params["weights"]
     np.testing.assert_allclose(runs["average"].scores.sum(axis=1), 1.0)

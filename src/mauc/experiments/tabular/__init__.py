@@ -1,17 +1,25 @@
 """What wins on real tables: single models, competitors and combinations, over many sets."""
 
+import os
+import shutil
+import sys
 from collections.abc import Sequence
 from functools import partial
 
-from mauc._validation import check_choice
+from mauc._validation import check_choice, invalid
 from mauc.experiments.registry import Experiment
 from mauc.experiments.store import Store
+from mauc.experiments.tabular.against import BUDGETS, RIVALS, Contest
+from mauc.experiments.tabular.against import cells as rival_cells
+from mauc.experiments.tabular.against import write_report as write_contest
 from mauc.experiments.tabular.data import check_unchanged, load_set, set_names
 from mauc.experiments.tabular.methods import entries
 from mauc.experiments.tabular.report import write_report
 from mauc.experiments.tabular.run import N_SPLITS, cells
 
 __all__ = ["experiment"]
+
+RIVAL_SPLITS = 3
 
 
 def experiment(
@@ -22,9 +30,13 @@ def experiment(
     n_splits: int | None,
     tables: str | None,
     openml: bool,
+    against: Sequence[str] | None,
+    budget: Sequence[int] | None,
+    cores: int,
+    rival_python: str | None,
     quick: bool,
 ) -> Experiment:
-    """All sets and methods unless some are named."""
+    """All sets and methods unless some are named; ``against`` other libraries, the stack and these alone."""
     known = set_names(openml=True, tables=tables)
     sets = [check_choice("--set", s, known) for s in set_ or set_names(openml=openml, tables=tables, quick=quick)]
     names = [entry.name for entry in entries()]
@@ -37,5 +49,22 @@ def experiment(
         if tables is not None:
             check_unchanged(tables, sets, store.folder)
 
+    if against:
+        rivals = [check_choice("--against", rival, tuple(RIVALS)) for rival in against]
+        budgets = list(budget or BUDGETS)
+        contest = Contest(data_home, tables, cores, _interpreter(rival_python))
+        work = rival_cells(contest, rivals=rivals, budgets=budgets, sets=sets, n_splits=n_splits or RIVAL_SPLITS)
+        return Experiment(work, partial(write_contest, sets=sets, rivals=rivals, budgets=budgets), check)
     work = cells(data_home, tables=tables, sets=sets, n_splits=splits, quick=quick, only=only)
     return Experiment(work, partial(write_report, sets=sets, depth="quick" if quick else "full"), check)
+
+
+def _interpreter(given: str | None) -> str:
+    """By its whole path, for a rival runs in a folder of its own."""
+    if given is None:
+        return sys.executable
+    found = shutil.which(given)
+    if found is None:
+        advice = "name the python of the environment that has the other libraries"
+        raise invalid("--rival-python", "must be a program", given, advice)
+    return os.path.abspath(found)

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,20 @@ from mauc._io import write_whole
 from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, invalid
 
-__all__ = ["DEVELOPMENT", "LOOKED_AT", "OPENML", "QUICK_SETS", "SETS", "check_unchanged", "load_set", "set_names"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "DEVELOPMENT",
+    "LOOKED_AT",
+    "OPENML",
+    "QUICK_SETS",
+    "SETS",
+    "check_unchanged",
+    "load_frame",
+    "load_set",
+    "set_names",
+]
 
 SETS = (
     "balance",
@@ -82,6 +95,7 @@ OPENML = {
 """None of them is another form of a set above or of ``benchmarks/public_tables.py``."""
 # Of each class of a large set at most so many samples: every model on every fold, many times.
 MOST_OF_A_CLASS = 200
+MISSING = "missing"
 
 
 def set_names(*, openml: bool = False, tables: str | Path | None = None, quick: bool = False) -> tuple[str, ...]:
@@ -118,27 +132,48 @@ def load_set(name: str, data_home: str | None, tables: str | None = None) -> tup
     """Features and class codes; of KDD Cup 99 and OpenML's sets a fixed subsample, at most 200 of each class: all of
     the rare classes, and less imbalance than the set has. CSV files are taken as they are.
     """
+    numbers, nominal, y = _parts(name, data_home, tables)
+    rows, codes = _kept_rows(name, y)
+    X = _columns(numbers, nominal)[rows]
+    varies = np.where(np.isnan(X), np.inf, X).min(axis=0) < np.where(np.isnan(X), -np.inf, X).max(axis=0)
+    return np.ascontiguousarray(X[:, varies], dtype=np.float64), codes
+
+
+@lru_cache(maxsize=8)
+def load_frame(name: str, data_home: str | None, tables: str | None = None) -> "tuple[pd.DataFrame, Ints]":
+    """The rows and classes of :func:`load_set` with columns as they come: numbers, and categories as texts."""
+    import pandas as pd
+
+    numbers, nominal, y = _parts(name, data_home, tables)
+    rows, codes = _kept_rows(name, y)
+    frame = pd.DataFrame(numbers).add_prefix("x")
+    if nominal.shape[1]:
+        frame = frame.join(pd.DataFrame(np.asarray(nominal).astype(str)).add_prefix("c").replace(MISSING, None))
+    frame = frame.iloc[rows].reset_index(drop=True)
+    return frame[[column for column in frame if frame[column].nunique(dropna=False) > 1]], codes
+
+
+def _parts(name: str, data_home: str | None, tables: str | None) -> tuple[Floats, Any, Ints]:
+    """Columns of numbers, columns of categories, and the classes of all rows."""
     check_choice("set", name, set_names(openml=True, tables=tables))
     if name in SETS:
         bunch = datasets.load(name, data_home)
-        X, y = bunch.X, bunch.y
-    elif name in OPENML:
-        X, y = _fetch_openml(name)
-    else:
-        X, y = _read_csv(Path(str(tables)) / f"{name}.csv")
-    if name in OPENML or name == "kddcup99":
-        kept = _at_most(y, MOST_OF_A_CLASS)
-        X, y = X[kept], y[kept]
-    # A class of one sample cannot be in both parts.
-    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        return bunch.X, np.empty((len(bunch.y), 0)), bunch.y
+    if name in OPENML:
+        return _fetch_openml(name)
+    return _read_csv(Path(str(tables)) / f"{name}.csv")
+
+
+def _kept_rows(name: str, y: Ints) -> tuple[Ints, Ints]:
+    """Rows of large classes drawn, classes of one sample, which cannot be in both parts, left out; their codes."""
+    rows = _at_most(y, MOST_OF_A_CLASS) if name in OPENML or name == "kddcup99" else np.arange(len(y))
+    _, codes, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
     enough = counts[codes] > 1
     kept_classes, codes = np.unique(codes[enough], return_inverse=True)
-    X = X[enough]
     if len(kept_classes) < 2:
         came = f"{len(kept_classes)} of {len(counts)}"
         raise invalid(name, "must have two classes of two rows or more", came, "is the class in the last column?")
-    varies = np.where(np.isnan(X), np.inf, X).min(axis=0) < np.where(np.isnan(X), -np.inf, X).max(axis=0)
-    return np.ascontiguousarray(X[:, varies], dtype=np.float64), codes.astype(np.int64)
+    return rows[enough], codes.astype(np.int64)
 
 
 def _at_most(y: Ints, most: int) -> Ints:
@@ -147,7 +182,7 @@ def _at_most(y: Ints, most: int) -> Ints:
     return np.sort(np.concatenate(parts))
 
 
-def _fetch_openml(name: str) -> tuple[Floats, Ints]:
+def _fetch_openml(name: str) -> tuple[Floats, Any, Ints]:
     data_id = OPENML[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -157,10 +192,10 @@ def _fetch_openml(name: str) -> tuple[Floats, Ints]:
         raise invalid(name, f"must be OpenML's data set {data_id}", repr(called), "correct the number in OPENML")
     values = np.array(fetched.data, dtype=np.float64)
     nominal = np.array([name in (fetched.categories or {}) for name in fetched.feature_names])
-    return _columns(values[:, ~nominal], values[:, nominal]), _codes(fetched.target)
+    return values[:, ~nominal], values[:, nominal], _codes(fetched.target)
 
 
-def _read_csv(path: Path) -> tuple[Floats, Ints]:
+def _read_csv(path: Path) -> tuple[Floats, Any, Ints]:
     """A header line, the class in the last column; columns that hold anything but numbers are categories."""
     import pandas as pd
 
@@ -171,7 +206,7 @@ def _read_csv(path: Path) -> tuple[Floats, Ints]:
         raise invalid(str(path), "must have a class for every row in its last column", came, "correct the file")
     numbers = features.select_dtypes("number")
     words = features.drop(columns=numbers.columns).astype(object)
-    return _columns(numbers.to_numpy(np.float64), words.where(words.notna(), "missing").astype(str)), _codes(target)
+    return numbers.to_numpy(np.float64), words.where(words.notna(), MISSING).astype(str), _codes(target)
 
 
 def _columns(numbers: Floats, nominal: Any) -> Floats:

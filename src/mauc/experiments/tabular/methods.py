@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any
 
@@ -20,14 +20,12 @@ from mauc.boosting import LightGBMMetric, MAUCBoostingClassifier
 from mauc.boosting.classifier import DATASET
 from mauc.ensemble import MAUCStackingClassifier
 from mauc.ensemble.bases import KernelColumns, default_estimators
-from mauc.ensemble.combination import OutOfFold, fit_combination
 from mauc.experiments.traditional.run import resampled_once
 from mauc.experiments.tuning import combinations
 from mauc.linear import MAUCClassifier
 from mauc.metrics import mauc_score
 from mauc.model_selection import RareClassKFold
 from mauc.plugin import MAUCPluginClassifier
-from mauc.risk import SurrogateRisk
 
 __all__ = ["OURS", "Entry", "Outcome", "Task", "entries"]
 
@@ -254,23 +252,19 @@ def _combinations() -> list[Entry]:
 
 def _stacked(task: Task) -> Outcome:
     model, seconds = _stack(task)
-    params = {"weights": model.weights_, "penalty": None if model.penalty_ == np.inf else model.penalty_}
+    params = {"weights": model.weights_, "weighted_share": model.weighted_share_}
     return Outcome(scores_by_code(model, task.X_test, task.n_classes), params, seconds)
 
 
 def _weights_alone(task: Task) -> Outcome:
     model, seconds = _stack(task)
-    there = ~np.isnan(model.oof_log_scores_[0, :, 0])
-    data = OutOfFold(model.oof_log_scores_[:, there], task.y_train[there], None)
-    (found,) = fit_combination(data, SurrogateRisk(model._surrogate()), "ovo")
-    return Outcome(found.scores(model._log_scores(task.X_test)), {"weights": found.weights.tolist()}, seconds)
+    found = replace(model._combination, share=1.0)
+    return Outcome(found.scores(model._model_scores(task.X_test)), {"weights": model.weights_}, seconds)
 
 
 def _average(task: Task) -> Outcome:
     model, seconds = _stack(task)
-    parts = [scores_by_code(part, task.X_test, task.n_classes) for part in model.estimators_]
-    # The fits on all data alone, a sixth of them all: five folds and the whole.
-    return Outcome(np.mean(parts, axis=0), {}, seconds / 6)
+    return Outcome(model._model_scores(task.X_test).mean(axis=0), {}, seconds)
 
 
 def _best_by_cv(task: Task) -> Outcome:

@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from mauc._text import as_cell
 from mauc.experiments.plots import bars_with_points, critical_difference
 from mauc.experiments.report_parts import folded, machine, markdown_table, save_figure
 from mauc.experiments.score_tables import (
     Results,
-    fit_seconds,
     friedman_sentence,
     means,
+    median_seconds,
     points,
     rank_test,
     rare_pairs_of,
@@ -29,11 +30,14 @@ from mauc.experiments.store import Store, write_whole
 from mauc.experiments.tabular.data import DEVELOPMENT, LOOKED_AT, SETS
 from mauc.experiments.tabular.methods import OURS, entries
 
-__all__ = ["read_results", "write_report"]
+__all__ = ["group_table", "groups_of", "read_results", "write_report"]
 
+FRESH = "Sets kept for judging"
 RAREST_SHARE = 0.25
 FIGURE_SETS = 15
 """Panels, and columns of a table, that can be read."""
+FEW = 5
+"""Methods that need not be folded away."""
 SHOWN = 8
 """Methods in a table of more sets than that."""
 
@@ -49,19 +53,14 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
     results = read_results(store, there, depth) if there else {}
     if not results:
         return []
-    fresh = [s for s in there if s not in (*DEVELOPMENT, *LOOKED_AT)]
-    seen = [s for s in there if s in LOOKED_AT]
-    chosen_on = [s for s in there if s in DEVELOPMENT]
-    groups = {
-        "Sets kept for judging": fresh,
-        "Sets after which one rule was changed": seen,
-        "Both together": [*fresh, *seen] if fresh and seen else [],
-        "Sets on which the defaults were chosen": chosen_on,
-    }
-    groups = {title: sets for title, sets in groups.items() if sets}
+    groups = groups_of(there)
     page = folder / "tabular.md"
-    parts = [f"# Tables\n\n{_intro(results)}", *(_group(results, *group) for group in groups.items()), "## Every set"]
-    parts += [folded(f"{len(sets)} sets", _every_set(results, sets)) for sets in (fresh, seen, chosen_on) if sets]
+    parts = [
+        f"# Tables\n\n{_intro(results)}",
+        *(group_table(results, *group) for group in groups.items()),
+        "## Every set",
+    ]
+    parts += [folded(f"{len(sets)} sets", _every_set(results, sets)) for sets in groups.values()]
     parts += ["All methods on every set: [tabular.csv](tabular.csv).", machine()]
     write_whole(page, "\n\n".join(parts) + "\n")
     numbers = folder / "tabular.csv"
@@ -69,11 +68,21 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
     files = [page, numbers]
     if len(there) <= FIGURE_SETS:
         files.append(save_figure(bars_with_points(points(results), there), folder / "tabular-sets.png"))
-    judging = next(some for some in (fresh, [*fresh, *seen], there) if len(some) > 2 or some is there)
+    judging = groups.get(FRESH, there)
     test = rank_test(results, judging)
     if test:
         files.append(save_figure(critical_difference(list(results), test), folder / "tabular-ranks.png"))
     return files
+
+
+def groups_of(sets: Sequence[str]) -> dict[str, list[str]]:
+    """Sets by what was decided on them, those kept for judging first; groups without a set are left out."""
+    groups = {
+        FRESH: [s for s in sets if s not in (*DEVELOPMENT, *LOOKED_AT)],
+        "Public sets on which the stack was developed": [s for s in sets if s in LOOKED_AT],
+        "Bundled sets on which the stack was developed": [s for s in sets if s in DEVELOPMENT],
+    }
+    return {title: some for title, some in groups.items() if some}
 
 
 def _intro(results: Results) -> str:
@@ -84,38 +93,45 @@ def _intro(results: Results) -> str:
     )
 
 
-def _group(results: Results, title: str, sets: Sequence[str]) -> str:
-    """One line per method: mean, mean rank, rarest pairs, and how the reference does against it; best rank first."""
+def group_table(results: Results, title: str, sets: Sequence[str], ours: str = OURS) -> str:
+    """One line per method: mean, mean rank, rarest pairs, and how ours does against it; best rank first."""
     names, mean, test = list(results), means(results, sets), rank_test(results, sets)
-    ranks = np.full(len(names), np.nan) if test is None else test.mean_ranks
-    order = np.argsort(-mean.mean(axis=0) if test is None else ranks, kind="stable")
-    head = ["method", "mean", "rank", "rarest pairs", "fit s"]
+    ranks = rankdata(-mean, axis=1).mean(axis=0)
+    head = ["method", "mean", "rank", "rarest pairs", "fit s", *(["predict s"] if len(_times(results)) > 1 else [])]
     rows = {
         names[k]: [
             names[k],
             f"{mean[:, k].mean():.2f}",
-            "" if test is None else f"{ranks[k]:.1f}",
+            f"{ranks[k]:.1f}",
             f"{100 * np.mean([np.nanmean([_rare_auc(r) for r in results[names[k]][s]]) for s in sets]):.2f}",
-            f"{fit_seconds(results, names[k], sets):.2f}",
+            *(f"{median_seconds(results, names[k], sets, of):.2f}" for of in _times(results)),
         ]
-        for k in order
+        for k in np.lexsort((-mean.mean(axis=0), ranks))
     }
     lines = [f"## {title} ({len(sets)})"]
-    if test is not None and OURS in results:
-        head += [f"{OURS} − it", "won–lost", "p (Holm)"]
-        reference = names.index(OURS)
+    if len(names) > 1 and len(sets) > 2 and ours in results:
+        head += [f"{ours} − it", "won–lost", "p (Holm)" if len(names) > 2 else "p"]
+        reference = names.index(ours)
         difference = mean[:, [reference]] - mean
         won, lost = (difference > 1e-9).sum(axis=0), (difference < -1e-9).sum(axis=0)
         corrected = wilcoxon_holm(mean, reference)
         for k, name in enumerate(names):
             theirs = [f"{difference[:, k].mean():+.2f}", f"{won[k]}–{lost[k]}", f"{corrected[k]:.4f}"]
             rows[name] += ["", "", ""] if k == reference else theirs
+        corrections = f", corrected by Holm for {len(names) - 1} methods" if len(names) > 2 else ""
         lines.append(
-            f"{friedman_sentence(test)} Wilcoxon's test over the sets, two-sided, is corrected by Holm "
-            f"for {len(names) - 1} methods; its least p there is, before that, {2.0 ** (1 - len(sets)):.1e}."
+            f"{friedman_sentence(test) + ' ' if test else ''}p: Wilcoxon's test over the sets, two-sided{corrections}; "
+            f"its least p there is, {'before that, ' if corrections else ''}{2.0 ** (1 - len(sets)):.1e}."
         )
     table = markdown_table(head, list(rows.values()))
-    return "\n\n".join([*lines, folded(f"All {len(names)} methods", f"{', '.join(sets)}.\n\n{table}")])
+    listed = f"{', '.join(sets)}.\n\n{table}"
+    return "\n\n".join([*lines, listed if len(names) <= FEW else folded(f"All {len(names)} methods", listed)])
+
+
+def _times(results: Results) -> list[str]:
+    """Which times there are."""
+    runs = [run for by_set in results.values() for of_set in by_set.values() for run in of_set]
+    return [time for time in ("fit_seconds", "predict_seconds") if any(time in run for run in runs)]
 
 
 def _every_set(results: Results, sets: Sequence[str]) -> str:
@@ -145,7 +161,7 @@ def _csv(results: Results, sets: Sequence[str]) -> str:
     for s in sets:
         for name in results:
             scores, rarest = by_method[name][s], 100 * np.nanmean([_rare_auc(r) for r in results[name][s]])
-            numbers = (scores.mean(), scores.std(), rarest, fit_seconds(results, name, [s]))
+            numbers = (scores.mean(), scores.std(), rarest, median_seconds(results, name, [s]))
             out.writerow([as_cell(s), name, len(scores), *(f"{number:.4f}" for number in numbers)])
     return text.getvalue()
 

@@ -14,19 +14,24 @@ from mauc.experiments.tabular.data import SETS, load_set
 from mauc.experiments.tabular.methods import Task, entries
 from mauc.experiments.tuning import judge, preprocess
 
-__all__ = ["N_SPLITS", "cells", "task_of"]
+__all__ = ["N_SPLITS", "cells", "split_rows", "task_of"]
 
 TRAINING_SHARE = 0.6
 N_SPLITS = 10
+
+
+def split_rows(y: Ints, split: int) -> tuple[Ints, Ints]:
+    """Rows of the training part, 60 %, and of the test part."""
+    rest = (1.0 - TRAINING_SHARE) / 2.0
+    *_, (train, validation, test) = datasets.stratified_splits(y, split + 1, (TRAINING_SHARE, rest, rest))
+    return train, np.union1d(validation, test)
 
 
 @lru_cache(maxsize=2)
 def task_of(name: str, data_home: str | None, split: int, quick: bool, tables: str | None = None) -> tuple[Task, Ints]:
     """One split of a set, 60 % training, and the classes of its test part."""
     X, y = load_set(name, data_home, tables)
-    rest = (1.0 - TRAINING_SHARE) / 2.0
-    *_, (train, validation, test) = datasets.stratified_splits(y, split + 1, (TRAINING_SHARE, rest, rest))
-    test = np.union1d(validation, test)
+    train, test = split_rows(y, split)
     # Missing numbers at the mean of the training part.
     standard = np.nan_to_num(preprocess(X, train, "standard"))
     return Task(standard[train], y[train], standard[test], int(y.max()) + 1, quick), y[test]

@@ -5,6 +5,7 @@ softmax. The log-loss takes the softmax that is there, ``softmax(z + log r) = F 
 Piecewise polynomials are left to :mod:`mauc.kernels`, whose bins find a score faster than a search by halves.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ __all__ = ["evaluate", "fits", "ranked", "searches"]
 
 MOST_CLASSES = 2048
 """Up to here the ``(C, C)`` pair weights that the kernels take are no burden."""
+FEW_ROWS = 64
+"""That spare most scores, which span more than a piece, the look at all of them."""
 FAINT = 1e-30
 """Below this a score, or ``ΣF r``, has lost digits in single precision, and so would its logarithm."""
 
@@ -36,14 +39,43 @@ def fits(
     return (
         plain
         and is_free(logits.device)
-        and form is not None
-        and (form.kind == "squared" or form.alpha <= FLAT_ALPHA)
+        and (_line_of(surrogate) is not None if form is None else form.kind == "squared" or form.alpha <= FLAT_ALPHA)
         and activation == "softmax"
         and isinstance(pairs, str)
         and term.ranks
         and logits.dtype in (torch.float32, torch.float64)
         and logits.numel() > 0
     )
+
+
+class _Line(NamedTuple):
+    """``ℓ(t) = at_zero + slope · t`` on ``(−reach, reach)``."""
+
+    at_zero: float
+    slope: float
+    reach: float
+
+    @property
+    def all_scores(self) -> bool:
+        """Whether no softmax leaves the line; differences of ±1 come from saturated ones, which pass no gradient on."""
+        return self.reach >= 1.0
+
+
+def _line_of(surrogate: Surrogate) -> _Line | None:
+    """The straight piece around 0, if ℓ has one."""
+    try:
+        return _line(surrogate)
+    except TypeError:  # cannot be hashed
+        return _line.__wrapped__(surrogate)
+
+
+@lru_cache(maxsize=256)
+def _line(surrogate: Surrogate) -> _Line | None:
+    for piece in surrogate.pieces:
+        reach = min(-piece.low, piece.high)
+        if reach > 0.0 and piece.coefficients is not None and len(piece.coefficients) == 2:
+            return _Line(*piece.coefficients, reach)
+    return None
 
 
 class _Weights(NamedTuple):
@@ -80,9 +112,13 @@ def evaluate(
     class_counts: Tensor | None,
     term: LogTerm,
 ) -> tuple[Tensor, Tensor] | None:
-    """The loss, of float64, and its gradient with respect to the logits; None where the log-loss needs more care."""
+    """The loss, of float64, and its gradient with respect to the logits; None where the log-loss needs more care, or
+    the scores meet more than a straight piece.
+    """
     form = surrogate.closed_form
-    assert form is not None
+    line = _line_of(surrogate) if form is None else None
+    if line is not None and not line.all_scores and not _within(torch.softmax(logits[:FEW_ROWS], 1), line):
+        return None
     # Gradients are made in place, and torch's softmax writes in place only where rows lie one after the other.
     logits = logits.contiguous()
     y: Ints = target.numpy()
@@ -98,7 +134,12 @@ def evaluate(
             ratios = known if pairs == "ovo" else np.sign(known)
     with np.errstate(all="ignore"):
         batch = _Batch(logits, target, y, weights)
-        value = (batch.squared if form.kind == "squared" else batch.exponential)(form.alpha)
+        if form is not None:
+            value = (batch.squared if form.kind == "squared" else batch.exponential)(form.alpha)
+        elif line is not None and (line.all_scores or _within(batch.scores, line)):
+            value = batch.line(line)
+        else:
+            return None
         if ratios is None:
             batch.through()
         else:
@@ -109,6 +150,12 @@ def evaluate(
             value += term.share * float(surprise.mean())
             batch.through(ratios, mixed, term.share / len(y))
     return torch.tensor(value, dtype=torch.float64), batch.gradient
+
+
+def _within(scores: Tensor, line: _Line) -> bool:
+    """Whether all differences of these scores lie on the line."""
+    high, low = scores.amax(0).double(), scores.amin(0).double()
+    return bool(float((high - low).max()) < line.reach)
 
 
 class _Batch:
@@ -151,6 +198,18 @@ class _Batch:
         first *= column
         self.column, self.at_own = 2.0 * column, 2.0 * unit * (total[y] * centred - first[y])
         return float(total @ spread) + second
+
+    def line(self, line: _Line) -> float:
+        """See :func:`mauc.kernels.moments.line_risk`: the slope does not depend on the scores."""
+        y, (unit, row, column, total) = self.y, self.weights
+        mean = np.bincount(y, unit * self.own, len(column))
+        of_row, sum_q = self._tensor(row)[:, None], np.zeros(len(column))
+        for k in self.blocks:
+            part = take(self.gradient, k).copy_(take(of_row, k))
+            part.scatter_(1, take(self.place, k), 0.0)
+            sum_q += (part * take(self.scores, k)).sum(0).numpy()
+        self.column, self.at_own = -line.slope * column, line.slope * unit * total[y]
+        return float(total @ (line.at_zero + line.slope * mean) - line.slope * (column @ sum_q))
 
     def exponential(self, alpha: float) -> float:
         """See :func:`mauc.nn._engine.moments.exponential`."""

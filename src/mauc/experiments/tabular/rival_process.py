@@ -1,0 +1,112 @@
+"""Fits a rival library in its own interpreter: ``python rival_process.py FOLDER``; needs that library and pandas alone.
+
+``FOLDER/task.json`` names the rival, its budget in seconds, its cores, the number of classes and the columns of texts;
+``train.csv`` and ``test.csv`` hold the features, ``target.csv`` the class codes of the training part. Writes
+``scores.csv``, one column per class, and ``result.json``: seconds, versions and what the rival chose, or under
+``failed`` why it has no model.
+"""
+
+import json
+import os
+import sys
+import time
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+TARGET = "mauc target"
+
+
+def autogluon(train: Any, target: Any, test: Any, task: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any]]:
+    """``best_quality`` for the metric, dynamic stacking off; folds one after another, so that nothing of a short budget
+    goes into starting processes. Rare classes are kept; where it then fails, with its own rule, which leaves them out.
+    """
+    from autogluon.tabular import TabularPredictor
+
+    def fit(path: str, seconds: float, kept: dict[str, Any]) -> Any:
+        predictor = TabularPredictor(
+            TARGET, problem_type="multiclass", eval_metric="roc_auc_ovo", path=path, verbosity=0, learner_kwargs=kept
+        )
+        return predictor.fit(
+            train.assign(**{TARGET: target}),
+            presets="best_quality",
+            time_limit=seconds,
+            dynamic_stacking=False,
+            num_cpus=task["cores"],
+            num_gpus=0,
+            ag_args_ensemble={"fold_fitting_strategy": "sequential_local"},
+            raise_on_no_models_fitted=True,
+        )
+
+    began, told = time.perf_counter(), {}
+    try:
+        predictor = fit(str(folder / "all"), task["seconds"], {"label_count_threshold": 1})
+    except Exception as error:
+        told = {"without_rare_classes": f"{type(error).__name__}: {error}"}
+        left = max(5.0, task["seconds"] - (time.perf_counter() - began))
+        predictor = fit(str(folder / "some"), left, {})
+    fitted = time.perf_counter()
+    scores = predictor.predict_proba(test, as_pandas=True)
+    done = time.perf_counter()
+    board = predictor.leaderboard()[["model", "score_val", "fit_time"]]
+    told |= {"chosen": predictor.model_best, "leaderboard": board.to_dict("records")}
+    return scores, {**told, "fit_seconds": fitted - began, "predict_seconds": done - fitted}
+
+
+def flaml(train: Any, target: Any, test: Any, task: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any]]:
+    """All estimators of its own list, cross-validated, with the metric given to it."""
+    import pandas as pd
+    from flaml import AutoML
+
+    began = time.perf_counter()
+    model = AutoML()
+    model.fit(
+        train,
+        target,
+        task="classification",
+        metric="roc_auc_ovo",
+        time_budget=task["seconds"],
+        n_jobs=task["cores"],
+        eval_method="cv",
+        verbose=0,
+        seed=0,
+    )
+    fitted = time.perf_counter()
+    if model.model is None:
+        raise RuntimeError("no estimator was fitted within the budget")
+    scores = pd.DataFrame(model.predict_proba(test), columns=model.classes_)
+    chosen = {"chosen": model.best_estimator, "config": {k: str(v) for k, v in (model.best_config or {}).items()}}
+    return scores, {**chosen, "fit_seconds": fitted - began, "predict_seconds": time.perf_counter() - fitted}
+
+
+RIVALS = {"autogluon": (autogluon, "autogluon.tabular"), "flaml": (flaml, "flaml")}
+
+
+def main(folder: Path) -> None:
+    """Read the task, run its rival, write what it gave."""
+    task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: task["cores"]])
+    warnings.simplefilter("ignore")
+    import pandas as pd
+
+    run, package = RIVALS[task["rival"]]
+    texts = dict.fromkeys(task["texts"], str)
+    train, test = (pd.read_csv(folder / f"{part}.csv", dtype=texts) for part in ("train", "test"))
+    target = pd.read_csv(folder / "target.csv").iloc[:, 0]
+    result: dict[str, Any] = {"version": version(package)}
+    try:
+        scores, told = run(train, target, test, task, folder)
+    except Exception as error:
+        result["failed"] = f"{type(error).__name__}: {error}"
+    else:
+        scores.columns = scores.columns.astype(int)
+        scores = scores.reindex(columns=range(task["n_classes"]), fill_value=0.0)
+        scores.to_csv(folder / "scores.csv", index=False)
+        result |= told
+    (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

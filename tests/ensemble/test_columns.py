@@ -1,0 +1,261 @@
+"""What the default models of a stack take: tables of mixed columns, texts, sparse matrices, groups."""
+
+import sys
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.dummy import DummyClassifier
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from mauc.ensemble import MAUCStackingClassifier, TableColumns, default_estimators
+from mauc.ensemble import classifier as module
+from mauc.ensemble.columns import MOST_DENSE, DenseColumns, for_sparse
+from mauc.ensemble.combination import OutOfFold
+from mauc.model_selection import group_folds
+
+FEW = {name: {"n_estimators": 5} for name in ("et", "et_deep", "rf")} | {
+    "hgb": {"max_iter": 3},
+    "mlp": {"balancedperceptron__max_epochs": 5},
+}
+
+
+@pytest.fixture
+def small_models(monkeypatch):
+    """The default list with few trees."""
+
+    def small(random_state):
+        return [(name, model.set_params(**FEW.get(name, {}))) for name, model in default_estimators(random_state)]
+
+    monkeypatch.setattr(module, "default_estimators", small)
+
+
+@parametrize_with_checks([TableColumns()])
+def test_estimator_checks(estimator, check):
+    pytest.importorskip("pandas")
+    check(estimator)
+
+
+def mixed_table(n_samples=90, seed=0):
+    """Classes that only all columns together tell apart: a number, a category, a date and a text."""
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("skrub")
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n_samples) % 4)
+    start = pd.Timestamp("2021-01-01")
+    table = pd.DataFrame(
+        {
+            "number": np.where(rng.random(n_samples) < 0.1, np.nan, rng.normal(size=n_samples) + 3 * (y == 0)),
+            "count": pd.array(rng.integers(0, 9, n_samples), dtype="Int64"),
+            "truth": rng.random(n_samples) < 0.5,
+            "category": pd.Categorical(np.where(y == 1, "red", rng.choice(["blue", "green"], n_samples))),
+            "date": [start + pd.Timedelta(days=int(k)) for k in 300 * (y == 2) + rng.integers(0, 99, n_samples)],
+            "text": [f"{'late' if k == 3 else 'early'} train {n}" for n, k in enumerate(y)],
+            "half": pd.Series(np.where(np.arange(n_samples) % 2, "x", None), dtype=object),
+        }
+    )
+    table.loc[::7, "count"] = pd.NA
+    table.loc[1::7, ["category", "date", "text"]] = None
+    return table, np.array(["a", "b", "c", "d"])[y]
+
+
+def test_a_table_of_numbers_categories_dates_and_texts_with_gaps(small_models):
+    table, y = mixed_table()
+    new, truth = mixed_table(60, seed=1)
+    model = MAUCStackingClassifier(cv=2).fit(table, y)
+    assert model.columns_.numbers_ == ["number", "count", "truth"]
+    assert model.score(new, truth) > 0.9
+    alone = MAUCStackingClassifier(cv=2).fit(table[["number", "count", "truth"]], y)
+    assert alone.columns_ is None, "numbers are left to the models"
+    assert alone.score(new[["number", "count", "truth"]], truth) < 0.8
+    unheard = new.assign(category="violet", text="not a word of it")
+    assert np.isfinite(model.predict_proba(unheard)).all()
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict_proba(new.rename(columns={"text": "words"}))
+    with pytest.raises(ValueError, match=r"X must hold numbers where it did in training, got \w+ in column 'number'"):
+        model.predict_proba(new.assign(number="many"))
+
+
+def test_numbers_come_out_as_they_are():
+    pd = pytest.importorskip("pandas")
+    pytest.importorskip("skrub")
+    large = 2.0**40 + 1
+    table = pd.DataFrame({"n": [1, None, large], "b": [True, False, True], "o": pd.Series([1, None, 2], dtype=object)})
+    found = TableColumns().fit_transform(table)
+    np.testing.assert_array_equal(found, [[1, 1, 1], [np.nan, 0, np.nan], [large, 1, 2]])
+    table["town"] = ["Ulm", "Kiel", "Ulm"]
+    columns = TableColumns().fit(table)
+    np.testing.assert_array_equal(columns.transform(table)[:, :3], found)
+    unknown = columns.transform(table.assign(town="Bonn"))
+    assert not unknown[:, 3:].any(), "an unknown town is none of the two"
+    array = table.to_numpy(dtype=object)
+    np.testing.assert_array_equal(TableColumns().fit_transform(array), columns.transform(table))
+    with pytest.raises(ValueError, match="Expected unique column names"):
+        TableColumns().fit(table.set_axis(["n", "n", "o", "town"], axis=1))
+    matrix = sparse.eye_array(3, format="csr")
+    assert TableColumns().fit_transform(matrix) is matrix
+
+
+class Told(TransformerMixin, BaseEstimator):
+    """Adds the mean of what it was fitted on, and notes on which rows that was."""
+
+    fitted_on: ClassVar[list] = []
+
+    def fit(self, X, y=None):
+        self.mean_ = X.mean(axis=0)
+        self.fitted_on.append(X[:, 0].astype(int).tolist())
+        return self
+
+    def transform(self, X):
+        return X - self.mean_
+
+
+class Counted(LogisticRegression):
+    means: ClassVar[list] = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.means.append(float(np.abs(X.mean(axis=0)).max()))
+        return super().fit(X, y, sample_weight)
+
+
+def test_columns_are_learnt_from_training_rows_once_for_all_models():
+    y = np.arange(30) % 3
+    X = np.column_stack([np.arange(30.0), y + np.linspace(0, 1, 30)])
+    Told.fitted_on, Counted.means = [], []
+    folds = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(20, 30))]
+    weight = (np.arange(30) != 29).astype(float)
+    stack = MAUCStackingClassifier([("a", Counted()), ("b", Counted(C=0.1))], cv=folds, columns=Told())
+    stack.fit(X, y, weight)
+    assert Told.fitted_on == [list(range(10, 29)), list(range(20)), list(range(29))]
+    assert len(Counted.means) == 6
+    assert max(Counted.means) < 1e-12, "each model has the columns of its own fold"
+    np.testing.assert_allclose(stack.columns_.mean_, X[:29].mean(axis=0))
+    by_hand = LogisticRegression().fit(X[10:29] - X[10:29].mean(axis=0), y[10:29])
+    scores = by_hand.predict_proba(X[:10] - X[10:29].mean(axis=0))
+    np.testing.assert_allclose(stack.oof_model_scores_[0, :10], scores, rtol=1e-6)
+
+
+def test_texts_need_no_table(small_models):
+    pytest.importorskip("skrub")
+    words = ["red apple", "green pear", "blue plum"]
+    y = np.repeat([0, 1, 2], [20, 15, 10])
+    X = [f"{words[k]} {n}" for n, k in enumerate(y)]
+    for columns in ("auto", TfidfVectorizer()):
+        model = MAUCStackingClassifier(cv=2, columns=columns).fit(X, y)
+        assert model.score(X, y) > 0.99
+
+
+def test_without_skrub_the_columns_are_named(monkeypatch):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "town": list("abab"), "when": pd.date_range("2020", periods=4)})
+    monkeypatch.setitem(sys.modules, "skrub", None)
+    message = r"columns that hold no numbers \(when\) needs skrub, which is not installed: pip install 'mauc\[cli\]'"
+    with pytest.raises(ImportError, match=message):
+        MAUCStackingClassifier(cv=2).fit(table, [0, 0, 1, 1])
+    assert MAUCStackingClassifier([("d", DummyClassifier())], cv=2).fit(table, [0, 0, 1, 1]).columns_ is None
+    with pytest.raises(ValueError, match=r"columns must be 'auto', None or a transformer, got 'all': pass e\.g\."):
+        MAUCStackingClassifier(columns="all", cv=2).fit(table, [0, 0, 1, 1])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_sparse_matrix_is_another_layout_of_the_same_numbers(small_models):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = np.where(rng.random((90, 12)) < 0.6, 0.0, rng.normal(size=(90, 12)) + 2 * np.eye(3, 12)[y])
+    X[3, 5] = np.nan
+    dense = MAUCStackingClassifier(cv=2).fit(X, y)
+    model = MAUCStackingClassifier(cv=2)
+    assert model.__sklearn_tags__().input_tags.sparse
+    model.fit(sparse.csr_array(X), y, np.ones(90))
+    for name, tolerance in {
+        "lr": 2e-3,
+        "lr_strong": 1e-3,
+        "mauc": 1e-2,
+        "kernel": 1e-8,
+        "mlp": 1e-9,
+        "hgb": 1e-9,
+    }.items():
+        one = dense.named_estimators_[name].predict_proba(X)
+        two = model.named_estimators_[name].predict_proba(sparse.csr_array(X))
+        np.testing.assert_allclose(two, one, atol=tolerance, err_msg=name)
+    assert model.score(sparse.csc_array(X), y) > 0.9
+    np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(sparse.csr_array(X)))
+
+
+def test_many_sparse_columns_become_directions_for_a_model_that_needs_dense_ones():
+    X = sparse.random_array((40, MOST_DENSE + 1), density=0.05, format="csr", rng=0)
+    made = DenseColumns(60).fit(X)
+    assert made.transform(X[:7]).shape == (7, 40), "no more than rows"
+    np.testing.assert_allclose(made.transform(X) @ made.transform(X).T, (X @ X.T).toarray(), atol=1e-10)
+    few = X[:, :MOST_DENSE]
+    np.testing.assert_array_equal(DenseColumns().fit_transform(few), few.toarray())
+    models = dict(for_sparse(default_estimators()))
+    assert list(models["hgb"].named_steps) == ["densecolumns", "boostedtrees"]
+    assert models["mlp"][-1].named_steps["standardscaler"].with_mean, "dense columns are centred"
+    assert list(models["et"].named_steps) == ["simpleimputer", "extratreesclassifier"]
+    X.data[3] = np.nan
+    assert np.isfinite(models["hgb"][0].fit_transform(X)).all()
+
+
+def test_groups_are_held_out_as_a_whole():
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat([f"p{k}" for k in range(20)], 4))
+    y = rng.integers(0, 3, 80)
+    only = np.flatnonzero(groups == "p7")
+    y[only[0]] = 3  # a class of one group alone
+    # Every group has a mark that tells its rows' classes: worth nothing on other groups.
+    X = np.eye(20)[[int(name[1:]) for name in groups]] + rng.normal(size=(80, 20)) * 0.01
+    split = []
+    stack = MAUCStackingClassifier([("lr", LogisticRegression())], cv=5)
+    stack._fit_models = lambda *work, real=stack._fit_models: split.extend(work[1].folds) or real(*work)
+    stack.fit(X, y, groups=list(groups))
+    assert len(split) == 5
+    for train, test in split:
+        assert not set(groups[train]) & set(groups[test])
+        assert set(y[test]) <= set(y[train])
+    held = np.concatenate([test for _, test in split])
+    assert sorted(held) == sorted(set(range(80)) - {only[0]})
+    assert np.isnan(stack.oof_combination_[only[0]]).all()
+    by_splitter = MAUCStackingClassifier([("lr", LogisticRegression())], cv=GroupKFold(4))
+    expected = MAUCStackingClassifier([("lr", LogisticRegression())], cv=list(GroupKFold(4).split(X, y, groups))).fit(
+        X, y
+    )
+    np.testing.assert_array_equal(by_splitter.fit(X, y, groups=groups).oof_model_scores_, expected.oof_model_scores_)
+
+
+def test_the_weights_are_judged_by_groups_they_were_not_learnt_from():
+    rng = np.random.default_rng(0)
+    y, groups = np.arange(60) % 3, np.arange(60) // 5
+    data = OutOfFold(rng.dirichlet(np.ones(3), (2, 60)), y, None, np.full(3, 0.01), groups)
+    folds = data.rows(np.arange(5, 60)).folds(0)
+    assert sorted(np.concatenate([test for _, test in folds])) == list(range(55))
+    for train, test in folds:
+        assert not set(groups[5:][train]) & set(groups[5:][test])
+
+
+def test_group_folds_spread_a_class_of_two_groups():
+    y = np.repeat([0, 1, 2], [40, 16, 4])
+    groups = np.repeat(np.arange(30), 2)
+    for seed in range(5):
+        tests = [set(y[test]) for _, test in group_folds(y, groups, 5, seed)]
+        assert sum(2 in each for each in tests) == 2, "rows 56 to 59 are two groups, and both are held out"
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        ([0, 1, 2], r"groups must have the shape \(6,\), got shape \(3,\): pass one per sample"),
+        ([0, 0, None, 1, 1, 1], "groups must name the group of every sample, got a missing value"),
+        (np.array([0, "p"] * 3, dtype=object), "groups must hold names of one kind, got int and str: convert all to"),
+        (["p"] * 6, "groups must be two or more, got only p"),
+        ([0, 1, 2, 0, 1, 2], "groups must leave a class to train on when one is held out"),
+    ],
+)
+def test_bad_groups(groups, words):
+    with pytest.raises(ValueError, match=words):
+        MAUCStackingClassifier([("lr", LogisticRegression())]).fit(np.eye(6), [0, 1, 2] * 2, groups=groups)
