@@ -110,6 +110,14 @@ def reference(logits, y, **settings):
     return loss.item(), z.grad
 
 
+def _of_a_pair_at_the_kink(logits, y, surrogate):
+    """What a pair adds to the slope of a logit: of many millions, rounding moves one or the other past the kink."""
+    n, c = logits.shape
+    return (
+        0.25 / (c * (c - 1) * torch.bincount(y[y >= 0]).min().item() ** 2) if surrogate == "hinge" and n > 2000 else 0.0
+    )
+
+
 def assert_equal(logits, y, tolerance=1e-5, **settings):
     value, gradient = reference(logits, y, **settings)
     logits.grad = None
@@ -118,7 +126,7 @@ def assert_equal(logits, y, tolerance=1e-5, **settings):
     assert got.device == logits.device
     assert got.item() == pytest.approx(value, rel=tolerance)
     off = (logits.grad.double().cpu() - gradient).abs().max()
-    assert off <= tolerance * gradient.abs().max()
+    assert off <= tolerance * gradient.abs().max() + _of_a_pair_at_the_kink(logits, y, settings["surrogate"])
     relative = (logits.grad.double().cpu() - gradient).norm() / gradient.norm()
     assert relative <= tolerance or logits.dtype == torch.float16  # whose smallest gradients have few digits
 
@@ -286,6 +294,7 @@ def test_captured_in_a_graph(case):
 
 @pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")  # torch captures such a one, on purpose, first of all
 @pytest.mark.parametrize("case", [Case("hinge", {"alpha": 0.5}), Case("logistic"), Case("exponential")], ids=str)
 def test_compiled_with_graphs(case):
     logits, y = draw(300, 20)

@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from mauc.nn._engine.launch import Kernel, kind_of, processors_of
-from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Layout, Settings, survey_kernel
+from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Layout, Settings, begins_at_16_bytes, survey_kernel
 from mauc.surrogates import Piece, Surrogate
 
 __all__ = ["Recipe", "Saved", "Truncated", "ranked_forward", "ranked_gradient", "recipe_of", "truncated_powers"]
@@ -165,11 +165,14 @@ def _layout(n: int, c: int, form: Truncated, gradient: bool) -> Layout:
     )
 
 
-def _cuts(form: Truncated) -> tuple[Cut, Cut]:
-    """Of the second read and of the third: tiles of one warp, as wide as its registers hold."""
+def _cuts(form: Truncated, logits: Tensor) -> tuple[Cut, Cut]:
+    """Of the second read and of the third: tiles of one warp, as wide as its registers hold; chosen by measurement."""
+    aligned = begins_at_16_bytes(logits)
     if form.means:
-        return Cut(32, 8, 1, 128), Cut(32, 16, 1, 96)
-    return (Cut(32, 8, 1, 128), Cut(32, 8, 1, 80)) if form.anchored else (Cut(32, 4, 1, 128), Cut(32, 8, 1, 96))
+        return Cut(32, 16, 1, 128) if aligned else Cut(32, 8, 1, 96), Cut(32, 16, 1, 128)
+    if form.anchored:
+        return Cut(32, 8, 1, 128), Cut(32, 8, 1, 80)
+    return (Cut(32, 4, 1, 128), Cut(32, 16, 1, 128)) if aligned else (Cut(32, 8, 1, 168), Cut(32, 8, 1, 96))
 
 
 class Recipe:
@@ -200,7 +203,7 @@ class Recipe:
         of_class = {"C": c} | size | powers
         rest = {"MEANS": form.means} | bounded | width | weighted | block
         self.tabulate = Kernel(kernels.tabulate, (c,), warps, of_class | rest)
-        first, second = _cuts(form)
+        first, second = _cuts(form, data.logits)
         self.columns = Kernel(
             kernels.columns_of,
             first.grid(n, c, processors),

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from mauc.nn._engine.launch import Kernel
 
-__all__ = ["ACTIVATIONS", "PAIRS", "Cut", "Data", "Layout", "Settings", "survey_kernel"]
+__all__ = ["ACTIVATIONS", "PAIRS", "Cut", "Data", "Layout", "Settings", "begins_at_16_bytes", "survey_kernel"]
 
 ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
 REGISTERS = 65536
@@ -68,6 +68,11 @@ class Data(NamedTuple):
         pointer in its place.
         """
         return tuple(self.logits if x is None else x for x in self[2:])
+
+
+def begins_at_16_bytes(logits: Tensor) -> bool:
+    """Whether every row of float32 logits does."""
+    return logits.dtype == torch.float32 and logits.stride(0) % 4 == 0
 
 
 def survey_cut(n_classes: int) -> tuple[int, int, int, int]:
