@@ -7,7 +7,6 @@ is timed by its own clock, so that neighbours do not count.
 """
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -86,7 +85,7 @@ def error(data: Data, loss_of: Callable[[Tensor, Tensor], Tensor]) -> float:
 
 
 def in_turns(functions: list[Callable[[int], None]], device: torch.device, budget: float) -> list[float]:
-    """Seconds a call of each, the median of rounds in which all take their turn."""
+    """Seconds a call of each, the shortest of rounds in which all take their turn: hosts are shared and uneven."""
     rounds: list[list[float]] = [[] for _ in functions]
     for function in functions:
         for k in range(3):
@@ -95,9 +94,7 @@ def in_turns(functions: list[Callable[[int], None]], device: torch.device, budge
     for _ in range(15):
         for kept, function in zip(rounds, functions, strict=True):
             kept.append(_seconds(function, device, inner))
-    # On a shared host the shortest is what the code costs; a device of one's own has a steady median.
-    best = min if device.type == "cpu" else statistics.median
-    return [best(kept) for kept in rounds]
+    return [min(kept) for kept in rounds]
 
 
 def _calibrate(function: Callable[[int], None], device: torch.device, seconds: float) -> int:
