@@ -54,6 +54,10 @@ def test_truncated_powers_are_the_loss():
     names = {name.split("-alpha")[0] for name, (_, form) in taken.items() if form is not None}
     assert names == {"hinge", "q_hinge", "generalized_hinge", "custom-pieces"}
     assert truncated_powers(get_surrogate("q_hinge", alpha=1e-3, q=5)) is None  # its digits would be lost in the sums
+    rounded = get_surrogate("generalized_hinge", alpha=0.5)
+    assert truncated_powers(rounded).anchored
+    assert not truncated_powers(rounded, bounded=False).anchored
+    assert not truncated_powers(get_surrogate("generalized_hinge", alpha=0.5, epsilon=0.01)).anchored
 
 
 def test_bilinear_forms_are_the_loss_and_its_slopes():

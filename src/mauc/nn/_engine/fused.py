@@ -45,7 +45,7 @@ def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any, log
         return None
     if activation == "identity":
         closed = surrogate.closed_form
-        return truncated_powers(surrogate) if closed is None else closed_bilinear(*closed)
+        return truncated_powers(surrogate, bounded=False) if closed is None else closed_bilinear(*closed)
     form = form_of(surrogate)
     if (
         form is not None

@@ -18,9 +18,10 @@ order. Nothing waits for the device:
 - ``gradient_of`` reads the logits a third time, searches again, which is cheaper than storing, and writes.
 
 The table is float64 where a small sum is a difference of large ones. Their loss of digits for narrow pieces and high
-degrees is foreseen by :func:`truncated_powers`, which then declines. Where there is one b and all c are positive, as
-with the hinge and the q-hinge, it counts from the run's last positive: all terms are positive then, and the work on
-all scores is float32. For the hinge itself a sum of lines is a line, of which slope and root say all.
+degrees is foreseen by :func:`truncated_powers`, which then declines. Where the c of each b have one sign, as with the
+hinge family, it counts from the run's last positive: all terms of a run have one sign then, and the work on all scores
+is float32, unless the runs of different b cancel. For the hinge itself a sum of lines is a line, of which slope and
+root say all.
 """
 
 from functools import lru_cache
@@ -45,6 +46,8 @@ MANY = 1 << 16
 """Up to so many each is compared with those of its class; beyond, with one class of all, a sort would be faster."""
 DIGITS = 1e-9
 """Rounding of the float64 sums over ``ℓ(0)`` up to which a form is taken."""
+CANCELLING = 32.0
+"""Sizes of the slopes of all b over the slope of the loss up to which float32 holds them: errors of some 1e-6."""
 
 
 class Truncated(NamedTuple):
@@ -53,6 +56,8 @@ class Truncated(NamedTuple):
     ends: tuple[float, ...]
     coefficients: tuple[tuple[float, ...], ...]
     """One row per end, all of the same length."""
+    anchored: bool
+    """Whether float32 holds the sums over a run, counted from its last positive."""
 
     @property
     def degree(self) -> int:
@@ -60,14 +65,9 @@ class Truncated(NamedTuple):
         return len(self.coefficients[0]) - 1
 
     @property
-    def anchored(self) -> bool:
-        """Whether the sums over a run have positive terms alone, counted from its last positive."""
-        return len(self.ends) == 1 and min(self.coefficients[0]) >= 0.0
-
-    @property
     def means(self) -> bool:
         """Whether slope and root of the sum of a run's lines say all of it."""
-        return self.anchored and self.degree == 1 and self.coefficients[0][1] > 0.0
+        return self.anchored and len(self.ends) == 1 and self.degree == 1 and self.coefficients[0][1] > 0.0
 
     @property
     def width(self) -> int:
@@ -82,16 +82,19 @@ class Truncated(NamedTuple):
         return sum(1 << k for k in range(self.degree + 1) if any(row[k] for row in self.coefficients))
 
 
-def truncated_powers(surrogate: Surrogate) -> Truncated | None:
-    """A surrogate as a sum of truncated powers, or None if it is none, or none that float64 can add up."""
+def truncated_powers(surrogate: Surrogate, *, bounded: bool = True) -> Truncated | None:
+    """A surrogate as a sum of truncated powers, or None if it is none, or none that float64 can add up.
+
+    ``bounded``: whether scores are between 0 and 1.
+    """
     try:
-        return _truncated_powers(surrogate)
+        return _truncated_powers(surrogate, bounded)
     except TypeError:  # cannot be hashed
         return None
 
 
 @lru_cache(maxsize=256)
-def _truncated_powers(surrogate: Surrogate) -> Truncated | None:
+def _truncated_powers(surrogate: Surrogate, bounded: bool) -> Truncated | None:
     pieces = surrogate.pieces
     if len(pieces) < 2 or len(pieces) > MOST_PIECES + 1 or pieces[-1].coefficients != (0.0,):
         return None
@@ -107,7 +110,27 @@ def _truncated_powers(surrogate: Surrogate) -> Truncated | None:
     terms = sum(
         abs(c) * (2.0 * (1.0 + abs(b))) ** k for b, row in zip(ends, rows, strict=True) for k, c in enumerate(row)
     )
-    return Truncated(ends, rows) if terms * torch.finfo(torch.float64).eps <= DIGITS * abs(at_zero) else None
+    if terms * torch.finfo(torch.float64).eps > DIGITS * abs(at_zero):
+        return None
+    alone = len(ends) == 1 or (bounded and _cancellation(ends, rows) <= CANCELLING)
+    return Truncated(ends, rows, alone and _of_one_sign(rows))
+
+
+def _of_one_sign(rows: tuple[tuple[float, ...], ...]) -> bool:
+    return all(min(row) >= 0.0 or max(row) <= 0.0 for row in rows)
+
+
+def _cancellation(ends: tuple[float, ...], rows: tuple[tuple[float, ...], ...]) -> float:
+    """Largest size of the slopes of all ends, over the largest of their sum, at scores between 0 and 1."""
+    largest = sizes = 0.0
+    for t in (k / 32.0 for k in range(-32, 33)):
+        slopes = [
+            sum(k * c * (b - t) ** (k - 1) for k, c in enumerate(row) if k)
+            for b, row in zip(ends, rows, strict=True)
+            if b > t
+        ]
+        largest, sizes = max(largest, abs(sum(slopes))), max(sizes, sum(map(abs, slopes)))
+    return sizes / largest if largest else float("inf")
 
 
 def _jump(left: Piece, right: Piece) -> tuple[float, ...]:
