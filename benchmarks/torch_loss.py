@@ -159,6 +159,7 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--peaked", type=float, default=0.0, help="added to the logit of the true class")
     parser.add_argument("--budget", type=float, default=1.0, help="seconds for a shape and a loss")
+    parser.add_argument("--shape", type=int, nargs=2, action="append", help="samples and classes; may be repeated")
     parser.add_argument("--compiled", action="store_true", help="time both under torch.compile too")
     arguments = parser.parse_args()
     device = torch.device(arguments.device)
@@ -174,7 +175,7 @@ def main() -> None:
     modes = "eager | target | graph | target | compiled"
     print(f"| shape | loss | error | time, µs | cross-entropy, µs | {modes} | of the floor |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
-    for n, c in SHAPES[device.type]:
+    for n, c in arguments.shape or SHAPES[device.type]:
         data = Data.draw(n, c, device, arguments.peaked)
         floor = 3 * 4 * n * c / bandwidth
         counts = torch.bincount(data.target.cpu(), minlength=c).clamp(min=1)
