@@ -202,7 +202,8 @@ class Recipe:
     """The kernels of one kind of call."""
 
     def __init__(self, data: Data, settings: Settings, gradient: bool) -> None:
-        from mauc.nn._engine import ranked_kernels as kernels
+        from mauc.nn._engine import positives_kernels as of_positives
+        from mauc.nn._engine import ranked_kernels as of_scores
 
         n, c = data.logits.shape
         form, processors = settings.form, processors_of(data.logits.device)
@@ -216,28 +217,28 @@ class Recipe:
         kind = {"ANCHORED": form.anchored, "MEANS": form.means}
         bounded, width = {"BOUNDED": settings.activation != "identity"}, {"WIDTH": form.width}
         some, compared = (-(-n // 16),), {"BLOCK": 16, "ALL": 256}
-        self.rank = Kernel(kernels.rank, some, 4, compared) if n <= FEW else None
+        self.rank = Kernel(of_positives.rank, some, 4, compared) if n <= FEW else None
         self.in_classes = (
-            Kernel(kernels.group, (-(-n // 128),), 4, {"C": c, "BLOCK": 128}),
-            Kernel(kernels.rank_in_class, some, 4, {"C": c} | compared),
+            Kernel(of_positives.group, (-(-n // 128),), 4, {"C": c, "BLOCK": 128}),
+            Kernel(of_positives.rank_in_class, some, 4, {"C": c} | compared),
         )
         block = {"BLOCK": min(1024, max(32, 1 << (2 * n // c).bit_length()))}
         warps = max(1, block["BLOCK"] // 256)
         of_class = {"C": c} | size | powers
         rest = {"MEANS": form.means} | bounded | width | weighted | block
-        self.tabulate = Kernel(kernels.tabulate, (c,), warps, of_class | rest)
+        self.tabulate = Kernel(of_positives.tabulate, (c,), warps, of_class | rest)
         first, second = _cuts(form, data.logits)
         self.columns = Kernel(
-            kernels.columns_of,
+            of_scores.columns_of,
             first.grid(n, c, processors),
             first.warps,
             common | logs | {"GRADIENT": gradient} | size | kind | width | first.shape,
             first.registers,
         )
         activation = {"C": c, "ACTIVATION": ACTIVATIONS[settings.activation]}
-        self.collect = Kernel(kernels.collect, (c,), warps, activation | weighted | size | powers | block)
+        self.collect = Kernel(of_positives.collect, (c,), warps, activation | weighted | size | powers | block)
         self.gradient = Kernel(
-            kernels.gradient_of,
+            of_scores.gradient_of,
             second.grid(n, c, processors),
             second.warps,
             common | logs | size | kind | width | second.shape,
