@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from cases import EACH_KIND, SOME_CASES, Case, Quartic, draw_classes, draw_pairs, draw_weight, settings
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from mauc import SurrogateRisk
 from mauc.nn.functional import mauc_loss
@@ -287,6 +288,25 @@ def test_class_counts_of_the_batch_change_nothing():
         assert mauc_loss(logits, y, pairs=pairs, class_counts=counts).item() == pytest.approx(expected, rel=0.5)
     same = torch.where(torch.bincount(y, minlength=5) > 0, torch.bincount(y, minlength=5), 99)
     assert mauc_loss(logits, y, pairs="ova", class_counts=same.tolist()).item() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("surrogate", ["hinge", "logistic", "squared", "exponential"])
+def test_sums_over_each_side_ask_nothing_of_the_host_again(surrogate):
+    """On a device without values: once its polynomials are there, nothing is copied to it, and nothing is read."""
+    logits = torch.empty(20, 4, device="meta", requires_grad=True)
+    target = torch.empty(20, dtype=torch.int64, device="meta")
+    copied = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if any(isinstance(x, torch.Tensor) and x.device.type == "cpu" for x in args):
+                copied.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    mauc_loss(logits, target, surrogate=surrogate).backward()
+    with Watch():
+        mauc_loss(logits, target, surrogate=surrogate).backward()
+    assert not copied
 
 
 def test_own_functions_without_a_polynomial_go_pair_by_pair():

@@ -11,7 +11,9 @@ from mauc.experiments.deep.fit import Batches, Features, InOrder, Schedule, Shuf
 from mauc.experiments.deep.methods import METHODS
 from mauc.experiments.deep.networks import network
 
-NAMES = ["CE", "CBFOCAL", "LDAM-DRW", "DeepAUC", "adjusted CE", "squared", "adjusted CE + exponential, sigmoid"]
+NAMES = [
+    "CE", "CBFOCAL", "LDAM-DRW", "DeepAUC", "adjusted CE", "squared", "hinge", "adjusted CE + exponential, sigmoid",
+]  # fmt: skip
 
 
 @pytest.mark.gpu

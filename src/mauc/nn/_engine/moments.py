@@ -9,8 +9,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from mauc._typing import Floats
 from mauc.kernels.piecewise import Piece
-from mauc.nn._engine.batch import Batch, chunks, class_sum, exact_dtype, take
+from mauc.nn._engine.batch import Batch, chunks, class_sum, exact_dtype, is_traced, take
 from mauc.nn._engine.processes import Communicator
 
 __all__ = ["Result", "Slope", "basis", "chebyshev_derivative", "exponential", "own_scores", "polynomial", "squared"]
@@ -34,6 +35,8 @@ Result = tuple[Tensor, Slope | None]
 
 FLAT_ALPHA = 30.0
 """Up to here ``exp(α F)`` of scores in [0, 1] needs no shift, float32 included."""
+MOST_COPIES = 64
+_COPIES: dict[tuple[int, torch.dtype, torch.device], tuple[Floats, Tensor]] = {}
 
 
 def own_scores(scores: Tensor, batch: Batch) -> Tensor:
@@ -140,7 +143,7 @@ def polynomial(
     assert half is not None
     own = (own_scores(scores, batch) - centre[y]) / half
     exact = own.dtype
-    matrix = torch.as_tensor(segment.matrix, dtype=exact, device=scores.device)
+    matrix = _there(segment.matrix, exact, scores.device)
     degree = len(matrix) - 1
     own_terms = torch.stack(basis(own, degree + 1, chebyshev=True), dim=1)
     moment_p = class_sum(y, batch.unit[:, None] * own_terms, n_classes)
@@ -160,6 +163,19 @@ def polynomial(
         torch.mul(weight, _clenshaw(x, of_q), out=take(slope, rows))
     at_own = batch.unit * (chebyshev_derivative(of_p)[y] / half * own_terms[:, :degree]).sum(1)
     return value, Slope(slope, None, at_own.to(scores.dtype)[:, None])
+
+
+def _there(matrix: Floats, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Coefficients on the device. They are copied once: a copy waits for the device, and cannot be recorded."""
+    if is_traced() or device.type == "cpu":
+        return torch.as_tensor(matrix, dtype=dtype, device=device)
+    key = (id(matrix), dtype, device)
+    if key not in _COPIES:
+        while len(_COPIES) >= MOST_COPIES:
+            del _COPIES[next(iter(_COPIES))]
+        # With the array, so that no other one gets its number.
+        _COPIES[key] = matrix, torch.as_tensor(matrix, dtype=dtype, device=device)
+    return _COPIES[key][1]
 
 
 def _moments(x: Tensor, weight: Tensor, degree: int) -> Tensor:
