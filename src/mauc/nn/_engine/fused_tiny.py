@@ -1,0 +1,176 @@
+r"""Tiny batches in one kernel: every pair, value and gradient at once.
+
+A sample is a positive in one column only, so a batch has ``N²`` pairs at most, however many classes there are: of
+sample r, as the positive, and sample q, as the negative, in column ``y_r``. One program holds them all,
+
+.. math:: \sum_{q r} \omega_{q r} \, \ell(p_r - F_{q, y_r}) ,
+
+and sums the slopes of the negatives into their columns by a product with ``1[y_r = i]``, ``N² C`` terms. There is no
+scratch, no order of sums that depends on chance, and no second launch: where a launch takes longer than the work, as
+with 32 samples of 12 classes, that is what counts. In the backward pass the gradient is multiplied by what comes from
+above.
+
+A pair's loss is taken as it is, a function of the difference: polynomial pieces, each in powers of the distance from
+its end; the exponential; or the polynomial of :mod:`mauc.nn._engine.fused_bilinear`, in powers of the difference. Where
+powers cancel they are evaluated in float64.
+"""
+
+from functools import lru_cache
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.polynomial import chebyshev as cheb
+from torch import Tensor
+
+from mauc._typing import Floats
+from mauc.nn._engine.fused_bilinear import expanded
+from mauc.nn._engine.fused_ranked import MOST_DEGREE, MOST_PIECES
+from mauc.nn._engine.launch import Kernel, kind_of
+from mauc.nn._engine.tiles import ACTIVATIONS, PAIRS, Data, Settings
+from mauc.surrogates import Piece, Surrogate
+
+__all__ = ["Pairwise", "is_tiny", "pairwise", "tiny_loss"]
+
+MOST_SAMPLES = 128
+"""So many make 16384 pairs, 32 to a thread."""
+MOST_PRODUCTS = 1 << 18
+"""Of the sums into columns: samples squared times classes, each up to a power of two."""
+CANCELLED = 8.0
+"""Sum of a polynomial's terms over its value, and of its slope's, from which on float32 has too few digits."""
+
+
+class Pairwise(NamedTuple):
+    """``ℓ(t) = Σ_k c_bk (o_b − t)^k`` with the first end b above t, 0 where none is; or ``c exp(rate (o − t))``."""
+
+    ends: tuple[float, ...]
+    """Ascending."""
+    origins: tuple[float, ...]
+    coefficients: tuple[tuple[float, ...], ...]
+    """One row per end, all of the same length."""
+    rate: float = 0.0
+    exact: bool = False
+    """Whether it takes float64."""
+
+    @property
+    def degree(self) -> int:
+        """Largest power."""
+        return len(self.coefficients[0]) - 1
+
+
+def is_tiny(logits: Tensor) -> bool:
+    """Whether one program is enough."""
+    rows, columns = _block(logits)
+    return rows <= MOST_SAMPLES and rows * rows * columns <= MOST_PRODUCTS
+
+
+def _block(logits: Tensor) -> tuple[int, int]:
+    rows, columns = (max(16, 1 << (size - 1).bit_length()) for size in logits.shape)
+    return rows, columns
+
+
+def pairwise(surrogate: Surrogate, *, bounded: bool) -> Pairwise | None:
+    """The loss of a pair, ``bounded`` for scores in [0, 1]; None where the other kernels have none either."""
+    try:
+        return _pairwise(surrogate, bounded)
+    except TypeError:  # cannot be hashed
+        return None
+
+
+@lru_cache(maxsize=256)
+def _pairwise(surrogate: Surrogate, bounded: bool) -> Pairwise | None:
+    closed = surrogate.closed_form
+    if closed is not None:
+        kind, alpha = closed
+        if kind == "exponential":
+            return Pairwise((inf,), (0.0,), ((1.0,),), alpha)
+        return Pairwise((inf,), (alpha,), ((0.0, 0.0, 1.0),))
+    *pieces, last = surrogate.pieces
+    if last.coefficients == (0.0,) and 0 < len(pieces) <= MOST_PIECES and all(map(_is_polynomial, pieces)):
+        return _of_pieces(pieces)
+    form = expanded(surrogate) if bounded else None
+    return None if form is None else _of_one_polynomial(np.array(form.matrices[0]))
+
+
+def _is_polynomial(piece: Piece) -> bool:
+    return piece.coefficients is not None and len(piece.coefficients) <= MOST_DEGREE + 1
+
+
+def _of_pieces(pieces: list[Piece]) -> Pairwise:
+    """Of polynomials, each in powers of the distance from its end, which is not below 0."""
+    ends, rows = tuple(piece.high for piece in pieces), [piece.from_end for piece in pieces]
+    length = max(map(len, rows))
+    padded = tuple((*row, *(0.0,) * (length - len(row))) for row in rows)
+    return Pairwise(ends, ends, padded, exact=min(map(min, rows)) < 0.0)
+
+
+def _of_one_polynomial(matrix: Floats) -> Pairwise:
+    """Of a bilinear form in Chebyshev polynomials of both scores."""
+    degree = len(matrix) - 1
+    # Scores with p + q = 1 have every difference.
+    nodes = cheb.chebpts1(degree + 1)
+    series = cheb.chebfit(nodes, cheb.chebval2d(nodes, -nodes, matrix), degree)
+    powers = cheb.cheb2poly(series) * (-1.0) ** np.arange(degree + 1)  # of −t
+    slopes = powers[1:] * np.arange(1, degree + 1)
+    cancels = any(np.abs(terms).sum() > CANCELLED * abs(terms[0]) for terms in (powers, slopes))
+    return Pairwise((inf,), (0.0,), (tuple(powers.tolist()),), exact=cancels)
+
+
+class Recipe:
+    """The kernel of one kind of call."""
+
+    def __init__(self, data: Data, settings: Settings, gradient: bool) -> None:
+        from mauc.nn._engine.tiny_kernels import tiny
+
+        form, (rows, columns) = settings.form, _block(data.logits)
+        constants = {
+            "C": data.logits.shape[1],
+            "STRIDE": data.logits.stride(0),
+            "ACTIVATION": ACTIVATIONS[settings.activation],
+            "LOG": settings.log_loss > 0,
+            "PAIRS": PAIRS[settings.pairs],
+            "HAS_WEIGHT": data.weight is not None,
+            "HAS_SIZES": data.sizes is not None,
+            "GRADIENT": gradient,
+            "CUT": form.ends[-1] < inf,
+            "EXPONENTIAL": form.rate > 0.0,
+            "PIECES": len(form.ends),
+            "DEGREE": form.degree,
+            "ROWS": rows,
+            "COLUMNS": columns,
+        }
+        self.kernel = Kernel(tiny, (1,), _warps(rows, columns), constants)
+
+
+def _warps(rows: int, columns: int) -> int:
+    """Few numbers to a thread: the code is run once, and fetching it takes longer the longer it is."""
+    return min(16, max(4, rows * max(rows, columns) // 128))
+
+
+_RECIPES: dict[tuple[Any, ...], Recipe] = {}
+
+
+@lru_cache(maxsize=64)
+def _form_on(form: Pairwise, device: torch.device) -> tuple[Tensor, Tensor]:
+    table = [[origin, *row] for origin, row in zip(form.origins, form.coefficients, strict=True)]
+    ends = torch.tensor(form.ends, dtype=torch.float64)
+    numbers = torch.tensor(table, dtype=torch.float64 if form.exact else torch.float32)
+    return ends.to(device), numbers.to(device)
+
+
+def tiny_loss(data: Data, settings: Settings, value: Tensor, out: Tensor | None) -> None:
+    """Fills in the value, and the gradient if wanted, ``(N, C)`` of any floating dtype."""
+    logits, target = data[:2]
+    n, form = len(logits), settings.form
+    dtype = None if out is None else out.dtype
+    key = (*logits.shape, logits.stride(0), logits.device, settings, dtype, *map(kind_of, data))
+    recipe = _RECIPES.get(key)
+    if recipe is None:
+        recipe = _RECIPES[key] = Recipe(data, settings, out is not None)
+    weight, sizes, ratios, matrix = data.or_any()
+    ends, coefficients = _form_on(form, logits.device)
+    recipe.kernel(
+        logits, target, weight, sizes, ratios, matrix, ends, coefficients, value, logits if out is None else out,
+        form.rate, settings.log_loss, n, settings.ignore_index,
+    )  # fmt: skip
