@@ -33,19 +33,19 @@ from mauc.surrogates import Piece, Surrogate
 
 __all__ = ["Pairwise", "is_tiny", "pairwise", "tiny_loss"]
 
-MOST_SAMPLES = 128
-"""So many make 16384 pairs, 32 to a thread."""
-MOST_PRODUCTS = 1 << 18
+MOST_SAMPLES = 64
+"""So many make 4096 pairs, 16 to a thread: with more their numbers fill the registers."""
+MOST_PRODUCTS = 1 << 17
 """Of the sums into columns: samples squared times classes, each up to a power of two."""
 CANCELLED = 8.0
 """Sum of a polynomial's terms over its value, and of its slope's, from which on float32 has too few digits."""
 
 
 class Pairwise(NamedTuple):
-    """``ℓ(t) = Σ_k c_bk (o_b − t)^k`` with the first end b above t, 0 where none is; or ``c exp(rate (o − t))``."""
+    """``ℓ(t) = Σ_k c_bk (o_b − t)^k`` with the least end b above t, 0 where none is; or ``c exp(rate (o − t))``."""
 
     ends: tuple[float, ...]
-    """Ascending."""
+    """Descending."""
     origins: tuple[float, ...]
     coefficients: tuple[tuple[float, ...], ...]
     """One row per end, all of the same length."""
@@ -88,7 +88,7 @@ def _pairwise(surrogate: Surrogate, bounded: bool) -> Pairwise | None:
         return Pairwise((inf,), (alpha,), ((0.0, 0.0, 1.0),))
     *pieces, last = surrogate.pieces
     if last.coefficients == (0.0,) and 0 < len(pieces) <= MOST_PIECES and all(map(_is_polynomial, pieces)):
-        return _of_pieces(pieces)
+        return _of_pieces(pieces[::-1])
     form = expanded(surrogate) if bounded else None
     return None if form is None else _of_one_polynomial(np.array(form.matrices[0]))
 
@@ -133,19 +133,15 @@ class Recipe:
             "HAS_WEIGHT": data.weight is not None,
             "HAS_SIZES": data.sizes is not None,
             "GRADIENT": gradient,
-            "CUT": form.ends[-1] < inf,
+            "CUT": form.ends[0] < inf,
             "EXPONENTIAL": form.rate > 0.0,
             "PIECES": len(form.ends),
             "DEGREE": form.degree,
             "ROWS": rows,
             "COLUMNS": columns,
         }
-        self.kernel = Kernel(tiny, (1,), _warps(rows, columns), constants)
-
-
-def _warps(rows: int, columns: int) -> int:
-    """Few numbers to a thread: the code is run once, and fetching it takes longer the longer it is."""
-    return min(16, max(4, rows * max(rows, columns) // 128))
+        # Of 32 samples and up, four pairs to a thread at least: what is done once per sample every warp does again.
+        self.kernel = Kernel(tiny, (1,), 4 if rows * max(rows, columns) <= 512 else 8, constants)
 
 
 _RECIPES: dict[tuple[Any, ...], Recipe] = {}

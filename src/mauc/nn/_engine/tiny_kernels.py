@@ -49,14 +49,14 @@ def _loss_and_slope(
 ):  # fmt: skip
     """``ℓ(p − q)`` and its slope in q, of the kind of the coefficients; q is ``[q, r]``, p is ``[r]``.
 
-    ``coefficients`` is ``(PIECES, 2 + DEGREE)``: of each piece its origin o, and those of the powers of ``o − t``.
+    ``coefficients`` is ``(PIECES, 2 + DEGREE)``: of each piece its origin o, and those of the powers of ``o − t``. Each
+    holds below its end, and there in place of the ones before it.
     """
     wide: tl.constexpr = coefficients.dtype.element_ty
     apart = q.to(wide) - p.to(wide)[None, :]
     loss = tl.zeros(q.shape, wide)
     slope = tl.zeros(q.shape, wide)
-    for later in tl.static_range(PIECES):
-        piece: tl.constexpr = PIECES - 1 - later
+    for piece in tl.static_range(PIECES):
         at = coefficients + piece * (DEGREE + 2)
         z = apart + tl.load(at)
         total = tl.zeros(q.shape, wide) + tl.load(at + 1 + DEGREE)
