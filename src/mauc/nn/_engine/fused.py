@@ -154,7 +154,7 @@ def value_and_gradient(
             call.forward(value, False)
         else:
             call.both(value, out, lambda device: torch.full((), call.scale, device=device))
-        return call.scale * value, out
+        return value if call.scale == 1.0 else call.scale * value, out
 
 
 def _on(device: torch.device) -> Any:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.polynomial import chebyshev as cheb
+from numpy.polynomial.polynomial import polyval
 from torch import Tensor
 
 from mauc._typing import Floats
@@ -37,8 +38,8 @@ MOST_SAMPLES = 64
 """So many make 4096 pairs, 16 to a thread: with more their numbers fill the registers."""
 MOST_PRODUCTS = 1 << 17
 """Of the sums into columns: samples squared times classes, each up to a power of two."""
-CANCELLED = 8.0
-"""Sum of a polynomial's terms over its value, and of its slope's, from which on float32 has too few digits."""
+MOST_CANCELLED = 16.0
+"""Sum of a polynomial's terms over its least value, and of its slope's, from which on float32 has too few digits."""
 
 
 class Pairwise(NamedTuple):
@@ -71,7 +72,7 @@ def _block(logits: Tensor) -> tuple[int, int]:
 
 
 def pairwise(surrogate: Surrogate, *, bounded: bool) -> Pairwise | None:
-    """The loss of a pair, ``bounded`` for scores in [0, 1]; None where the other kernels have none either."""
+    """The loss of a pair, ``bounded`` for scores in [0, 1]; None where the kernel has none."""
     try:
         return _pairwise(surrogate, bounded)
     except TypeError:  # cannot be hashed
@@ -113,8 +114,12 @@ def _of_one_polynomial(matrix: Floats) -> Pairwise:
     series = cheb.chebfit(nodes, cheb.chebval2d(nodes, -nodes, matrix), degree)
     powers = cheb.cheb2poly(series) * (-1.0) ** np.arange(degree + 1)  # of −t
     slopes = powers[1:] * np.arange(1, degree + 1)
-    cancels = any(np.abs(terms).sum() > CANCELLED * abs(terms[0]) for terms in (powers, slopes))
-    return Pairwise((inf,), (0.0,), (tuple(powers.tolist()),), exact=cancels)
+    exact = _cancels(powers, nodes) or _cancels(slopes, nodes)
+    return Pairwise((inf,), (0.0,), (tuple(powers.tolist()),), exact=exact)
+
+
+def _cancels(powers: Floats, nodes: Floats) -> bool:
+    return bool(np.abs(powers).sum() > MOST_CANCELLED * np.abs(polyval(nodes, powers)).min())
 
 
 class Recipe:

@@ -118,6 +118,8 @@ def tiny(
     x = tl.load(start[:, None] + columns[None, :], mask=inside, other=0.0).to(tl.float32)
     own = tl.load(start + y, mask=counts, other=0.0).to(tl.float32)
     in_columns = tl.load(start[:, None] + y[None, :], mask=counts[:, None], other=0.0).to(tl.float32)
+    # Of the classes alone, while the logits are on their way.
+    weights = _pair_weights(y, u, counts, rows, sizes, matrix, C, PAIRS, HAS_SIZES)
     peak = tl.zeros((ROWS,), tl.float32)
     scale = tl.full((ROWS,), 1.0, tl.float32)
     e = x
@@ -129,8 +131,6 @@ def tiny(
     f = e * scale[:, None] if ACTIVATION == SOFTMAX else score_of(x, 0.0, 1.0, ACTIVATION)
     p = score_of(own, peak, scale, ACTIVATION)
     q = score_of(in_columns, peak[:, None], scale[:, None], ACTIVATION)
-
-    weights = _pair_weights(y, u, counts, rows, sizes, matrix, C, PAIRS, HAS_SIZES)
     loss, slope = _loss_and_slope(p, q, ends, coefficients, rate, CUT, EXPONENTIAL, PIECES, DEGREE)
     # What weighs nothing is no term, even where its loss is beyond the floats; but no number stays none.
     risk = tl.sum(tl.where(weights == 0.0, 0.0, weights * loss), axis=1)
@@ -149,11 +149,15 @@ def tiny(
         # Of a negative in each column: the sum over the positives of that class.
         is_own = y[:, None] == columns[None, :]
         g = tl.dot(slope, is_own.to(tl.float32), input_precision="ieee")
-        g = tl.where(is_own, -tl.sum(slope, axis=0)[:, None], g)
+        at_own = -tl.sum(slope, axis=0)[:, None]
         if ACTIVATION == SOFTMAX:
+            # Counted from that of the own class: where this is nearly certain nothing cancels.
+            g = tl.where(is_own, 0.0, g - at_own)
             g = f * (g - tl.sum(f * g, axis=1)[:, None])
-        elif ACTIVATION == SIGMOID:
-            g = f * (1.0 - f) * g
+        else:
+            g = tl.where(is_own, at_own, g)
+            if ACTIVATION == SIGMOID:
+                g = f * (1.0 - f) * g
         if LOG:
             of_row = tl.where(u == 0.0, 0.0, share * u)
             g += of_row[:, None] * (e * r * (1.0 / shifted)[:, None] - is_own.to(tl.float32))
