@@ -327,6 +327,8 @@ def test_tiny_batches(case, dtype):
         counts = torch.arange(1, shape[1] + 1, device="cuda")
         pairs = torch.rand(shape[1], shape[1], generator=torch.Generator().manual_seed(0))
         assert_equal(logits, y, **loss)
+        part = torch.cat([logits, logits], 1).detach()[:, : shape[1]].requires_grad_()
+        assert_equal(part, y, **loss)
         assert_equal(logits, y, **loss, weight=weight, pairs="ova", class_counts=counts, log_loss=0.5)
         assert_equal(logits, y, **loss, weight=weight, pairs=pairs, activation="sigmoid")
         if case.surrogate != "logistic":

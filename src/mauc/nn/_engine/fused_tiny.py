@@ -38,6 +38,8 @@ MOST_SAMPLES = 64
 """So many make 4096 pairs, 16 to a thread: with more their numbers fill the registers."""
 MOST_PRODUCTS = 1 << 17
 """Of the sums into columns: samples squared times classes, each up to a power of two."""
+WARPS = 8
+"""Half as many for 16 samples: what is done once per sample every warp does again."""
 MOST_CANCELLED = 16.0
 """Sum of a polynomial's terms over its least value, and of its slope's, from which on float32 has too few digits."""
 
@@ -113,7 +115,7 @@ def _of_one_polynomial(matrix: Floats) -> Pairwise:
     nodes = cheb.chebpts1(degree + 1)
     series = cheb.chebfit(nodes, cheb.chebval2d(nodes, -nodes, matrix), degree)
     powers = cheb.cheb2poly(series) * (-1.0) ** np.arange(degree + 1)  # of −t
-    slopes = powers[1:] * np.arange(1, degree + 1)
+    slopes = powers[1:] * np.arange(1.0, degree + 1.0)
     exact = _cancels(powers, nodes) or _cancels(slopes, nodes)
     return Pairwise((inf,), (0.0,), (tuple(powers.tolist()),), exact=exact)
 
@@ -145,8 +147,7 @@ class Recipe:
             "ROWS": rows,
             "COLUMNS": columns,
         }
-        # Of 32 samples and up, four pairs to a thread at least: what is done once per sample every warp does again.
-        self.kernel = Kernel(tiny, (1,), 4 if rows * max(rows, columns) <= 512 else 8, constants)
+        self.kernel = Kernel(tiny, (1,), WARPS if rows * max(rows, columns) > 512 else WARPS // 2, constants)
 
 
 _RECIPES: dict[tuple[Any, ...], Recipe] = {}

@@ -149,15 +149,13 @@ def tiny(
         # Of a negative in each column: the sum over the positives of that class.
         is_own = y[:, None] == columns[None, :]
         g = tl.dot(slope, is_own.to(tl.float32), input_precision="ieee")
-        at_own = -tl.sum(slope, axis=0)[:, None]
+        g = tl.where(is_own, -tl.sum(slope, axis=0)[:, None], g)
         if ACTIVATION == SOFTMAX:
-            # Counted from that of the own class: where this is nearly certain nothing cancels.
-            g = tl.where(is_own, 0.0, g - at_own)
+            # Counted from that of the likeliest class: where this is nearly certain nothing cancels.
+            g -= tl.max(tl.where(e == 1.0, g, float("-inf")), axis=1)[:, None]
             g = f * (g - tl.sum(f * g, axis=1)[:, None])
-        else:
-            g = tl.where(is_own, at_own, g)
-            if ACTIVATION == SIGMOID:
-                g = f * (1.0 - f) * g
+        elif ACTIVATION == SIGMOID:
+            g = f * (1.0 - f) * g
         if LOG:
             of_row = tl.where(u == 0.0, 0.0, share * u)
             g += of_row[:, None] * (e * r * (1.0 / shifted)[:, None] - is_own.to(tl.float32))
