@@ -3,7 +3,7 @@
 Four families: :mod:`mauc.nn._engine.fused_moments` reads the logits twice, for the frequent cases;
 :mod:`mauc.nn._engine.fused_bilinear` and :mod:`mauc.nn._engine.fused_ranked` read them three times;
 :mod:`mauc.nn._engine.fused_tiny` takes their place for tiny batches, with one launch. None are used under
-``torch.use_deterministic_algorithms``: sums are added atomically, so their last bits depend on the order.
+``torch.use_deterministic_algorithms``: most add their sums atomically, and the last bits depend on the order.
 """
 
 from collections.abc import Callable

@@ -124,33 +124,30 @@ def _cancels(powers: Floats, nodes: Floats) -> bool:
     return bool(np.abs(powers).sum() > MOST_CANCELLED * np.abs(polyval(nodes, powers)).min())
 
 
-class Recipe:
-    """The kernel of one kind of call."""
-
-    def __init__(self, data: Data, settings: Settings, gradient: bool) -> None:
-        from mauc.nn._engine.tiny_kernels import tiny
-
-        form, (rows, columns) = settings.form, _block(data.logits)
-        constants = {
-            "C": data.logits.shape[1],
-            "STRIDE": data.logits.stride(0),
-            "ACTIVATION": ACTIVATIONS[settings.activation],
-            "LOG": settings.log_loss > 0,
-            "PAIRS": PAIRS[settings.pairs],
-            "HAS_WEIGHT": data.weight is not None,
-            "HAS_SIZES": data.sizes is not None,
-            "GRADIENT": gradient,
-            "CUT": form.ends[0] < inf,
-            "EXPONENTIAL": form.rate > 0.0,
-            "PIECES": len(form.ends),
-            "DEGREE": form.degree,
-            "ROWS": rows,
-            "COLUMNS": columns,
-        }
-        self.kernel = Kernel(tiny, (1,), WARPS if rows * max(rows, columns) > 512 else WARPS // 2, constants)
+_RECIPES: dict[tuple[Any, ...], Kernel] = {}
 
 
-_RECIPES: dict[tuple[Any, ...], Recipe] = {}
+def _recipe(data: Data, settings: Settings, gradient: bool) -> Kernel:
+    from mauc.nn._engine.tiny_kernels import tiny
+
+    form, (rows, columns) = settings.form, _block(data.logits)
+    constants = {
+        "C": data.logits.shape[1],
+        "STRIDE": data.logits.stride(0),
+        "ACTIVATION": ACTIVATIONS[settings.activation],
+        "LOG": settings.log_loss > 0,
+        "PAIRS": PAIRS[settings.pairs],
+        "HAS_WEIGHT": data.weight is not None,
+        "HAS_SIZES": data.sizes is not None,
+        "GRADIENT": gradient,
+        "CUT": form.ends[0] < inf,
+        "EXPONENTIAL": form.rate > 0.0,
+        "PIECES": len(form.ends),
+        "DEGREE": form.degree,
+        "ROWS": rows,
+        "COLUMNS": columns,
+    }
+    return Kernel(tiny, (1,), WARPS if rows * max(rows, columns) > 512 else WARPS // 2, constants)
 
 
 @lru_cache(maxsize=64)
@@ -167,12 +164,12 @@ def tiny_loss(data: Data, settings: Settings, value: Tensor, out: Tensor | None)
     n, form = len(logits), settings.form
     dtype = None if out is None else out.dtype
     key = (*logits.shape, logits.stride(0), logits.device, settings, dtype, *map(kind_of, data))
-    recipe = _RECIPES.get(key)
-    if recipe is None:
-        recipe = _RECIPES[key] = Recipe(data, settings, out is not None)
+    kernel = _RECIPES.get(key)
+    if kernel is None:
+        kernel = _RECIPES[key] = _recipe(data, settings, out is not None)
     weight, sizes, ratios, matrix = data.or_any()
     ends, coefficients = _form_on(form, logits.device)
-    recipe.kernel(
+    kernel(
         logits, target, weight, sizes, ratios, matrix, ends, coefficients, value, logits if out is None else out,
         form.rate, settings.log_loss, n, settings.ignore_index,
     )  # fmt: skip

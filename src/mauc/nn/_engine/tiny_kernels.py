@@ -1,4 +1,5 @@
 # mypy: ignore-errors
+# ruff: noqa: RUF005 — Triton compiles no * in tuples
 """The kernel of tiny batches; imported only where Triton is. See :mod:`mauc.nn._engine.fused_tiny`."""
 
 import triton
@@ -43,33 +44,41 @@ def _pair_weights(
 
 
 @triton.jit
+def _numbers(at, COUNT: tl.constexpr):
+    """Some numbers that lie together, each for all threads."""
+    out = ()
+    for i in tl.static_range(COUNT):
+        out = out + (tl.load(at + i),)
+    return out
+
+
+@triton.jit
 def _loss_and_slope(
     p, q, ends, coefficients, rate,
     CUT: tl.constexpr, EXPONENTIAL: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
 ):  # fmt: skip
-    """``ℓ(p − q)`` and its slope in q, of the kind of the coefficients; q is ``[q, r]``, p is ``[r]``.
+    """``ℓ(p − q)`` and its slope in q, computed in the dtype of the coefficients; q is ``[q, r]``, p is ``[r]``.
 
-    ``coefficients`` is ``(PIECES, 2 + DEGREE)``: of each piece its origin o, and those of the powers of ``o − t``. Each
-    holds below its end, and there in place of the ones before it.
+    ``coefficients`` are, of each piece, its origin o and those of the powers of ``o − t``. A piece holds below its end,
+    and there in place of the ones before it.
     """
-    wide: tl.constexpr = coefficients.dtype.element_ty
+    wide: tl.constexpr = coefficients[0].dtype
     apart = q.to(wide) - p.to(wide)[None, :]
     loss = tl.zeros(q.shape, wide)
     slope = tl.zeros(q.shape, wide)
     for piece in tl.static_range(PIECES):
-        at = coefficients + piece * (DEGREE + 2)
-        z = apart + tl.load(at)
-        total = tl.zeros(q.shape, wide) + tl.load(at + 1 + DEGREE)
+        z = apart + coefficients[piece * (DEGREE + 2)]
+        total = tl.zeros(q.shape, wide) + coefficients[piece * (DEGREE + 2) + 1 + DEGREE]
         steep = tl.zeros(q.shape, wide)
         if EXPONENTIAL:
             total *= tl.exp(rate * z)
             steep = rate * total
         for back in tl.static_range(1, DEGREE + 1):
             steep = steep * z + total
-            total = total * z + tl.load(at + 1 + DEGREE - back)
+            total = total * z + coefficients[piece * (DEGREE + 2) + 1 + DEGREE - back]
         if CUT:
             # As the scores are, not as their difference is rounded; what is no number stays none.
-            beyond = q <= _downward(p.to(tl.float64) - tl.load(ends + piece))[None, :]
+            beyond = q <= _downward(p.to(tl.float64) - ends[piece])[None, :]
             total = tl.where(beyond, loss, total)
             steep = tl.where(beyond, slope, steep)
         loss = total
@@ -109,6 +118,9 @@ def tiny(
     COLUMNS: tl.constexpr,
 ):
     """Value and gradient of a whole batch, in one program."""
+    # Read before anything is summed: later loads would not be issued ahead of a barrier.
+    table = _numbers(coefficients, PIECES * (DEGREE + 2))
+    bounds = _numbers(ends, PIECES)
     rows = tl.arange(0, ROWS)
     columns = tl.arange(0, COLUMNS)
     y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
@@ -131,7 +143,7 @@ def tiny(
     f = e * scale[:, None] if ACTIVATION == SOFTMAX else score_of(x, 0.0, 1.0, ACTIVATION)
     p = score_of(own, peak, scale, ACTIVATION)
     q = score_of(in_columns, peak[:, None], scale[:, None], ACTIVATION)
-    loss, slope = _loss_and_slope(p, q, ends, coefficients, rate, CUT, EXPONENTIAL, PIECES, DEGREE)
+    loss, slope = _loss_and_slope(p, q, bounds, table, rate, CUT, EXPONENTIAL, PIECES, DEGREE)
     # What weighs nothing is no term, even where its loss is beyond the floats; but no number stays none.
     risk = tl.sum(tl.where(weights == 0.0, 0.0, weights * loss), axis=1)
     lost = tl.sum(tl.where(inside & (f != f), f, 0.0), axis=1) + tl.where(u == u, 0.0, u)
