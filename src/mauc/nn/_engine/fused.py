@@ -1,10 +1,12 @@
 """The loss in fused kernels, on CUDA: which kernels compute it, and how their gradient is attached to it.
 
-Three families: :mod:`mauc.nn._engine.fused_moments` reads the logits twice, for the frequent cases;
-:mod:`mauc.nn._engine.fused_bilinear` and :mod:`mauc.nn._engine.fused_ranked` read them three times. None are used under
-``torch.use_deterministic_algorithms``: sums are added atomically, so their last bits depend on the order.
+Four families: :mod:`mauc.nn._engine.fused_moments` reads the logits twice, for the frequent cases;
+:mod:`mauc.nn._engine.fused_bilinear` and :mod:`mauc.nn._engine.fused_ranked` read them three times;
+:mod:`mauc.nn._engine.fused_tiny` takes their place for tiny batches, with one launch. None are used under
+``torch.use_deterministic_algorithms``: most add their sums atomically, and the last bits depend on the order.
 """
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import lru_cache, partial
 from typing import Any
@@ -17,6 +19,7 @@ from mauc.nn._engine.batch import prepare
 from mauc.nn._engine.fused_bilinear import Bilinear, closed_bilinear, expanded
 from mauc.nn._engine.fused_moments import MOST_CLASSES, Form, form_of, moments_forward, moments_gradient
 from mauc.nn._engine.fused_ranked import Truncated, truncated_powers
+from mauc.nn._engine.fused_tiny import Pairwise, is_tiny, pairwise, tiny_loss
 from mauc.nn._engine.launch import runs_kernels
 from mauc.nn._engine.log_term import LogTerm, class_ratios, class_sizes
 from mauc.nn._engine.processes import communicator
@@ -34,7 +37,7 @@ three reads of narrow tiles have 0.97x. Beyond, the numbers of a row fill the re
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
-AnyForm = Form | Truncated | Bilinear
+AnyForm = Form | Truncated | Bilinear | Pairwise
 
 
 def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any, log_loss: float = 0.0) -> AnyForm | None:
@@ -43,22 +46,23 @@ def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any, log
         return None
     if logits.dtype not in DTYPES or logits.shape[0] == 0 or logits.shape[1] < 2:
         return None
-    if activation == "identity":
-        closed = surrogate.closed_form
-        return truncated_powers(surrogate, bounded=False) if closed is None else closed_bilinear(*closed)
-    form = form_of(surrogate)
+    bounded = activation != "identity"
+    form = form_of(surrogate) if bounded else None
     if (
         form is not None
         and isinstance(pairs, str)
         and logits.shape[1] <= (WIDEST_OF_BOTH if log_loss else MOST_CLASSES)
     ):
         return form
+    of_pairs = pairwise(surrogate, bounded=bounded) if is_tiny(logits) else None
+    if of_pairs is not None:
+        return of_pairs
     if form is not None:
         return closed_bilinear(form.kind, form.alpha, form.scale)
     closed = surrogate.closed_form
     if closed is not None:
         return closed_bilinear(*closed)
-    return expanded(surrogate) or truncated_powers(surrogate)
+    return (expanded(surrogate) if bounded else None) or truncated_powers(surrogate, bounded=bounded)
 
 
 def fused_loss(
@@ -103,13 +107,11 @@ def _attached(call: "_Call", again: Again) -> Tensor:
     Value and gradient are computed now. A dot product of logits and gradient, whose value is overwritten, has the
     backward pass that is wanted, in C++.
     """
-    call.at_once = True
     logits = call.data.logits
     slope = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
     value = torch.dot(logits.reshape(-1), slope.view(-1))
     with torch.no_grad():
-        saved = call.forward(value, True)
-        call.gradient(saved, _one(logits.device), slope)
+        call.both(value, slope, _one)
 
     def bend(inputs: tuple[Tensor | None, ...], upstream: tuple[Tensor, ...]) -> tuple[Tensor | None, ...] | None:
         if not torch.is_grad_enabled():
@@ -144,15 +146,15 @@ def value_and_gradient(
 ) -> tuple[Tensor, Tensor | None]:
     """The loss and its gradient, without a graph."""
     call = _prepare(logits, target, form, term, activation, pairs, weight, class_counts, ignore_index, dtype)
-    call.keeps_scratch, call.at_once = False, True
+    call.keeps_scratch = False
     value = torch.empty((), dtype=dtype, device=logits.device)
+    out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device) if gradient else None
     with _on(logits.device):
-        saved = call.forward(value, gradient)
-        if not gradient:
-            return call.scale * value, None
-        out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
-        call.gradient(saved, torch.full((), call.scale, device=logits.device), out)
-        return call.scale * value, out
+        if out is None:
+            call.forward(value, False)
+        else:
+            call.both(value, out, lambda device: torch.full((), call.scale, device=device))
+        return value if call.scale == 1.0 else call.scale * value, out
 
 
 def _on(device: torch.device) -> Any:
@@ -224,6 +226,10 @@ class _Call:
     def forward(self, value: Tensor, gradient: bool) -> tuple[Tensor, ...]:
         """Fills in the value over the scale; what the gradient goes on with."""
         data, settings = self.data, self.settings
+        if isinstance(settings.form, Pairwise):
+            slope = torch.empty(data.logits.shape, device=data.logits.device) if gradient else None
+            tiny_loss(data, settings, value, slope)
+            return () if slope is None else (slope,)
         if isinstance(settings.form, Truncated):
             self.recipe = fused_ranked.recipe_of(data, settings, gradient)
             return fused_ranked.ranked_forward(self.recipe, data, settings, value, gradient=gradient)
@@ -237,6 +243,9 @@ class _Call:
     def gradient(self, saved: tuple[Tensor, ...], upstream: Tensor, out: Tensor) -> None:
         """Fills in the gradient of that, times ``upstream``."""
         recipe, data, settings = self.recipe, self.data, self.settings
+        if isinstance(settings.form, Pairwise):
+            torch.mul(saved[0], upstream, out=out)
+            return
         if upstream.data_ptr() % 16:
             upstream = upstream.clone()
         if isinstance(settings.form, Truncated):
@@ -245,6 +254,15 @@ class _Call:
             fused_bilinear.bilinear_gradient(recipe, data, settings, fused_bilinear.Saved(*saved), upstream, out)
         else:
             moments_gradient(recipe, data, settings, saved[0], upstream, out)
+
+    def both(self, value: Tensor, out: Tensor, upstream: Callable[[torch.device], Tensor]) -> None:
+        """Fills in the value and the gradient, right one after the other."""
+        if isinstance(self.settings.form, Pairwise):
+            tiny_loss(self.data, self.settings, value, out)
+            return
+        self.at_once = True
+        saved = self.forward(value, True)
+        self.gradient(saved, upstream(out.device), out)
 
 
 class _Fused(torch.autograd.Function):
