@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mauc.nn._engine import fused_bilinear, fused_moments, fused_ranked
+from mauc.nn._engine import fused_bilinear, fused_moments, fused_ranked, fused_tiny
 from mauc.nn._engine.batch import prepare
 from mauc.nn._engine.fused_bilinear import Bilinear, closed_bilinear, expanded
 from mauc.nn._engine.fused_moments import MOST_CLASSES, Form, form_of, moments_forward, moments_gradient
@@ -27,7 +27,7 @@ from mauc.nn._engine.second_order import Again, differentiable_again
 from mauc.nn._engine.tiles import Data, Settings
 from mauc.surrogates import Surrogate
 
-__all__ = ["Form", "form_of", "fused_loss", "fuses"]
+__all__ = ["Form", "form_of", "fused_loss", "fuses", "place_numbers"]
 
 SMALL = 1 << 17
 """Logits up to which the host's time counts, not the device's."""
@@ -57,12 +57,35 @@ def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any, log
     of_pairs = pairwise(surrogate, bounded=bounded) if is_tiny(logits) else None
     if of_pairs is not None:
         return of_pairs
+    return _of_any_size(surrogate, bounded)
+
+
+def _of_any_size(surrogate: Surrogate, bounded: bool) -> Bilinear | Truncated | None:
+    form = form_of(surrogate) if bounded else None
     if form is not None:
         return closed_bilinear(form.kind, form.alpha, form.scale)
     closed = surrogate.closed_form
     if closed is not None:
         return closed_bilinear(*closed)
     return (expanded(surrogate) if bounded else None) or truncated_powers(surrogate, bounded=bounded)
+
+
+def place_numbers(surrogate: Surrogate, device: torch.device) -> None:
+    """Puts what the kernels read of a surrogate on the device, to stay there.
+
+    For those who will call them inside a graph: memory that is taken there belongs to the graph.
+    """
+    if not runs_kernels(device.type):
+        return
+    for bounded in (True, False):
+        form = _of_any_size(surrogate, bounded)
+        if isinstance(form, Truncated):
+            fused_ranked.form_on(form, device)
+        elif form is not None:
+            fused_bilinear.form_on(form, device)
+        of_pairs = pairwise(surrogate, bounded=bounded)
+        if of_pairs is not None:
+            fused_tiny.form_on(of_pairs, device)
 
 
 def fused_loss(

@@ -151,7 +151,8 @@ def _recipe(data: Data, settings: Settings, gradient: bool) -> Kernel:
 
 
 @lru_cache(maxsize=64)
-def _form_on(form: Pairwise, device: torch.device) -> tuple[Tensor, Tensor]:
+def form_on(form: Pairwise, device: torch.device) -> tuple[Tensor, Tensor]:
+    """The numbers of a form on a device, where they stay."""
     table = [[origin, *row] for origin, row in zip(form.origins, form.coefficients, strict=True)]
     ends = torch.tensor(form.ends, dtype=torch.float64)
     numbers = torch.tensor(table, dtype=torch.float64 if form.exact else torch.float32)
@@ -168,7 +169,7 @@ def tiny_loss(data: Data, settings: Settings, value: Tensor, out: Tensor | None)
     if kernel is None:
         kernel = _RECIPES[key] = _recipe(data, settings, out is not None)
     weight, sizes, ratios, matrix = data.or_any()
-    ends, coefficients = _form_on(form, logits.device)
+    ends, coefficients = form_on(form, logits.device)
     kernel(
         logits, target, weight, sizes, ratios, matrix, ends, coefficients, value, logits if out is None else out,
         form.rate, settings.log_loss, n, settings.ignore_index,

@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from mauc.nn._engine.fused_kernels import _rows
-from mauc.nn._engine.ranked_kernels import _downward
+from mauc.nn._engine.positives_kernels import _downward
 from mauc.nn._engine.survey_kernels import MATRIX, OVA, OVO, SIGMOID, SOFTMAX, score_of
 
 
