@@ -172,10 +172,13 @@ def assert_equal(logits, y, tolerance=1e-5, **settings):
     got.backward()
     assert got.device == logits.device
     assert got.item() == pytest.approx(value, rel=tolerance)
+    kink = _of_a_pair_at_the_kink(logits, y, settings["surrogate"])
     off = (logits.grad.double().cpu() - gradient).abs().max()
-    assert off <= tolerance * gradient.abs().max() + _of_a_pair_at_the_kink(logits, y, settings["surrogate"])
+    assert off <= tolerance * gradient.abs().max() + kink
     relative = (logits.grad.double().cpu() - gradient).norm() / gradient.norm()
-    assert relative <= tolerance or logits.dtype == torch.float16  # whose smallest gradients have few digits
+    assert (
+        relative <= (10.0 * tolerance if kink else tolerance) or logits.dtype == torch.float16
+    )  # whose smallest gradients have few digits
 
 
 @pytest.mark.parametrize("case", [Case("hinge", {"alpha": 0.5}), Case("logistic"), Case("exponential")], ids=str)

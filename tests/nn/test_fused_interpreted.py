@@ -153,10 +153,8 @@ def test_one_kernel_without_a_graph_and_in_half_precision(loss):
 
 
 @pytest.mark.usefixtures("kernels")
-@pytest.mark.parametrize("small", [0, 1 << 17], ids=["function", "dot"])
 @pytest.mark.parametrize("loss", [EXPONENTIAL, HINGE, LOGISTIC], ids=lambda x: x[0])
-def test_both_attachments_give_scaled_and_second_derivatives(loss, small, monkeypatch):
-    monkeypatch.setattr(fused, "SMALL", small)
+def test_scaled_and_second_derivatives(loss):
     logits, y, _ = draw(12, 4)
     name, options = loss
     value = mauc_loss(logits, y, surrogate=name, **options)

@@ -194,7 +194,7 @@ def _cuts(form: Truncated, logits: Tensor) -> tuple[Cut, Cut]:
     if form.means:
         return Cut(32, 16, 1, 128) if aligned else Cut(32, 8, 1, 96), Cut(32, 16, 1, 128)
     if form.anchored:
-        return Cut(32, 8, 1, 128), Cut(32, 8, 1, 80)
+        return Cut(32, 8, 1, 128), Cut(32, 16, 1, 128)
     return (Cut(32, 4, 1, 128), Cut(32, 16, 1, 128)) if aligned else (Cut(32, 8, 1, 168), Cut(32, 8, 1, 96))
 
 
