@@ -79,7 +79,7 @@ def epoch(setting: Setting, X: Tensor, y: Tensor, loss: Loss, mode: str) -> Call
         value(X[rows], y[rows]).backward()
         optimizer.step()
 
-    take = _recorded(step, torch.arange(setting.batch, device=X.device)) if mode == "recorded" else step
+    take = Recorded(step, torch.arange(setting.batch, device=X.device)) if mode == "recorded" else step
 
     def run() -> float:
         _wait(X.device)
@@ -94,22 +94,23 @@ def epoch(setting: Setting, X: Tensor, y: Tensor, loss: Loss, mode: str) -> Call
     return run
 
 
-def _recorded(step: Callable[[Tensor], None], rows: Tensor) -> Callable[[Tensor], None]:
-    """The step as a CUDA graph that reads its rows from one place."""
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
+class Recorded:
+    """A step as a CUDA graph that reads its rows from one place; it keeps the step, whose memory the graph uses."""
+
+    def __init__(self, step: Callable[[Tensor], None], rows: Tensor) -> None:
+        self.step, self.rows, self.graph = step, rows, torch.cuda.CUDAGraph()
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                step(rows)
+        torch.cuda.synchronize()
+        with torch.cuda.graph(self.graph, stream=side):
             step(rows)
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, stream=side):
-        step(rows)
 
-    def replay(others: Tensor) -> None:
-        rows.copy_(others)
-        graph.replay()
-
-    return replay
+    def __call__(self, rows: Tensor) -> None:
+        self.rows.copy_(rows)
+        self.graph.replay()
 
 
 def _wait(device: torch.device) -> None:

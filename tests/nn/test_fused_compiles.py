@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mauc.nn import mauc_loss
-from mauc.nn._engine import fused
+from mauc.nn._engine import fused, fused_tiny
 from mauc.nn._engine.launch import Kernel
 
 triton = pytest.importorskip("triton")
@@ -48,7 +48,7 @@ def compiled(monkeypatch):
 
     monkeypatch.setattr(Kernel, "__call__", compile_for_hopper)
     monkeypatch.setattr(fused, "runs_kernels", lambda _: True)
-    for module in ("moments", "ranked", "bilinear"):
+    for module in ("moments", "ranked", "bilinear", "tiny"):
         monkeypatch.setattr(f"mauc.nn._engine.fused_{module}._RECIPES", {})
     return names
 
@@ -74,7 +74,8 @@ FAMILY = {"q_hinge": "hinge", "generalized_hinge": "hinge", "squared": "exponent
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid", "identity"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
-def test_compiles(loss, activation, dtype, compiled):
+def test_compiles(loss, activation, dtype, compiled, monkeypatch):
+    monkeypatch.setattr(fused_tiny, "MOST_SAMPLES", 0)
     name, options = LOSSES[loss]
     if (name, activation) == ("logistic", "identity"):
         pytest.skip("needs the range of the scores: plain operations")
@@ -96,6 +97,24 @@ def test_compiles(loss, activation, dtype, compiled):
 
 
 def test_compiles_the_order_within_classes(compiled, monkeypatch):
+    monkeypatch.setattr(fused_tiny, "MOST_SAMPLES", 0)
     monkeypatch.setattr("mauc.nn._engine.fused_ranked.FEW", 0)
     mauc_loss(torch.zeros(40, 5), torch.arange(40) % 5, surrogate="hinge", alpha=0.5)
     assert compiled == ["survey", "group", "rank_in_class", "tabulate", "columns_of"]
+
+
+@pytest.mark.parametrize("loss", ["generalized_hinge", "logistic", "steep", "exponential"])
+def test_compiles_one_kernel_for_tiny_batches(loss, compiled):
+    name, options = ("logistic", {"alpha": 4.0}) if loss == "steep" else LOSSES[loss]
+    y, weight, counts = torch.arange(40) % 5, torch.ones(40), torch.ones(5)
+    own = {"pairs": torch.ones(5, 5)}
+    others = {"pairs": "ova", "weight": weight, "class_counts": counts, "log_loss": 0.5, "activation": "sigmoid"}
+    calls = [own] if name == "exponential" else [own, others]
+    for settings in calls:
+        for dtype in (torch.float32, torch.bfloat16):
+            logits = torch.zeros(40, 5, dtype=dtype, requires_grad=True)
+            mauc_loss(logits, y, surrogate=name, **options, **settings).backward()
+    assert compiled == 2 * len(calls) * ["tiny"]
+    if name != "logistic":
+        mauc_loss(torch.zeros(40, 5), y, surrogate=name, **options, activation="identity")
+        assert compiled == (2 * len(calls) + 1) * ["tiny"]

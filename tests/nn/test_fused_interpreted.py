@@ -10,7 +10,10 @@ import pytest
 import torch
 
 from mauc.nn import mauc_loss
-from mauc.nn._engine import fused
+from mauc.nn._engine import fused, fused_tiny
+from mauc.nn._engine.fused_moments import Form
+from mauc.nn._engine.fused_tiny import Pairwise
+from mauc.nn._engine.loss import value_and_gradient
 from mauc.surrogates import get_surrogate
 
 pytest.importorskip("triton")
@@ -24,8 +27,16 @@ pytestmark = [
 HINGE = ("hinge", {"alpha": 0.5})
 ROUNDED = ("generalized_hinge", {"alpha": 0.5, "epsilon": 0.125})
 LOGISTIC = ("logistic", {"alpha": 1.0})
+STEEP = ("logistic", {"alpha": 4.0})
 EXPONENTIAL = ("exponential", {"alpha": 4.0})
 SQUARED = ("squared", {"alpha": 0.7})
+
+
+@pytest.fixture(params=["one-kernel", "several-kernels"])
+def kernels(request, monkeypatch):
+    """Those of tiny batches, as all are here, or those of larger ones."""
+    if request.param == "several-kernels":
+        monkeypatch.setattr(fused_tiny, "MOST_SAMPLES", 0)
 
 
 def draw(n, c, *, ties=False):
@@ -36,7 +47,8 @@ def draw(n, c, *, ties=False):
 
 def assert_equal(logits, y, loss, tolerance=3e-6, **settings):
     name, options = loss
-    assert fused.fuses(logits, get_surrogate(name, **options), settings.get("activation", "softmax"), settings["pairs"])
+    form = fused.fuses(logits, get_surrogate(name, **options), settings.get("activation", "softmax"), settings["pairs"])
+    assert isinstance(form, Form) or (form is not None and isinstance(form, Pairwise) == (fused_tiny.MOST_SAMPLES > 0))
     wide = logits.detach().double().requires_grad_()
     exact = mauc_loss(wide, y, surrogate=name, **options, **settings)
     got = mauc_loss(logits, y, surrogate=name, **options, **settings)
@@ -46,19 +58,24 @@ def assert_equal(logits, y, loss, tolerance=3e-6, **settings):
     assert (ours.double() - gradient).abs().max() <= tolerance * gradient.abs().max()
 
 
-@pytest.mark.parametrize("loss", [HINGE, ("q_hinge", {"alpha": 0.5, "q": 3.0}), ROUNDED, LOGISTIC], ids=lambda x: x[0])
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize(
+    "loss", [HINGE, ("q_hinge", {"alpha": 0.5, "q": 3.0}), ROUNDED, LOGISTIC, STEEP], ids=lambda x: x[0]
+)
 @pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
 def test_equals_float64(loss, activation):
     logits, y, _ = draw(40, 6)
     assert_equal(logits, y, loss, activation=activation, pairs="ovo")
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("loss", [HINGE, ROUNDED, EXPONENTIAL, SQUARED], ids=lambda x: x[0])
 def test_raw_scores_with_ties(loss):
     logits, y, generator = draw(40, 5, ties=True)
     assert_equal(logits, y, loss, activation="identity", pairs="ova", weight=torch.rand(40, generator=generator))
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("loss", [HINGE, LOGISTIC, EXPONENTIAL], ids=lambda x: x[0])
 def test_own_pairs_weights_ignored_samples_and_both_terms(loss):
     logits, y, generator = draw(40, 5)
@@ -70,6 +87,7 @@ def test_own_pairs_weights_ignored_samples_and_both_terms(loss):
     assert_equal(logits, y, loss, pairs="ova", weight=weight, class_counts=counts, log_loss=0.5)
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("loss", [HINGE, LOGISTIC], ids=lambda x: x[0])
 def test_more_classes_than_samples(loss):
     logits, y, _ = draw(4, 70)
@@ -80,6 +98,7 @@ def test_more_classes_than_samples(loss):
 def test_every_way_to_the_order_agrees(many, monkeypatch):
     logits, y, _ = draw(40, 6, ties=True)
     y[::7], y[y == 2] = -100, 1
+    monkeypatch.setattr(fused_tiny, "MOST_SAMPLES", 0)
     counted = mauc_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
     monkeypatch.setattr("mauc.nn._engine.fused_ranked.FEW", 0)
     monkeypatch.setattr("mauc.nn._engine.fused_ranked.MANY", many)
@@ -87,6 +106,7 @@ def test_every_way_to_the_order_agrees(many, monkeypatch):
     assert mauc_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity") == counted
 
 
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("loss", [HINGE, LOGISTIC], ids=lambda x: x[0])
 def test_no_pair_and_not_a_number(loss):
     logits, _, _ = draw(20, 5)
@@ -104,10 +124,37 @@ def test_no_pair_and_not_a_number(loss):
     assert mauc_loss(logits, y, surrogate=name, **options).isfinite()
 
 
-@pytest.mark.parametrize("small", [0, 1 << 17], ids=["function", "dot"])
+@pytest.mark.parametrize("loss", [ROUNDED, LOGISTIC], ids=lambda x: x[0])
+def test_one_kernel_without_a_graph_and_in_half_precision(loss):
+    name, options = loss
+    logits, y, _ = draw(33, 17)
+    settings = {"activation": "softmax", "pairs": "ovo", "ignore_index": -100, "log_loss": 0.0, "gradient": True}
+    others = dict.fromkeys(("weight", "class_counts", "ratios"))
+    value, gradient = value_and_gradient(logits, y, get_surrogate(name, **options), **settings, **others)
+    attached = mauc_loss(logits, y, surrogate=name, **options)
+    assert value == attached
+    assert torch.equal(gradient, torch.autograd.grad(attached, logits)[0])
+    with torch.no_grad():
+        assert mauc_loss(logits, y, surrogate=name, **options) == value
+    y[7] = 17  # which does not exist: the device cannot say so
+    assert value_and_gradient(logits, y, get_surrogate(name, **options), **settings, **others)[0].isnan()
+    y[7] = 0
+    # Of classes that are nearly certain, rightly or wrongly.
+    classes = torch.arange(6) % 3
+    for shift in (0, 1):
+        certain = logits.detach()[:6, :3] + 8.0 * torch.nn.functional.one_hot((classes + shift) % 3, 3)
+        assert_equal(certain.requires_grad_(), classes, LOGISTIC, 1e-6, pairs="ovo")
+    # What comes from above is multiplied before the gradient is rounded, whose digits float16 would not have else.
+    half, wide = logits.detach().half().requires_grad_(), logits.detach().half().double().requires_grad_()
+    (ours,) = torch.autograd.grad(4096.0 * mauc_loss(half, y, surrogate=name, **options).float(), half)
+    (exact,) = torch.autograd.grad(4096.0 * mauc_loss(wide, y, surrogate=name, **options), wide)
+    assert ours.dtype == torch.float16
+    torch.testing.assert_close(ours.double(), exact, rtol=torch.finfo(torch.float16).eps, atol=1e-6)
+
+
+@pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("loss", [EXPONENTIAL, HINGE, LOGISTIC], ids=lambda x: x[0])
-def test_both_attachments_give_scaled_and_second_derivatives(loss, small, monkeypatch):
-    monkeypatch.setattr(fused, "SMALL", small)
+def test_scaled_and_second_derivatives(loss):
     logits, y, _ = draw(12, 4)
     name, options = loss
     value = mauc_loss(logits, y, surrogate=name, **options)

@@ -1,22 +1,24 @@
 """The loss in fused kernels, on CUDA: which kernels compute it, and how their gradient is attached to it.
 
-Three families: :mod:`mauc.nn._engine.fused_moments` reads the logits twice, for the frequent cases;
-:mod:`mauc.nn._engine.fused_bilinear` and :mod:`mauc.nn._engine.fused_ranked` read them three times. None are used under
-``torch.use_deterministic_algorithms``: sums are added atomically, so their last bits depend on the order.
+Four families: :mod:`mauc.nn._engine.fused_moments` reads the logits twice, for the frequent cases;
+:mod:`mauc.nn._engine.fused_bilinear` and :mod:`mauc.nn._engine.fused_ranked` read them three times;
+:mod:`mauc.nn._engine.fused_tiny` takes their place for tiny batches, with one launch. None are used under
+``torch.use_deterministic_algorithms``: most add their sums atomically, and the last bits depend on the order.
 """
 
 from contextlib import nullcontext
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from mauc.nn._engine import fused_bilinear, fused_moments, fused_ranked
+from mauc.nn._engine import fused_bilinear, fused_moments, fused_ranked, fused_tiny
 from mauc.nn._engine.batch import prepare
 from mauc.nn._engine.fused_bilinear import Bilinear, closed_bilinear, expanded
 from mauc.nn._engine.fused_moments import MOST_CLASSES, Form, form_of, moments_forward, moments_gradient
 from mauc.nn._engine.fused_ranked import Truncated, truncated_powers
+from mauc.nn._engine.fused_tiny import Pairwise, is_tiny, pairwise, tiny_loss
 from mauc.nn._engine.launch import runs_kernels
 from mauc.nn._engine.log_term import LogTerm, class_ratios, class_sizes
 from mauc.nn._engine.processes import communicator
@@ -24,17 +26,15 @@ from mauc.nn._engine.second_order import Again, differentiable_again
 from mauc.nn._engine.tiles import Data, Settings
 from mauc.surrogates import Surrogate
 
-__all__ = ["Form", "form_of", "fused_loss", "fuses"]
+__all__ = ["Form", "form_of", "fused_loss", "fuses", "place_numbers"]
 
-SMALL = 1 << 17
-"""Logits up to which the host's time counts, not the device's."""
 WIDEST_OF_BOTH = 8192
 """Classes up to which the two kernels of moments take the log-loss too: 0.88x of cross-entropy at (8196, 5089), where
 three reads of narrow tiles have 0.97x. Beyond, the numbers of a row fill the registers."""
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
-AnyForm = Form | Truncated | Bilinear
+AnyForm = Form | Truncated | Bilinear | Pairwise
 
 
 def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any, log_loss: float = 0.0) -> AnyForm | None:
@@ -43,22 +43,46 @@ def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any, log
         return None
     if logits.dtype not in DTYPES or logits.shape[0] == 0 or logits.shape[1] < 2:
         return None
-    if activation == "identity":
-        closed = surrogate.closed_form
-        return truncated_powers(surrogate, bounded=False) if closed is None else closed_bilinear(*closed)
-    form = form_of(surrogate)
+    bounded = activation != "identity"
+    form = form_of(surrogate) if bounded else None
     if (
         form is not None
         and isinstance(pairs, str)
         and logits.shape[1] <= (WIDEST_OF_BOTH if log_loss else MOST_CLASSES)
     ):
         return form
+    of_pairs = pairwise(surrogate, bounded=bounded) if is_tiny(logits) else None
+    if of_pairs is not None:
+        return of_pairs
+    return _of_any_size(surrogate, bounded)
+
+
+def _of_any_size(surrogate: Surrogate, bounded: bool) -> Bilinear | Truncated | None:
+    form = form_of(surrogate) if bounded else None
     if form is not None:
         return closed_bilinear(form.kind, form.alpha, form.scale)
     closed = surrogate.closed_form
     if closed is not None:
         return closed_bilinear(*closed)
-    return expanded(surrogate) or truncated_powers(surrogate)
+    return (expanded(surrogate) if bounded else None) or truncated_powers(surrogate, bounded=bounded)
+
+
+def place_numbers(surrogate: Surrogate, device: torch.device) -> None:
+    """Puts what the kernels read of a surrogate on the device, to stay there.
+
+    For those who will call them inside a graph: memory that is taken there belongs to the graph.
+    """
+    if not runs_kernels(device.type):
+        return
+    for bounded in (True, False):
+        form = _of_any_size(surrogate, bounded)
+        if isinstance(form, Truncated):
+            fused_ranked.form_on(form, device)
+        elif form is not None:
+            fused_bilinear.form_on(form, device)
+        of_pairs = pairwise(surrogate, bounded=bounded)
+        if of_pairs is not None:
+            fused_tiny.form_on(of_pairs, device)
 
 
 def fused_loss(
@@ -79,53 +103,10 @@ def fused_loss(
     call = _prepare(logits, target, form, term, activation, pairs, weight, class_counts, ignore_index, dtype)
     gradient = logits.requires_grad and torch.is_grad_enabled()
     with _on(logits.device):
-        if gradient and call.scale == 1.0 and _is_small(logits, dtype):
-            return _attached(call, again)
         # Function.apply looks for functorch transforms, which never come here, in every argument; its base does not.
         apply = super(torch.autograd.Function, _Fused).apply
         value: Tensor = apply(call.data[0], call, gradient, again)  # type: ignore[no-untyped-call]
     return value if call.scale == 1.0 else call.scale * value
-
-
-def _is_small(logits: Tensor, dtype: torch.dtype) -> bool:
-    """Whether the host's time counts. A replayed graph has no host; half precision needs the factor from above before
-    it rounds, and autocast may take the dot product for its own.
-    """
-    place = logits.device.type
-    if dtype != torch.float32 or logits.dtype != dtype or logits.numel() > SMALL or torch.is_autocast_enabled(place):
-        return False
-    return place == "cpu" or not torch.cuda.is_current_stream_capturing()
-
-
-def _attached(call: "_Call", again: Again) -> Tensor:
-    """The loss of a small batch, where the host's time counts: no Python but one hook in the backward pass.
-
-    Value and gradient are computed now. A dot product of logits and gradient, whose value is overwritten, has the
-    backward pass that is wanted, in C++.
-    """
-    call.at_once = True
-    logits = call.data.logits
-    slope = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
-    value = torch.dot(logits.reshape(-1), slope.view(-1))
-    with torch.no_grad():
-        saved = call.forward(value, True)
-        call.gradient(saved, _one(logits.device), slope)
-
-    def bend(inputs: tuple[Tensor | None, ...], upstream: tuple[Tensor, ...]) -> tuple[Tensor | None, ...] | None:
-        if not torch.is_grad_enabled():
-            return None
-        # create_graph=True
-        gradient = differentiable_again(logits, slope, again) * upstream[0]
-        return gradient.reshape(-1), *inputs[1:]
-
-    assert value.grad_fn is not None
-    value.grad_fn.register_hook(bend)
-    return value
-
-
-@lru_cache(maxsize=16)
-def _one(device: torch.device) -> Tensor:
-    return torch.ones((), device=device)
 
 
 def value_and_gradient(
@@ -144,15 +125,15 @@ def value_and_gradient(
 ) -> tuple[Tensor, Tensor | None]:
     """The loss and its gradient, without a graph."""
     call = _prepare(logits, target, form, term, activation, pairs, weight, class_counts, ignore_index, dtype)
-    call.keeps_scratch, call.at_once = False, True
+    call.keeps_scratch = False
     value = torch.empty((), dtype=dtype, device=logits.device)
+    out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device) if gradient else None
     with _on(logits.device):
-        saved = call.forward(value, gradient)
-        if not gradient:
-            return call.scale * value, None
-        out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
-        call.gradient(saved, torch.full((), call.scale, device=logits.device), out)
-        return call.scale * value, out
+        if out is None:
+            call.forward(value, False)
+        else:
+            call.both(value, out)
+        return value if call.scale == 1.0 else call.scale * value, out
 
 
 def _on(device: torch.device) -> Any:
@@ -224,6 +205,10 @@ class _Call:
     def forward(self, value: Tensor, gradient: bool) -> tuple[Tensor, ...]:
         """Fills in the value over the scale; what the gradient goes on with."""
         data, settings = self.data, self.settings
+        if isinstance(settings.form, Pairwise):
+            slope = torch.empty(data.logits.shape, device=data.logits.device) if gradient else None
+            tiny_loss(data, settings, value, slope)
+            return () if slope is None else (slope,)
         if isinstance(settings.form, Truncated):
             self.recipe = fused_ranked.recipe_of(data, settings, gradient)
             return fused_ranked.ranked_forward(self.recipe, data, settings, value, gradient=gradient)
@@ -237,6 +222,9 @@ class _Call:
     def gradient(self, saved: tuple[Tensor, ...], upstream: Tensor, out: Tensor) -> None:
         """Fills in the gradient of that, times ``upstream``."""
         recipe, data, settings = self.recipe, self.data, self.settings
+        if isinstance(settings.form, Pairwise):
+            torch.mul(saved[0], upstream, out=out)
+            return
         if upstream.data_ptr() % 16:
             upstream = upstream.clone()
         if isinstance(settings.form, Truncated):
@@ -246,8 +234,23 @@ class _Call:
         else:
             moments_gradient(recipe, data, settings, saved[0], upstream, out)
 
+    def both(self, value: Tensor, out: Tensor) -> None:
+        """Fills in the value over the scale, and its gradient times the scale, right one after the other."""
+        if isinstance(self.settings.form, Pairwise):
+            tiny_loss(self.data, self.settings, value, out)
+            return
+        self.at_once = True
+        saved = self.forward(value, True)
+        self.gradient(saved, torch.full((), self.scale, device=out.device), out)
+
 
 class _Fused(torch.autograd.Function):
+    """Value, and gradient in the backward pass.
+
+    At (32, 12) the host takes 1.56 times as long as for cross-entropy. The gradient computed in the forward pass and
+    attached by a dot product, whose backward pass has no Python but a hook for second derivatives, took 1.76.
+    """
+
     @staticmethod
     def forward(ctx: Any, logits: Tensor, call: _Call, gradient: bool, again: Again) -> Tensor:
         value = torch.empty((), dtype=call.settings.dtype, device=logits.device)

@@ -236,7 +236,8 @@ def recipe_of(data: Data, settings: Settings, gradient: bool) -> Recipe:
 
 
 @lru_cache(maxsize=64)
-def _form_on(form: Bilinear, device: torch.device) -> Tensor:
+def form_on(form: Bilinear, device: torch.device) -> Tensor:
+    """The numbers of a form on a device, where they stay."""
     return torch.tensor(form.matrices, dtype=torch.float64).to(device)
 
 
@@ -245,7 +246,7 @@ def bilinear_forward(recipe: Recipe, data: Data, settings: Settings, value: Tens
     logits, target = data[:2]
     n, c = logits.shape
     form, device, ignored = settings.form, logits.device, settings.ignore_index
-    numbers = _form_on(form, device)
+    numbers = form_on(form, device)
     memory = recipe.layout.allocate(device)
     at = recipe.layout.addresses(*memory) if recipe.compiled else recipe.layout.tensors(*memory)
     weights, sizes, ratios, pairs = data.or_any()

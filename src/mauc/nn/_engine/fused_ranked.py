@@ -194,7 +194,7 @@ def _cuts(form: Truncated, logits: Tensor) -> tuple[Cut, Cut]:
     if form.means:
         return Cut(32, 16, 1, 128) if aligned else Cut(32, 8, 1, 96), Cut(32, 16, 1, 128)
     if form.anchored:
-        return Cut(32, 8, 1, 128), Cut(32, 8, 1, 80)
+        return Cut(32, 8, 1, 128), Cut(32, 16, 1, 128)
     return (Cut(32, 4, 1, 128), Cut(32, 16, 1, 128)) if aligned else (Cut(32, 8, 1, 168), Cut(32, 8, 1, 96))
 
 
@@ -260,7 +260,8 @@ def recipe_of(data: Data, settings: Settings, gradient: bool) -> Recipe:
 
 
 @lru_cache(maxsize=64)
-def _form_on(form: Truncated, device: torch.device) -> Tensor:
+def form_on(form: Truncated, device: torch.device) -> Tensor:
+    """The numbers of a form on a device, where they stay."""
     table = [[end, *row] for end, row in zip(form.ends, form.coefficients, strict=True)]
     return torch.tensor(table, dtype=torch.float64).to(device)
 
@@ -269,7 +270,7 @@ def ranked_forward(recipe: Recipe, data: Data, settings: Settings, value: Tensor
     """Fills in the value; what :func:`ranked_gradient` goes on with."""
     logits, target = data[:2]
     n, device = len(logits), logits.device
-    numbers = _form_on(settings.form, device)
+    numbers = form_on(settings.form, device)
     saved = Saved(*recipe.layout.allocate(device))
     at = recipe.layout.addresses(*saved) if recipe.compiled else recipe.layout.tensors(*saved)
     weight, sizes, ratios, matrix = data.or_any()
@@ -307,7 +308,7 @@ def ranked_gradient(
 ) -> None:
     """Fills in the gradient times ``upstream``."""
     logits = data.logits
-    numbers = _form_on(settings.form, logits.device)
+    numbers = form_on(settings.form, logits.device)
     at = recipe.layout.tensors(*saved) if recipe.gradient.launch is None else recipe.layout.addresses(*saved)
     weight, _, ratios, matrix = data.or_any()
     recipe.gradient(

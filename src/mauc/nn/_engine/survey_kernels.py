@@ -12,6 +12,7 @@ SIGMOID = tl.constexpr(1)
 IDENTITY = tl.constexpr(2)
 OVO = tl.constexpr(0)
 OVA = tl.constexpr(1)
+MATRIX = tl.constexpr(2)
 
 
 @triton.jit

@@ -12,7 +12,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
+from mauc.nn._engine.fused import place_numbers
 from mauc.nn._engine.second_order import mark_compiled
 from mauc.surrogates import SURROGATES, Surrogate
 
@@ -63,7 +65,19 @@ def _operation(
 
 
 @_operation.register_fake
-def _(logits: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
+def _(
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    class_counts: Tensor | None,
+    ratios: Tensor | None,
+    matrix: Tensor | None,
+    surrogate: str,
+    parameters: Sequence[float],
+    *others: Any,
+) -> tuple[Tensor, Tensor]:
+    with _disable_current_modes():  # these numbers are real, and outlive the graph that is being made
+        place_numbers(_surrogate(surrogate, tuple(parameters)), logits.device)
     wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
     return logits.new_empty((), dtype=wide), logits.new_empty(logits.shape if others[-1] else (0,))
 
