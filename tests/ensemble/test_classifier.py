@@ -483,6 +483,7 @@ def test_defaults():
         "estimators": None,
         "floor": 0.03,
         "n_jobs": None,
+        "ordinal": "auto",
         "pairs": "ovo",
         "random_state": 0,
         "refit": "auto",

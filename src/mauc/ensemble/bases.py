@@ -18,10 +18,20 @@ from mauc._estimators import scores_by_code
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 from mauc.activations import activate
+from mauc.ensemble.odds import ProportionalOdds
 from mauc.ensemble.perceptron import BalancedPerceptron
 from mauc.linear import MAUCClassifier
 
-__all__ = ["BoostedTrees", "KernelColumns", "class_scores", "default_estimators", "fit_base", "weight_argument"]
+__all__ = [
+    "BoostedTrees",
+    "KernelColumns",
+    "class_scores",
+    "default_estimators",
+    "fit_base",
+    "is_default_kernel",
+    "ordinal_estimators",
+    "weight_argument",
+]
 
 N_TREES = 300
 
@@ -140,6 +150,31 @@ def default_estimators(random_state: int | None = 0, n_trees: int = N_TREES) -> 
         ),
         ("rf", RandomForestClassifier(n_trees, min_samples_leaf=3, **balanced)),
     ]
+
+
+def ordinal_estimators(order: list[int], random_state: int | None = 0) -> list[tuple[str, Any]]:
+    """Proportional odds on the columns and on those of a Gaussian kernel, for classes that have an order.
+
+    They are in the stack where classes have one; they cost next to nothing, as one direction does beside C. TRIALS
+
+    Parameters
+    ----------
+    order : list of int
+        Codes of the classes from the lowest to the highest.
+    random_state : int, optional, default=0
+    """
+    kernel = KernelColumns(random_state=random_state)
+    return [
+        ("odds", _on_columns(ProportionalOdds(order))),
+        ("odds_kernel", _on_columns(kernel, ProportionalOdds(order))),
+    ]
+
+
+def is_default_kernel(name: str, model: Any) -> bool:
+    """Whether it is the kernel model of the default list."""
+    return (
+        name == "kernel" and isinstance(model, Pipeline) and any(isinstance(s, KernelColumns) for _, s in model.steps)
+    )
 
 
 def _on_columns(*steps: Any) -> Pipeline:

@@ -8,6 +8,7 @@ from scipy import optimize
 from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import check_array
 
 from mauc._typing import Floats, Ints
 
@@ -62,9 +63,14 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.order = order
         self.l2 = l2
 
-    def fit(self, X: Floats, y: Any, sample_weight: Floats | None = None) -> Self:
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Floats | None = None) -> Self:
         """Find the direction and the thresholds of least loss."""
-        X, self.classes_ = np.asarray(X, dtype=np.float64), np.unique(y)
+        X, self.classes_ = _columns(X), np.unique(y)
         order = list(self.classes_) if self.order is None else [c for c in self.order if c in self.classes_]
         # Of the class with the k-th smallest grade, its place among the classes.
         self.columns_ = np.searchsorted(self.classes_, order)
@@ -85,17 +91,21 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.coef_, self.thresholds_ = found.x[:d], _cumulative(found.x[d:])
         return self
 
-    def predict_proba(self, X: Floats) -> Floats:
+    def predict_proba(self, X: Any) -> Floats:
         """``(N, C)``"""
-        above = expit((np.asarray(X, dtype=np.float64) @ self.coef_)[:, None] - self.thresholds_)
+        above = expit((_columns(X) @ self.coef_)[:, None] - self.thresholds_)
         bounds = np.hstack([np.ones((len(above), 1)), above, np.zeros((len(above), 1))])
         scores = np.empty((len(above), len(self.classes_)))
         scores[:, self.columns_] = bounds[:, :-1] - bounds[:, 1:]
         return scores
 
-    def predict(self, X: Floats) -> Any:
+    def predict(self, X: Any) -> Any:
         """The class of the highest score."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def _columns(X: Any) -> Any:
+    return check_array(X, accept_sparse=("csr", "csc"), dtype=np.float64)
 
 
 def _even(n: int) -> Floats:
@@ -110,7 +120,7 @@ def _cumulative(first_and_gaps: Floats, *, inverse: bool = False) -> Floats:
 
 
 def _objective(
-    parameters: Floats, X: Floats, grades: Ints, weight: Floats, n_thresholds: int, l2: float
+    parameters: Floats, X: Any, grades: Ints, weight: Floats, n_thresholds: int, l2: float
 ) -> tuple[float, Floats]:
     """Loss and slope by the direction, the first threshold and the distances to the next ones."""
     direction, steps = parameters[:-n_thresholds], parameters[-n_thresholds:]
