@@ -79,8 +79,10 @@ def test_names_that_tell_none(names):
 def test_numbers_and_scales():
     np.testing.assert_array_equal(order_of(np.array([2.5, -1.0, 10.0])), [1, 0, 2])
     assert order_of(np.array([True, False])) is None
-    assert are_numbers(np.arange(3)) and are_numbers(["-1", " 2.5", "+3"])
-    assert not are_numbers(["1", "2", "3+"]) and not are_numbers(["1e", "nan", "inf"])
+    assert are_numbers(np.arange(3))
+    assert are_numbers(["-1", " 2.5", "+3"])
+    assert not are_numbers(["1", "2", "3+"])
+    assert not are_numbers(["1e", "nan", "inf"])
     for scale_ in SCALES:
         steps = [step.split(", ")[-1] for step in scale_.split("|")]
         assert len(steps) > 2
@@ -143,7 +145,8 @@ def test_the_stack_finds_the_order(capsys):
         assert stack.oof_scores_["odds"] > stack.oof_scores_["lr"], "one direction is enough"
     X_new, new = graded(400, seed=1)
     without = MAUCStackingClassifier(models, ordinal=False).fit(X, GRADES[grades])
-    assert without.ordinal_classes_ is None and list(without.weights_) == ["lr", "kernel"]
+    assert without.ordinal_classes_ is None
+    assert list(without.weights_) == ["lr", "kernel"]
     assert stack.score(X_new, GRADES[new]) > without.score(X_new, GRADES[new])
     assert mauc_score(GRADES[new], stack.predict_proba(X_new), labels=stack.classes_) == stack.score(X_new, GRADES[new])
 
@@ -156,7 +159,8 @@ def test_numbers_that_are_codes(capsys):
     assert "numbers that show no order: without odds, odds_kernel" in capsys.readouterr().out
     plain = MAUCStackingClassifier(models, ordinal=False).fit(X, codes)
     assert found.ordinal_classes_ is None
-    assert found.weights_ == plain.weights_ and found.oof_scores_ == plain.oof_scores_
+    assert found.weights_ == plain.weights_
+    assert found.oof_scores_ == plain.oof_scores_
     np.testing.assert_array_equal(found.oof_model_scores_, plain.oof_model_scores_)
     np.testing.assert_array_equal(found.predict_proba(X), plain.predict_proba(X))
     told = MAUCStackingClassifier(models, ordinal=[2, 0, 3, 1]).fit(X, codes)

@@ -314,27 +314,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             raise invalid("estimators", "must leave the names of ordinal models free", repr(min(taken)), "rename it")
         return [named[0], *members, *named[1:]]
 
-    def _settle_order(self, classes: NDArray[Any], samples: Samples, pairs: str | Floats) -> NDArray[Any] | None:
-        """The classes in order; where numbers turn out to be mere codes, None, and the models of the order go."""
-        scores = dict(zip(self.named_estimators_, self.oof_model_scores_, strict=True))
-        if isinstance(self.ordinal, str) and are_numbers(classes):
-            one, each = (scores.get(name) for name in ("odds_kernel", "kernel"))
-            # Left out, where there was no time, they have shown nothing.
-            shown = one is not None and each is not None
-            if not shown or _mauc_of_seen(one, samples, pairs) < _mauc_of_seen(each, samples, pairs):
-                self._tell("the classes are numbers that show no order: without odds, odds_kernel")
-                kept = [name for name in self.named_estimators_ if name not in ("odds", "odds_kernel")]
-                self.named_estimators_ = {name: self.named_estimators_[name] for name in kept}
-                self.estimators_ = list(self.named_estimators_.values())
-                self.oof_model_scores_ = np.array([scores[name] for name in kept])
-                return None
-        self._tell(f"classes in order: {' < '.join(map(str, classes.tolist()))}")
-        return classes
-
-    def _tell(self, line: str) -> None:
-        if self._prints:
-            print(f"{_WHO}: {line}")
-
     def _deadline(self) -> float | None:
         """When the last model must be fitted; what follows takes little."""
         if self.time_limit is None:
@@ -405,9 +384,35 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.named_estimators_ = fits.models
         self.estimators_ = list(fits.models.values())
         self.left_out_ = fits.left_out
-        if self._prints and fits.left_out:
-            print(f"{_WHO}: no time for {', '.join(fits.left_out)}")
+        if fits.left_out:
+            self._tell(f"no time for {', '.join(fits.left_out)}")
         return np.array(fits.held_out)
+
+    def _settle_order(self, classes: NDArray[Any], samples: Samples, pairs: str | Floats) -> NDArray[Any] | None:
+        """The classes in order; None where numbers turn out to be mere codes, and the models of the order go."""
+        if not isinstance(self.ordinal, str) or not are_numbers(classes) or self._order_shows(samples, pairs):
+            self._tell(f"classes in order: {' < '.join(map(str, classes.tolist()))}")
+            return classes
+        self._tell("the classes are numbers that show no order: without odds, odds_kernel")
+        names = list(self.named_estimators_)
+        kept = [k for k, name in enumerate(names) if name not in ("odds", "odds_kernel")]
+        self.estimators_ = [self.estimators_[k] for k in kept]
+        self.named_estimators_ = dict(zip([names[k] for k in kept], self.estimators_, strict=True))
+        self.oof_model_scores_ = self.oof_model_scores_[kept]
+        return None
+
+    def _order_shows(self, samples: Samples, pairs: str | Floats) -> bool:
+        """Not where there was no time for one of the two models to compare."""
+        held_out = dict(zip(self.named_estimators_, self.oof_model_scores_, strict=True))
+        one, each = (
+            _mauc_of_seen(held_out[name], samples, pairs) if name in held_out else np.nan
+            for name in ("odds_kernel", "kernel")
+        )
+        return bool(one >= each)
+
+    def _tell(self, line: str) -> None:
+        if self._prints:
+            print(f"{_WHO}: {line}")
 
     def _combine(self, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats) -> Floats:
         """Learn the combination; returns the scores of combinations that were learnt without the sample."""
@@ -418,7 +423,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if self._prints:
             parts = ", ".join(f"{name} {self.oof_scores_[name]:.4f} × {w:.2f}" for name, w in self.weights_.items())
             half = "" if self.weighted_share_ == 1.0 else ", half of it the plain mean"
-            print(f"{_WHO}: out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}{half}")
+            self._tell(f"out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}{half}")
         return learnt.held_out
 
     def predict_proba(self, X: Any) -> Floats:
