@@ -1,4 +1,4 @@
-r"""A model of classes that have an order: proportional odds."""
+"""A model of classes that have an order: proportional odds."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -72,13 +72,13 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Find the direction and the thresholds of least loss."""
         X, self.classes_ = _columns(X), np.unique(y)
         order = list(self.classes_) if self.order is None else [c for c in self.order if c in self.classes_]
-        # Of the class with the k-th smallest grade, its place among the classes.
+        # The column of each class, the lowest first.
         self.columns_ = np.searchsorted(self.classes_, order)
         grades = np.argsort(self.columns_)[np.searchsorted(self.classes_, y)]
         weight = compute_sample_weight("balanced", y)
         weight = weight if sample_weight is None else weight * sample_weight
         d, n_thresholds = X.shape[1], len(order) - 1
-        start = np.concatenate([np.zeros(d), _cumulative(_even(n_thresholds), inverse=True)])
+        start = np.concatenate([np.zeros(d), np.diff(_even(n_thresholds), prepend=0.0)])
         found = optimize.minimize(
             _objective,
             start,
@@ -88,7 +88,7 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             bounds=[(None, None)] * (d + 1) + [(GAP, None)] * (n_thresholds - 1),
             options={"maxiter": MAX_ITER},
         )
-        self.coef_, self.thresholds_ = found.x[:d], _cumulative(found.x[d:])
+        self.coef_, self.thresholds_ = found.x[:d], np.cumsum(found.x[d:])
         return self
 
     def predict_proba(self, X: Any) -> Floats:
@@ -114,17 +114,12 @@ def _even(n: int) -> Floats:
     return np.log(share / (1.0 - share))
 
 
-def _cumulative(first_and_gaps: Floats, *, inverse: bool = False) -> Floats:
-    """Thresholds from the first and the distances, or back."""
-    return np.diff(first_and_gaps, prepend=0.0) if inverse else np.cumsum(first_and_gaps)
-
-
 def _objective(
     parameters: Floats, X: Any, grades: Ints, weight: Floats, n_thresholds: int, l2: float
 ) -> tuple[float, Floats]:
     """Loss and slope by the direction, the first threshold and the distances to the next ones."""
     direction, steps = parameters[:-n_thresholds], parameters[-n_thresholds:]
-    thresholds, place = _cumulative(steps), X @ direction
+    thresholds, place = np.cumsum(steps), X @ direction
     has_above, has_below = grades < n_thresholds, grades > 0
     above = np.append(thresholds, 0.0)[grades] - place
     below = np.append(0.0, thresholds)[grades] - place
@@ -132,7 +127,7 @@ def _objective(
     width = np.where(inner, above - below, 1.0)
     log_p = np.where(has_above, log_expit(above), 0.0) + np.where(has_below, log_expit(-below), 0.0)
     log_p += np.where(inner, np.log(-np.expm1(-width)), 0.0)
-    by_width = np.where(inner, 1.0 / np.expm1(width), 0.0)
+    by_width = np.where(inner, np.exp(-width) / -np.expm1(-width), 0.0)
     by_above = weight * np.where(has_above, expit(-above) + by_width, 0.0)
     by_below = -weight * np.where(has_below, expit(below) + by_width, 0.0)
     by_threshold = np.bincount(grades, by_above, n_thresholds + 1)[:-1]
