@@ -155,7 +155,11 @@ def default_estimators(random_state: int | None = 0, n_trees: int = N_TREES) -> 
 def ordinal_estimators(order: list[int], random_state: int | None = 0) -> list[tuple[str, Any]]:
     """Proportional odds on the columns and on those of a Gaussian kernel, for classes that have an order.
 
-    They are in the stack where classes have one; they cost next to nothing, as one direction does beside C. TRIALS
+    They cost little, the second a quarter of the kernel model. Measured on 19 tables with an order, of which nothing is
+    kept for judging: grades and ratings, and numbers cut into unequal ranges (at most 600 rows, two splits of 60 %; test
+    MAUC × 100, 73.74 without them, 100 trees in each forest): both +0.63 ± 0.22 (standard error), 27 won and 11 lost, by
+    tables 15 and 4. As numbers that must show their order, +0.61, 25 won and 9 lost: 34 of 38 do, and of 13 tables whose
+    classes are mere codes none.
 
     Parameters
     ----------
