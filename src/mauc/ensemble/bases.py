@@ -164,8 +164,8 @@ def ordinal_estimators(order: list[int], random_state: int | None = 0) -> list[t
     Tried in place of them: extra trees on the grades, out-of-bag predictions turned into scores by proportional odds,
     +0.50, beside both +0.74, for the time of a forest; extra trees on all P(y > k) at once +0.10. A second layer on top
     of all, logistic regression on the logarithms of the scores: as one more model +0.09 ± 0.08 over these and the 13,
-    averaged with the combination +0.24 ± 0.11, 29 won and 19 lost. Folds repeated three times, on ten splits of tables
-    of 51 to 311 rows: −0.34 ± 0.32, 4 won and 3 lost.
+    averaged with the combination +0.24 ± 0.11, 29 won and 19 lost. Folds repeated three times, on 13 splits of tables
+    of 51 to 311 rows: −0.27 ± 0.25, 5 won and 4 lost.
 
     Parameters
     ----------
