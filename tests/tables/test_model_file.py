@@ -384,15 +384,17 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
     kinds = {
         "linear": (table, 4, ["--alpha", "4", "--l2", "0.01"]),
         "search": (numbers, 4, ["--l2", "0.01"]),
-        "stack": (numbers, 4, ["--auto"]),
         "two classes": (numbers, 2, ["--auto"]),
+        "grades": (numbers, 4, ["--auto"]),
         "frequencies": (numbers, 4, []),
     }
     monkeypatch.setattr(training, "CANDIDATES", training.CANDIDATES[:1])
     quick = ["--no-importance", "--no-report", "--quiet"]
     seen = set()
-    for columns, n_classes, options in kinds.values():
-        columns.assign(kind=code % n_classes).to_csv("t.csv", index=False)
+    words = np.array(["poor", "fair", "good", "excellent"])
+    for kind, (columns, n_classes, options) in kinds.items():
+        classes = words[code] if kind == "grades" else code % n_classes
+        columns.assign(kind=classes).to_csv("t.csv", index=False)
         result = CliRunner().invoke(app, ["fit", "t.csv", "--target", "kind", *quick, *options])
         assert result.exit_code == 0, result.output
         result = CliRunner().invoke(app, ["predict", "model.skops", "t.csv", "--quiet"])

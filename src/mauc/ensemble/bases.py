@@ -18,10 +18,20 @@ from mauc._estimators import scores_by_code
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 from mauc.activations import activate
+from mauc.ensemble.odds import ProportionalOdds
 from mauc.ensemble.perceptron import BalancedPerceptron
 from mauc.linear import MAUCClassifier
 
-__all__ = ["BoostedTrees", "KernelColumns", "class_scores", "default_estimators", "fit_base", "weight_argument"]
+__all__ = [
+    "BoostedTrees",
+    "KernelColumns",
+    "class_scores",
+    "default_estimators",
+    "fit_base",
+    "is_default_kernel",
+    "ordinal_estimators",
+    "weight_argument",
+]
 
 N_TREES = 300
 
@@ -140,6 +150,41 @@ def default_estimators(random_state: int | None = 0, n_trees: int = N_TREES) -> 
         ),
         ("rf", RandomForestClassifier(n_trees, min_samples_leaf=3, **balanced)),
     ]
+
+
+def ordinal_estimators(order: list[int], random_state: int | None = 0) -> list[tuple[str, Any]]:
+    """Proportional odds on the columns and on those of a Gaussian kernel, for classes that have an order.
+
+    They cost little, the second a quarter of the kernel model. Measured on 19 tables with an order, none of them kept
+    for judging: grades and ratings, and numbers cut into unequal ranges (at most 620 rows, two splits of 60 %, forests
+    of 100 trees; mean test MAUC × 100, 73.74 without them): both +0.63 ± 0.22 (standard error), 27 won and 11 lost, by
+    tables 15 and 4; the first alone +0.45, the second alone +0.42. Where they are numbers that must show their order,
+    34 of 38 do, +0.61, and none of 13 tables whose classes are mere codes.
+
+    Tried in place of them: extra trees on the grades, out-of-bag predictions turned into scores by proportional odds,
+    +0.50, beside both +0.74, for the time of a forest; extra trees on all P(y > k) at once +0.10. A second layer on top
+    of all, logistic regression on the logarithms of the scores: as one more model +0.09 ± 0.08 over these and the 13,
+    averaged with the combination +0.24 ± 0.11, 29 won and 19 lost. Folds repeated three times, on 13 splits of tables
+    of 51 to 311 rows: −0.27 ± 0.25, 5 won and 4 lost.
+
+    Parameters
+    ----------
+    order : list of int
+        Codes of the classes from the lowest to the highest.
+    random_state : int, optional, default=0
+    """
+    kernel = KernelColumns(random_state=random_state)
+    return [
+        ("odds", _on_columns(ProportionalOdds(order))),
+        ("odds_kernel", _on_columns(kernel, ProportionalOdds(order))),
+    ]
+
+
+def is_default_kernel(name: str, model: Any) -> bool:
+    """Whether it is the kernel model of the default list."""
+    return (
+        name == "kernel" and isinstance(model, Pipeline) and any(isinstance(s, KernelColumns) for _, s in model.steps)
+    )
 
 
 def _on_columns(*steps: Any) -> Pipeline:

@@ -16,11 +16,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from mauc._estimators import RankingClassifier, encode_classes
 from mauc._typing import Floats, Ints
 from mauc._validation import check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
-from mauc.ensemble.bases import class_scores, default_estimators, weight_argument
+from mauc.ensemble.bases import (
+    class_scores,
+    default_estimators,
+    is_default_kernel,
+    ordinal_estimators,
+    weight_argument,
+)
 from mauc.ensemble.calibration import Calibration, fit_calibration
 from mauc.ensemble.columns import are_texts, for_sparse, prepare, rows_of, transformer_for
 from mauc.ensemble.combination import OutOfFold, learn
 from mauc.ensemble.fitting import FoldAverage, Samples, fit_models
+from mauc.ensemble.ordinal import are_numbers, order_wanted
 from mauc.model_selection import check_groups, folds_of
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import Surrogate, get_surrogate
@@ -93,6 +100,14 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         the same; rows sum to 1 only nearly, unless there are two classes. ``"normalized"``: the same divided by the sum
         of the row, as scikit-learn's ``log_loss`` and ``roc_auc_score`` want it, which changes the ranking somewhat.
         :mod:`mauc.ensemble.calibration` has the maps, and what they gain.
+    ordinal : "auto", bool or list of classes, default="auto"
+        Whether the classes have an order, such as low, medium and high: then two models of proportional odds,
+        ``"odds"`` and ``"odds_kernel"``, join the others. ``"auto"``: beside the default models, or those of them that
+        include ``"kernel"``, where the names of the classes tell an order, as graded words and ranges do
+        (:mod:`mauc.ensemble.ordinal`); numbers, which may be mere codes, must show it: ``"odds_kernel"``, with one
+        direction for all classes, must rank held-out samples as well as ``"kernel"``, with one for each. True: beside
+        any models, and sorted where names tell nothing. A list: in this order, the lowest first. Of two classes either
+        order is the same, and there are no such models.
     verbose : int or function, default=0
         Print a line for each model as it is done, and one for the combination. A function is called instead, before
         each fit, with the name of the model and the number of the fold, None for the fit on all data; what it raises
@@ -123,6 +138,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         That of all data.
     calibration_ : Calibration or None
         ``slopes`` and ``intercepts`` of the maps.
+    ordinal_classes_ : (C,) array or None
+        The classes from the lowest to the highest, where they are taken to have an order.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -168,6 +185,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         random_state: int = 0,
         columns: Any = "auto",
         calibrate: bool | str = False,
+        ordinal: bool | str | ArrayLike = "auto",
         verbose: int | Callable[[str, int | None], None] = 0,
     ) -> None:
         self.estimators = estimators
@@ -183,6 +201,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.random_state = random_state
         self.columns = columns
         self.calibrate = calibrate
+        self.ordinal = ordinal
         self.verbose = verbose
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -259,6 +278,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         check_consistent_length(X, codes)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         pairs = check_pairs(self.pairs, len(classes))
+        order = order_wanted(self.ordinal, classes, by_itself=any(is_default_kernel(*each) for each in named))
+        named = named if order is None else self._with_order(named, order)
         for _, model in named:
             weight_argument(model, weight)
         # A weight of 0 is no sample.
@@ -271,6 +292,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         samples = Samples(parts, codes, len(classes), weight, counted, folds)
         self.classes_ = classes
         self.oof_model_scores_ = self._fit_models(named, samples, pairs, deadline)
+        self.ordinal_classes_ = None if order is None else self._settle_order(classes[order], samples, pairs)
         shares = np.bincount(codes, weight, len(classes)) / (len(codes) if weight is None else weight.sum())
         seen = counted[~np.isnan(self.oof_model_scores_[0, counted, 0])]
         held_out = self.oof_model_scores_[:, seen]
@@ -283,6 +305,14 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.oof_combination_[seen] = self._combine(data, risk, pairs)
         self.calibration_ = self._calibration(codes, weight, shares) if self.calibrate else None
         return self
+
+    def _with_order(self, named: list[tuple[str, Any]], order: Ints) -> list[tuple[str, Any]]:
+        """Their models come early, for they are quick; the first is fitted in any case."""
+        members = ordinal_estimators(order.tolist(), self.random_state)
+        taken = {name for name, _ in named} & {name for name, _ in members}
+        if taken:
+            raise invalid("estimators", "must leave the names of ordinal models free", repr(min(taken)), "rename it")
+        return [named[0], *members, *named[1:]]
 
     def _deadline(self) -> float | None:
         """When the last model must be fitted; what follows takes little."""
@@ -354,9 +384,35 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.named_estimators_ = fits.models
         self.estimators_ = list(fits.models.values())
         self.left_out_ = fits.left_out
-        if self._prints and fits.left_out:
-            print(f"{_WHO}: no time for {', '.join(fits.left_out)}")
+        if fits.left_out:
+            self._tell(f"no time for {', '.join(fits.left_out)}")
         return np.array(fits.held_out)
+
+    def _settle_order(self, classes: NDArray[Any], samples: Samples, pairs: str | Floats) -> NDArray[Any] | None:
+        """The classes in order; None where numbers turn out to be mere codes, and the models of the order go."""
+        if not isinstance(self.ordinal, str) or not are_numbers(classes) or self._order_shows(samples, pairs):
+            self._tell(f"classes in order: {' < '.join(map(str, classes.tolist()))}")
+            return classes
+        self._tell("the classes are numbers that show no order: without odds, odds_kernel")
+        names = list(self.named_estimators_)
+        kept = [k for k, name in enumerate(names) if name not in ("odds", "odds_kernel")]
+        self.estimators_ = [self.estimators_[k] for k in kept]
+        self.named_estimators_ = dict(zip([names[k] for k in kept], self.estimators_, strict=True))
+        self.oof_model_scores_ = self.oof_model_scores_[kept]
+        return None
+
+    def _order_shows(self, samples: Samples, pairs: str | Floats) -> bool:
+        """Not where there was no time for one of the two models to compare."""
+        held_out = dict(zip(self.named_estimators_, self.oof_model_scores_, strict=True))
+        one, each = (
+            _mauc_of_seen(held_out[name], samples, pairs) if name in held_out else np.nan
+            for name in ("odds_kernel", "kernel")
+        )
+        return bool(one >= each)
+
+    def _tell(self, line: str) -> None:
+        if self._prints:
+            print(f"{_WHO}: {line}")
 
     def _combine(self, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats) -> Floats:
         """Learn the combination; returns the scores of combinations that were learnt without the sample."""
@@ -367,7 +423,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if self._prints:
             parts = ", ".join(f"{name} {self.oof_scores_[name]:.4f} × {w:.2f}" for name, w in self.weights_.items())
             half = "" if self.weighted_share_ == 1.0 else ", half of it the plain mean"
-            print(f"{_WHO}: out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}{half}")
+            self._tell(f"out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}{half}")
         return learnt.held_out
 
     def predict_proba(self, X: Any) -> Floats:

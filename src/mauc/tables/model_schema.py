@@ -57,6 +57,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "mauc.ensemble.classifier.MAUCStackingClassifier",
             "mauc.ensemble.combination.Combination",
             "mauc.ensemble.fitting.FoldAverage",
+            "mauc.ensemble.odds.ProportionalOdds",
             "mauc.ensemble.perceptron.BalancedPerceptron",
             "mauc.linear.classifier.MAUCClassifier",
             "mauc.linear.search.MAUCClassifierCV",
