@@ -108,6 +108,7 @@ def boosting(**options):
     [
         Contrary(3),
         RandomForestClassifier(2, monotonic_cst=[1, 0]),
+        RandomForestClassifier(2, n_jobs=2),
         boosting(max_leaf_nodes=8, categorical_features=[1]),
         boosting(max_leaf_nodes=9),
         make_pipeline(SimpleImputer(add_indicator=True), StandardScaler(), LogisticRegression()),

@@ -47,7 +47,7 @@ class ForestScores:
         total = np.zeros((len(X), self.trees[0][1].shape[1]))
         found = np.empty_like(total)
         for tree, values in self.trees:
-            np.take(values, tree.apply(X), axis=0, out=found, mode="clip")
+            values.take(tree.apply(X), axis=0, out=found, mode="clip")
             total += found
         return total / len(self.trees)
 
