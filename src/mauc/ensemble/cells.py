@@ -34,7 +34,7 @@ class Cells:
 
         key = tuple(names)
         if key not in self._words:
-            objects = self.table[list(names)].to_numpy(dtype=object)
+            objects = np.column_stack([self.table[name].to_numpy(dtype=object) for name in names])
             codes, values = pd.factorize(objects.ravel())
             numbers = {value: number for number, value in enumerate(values)}
             self._words[key] = Words(codes.reshape(objects.shape), numbers)

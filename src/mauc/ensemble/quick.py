@@ -155,9 +155,9 @@ def _read(model: Any) -> Quick | None:
     """A model that is known here; None for any other."""
     if type(model) in (ExtraTreesClassifier, RandomForestClassifier):
         takes_nan = model.monotonic_cst is None and get_tags(model).input_tags.allow_nan
-        return (
-            Quick("float32", _as(np.float32), ForestScores([e.tree_ for e in model.estimators_])) if takes_nan else None
-        )
+        if not takes_nan or model.n_jobs not in (None, 1):
+            return None
+        return Quick("float32", _as(np.float32), ForestScores([each.tree_ for each in model.estimators_]))
     if type(model) in (BoostedTrees, HistGradientBoostingClassifier) and model.is_categorical_ is None:
         # A column without a number in training, which BoostedTrees fills, is in no tree.
         sums = BoostingScores(model._predictors, model._baseline_prediction)

@@ -24,7 +24,7 @@ MOST_STATES = 256
 """Rows of a table of bits; columns with few cuts share one."""
 MOST_BYTES = 2**26
 """Of all such tables of a model."""
-PAIRS = 2**19
+PAIRS = 2**18
 """Of a sample and a tree, worked on at a time: what they need stays near the processor."""
 
 # A power of two below 256 times this number differs from all others in the upper three bits of its byte (de Bruijn).
@@ -83,19 +83,37 @@ class BoostingScores:
 
     def _read(self, trees: Sequence[NDArray[Any]]) -> None:
         sizes = np.array([len(nodes) for nodes in trees])
-        nodes = np.concatenate(trees)
+        # Without its type NumPy works it out anew for every tree, and takes twice as long as all the rest.
+        nodes = np.concatenate(trees, dtype=trees[0].dtype)
         tree = np.repeat(np.arange(len(trees)), sizes)
-        first_leaf, end = _leaves(nodes, np.repeat(np.cumsum(sizes) - sizes, sizes))
         is_leaf = nodes["is_leaf"].astype(bool)
+        leaf, kept = _leaves(nodes, np.repeat(np.cumsum(sizes) - sizes, sizes))
         self.values = np.zeros((len(trees), MOST_LEAVES))
-        self.values[tree[is_leaf], SLOTS[first_leaf[is_leaf]]] = nodes["value"][is_leaf]
+        self.values[tree[is_leaf], SLOTS[leaf[is_leaf]]] = nodes["value"][is_leaf]
         self.first = MOST_LEAVES * np.arange(len(trees), dtype=np.int32)
-        inner = ~is_leaf
-        tables = _Cuts(nodes[inner], tree[inner], _without(first_leaf[inner], end[:, inner]), len(trees))
-        self.fits = tables.n_bytes <= MOST_BYTES
+        column = np.where(is_leaf, -1, nodes["feature_idx"])
+        own = [np.flatnonzero(column == each) for each in np.unique(column[~is_leaf])]
+        cuts = [np.unique(nodes["num_threshold"][on]) for on in own]
+        # Those of one cut first.
+        order = np.argsort([len(each) for each in cuts], kind="stable")
+        self.cuts = [cuts[k] for k in order]
+        self.columns = np.array([column[own[k][0]] for k in order], dtype=np.intp)
+        self.fits = sum(max(len(each) + 2, MOST_STATES) for each in cuts) * len(trees) <= MOST_BYTES
         if self.fits:
-            self.columns, self.cuts = tables.columns, tables.cuts
-            self.groups, self.strides, self.tables = tables.grouped()
+            self._group([_table(nodes[own[k]], tree[own[k]], kept[own[k]], cuts[k], len(trees)) for k in order])
+
+    def _group(self, tables: Sequence[NDArray[np.uint8]]) -> None:
+        """Join tables while there are few states: the state of a group is a sum of ranks, each times its stride."""
+        self.tables: list[NDArray[np.uint8]] = []
+        self.starts: list[int] = []
+        self.strides = np.ones((len(tables), 1), dtype=np.intp)
+        for k, table in enumerate(tables):
+            if self.tables and len(self.tables[-1]) * len(table) <= MOST_STATES:
+                self.strides[k] = len(self.tables[-1])
+                self.tables[-1] = (table[:, None] & self.tables[-1]).reshape(-1, table.shape[1])
+            else:
+                self.tables.append(table)
+                self.starts.append(k)
 
     def __call__(self, X: Floats) -> Floats:
         """``(N, K)``"""
@@ -115,86 +133,51 @@ class BoostingScores:
             parts.append(_sums(left + self.first, self.n_rounds, self.values.ravel()).reshape(-1, self.n_outputs))
         return np.concatenate(parts) + self.baseline
 
-    def _states(self, X: Floats) -> list[Ints]:
-        """Row of each table for each sample."""
-        used = np.ascontiguousarray(X[:, self.columns].T, dtype=np.float64)
+    def _states(self, X: Floats) -> Ints:
+        """``(groups, N)``: row of each table for each sample."""
+        used = np.ascontiguousarray(X[:, self.columns].T)
+        ranks = np.empty(used.shape, dtype=np.intp)
+        alone = sum(len(cuts) == 1 for cuts in self.cuts)
+        if alone:
+            np.greater(used[:alone], self.cuts[:alone], out=ranks[:alone])
+        for k in range(alone, len(used)):
+            ranks[k] = np.searchsorted(self.cuts[k], used[k])
         missing = np.isnan(used)
-        states = []
-        for group in self.groups:
-            state = np.zeros(len(X), dtype=np.intp)
-            for k in group:
-                rank = np.searchsorted(self.cuts[k], used[k])
-                if missing[k].any():
-                    rank[missing[k]] = len(self.cuts[k]) + 1
-                state += self.strides[k] * rank
-            states.append(state)
-        return states
+        if missing.any():
+            last = np.array([[len(cuts) + 1] for cuts in self.cuts])
+            np.copyto(ranks, last, where=missing)
+        ranks *= self.strides
+        return np.add.reduceat(ranks, self.starts, axis=0) if self.starts else ranks
 
 
-class _Cuts:
-    """What the nodes on each column take away: ``(cuts + 2, trees)`` bytes, the last row for a missing value."""
-
-    def __init__(self, nodes: NDArray[Any], tree: Ints, without: NDArray[np.uint8], n_trees: int) -> None:
-        self.nodes, self.tree, self.n_trees = nodes, tree, n_trees
-        self.not_left, self.not_right = without
-        self.columns = np.unique(nodes["feature_idx"])
-        self.own = [np.flatnonzero(nodes["feature_idx"] == column) for column in self.columns]
-        self.cuts = [np.unique(nodes["num_threshold"][own]) for own in self.own]
-        self.sizes = [len(cuts) + 2 for cuts in self.cuts]
-        self.n_bytes = sum(max(size, MOST_STATES) for size in self.sizes) * n_trees
-
-    def table(self, k: int) -> NDArray[np.uint8]:
-        """That of a column."""
-        own, cuts = self.own[k], self.cuts[k]
-        taken = np.full((len(cuts) + 2, self.n_trees), 255, dtype=np.uint8)
-        above = np.searchsorted(cuts, self.nodes["num_threshold"][own]) + 1
-        np.bitwise_and.at(taken, (above, self.tree[own]), self.not_left[own])
-        np.bitwise_and.accumulate(taken[:-1], axis=0, out=taken[:-1])
-        goes_left = self.nodes["missing_go_to_left"][own].astype(bool)
-        lost = np.where(goes_left, self.not_right[own], self.not_left[own])
-        np.bitwise_and.at(taken, (np.full(len(own), len(cuts) + 1), self.tree[own]), lost)
-        return taken
-
-    def grouped(self) -> tuple[list[list[int]], list[int], list[NDArray[np.uint8]]]:
-        """Columns of each group, the stride of each column in the states of its group, and the tables."""
-        groups: list[list[int]] = []
-        tables: list[NDArray[np.uint8]] = []
-        strides = [0] * len(self.columns)
-        for k in np.argsort(self.sizes, kind="stable").tolist():
-            table = self.table(k)
-            if groups and len(tables[-1]) * len(table) <= MOST_STATES:
-                strides[k] = len(tables[-1])
-                tables[-1] = (table[:, None] & tables[-1]).reshape(-1, self.n_trees)
-                groups[-1].append(k)
-            else:
-                strides[k] = 1
-                tables.append(table)
-                groups.append([k])
-        return groups, strides, tables
-
-
-def _leaves(nodes: NDArray[Any], root: Ints) -> tuple[Ints, Ints]:
-    """First leaf below each node, numbered from left to right in its tree, and where those of its left and its right
-    side end: ``(2, nodes)``.
+def _leaves(nodes: NDArray[Any], root: Ints) -> tuple[Ints, NDArray[np.uint8]]:
+    """The first leaf below each node, numbered from left to right in its tree, and the leaves that are not on the left
+    of the node, as bits.
     """
     inner = ~nodes["is_leaf"].astype(bool)
-    left, right = root + nodes["left"], root + nodes["right"]
+    left, right = np.where(inner, root + nodes["left"], 0), np.where(inner, root + nodes["right"], 0)
     levels = [np.flatnonzero(inner & (nodes["depth"] == depth)) for depth in range(nodes["depth"].max())]
-    count = np.ones(len(nodes), dtype=np.int64)
+    count, first = np.ones((2, len(nodes)), dtype=np.int64)
     for at in reversed(levels):
         count[at] = count[left[at]] + count[right[at]]
-    first = np.zeros(len(nodes), dtype=np.int64)
+    first[root] = 0
     for at in levels:
         first[left[at]] = first[at]
         first[right[at]] = first[at] + count[left[at]]
-    middle = first + np.where(inner, count[np.where(inner, left, 0)], 0)
-    return first, np.stack([middle, first + count])
+    on_left = ((1 << count[left]) - 1) << first
+    return first, (255 & ~on_left).astype(np.uint8)
 
 
-def _without(first: Ints, end: Ints) -> NDArray[np.uint8]:
-    """``(2, nodes)``: all bits but those of the leaves on the left of each node, and all but those on its right."""
-    starts = np.stack([first, end[0]])
-    return (255 - ((1 << end) - (1 << starts))).astype(np.uint8)
+def _table(nodes: NDArray[Any], tree: Ints, kept: NDArray[np.uint8], cuts: Floats, n_trees: int) -> NDArray[np.uint8]:
+    """What the nodes on a column keep: ``(cuts + 2, trees)`` bytes, for a value by the number of cuts below it, and
+    last for a missing one.
+    """
+    table = np.full((len(cuts) + 2, n_trees), 255, dtype=np.uint8)
+    np.bitwise_and.at(table, (np.searchsorted(cuts, nodes["num_threshold"]) + 1, tree), kept)
+    np.bitwise_and.accumulate(table[:-1], axis=0, out=table[:-1])
+    to_right = nodes["missing_go_to_left"] == 0
+    np.bitwise_and.at(table[-1], tree[to_right], kept[to_right])
+    return table
 
 
 def _parts(n_samples: int, n_trees: int) -> list[slice]:
