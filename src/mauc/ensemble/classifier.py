@@ -135,6 +135,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     multiclass AUC of the ranking scores, calibrated or not. Weights of samples reach every model and the calibration,
     and a model whose ``fit`` does not take them is refused.
 
+    The default models, and models of your own that are like them, are asked for scores without the checks around them,
+    several times faster and the same to rounding (:mod:`mauc.ensemble.quick`); a model whose weight is 0, unless the
+    mean counts, is not asked at all.
+
     A sparse X is the same numbers in another layout. Of the default models the linear ones and the kernel come out as
     on dense columns; the forests take it with gaps filled by means; boosting and the perceptron need dense columns, and
     get up to 200 as they are, of more their 100 leading directions.
