@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc.ensemble import MAUCStackingClassifier, default_estimators, quick_trees
+from mauc.ensemble import MAUCStackingClassifier, default_estimators, quick, quick_trees
 from mauc.ensemble.bases import class_scores
 from mauc.ensemble.combination import Combination
 from mauc.ensemble.fitting import FoldAverage
@@ -80,6 +80,7 @@ def test_all_boosted_trees_of_a_large_model_part_by_part(monkeypatch):
     assert max(sizes) > 2
     np.testing.assert_allclose(scores(Rows(new)), expected, rtol=1e-12)
     monkeypatch.setattr(quick_trees, "PAIRS", 1)
+    monkeypatch.setattr(quick_trees, "MOST_ROWS", 150)
     np.testing.assert_allclose(scores(Rows(new)), expected, rtol=1e-12)
 
 
@@ -170,7 +171,9 @@ def asked(stack, X):
     return stack._combination.scores(np.array(scores))
 
 
-def test_a_whole_stack():
+@pytest.mark.parametrize("kept", [0, 2**24])
+def test_a_whole_stack(monkeypatch, kept):
+    monkeypatch.setattr(quick, "MOST_KEPT", kept)
     X, y = whole_numbers(120)
     new = new_numbers()
     stack = MAUCStackingClassifier(small_models(), cv=4).fit(X, y)

@@ -35,6 +35,9 @@ __all__ = ["QuickScores", "Rows", "StackScores"]
 LARGEST = float(np.finfo(np.float32).max)
 """What forests take."""
 
+MOST_KEPT = 2**24
+"""Bytes of numbers of which what was made is kept for the next model: there is one of it for each fold."""
+
 OfNumbers = Callable[[NDArray[Any]], Floats]
 
 
@@ -71,6 +74,8 @@ class Rows:
     def scores(self, model: Quick) -> Floats:
         """``(N, classes of the model)``"""
         assert self.numbers is not None
+        if self.numbers.nbytes > MOST_KEPT:
+            return model.scores(model.make(self.numbers))
         if model.key not in self._made:
             self._made[model.key] = model.make(self.numbers)
         return model.scores(self._made[model.key])

@@ -25,6 +25,8 @@ MOST_STATES = 256
 """Rows of a table of bits; columns with few cuts share one."""
 MOST_BYTES = 2**26
 """Of all such tables of a model."""
+MOST_ROWS = 2**13
+"""Samples whose ranks are held at a time."""
 PAIRS = 2**18
 """Of a sample and a tree, worked on at a time: what they need stays near the processor."""
 
@@ -99,25 +101,26 @@ class BoostingScores:
         order = np.argsort([len(each) for each in cuts], kind="stable")
         self.cuts = [cuts[k] for k in order]
         self.columns = np.array([column[own[k][0]] for k in order], dtype=np.intp)
-        self.fits = sum(max(len(each) + 2, MOST_STATES) for each in cuts) * len(trees) <= MOST_BYTES
-        if self.fits:
-            self._group([_table(nodes[own[k]], tree[own[k]], kept[own[k]], cuts[k], len(trees)) for k in order])
-
-    def _group(self, tables: Sequence[NDArray[np.uint8]]) -> None:
-        """Join tables while there are few states: the state of a group is a sum of ranks, each times its stride."""
+        groups = _groups([len(each) + 2 for each in self.cuts])
+        self.starts = [group[0] for group in groups]
+        self.strides = np.ones((len(order), 1), dtype=np.intp)
         self.tables: list[NDArray[np.uint8]] = []
-        self.starts: list[int] = []
-        self.strides = np.ones((len(tables), 1), dtype=np.intp)
-        for k, table in enumerate(tables):
-            if self.tables and len(self.tables[-1]) * len(table) <= MOST_STATES:
-                self.strides[k] = len(self.tables[-1])
-                self.tables[-1] = (table[:, None] & self.tables[-1]).reshape(-1, table.shape[1])
-            else:
-                self.tables.append(table)
-                self.starts.append(k)
+        for group in groups:
+            joined = np.full((1, len(trees)), 255, dtype=np.uint8)
+            for k in group:
+                on = own[order[k]]
+                table = _table(nodes[on], tree[on], kept[on], self.cuts[k], len(trees))
+                self.strides[k] = len(joined)
+                joined = (table[:, None] & joined).reshape(-1, len(trees))
+            self.tables.append(joined)
+            if sum(each.nbytes for each in self.tables) > MOST_BYTES:
+                self.fits = False
+                return
 
     def __call__(self, X: Floats) -> Floats:
         """``(N, K)``"""
+        if len(X) > MOST_ROWS:
+            return np.concatenate([self(X[start : start + MOST_ROWS]) for start in range(0, len(X), MOST_ROWS)])
         states = self._states(X)
         n_trees = len(self.first)
         parts = []
@@ -149,6 +152,20 @@ class BoostingScores:
             np.copyto(ranks, last, where=missing)
         ranks *= self.strides
         return np.add.reduceat(ranks, self.starts, axis=0) if self.starts else ranks
+
+
+def _groups(sizes: Sequence[int]) -> list[list[int]]:
+    """Neighbours whose product of sizes is small."""
+    groups: list[list[int]] = []
+    states = MOST_STATES
+    for k, size in enumerate(sizes):
+        if states * size <= MOST_STATES:
+            groups[-1].append(k)
+            states *= size
+        else:
+            groups.append([k])
+            states = size
+    return groups
 
 
 def _leaves(nodes: NDArray[Any], root: Ints) -> tuple[Ints, NDArray[np.uint8]]:
