@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
@@ -153,7 +154,8 @@ def test_what_is_a_table_of_numbers():
     np.testing.assert_array_equal(Rows(frame).numbers, [[1, 0.5, 1], [2, np.nan, 0]])
     assert Rows(frame.astype({"c": "float32"})).numbers.dtype == np.float64
     assert Rows(frame.astype("float32")).numbers.dtype == np.float32
-    for other in (frame.assign(b="x"), frame.astype({"a": "Int64"}), ["x", "y"], frame.to_numpy(), np.ones(3)):
+    others = [frame.assign(b="x"), frame.astype({"a": "Int64"}), frame.to_numpy(dtype=object), sparse.eye_array(2)]
+    for other in (*others, ["x", "y"], pd.Series([1.0, 2.0]), np.ones(3), frame[:0]):
         assert Rows(other).numbers is None
 
 

@@ -63,13 +63,14 @@ class Rows:
     @cached_property
     def numbers(self) -> NDArray[Any] | None:
         """As float64, or float32 where they are; None unless they are numbers that every model takes, or missing."""
-        kinds = [self.X.dtype] if isinstance(self.X, np.ndarray) else list(getattr(self.X, "dtypes", []))
-        if not kinds or not all(isinstance(kind, np.dtype) and kind.kind in NUMBERS for kind in kinds):
+        if getattr(self.X, "ndim", 0) != 2 or self.X.shape[0] == 0:
             return None
-        kept = all(kind == np.float32 for kind in kinds)
-        numbers = np.asarray(self.X, dtype=np.float32 if kept else np.float64)
-        largest = np.fmax.reduce(np.abs(numbers), axis=None, initial=0.0)
-        return numbers if numbers.ndim == 2 and largest <= LARGEST else None
+        kinds = [self.X.dtype] if isinstance(self.X, np.ndarray) else list(getattr(self.X, "dtypes", [None]))
+        if not all(isinstance(kind, np.dtype) and kind.kind in NUMBERS for kind in kinds):
+            return None
+        single = all(kind == np.float32 for kind in kinds)
+        numbers = np.asarray(self.X, dtype=np.float32 if single else np.float64)
+        return numbers if np.fmax.reduce(np.abs(numbers), axis=None, initial=0.0) <= LARGEST else None
 
     def scores(self, model: Quick) -> Floats:
         """``(N, classes of the model)``"""
