@@ -133,6 +133,8 @@ def test_words_are_looked_up_as_the_encoders_give_them(monkeypatch):
     for columns, made in zip(folds, found, strict=True):
         np.testing.assert_array_equal(made, columns.transform(new))
         np.testing.assert_array_equal(made, pickle.loads(pickle.dumps(columns)).transform(new))
+    graded = TableColumns().fit(table.assign(age=pd.Categorical(np.arange(80) % 3)))
+    assert not graded._known, "1 and 1.0 are one key and two texts"
     dated = TableColumns().fit(table.assign(day=pd.date_range("2020", periods=80).astype(str)))
     assert dated.transform(new.assign(day="2020-01-05")).shape[1] > folds[0].transform(new).shape[1]
 

@@ -48,6 +48,7 @@ class Words:
     codes: Ints
     """``(N, columns)``, -1 where a value is missing."""
     numbers: Mapping[Any, int]
+    """Of each value."""
 
     def among(self, column: int, known: Sequence[Any]) -> Ints:
         """``(N,)``: place of each value of a column among the known ones, None being a missing one; else -1."""
