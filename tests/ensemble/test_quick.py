@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc.ensemble import MAUCStackingClassifier, default_estimators, quick, quick_trees
+from mauc.ensemble import MAUCStackingClassifier, TableColumns, default_estimators, quick, quick_trees
 from mauc.ensemble.bases import class_scores
 from mauc.ensemble.combination import Combination
 from mauc.ensemble.fitting import FoldAverage
@@ -173,14 +173,15 @@ def asked(stack, X):
     return stack._combination.scores(np.array(scores))
 
 
-@pytest.mark.parametrize("kept", [0, 2**24])
-def test_a_whole_stack(monkeypatch, kept):
-    monkeypatch.setattr(quick, "MOST_KEPT", kept)
+def test_a_whole_stack(monkeypatch):
     X, y = whole_numbers(120)
     new = new_numbers()
     stack = MAUCStackingClassifier(small_models(), cv=4).fit(X, y)
     expected = asked(stack, new)
     np.testing.assert_allclose(stack.predict_proba(new), expected, rtol=1e-12)
+    with monkeypatch.context() as patched:
+        patched.setattr(quick, "MOST_KEPT", 0)
+        np.testing.assert_allclose(stack.predict_proba(new), expected, rtol=1e-12)
     again = pickle.loads(pickle.dumps(stack))
     assert "_stack_scores" not in vars(again)
     np.testing.assert_array_equal(again.predict_proba(new), stack.predict_proba(new))
@@ -188,8 +189,23 @@ def test_a_whole_stack(monkeypatch, kept):
     np.testing.assert_allclose(again.predict_proba(new), asked(again, new), rtol=1e-12)
 
 
+def test_a_table_with_words():
+    """Every fold has categories of its own."""
+    pd = pytest.importorskip("pandas")
+    X, y = whole_numbers()
+    words = np.array(["red", "green", "blue", None], dtype=object)[np.arange(len(y)) % 7 % 4]
+    words[:4] = ["ochre", "umber", "sienna", "sepia"]
+    table = pd.DataFrame({"number": X[:, 0], "word": words})
+    some = [(name, model) for name, model in small_models() if name in ("lr", "et", "hgb")]
+    stack = MAUCStackingClassifier(some, cv=4, columns=TableColumns()).fit(table, y)
+    assert len({len(columns.encoder_.categories_[0]) for columns in stack._fold_columns}) > 1
+    new = table.assign(number=table["number"][::-1].to_numpy())
+    new.loc[5, "word"] = "mauve"
+    np.testing.assert_allclose(stack.predict_proba(new), asked(stack, new), rtol=1e-12)
+
+
 class Loud(LogisticRegression):
-    """Fails when it is asked a second time."""
+    """Fails when it is asked about seven samples."""
 
     def predict_proba(self, X):
         if len(X) == 7:
