@@ -1,5 +1,6 @@
 """What the default models of a stack take: tables of mixed columns, texts, sparse matrices, groups."""
 
+import pickle
 import sys
 from typing import ClassVar
 
@@ -15,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mauc.ensemble import MAUCStackingClassifier, TableColumns, default_estimators
 from mauc.ensemble import classifier as module
-from mauc.ensemble.columns import MOST_DENSE, DenseColumns, for_sparse
+from mauc.ensemble.columns import MOST_DENSE, DenseColumns, for_sparse, transform_all
 from mauc.ensemble.combination import OutOfFold
 from mauc.model_selection import group_folds
 
@@ -99,6 +100,43 @@ def test_numbers_come_out_as_they_are():
         TableColumns().fit(table.set_axis(["n", "n", "o", "town"], axis=1))
     matrix = sparse.eye_array(3, format="csr")
     assert TableColumns().fit_transform(matrix) is matrix
+
+
+def test_words_are_looked_up_as_the_encoders_give_them(monkeypatch):
+    """Categories, and those with digits, which skrub is asked for only where one is new."""
+    pd = pytest.importorskip("pandas")
+    skrub = pytest.importorskip("skrub")
+    rng = np.random.default_rng(0)
+
+    def drawn(n_samples, *more):
+        values = {
+            "town": ["Ulm", "Kiel", None],
+            "seats": ["2", "4", "5more"],
+            "age": ["30-39", "40-49", "N/A", None, *more],
+        }
+        columns = {name: pd.Series(rng.choice(np.array(each, object), n_samples)) for name, each in values.items()}
+        return pd.DataFrame({"n": rng.normal(size=n_samples), **columns})
+
+    table, new = drawn(80), drawn(40)
+    folds = [TableColumns().fit(table[k::2]) for k in range(2)]
+    with monkeypatch.context() as patched:
+        patched.setattr(skrub.TableVectorizer, "transform", None)
+        found = transform_all(folds, new)
+        with pytest.raises(TypeError):
+            folds[0].transform(drawn(40, "50-59"))
+    for rows in (new, drawn(40, "50-59", "n/a"), new.assign(seats=None), new.astype({"town": "category"})):
+        for columns, made in zip(folds, transform_all(folds, rows), strict=True):
+            town = rows[["town"]].astype(object)
+            words = columns.encoder_.transform(town.where(town.notna(), None).to_numpy())
+            others = columns.vectorizer_.transform(rows[["seats", "age"]])
+            np.testing.assert_array_equal(made, np.hstack([rows[["n"]], words, others]))
+    for columns, made in zip(folds, found, strict=True):
+        np.testing.assert_array_equal(made, columns.transform(new))
+        np.testing.assert_array_equal(made, pickle.loads(pickle.dumps(columns)).transform(new))
+    graded = TableColumns().fit(table.assign(age=pd.Categorical(np.arange(80) % 3)))
+    assert not graded._known, "1 and 1.0 are one key and two texts"
+    dated = TableColumns().fit(table.assign(day=pd.date_range("2020", periods=80).astype(str)))
+    assert dated.transform(new.assign(day="2020-01-05")).shape[1] > folds[0].transform(new).shape[1]
 
 
 class Told(TransformerMixin, BaseEstimator):

@@ -38,7 +38,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
 from mauc._typing import Floats, Ints
@@ -112,6 +112,11 @@ class Combination:
     """``(C,)`` smallest score of each class before the logarithm."""
     share: float = 1.0
     """Of the weighted scores; the rest is that of the plain mean."""
+
+    @property
+    def used(self) -> NDArray[np.bool_]:
+        """``(K,)``: models without whose scores the combination would be another."""
+        return np.asarray((self.weights > 0) | (self.share < 1.0))
 
     def scores(self, of_models: Floats) -> Floats:
         """``(N, C)`` of ``(K, N, C)`` scores of the models."""

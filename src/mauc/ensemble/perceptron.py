@@ -3,12 +3,12 @@
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neural_network import MLPClassifier
 from sklearn.utils.class_weight import compute_sample_weight
 
 from mauc._typing import Floats, Ints
+from mauc.activations import activate
 
 __all__ = ["BalancedPerceptron"]
 
@@ -87,7 +87,7 @@ class BalancedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         logits = hidden @ self.weights_[-1] + self.biases_[-1]
         if logits.shape[1] == 1:  # one unit for two classes
             logits = np.hstack([np.zeros_like(logits), logits])
-        return np.asarray(softmax(logits, axis=1))
+        return activate(logits, "softmax")
 
     def predict(self, X: Any) -> Ints:
         """The class of the highest score."""

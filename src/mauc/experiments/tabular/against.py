@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mauc._estimators import scores_by_code
+from mauc._estimators import scores_by_class
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier
 from mauc.experiments.report_parts import folded, machine, markdown_table
 from mauc.experiments.score_tables import Results, points, read_common, splits, with_std
 from mauc.experiments.store import Cell, Store, write_whole
 from mauc.experiments.tabular import rival_process
-from mauc.experiments.tabular.data import SETS, load_frame
+from mauc.experiments.tabular.data import SETS, class_names, load_frame
 from mauc.experiments.tabular.methods import OURS
 from mauc.experiments.tabular.report import group_table, groups_of
 from mauc.experiments.tabular.run import split_rows
@@ -67,8 +68,11 @@ def _compute(contest: Contest, name: str, split: int, rival: str | None, budget:
     frame, y = load_frame(name, contest.data_home, contest.tables)
     train, test = split_rows(y, split)
     n_classes = int(y.max()) + 1
-    parts = frame.iloc[train], y[train], frame.iloc[test], n_classes
-    scores, told = _ours(contest, budget, *parts) if rival is None else _rival(contest, rival, budget, *parts)
+    if rival is None:
+        names = class_names(name, contest.data_home, contest.tables)
+        scores, told = _ours(contest, budget, frame.iloc[train], y[train], frame.iloc[test], names)
+    else:
+        scores, told = _rival(contest, rival, budget, frame.iloc[train], y[train], frame.iloc[test], n_classes)
     if scores is None:
         # No model ranks nothing.
         scores = np.zeros((len(test), n_classes))
@@ -81,13 +85,16 @@ def _compute(contest: Contest, name: str, split: int, rival: str | None, budget:
     }
 
 
-def _ours(contest: Contest, budget: int, X: Any, y: Ints, X_test: Any, n_classes: int) -> tuple[Floats, dict[str, Any]]:
+def _ours(
+    contest: Contest, budget: int, X: Any, y: Ints, X_test: Any, names: NDArray[Any]
+) -> tuple[Floats | None, dict[str, Any]]:
+    """By the names of the classes, which may show an order; to the rivals they are names without a meaning."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         began = time.perf_counter()
-        model = MAUCStackingClassifier(time_limit=budget, n_jobs=contest.cores).fit(X, y)
+        model = MAUCStackingClassifier(time_limit=budget, n_jobs=contest.cores).fit(X, names[y])
         fitted = time.perf_counter()
-        scores = scores_by_code(model, X_test, n_classes)
+        scores = scores_by_class(model, X_test, names)
     told = {"weights": model.weights_, "oof": model.oof_scores_}
     return scores, {**told, "fit_seconds": fitted - began, "predict_seconds": time.perf_counter() - fitted}
 

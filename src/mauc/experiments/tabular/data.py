@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 from sklearn import datasets as sklearn_datasets
 from sklearn.preprocessing import OneHotEncoder
 
@@ -153,7 +153,16 @@ def load_frame(name: str, data_home: str | None, tables: str | None = None) -> "
     return frame[[column for column in frame if frame[column].nunique(dropna=False) > 1]], codes
 
 
-def _parts(name: str, data_home: str | None, tables: str | None) -> tuple[Floats, Any, Ints]:
+@lru_cache(maxsize=64)
+def class_names(name: str, data_home: str | None, tables: str | None = None) -> NDArray[Any]:
+    """What the codes of :func:`load_set` stand for, as a user would have it."""
+    *_, y = _parts(name, data_home, tables)
+    rows, _ = _kept_rows(name, y)
+    names: NDArray[Any] = np.unique(y[rows])
+    return names
+
+
+def _parts(name: str, data_home: str | None, tables: str | None) -> tuple[Floats, Any, NDArray[Any]]:
     """Columns of numbers, columns of categories, and the classes of all rows."""
     check_choice("set", name, set_names(openml=True, tables=tables))
     if name in SETS:
@@ -164,7 +173,7 @@ def _parts(name: str, data_home: str | None, tables: str | None) -> tuple[Floats
     return _read_csv(Path(str(tables)) / f"{name}.csv")
 
 
-def _kept_rows(name: str, y: Ints) -> tuple[Ints, Ints]:
+def _kept_rows(name: str, y: NDArray[Any]) -> tuple[Ints, Ints]:
     """Rows of large classes drawn, classes of one sample, which cannot be in both parts, left out; their codes."""
     rows = _at_most(y, MOST_OF_A_CLASS) if name in OPENML or name == "kddcup99" else np.arange(len(y))
     _, codes, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
@@ -176,13 +185,13 @@ def _kept_rows(name: str, y: Ints) -> tuple[Ints, Ints]:
     return rows[enough], codes.astype(np.int64)
 
 
-def _at_most(y: Ints, most: int) -> Ints:
+def _at_most(y: NDArray[Any], most: int) -> Ints:
     rng = np.random.default_rng(0)
     parts = [rng.permutation(np.flatnonzero(y == c))[:most] for c in np.unique(y)]
     return np.sort(np.concatenate(parts))
 
 
-def _fetch_openml(name: str) -> tuple[Floats, Any, Ints]:
+def _fetch_openml(name: str) -> tuple[Floats, Any, NDArray[Any]]:
     data_id = OPENML[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -192,10 +201,10 @@ def _fetch_openml(name: str) -> tuple[Floats, Any, Ints]:
         raise invalid(name, f"must be OpenML's data set {data_id}", repr(called), "correct the number in OPENML")
     values = np.array(fetched.data, dtype=np.float64)
     nominal = np.array([name in (fetched.categories or {}) for name in fetched.feature_names])
-    return values[:, ~nominal], values[:, nominal], _codes(fetched.target)
+    return values[:, ~nominal], values[:, nominal], np.asarray(fetched.target).astype(str)
 
 
-def _read_csv(path: Path) -> tuple[Floats, Any, Ints]:
+def _read_csv(path: Path) -> tuple[Floats, Any, NDArray[Any]]:
     """A header line, the class in the last column; columns that hold anything but numbers are categories."""
     import pandas as pd
 
@@ -206,7 +215,7 @@ def _read_csv(path: Path) -> tuple[Floats, Any, Ints]:
         raise invalid(str(path), "must have a class for every row in its last column", came, "correct the file")
     numbers = features.select_dtypes("number")
     words = features.drop(columns=numbers.columns).astype(object)
-    return numbers.to_numpy(np.float64), words.where(words.notna(), MISSING).astype(str), _codes(target)
+    return numbers.to_numpy(np.float64), words.where(words.notna(), MISSING).astype(str), np.asarray(target).astype(str)
 
 
 def _columns(numbers: Floats, nominal: Any) -> Floats:
@@ -215,7 +224,3 @@ def _columns(numbers: Floats, nominal: Any) -> Floats:
     if nominal.shape[1]:
         columns.append(OneHotEncoder(sparse_output=False).fit_transform(nominal))
     return np.hstack(columns)
-
-
-def _codes(target: ArrayLike) -> Ints:
-    return np.unique(np.asarray(target).astype(str), return_inverse=True)[1].astype(np.int64)
