@@ -149,7 +149,7 @@ class LogitClassifier(RankingClassifier):
 
     def _scores_are(self) -> str:
         """With a log-loss softmax, whatever the ranking term saw: that is what the log-loss makes right, and it ranks
-        0.6 to 1.2 points better than the logits of the same network (guide, "Which loss").
+        0.7 to 1.5 points better than the logits of the same network (guide, "Which loss").
         """
         return "softmax" if getattr(self, "log_loss_", getattr(self, "log_loss", 0.0)) else self.activation
 
