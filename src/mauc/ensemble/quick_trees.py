@@ -1,10 +1,10 @@
 """Scores of fitted forests and boosted trees, all trees at once: arrays in, arrays out, nothing is checked.
 
-Of what scikit-learn takes for 600 samples and ten classes, a forest of 300 grown-out trees takes half and boosting a
-thirteenth; for 20,000 samples four fifths and an eighth. What lost against the walk of a forest as it is here, on
-tables of 27 to 594 samples: walking all pairs of a sample and a tree with NumPy, level by level, 10 ns for a step that
-compiled code does in 6 to 8; sets of samples as bits, handed down from node to node, 0.5 to 1.5 times as fast; samples
-sorted so that neighbours share their paths, a tenth faster. What a step takes is the wrong guess of the processor.
+Of the time that scikit-learn takes for 600 samples of three or ten classes, a forest of 300 grown-out trees takes 40 to
+60 % and boosting 4 to 8 %; for 20,000 samples 50 to 70 % and 6 to 13 %. What lost against the walk of a forest as it is
+here, on tables of 27 to 594 samples: walking all pairs of a sample and a tree with NumPy, level by level, 10 ns for a
+step that compiled code does in 6 to 8; sets of samples as bits, handed down from node to node, 0.5 to 1.5 times as
+fast. What takes the time is the wrong guesses of the processor.
 """
 
 from collections.abc import Sequence
@@ -47,12 +47,17 @@ class ForestScores:
 
     def __call__(self, X: NDArray[np.float32]) -> Floats:
         """``(N, C)``"""
+        # Neighbours in one tree share most of their ways in the others, so that the processor guesses better where a
+        # walk goes on: a tenth faster.
+        order = np.argsort(self.trees[0][0].apply(X))
+        X = X[order]
         total = np.zeros((len(X), self.trees[0][1].shape[1]))
         found = np.empty_like(total)
         for tree, values in self.trees:
             values.take(tree.apply(X), axis=0, out=found, mode="clip")
             total += found
-        return total / len(self.trees)
+        found[order] = total
+        return found / len(self.trees)
 
 
 class BoostingScores:
