@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from mauc.ensemble import MAUCStackingClassifier, TableColumns, default_estimators, quick, quick_trees
-from mauc.ensemble.bases import class_scores
+from mauc.ensemble.bases import class_scores, ordinal_estimators
 from mauc.ensemble.combination import Combination
 from mauc.ensemble.fitting import FoldAverage
 from mauc.ensemble.quick import QuickScores, Rows
@@ -56,6 +56,15 @@ def test_default_models(name, n_classes):
     np.testing.assert_allclose(scores(Rows(new)), class_scores(model, new, 2 * n_classes), rtol=1e-12)
     one = new[:1]
     np.testing.assert_allclose(scores(Rows(one)), class_scores(model, one, 2 * n_classes), rtol=1e-12)
+
+
+def test_models_of_an_order():
+    X, y = whole_numbers()
+    new = new_numbers()
+    for _, model in ordinal_estimators([2, 0, 1], 0):
+        scores = QuickScores(model.fit(X, y), 3)
+        assert scores.quick is not None
+        np.testing.assert_allclose(scores(Rows(new)), class_scores(model, new, 3), rtol=1e-9, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -26,6 +26,7 @@ from mauc.activations import activate
 from mauc.ensemble.bases import BoostedTrees, KernelColumns, class_scores
 from mauc.ensemble.columns import NUMBERS, transform_all
 from mauc.ensemble.fitting import FoldAverage
+from mauc.ensemble.odds import ProportionalOdds
 from mauc.ensemble.perceptron import BalancedPerceptron
 from mauc.ensemble.quick_trees import BoostingScores, ForestScores
 from mauc.linear import MAUCClassifier
@@ -206,9 +207,13 @@ def _on_columns(*steps: Any) -> OfNumbers | None:
         return model.predict_proba
     if kinds == (LogisticRegression,) and model.solver != "liblinear":
         return lambda Z: _probabilities(Z @ model.coef_.T + model.intercept_)
-    if kinds not in ((MAUCClassifier,), (KernelColumns, MAUCClassifier)) or not hasattr(model, "predict_proba"):
+    if kinds[:-1] not in ((), (KernelColumns,)):
         return None
     columns = _kernel(before[0].map_) if before else lambda Z: Z
+    if kinds[-1] is ProportionalOdds:
+        return lambda Z: model.predict_proba(columns(Z))
+    if kinds[-1] is not MAUCClassifier or not hasattr(model, "predict_proba"):
+        return None
     return lambda Z: activate(columns(Z) @ model.coef_.T + model.intercept_, "softmax")
 
 
