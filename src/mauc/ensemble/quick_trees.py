@@ -2,9 +2,9 @@
 
 Of the time that scikit-learn takes for 600 samples of three or ten classes, a forest of 300 grown-out trees takes 40 to
 60 % and boosting 4 to 8 %; for 20,000 samples 50 to 70 % and 6 to 13 %. What lost against the walk of a forest as it is
-here, on tables of 27 to 594 samples: walking all pairs of a sample and a tree with NumPy, level by level, 10 ns for a
-step that compiled code does in 6 to 8; sets of samples as bits, handed down from node to node, 0.5 to 1.5 times as
-fast. What takes the time is the wrong guesses of the processor.
+here, on tables of 27 to 594 samples: sets of samples as bits, handed down from node to node, 0.5 to 1.5 times as fast,
+slower on most forests above 500 samples; blocks of samples, slower. What takes the time is the wrong guesses of the
+processor.
 """
 
 from collections.abc import Sequence
