@@ -29,9 +29,18 @@ from numpy.polynomial import chebyshev as cheb
 from torch import Tensor
 
 from mauc._typing import Floats
-from mauc.nn._engine.launch import Kernel, kind_of, processors_of
+from mauc.nn._engine.launch import Kernel, processors_of
 from mauc.nn._engine.moments import FLAT_ALPHA
-from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Layout, Settings, begins_at_16_bytes, survey_kernel
+from mauc.nn._engine.tiles import (
+    ACTIVATIONS,
+    Cut,
+    Data,
+    Layout,
+    Settings,
+    begins_at_16_bytes,
+    kept_or_made,
+    survey_kernel,
+)
 from mauc.plan import TOLERANCES, plan
 from mauc.surrogates import Surrogate
 
@@ -227,11 +236,7 @@ _RECIPES: dict[tuple[Any, ...], Recipe] = {}
 
 def recipe_of(data: Data, settings: Settings, gradient: bool) -> Recipe:
     """The kernels for such a call."""
-    logits = data.logits
-    key = (*logits.shape, logits.stride(0), logits.device, settings, gradient, *map(kind_of, data))
-    recipe = _RECIPES.get(key)
-    if recipe is None:
-        recipe = _RECIPES[key] = Recipe(data, settings, gradient)
+    recipe: Recipe = kept_or_made(_RECIPES, Recipe, data, settings, gradient)
     return recipe
 
 

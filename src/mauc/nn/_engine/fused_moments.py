@@ -22,9 +22,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mauc.nn._engine.launch import Kernel, kind_of, processors_of
+from mauc.nn._engine.launch import Kernel, processors_of
 from mauc.nn._engine.moments import FLAT_ALPHA
-from mauc.nn._engine.tiles import Data, Settings
+from mauc.nn._engine.tiles import Data, Settings, kept_or_made
 from mauc.surrogates import Surrogate
 
 __all__ = ["MOST_CLASSES", "Form", "Recipe", "form_of", "moments_forward", "moments_gradient", "recipe_of"]
@@ -162,11 +162,7 @@ def _scratch(device: torch.device, n_classes: int) -> tuple[Tensor, Tensor]:
 
 def recipe_of(data: Data, settings: Settings) -> Recipe:
     """The kernels for such a call."""
-    logits = data.logits
-    key = (*logits.shape, logits.stride(0), logits.device.index, settings, *map(kind_of, data))
-    recipe = _RECIPES.get(key)
-    if recipe is None:
-        recipe = _RECIPES[key] = Recipe(data, settings)
+    recipe: Recipe = kept_or_made(_RECIPES, Recipe, data, settings)
     return recipe
 
 

@@ -32,8 +32,17 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from mauc.nn._engine.launch import Kernel, kind_of, processors_of
-from mauc.nn._engine.tiles import ACTIVATIONS, Cut, Data, Layout, Settings, begins_at_16_bytes, survey_kernel
+from mauc.nn._engine.launch import Kernel, processors_of
+from mauc.nn._engine.tiles import (
+    ACTIVATIONS,
+    Cut,
+    Data,
+    Layout,
+    Settings,
+    begins_at_16_bytes,
+    kept_or_made,
+    survey_kernel,
+)
 from mauc.surrogates import Piece, Surrogate
 
 __all__ = ["Recipe", "Saved", "Truncated", "ranked_forward", "ranked_gradient", "recipe_of", "truncated_powers"]
@@ -251,11 +260,7 @@ _RECIPES: dict[tuple[Any, ...], Recipe] = {}
 
 def recipe_of(data: Data, settings: Settings, gradient: bool) -> Recipe:
     """The kernels for such a call."""
-    logits = data.logits
-    key = (*logits.shape, logits.stride(0), logits.device, settings, gradient, *map(kind_of, data))
-    recipe = _RECIPES.get(key)
-    if recipe is None:
-        recipe = _RECIPES[key] = Recipe(data, settings, gradient)
+    recipe: Recipe = kept_or_made(_RECIPES, Recipe, data, settings, gradient)
     return recipe
 
 

@@ -28,8 +28,8 @@ from torch import Tensor
 from mauc._typing import Floats
 from mauc.nn._engine.fused_bilinear import expanded
 from mauc.nn._engine.fused_ranked import MOST_DEGREE, MOST_PIECES
-from mauc.nn._engine.launch import Kernel, kind_of
-from mauc.nn._engine.tiles import ACTIVATIONS, PAIRS, Data, Settings
+from mauc.nn._engine.launch import Kernel
+from mauc.nn._engine.tiles import ACTIVATIONS, PAIRS, Data, Settings, kept_or_made
 from mauc.surrogates import Piece, Surrogate
 
 __all__ = ["Pairwise", "is_tiny", "pairwise", "tiny_loss"]
@@ -127,7 +127,7 @@ def _cancels(powers: Floats, nodes: Floats) -> bool:
 _RECIPES: dict[tuple[Any, ...], Kernel] = {}
 
 
-def _recipe(data: Data, settings: Settings, gradient: bool) -> Kernel:
+def _recipe(data: Data, settings: Settings, dtype: torch.dtype | None) -> Kernel:
     from mauc.nn._engine.tiny_kernels import tiny
 
     form, (rows, columns) = settings.form, _block(data.logits)
@@ -139,7 +139,7 @@ def _recipe(data: Data, settings: Settings, gradient: bool) -> Kernel:
         "PAIRS": PAIRS[settings.pairs],
         "HAS_WEIGHT": data.weight is not None,
         "HAS_SIZES": data.sizes is not None,
-        "GRADIENT": gradient,
+        "GRADIENT": dtype is not None,
         "CUT": form.ends[0] < inf,
         "EXPONENTIAL": form.rate > 0.0,
         "PIECES": len(form.ends),
@@ -163,11 +163,7 @@ def tiny_loss(data: Data, settings: Settings, value: Tensor, out: Tensor | None)
     """Fills in the value, and the gradient if wanted, ``(N, C)`` of any floating dtype."""
     logits, target = data[:2]
     n, form = len(logits), settings.form
-    dtype = None if out is None else out.dtype
-    key = (*logits.shape, logits.stride(0), logits.device, settings, dtype, *map(kind_of, data))
-    kernel = _RECIPES.get(key)
-    if kernel is None:
-        kernel = _RECIPES[key] = _recipe(data, settings, out is not None)
+    kernel = kept_or_made(_RECIPES, _recipe, data, settings, None if out is None else out.dtype)
     weight, sizes, ratios, matrix = data.or_any()
     ends, coefficients = form_on(form, logits.device)
     kernel(

@@ -1,14 +1,25 @@
 """What the kernels of :mod:`mauc.nn._engine.fused_ranked` and :mod:`mauc.nn._engine.fused_bilinear` share."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from mauc.nn._engine.launch import Kernel
+from mauc.nn._engine.launch import Kernel, kind_of
 
-__all__ = ["ACTIVATIONS", "PAIRS", "Cut", "Data", "Layout", "Settings", "begins_at_16_bytes", "survey_kernel"]
+__all__ = [
+    "ACTIVATIONS",
+    "PAIRS",
+    "Cut",
+    "Data",
+    "Layout",
+    "Settings",
+    "begins_at_16_bytes",
+    "kept_or_made",
+    "survey_kernel",
+]
 
 ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
 REGISTERS = 65536
@@ -68,6 +79,16 @@ class Data(NamedTuple):
         pointer in its place.
         """
         return tuple(self.logits if x is None else x for x in self[2:])
+
+
+def kept_or_made(kept: dict[Any, Any], make: Callable[..., Any], data: Data, settings: Settings, *more: Any) -> Any:
+    """What is made of such a call, ``make(data, settings, *more)``: once for all that are alike to compiled code."""
+    logits = data.logits
+    key = (*logits.shape, logits.stride(0), logits.device, settings, *more, *map(kind_of, data))
+    found = kept.get(key)
+    if found is None:
+        found = kept[key] = make(data, settings, *more)
+    return found
 
 
 def begins_at_16_bytes(logits: Tensor) -> bool:
