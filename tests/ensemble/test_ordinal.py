@@ -70,6 +70,7 @@ def test_names_that_tell_an_order(names):
         "1-2|1 to 2|3",
         "i|ii|other",
         "north|east|",
+        "¹|²|³",
     ],
 )
 def test_names_that_tell_none(names):

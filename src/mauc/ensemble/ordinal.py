@@ -144,8 +144,8 @@ def _of_number(name: list[str]) -> Key | None:
     """Of a range, or a number with a word: its first number, and whether it is all below or above that."""
     if NOTHING.issuperset(name):
         return (0.0, -1.0)
-    numbers = [float(token.replace(",", "")) for token in name if token[0].isdigit()]
-    rest = {token for token in name if not token[0].isdigit()}
+    numbers = [float(token.replace(",", "")) for token in name if token[0].isdecimal()]
+    rest = {token for token in name if not token[0].isdecimal()}
     if not numbers or not rest <= GRADED | BELOW | ABOVE | BETWEEN:
         return None
     return (numbers[0], float(bool(rest & ABOVE)) - float(bool(rest & BELOW)))
