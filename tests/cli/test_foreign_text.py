@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import product
 
 import numpy as np
 import pytest
@@ -180,9 +181,13 @@ def test_a_full_disk_under_the_results_says_so(tmp_path):
     rows = "".join(f"{k % 2},{k},{-k}\n" for k in range(8))
     (tmp_path / "s.csv").write_text(f"y,0,1\n{rows}")
     start = [sys.executable, "-c", "from mauc.cli import main; main()"]
-    for call in (["--help"], ["evaluate", "s.csv", "--target", "y", "--json"]):
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    calls = (["--help"], ["evaluate", "s.csv", "--target", "y", "--json"])
+    for call, unbuffered in product(calls, ({}, {"PYTHONUNBUFFERED": "1"})):
         with open("/dev/full", "w") as full:
-            done = subprocess.run([*start, *call], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
+            done = subprocess.run(
+                [*start, *call], cwd=tmp_path, env=buffered | unbuffered, stdout=full, stderr=subprocess.PIPE, text=True
+            )
         assert done.returncode == 1
         assert [t for t in done.stderr.splitlines() if not t.startswith("note: ")] == [
             "mauc: no space left for the output: free some, or send it to another place"

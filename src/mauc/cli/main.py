@@ -65,7 +65,10 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         code = app(standalone_mode=False)
-        sys.stdout.flush()
+        if code:
+            _forget_output()  # the command has said why
+        else:
+            sys.stdout.flush()
     except Exception as error:
         code = getattr(error, "exit_code", 1)
         sys.stderr.write(visible(_shown(error), lines=True))
