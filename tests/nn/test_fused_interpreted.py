@@ -94,6 +94,18 @@ def test_more_classes_than_samples(loss):
     assert_equal(logits, y, loss, pairs="ovo", log_loss=0.5)
 
 
+@pytest.mark.parametrize("loss", [HINGE, ROUNDED], ids=lambda x: x[0])
+@pytest.mark.parametrize("top", [1.0, 3.0, 6.0])
+def test_trained_scores(loss, top, monkeypatch):
+    """Whose negatives end at one place, at few or at many; the true class is likelier, but not in every row."""
+    monkeypatch.setattr(fused_tiny, "MOST_SAMPLES", 0)
+    logits, y, generator = draw(120, 4)
+    with torch.no_grad():
+        logits[torch.arange(120), y] += top * torch.rand(120, generator=generator).sqrt()
+        logits[:60] *= 0.25
+    assert_equal(logits, y, loss, pairs="ovo")
+
+
 @pytest.mark.parametrize("many", [0, 1 << 16], ids=["sort", "within-classes"])
 def test_every_way_to_the_order_agrees(many, monkeypatch):
     logits, y, _ = draw(40, 6, ties=True)

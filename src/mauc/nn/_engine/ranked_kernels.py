@@ -36,6 +36,37 @@ def _find(bounds, begin, end, step, score):
 
 
 @triton.jit
+def _bound_after(bounds, place, end, by: tl.constexpr):
+    """The bound so many places on; none is infinite."""
+    at = place + by
+    return tl.where(at > end, float("inf"), tl.load(bounds + tl.minimum(at, end)))
+
+
+@triton.jit
+def _crowd_of(bounds, begin, end, score, CROWDED: tl.constexpr):
+    """Where most negatives of a column end: the place of ``score``, and what :func:`_place_of` asks about it."""
+    place = _find(bounds, begin, end, _widest_step(tl.max(end - begin)), score)
+    low = begin
+    if CROWDED:
+        low = place
+    step = _widest_step(tl.max(end - low))
+    return place, low, _bound_after(bounds, place, end, 2), _bound_after(bounds, place, end, 4), step
+
+
+@triton.jit
+def _place_of(bounds, crowd, end, score, weights, CROWDED: tl.constexpr):
+    """As :func:`_find`; with ``CROWDED``, where no score is below the crowd's, in as few steps as do for the tile."""
+    place, low, second, fourth, step = crowd
+    sought = score
+    if CROWDED:
+        sought = tl.where(weights == 0.0, 0.0, score)  # the own scores, which are large, are no negatives
+        crossed = (sought > second).to(tl.int32) + (sought > fourth).to(tl.int32)
+        furthest = tl.max(tl.max(crossed, axis=1), axis=0)
+        step = tl.where(furthest == 2, step, tl.minimum(step, 1 + furthest))
+    return _find(bounds, low, end, step, sought)
+
+
+@triton.jit
 def _both(at):
     """Two float32 numbers that lie together, in one load."""
     both = tl.load(at.to(tl.pointer_type(tl.int64)))
@@ -43,11 +74,24 @@ def _both(at):
 
 
 @triton.jit
-def _distance(f, at, form, piece: tl.constexpr, middle, DEGREE: tl.constexpr, ANCHORED: tl.constexpr):
+def _numbers(at, COUNT: tl.constexpr, ANCHORED: tl.constexpr):
+    """The first numbers at a place of the table."""
+    numbers = ()
+    if ANCHORED:
+        for pair in tl.static_range((COUNT + 1) // 2):
+            numbers = numbers + _both(at + 2 * pair)
+    else:
+        for k in tl.static_range(COUNT):
+            numbers = numbers + (tl.load(at + k),)
+    return numbers
+
+
+@triton.jit
+def _distance(f, anchor, form, piece: tl.constexpr, middle, DEGREE: tl.constexpr, ANCHORED: tl.constexpr):
     """Of a negative, with the piece's end added to it, from the run's last positive or from the class's middle."""
     end = tl.load(form + piece * (DEGREE + 2))
     if ANCHORED:
-        return (f - tl.load(at)) + end.to(tl.float32)
+        return (f - anchor) + end.to(tl.float32)
     else:
         return f.to(tl.float64) + (end - middle.to(tl.float64))
 
@@ -62,13 +106,14 @@ def _loss_and_slope(
         steep, root = _both(at)
         return steep * (near - root), steep, near
     else:
-        z = _distance(f, at, form, piece, middle, DEGREE, ANCHORED)
         first: tl.constexpr = 1 if ANCHORED else 0
-        total = tl.load(at + first + DEGREE)
+        numbers = _numbers(at, first + DEGREE + 1, ANCHORED)
+        z = _distance(f, numbers[0], form, piece, middle, DEGREE, ANCHORED)
+        total = numbers[first + DEGREE]
         slope = tl.zeros_like(total)
         for back in tl.static_range(1, DEGREE + 1):
             slope = slope * z + total
-            total = total * z + tl.load(at + first + DEGREE - back)
+            total = total * z + numbers[first + DEGREE - back]
         return total, slope, z
 
 
@@ -81,11 +126,12 @@ def _slope(
         return tl.load(at)
     else:
         first: tl.constexpr = 1 if ANCHORED else 0
-        slope = DEGREE * tl.load(at + first + DEGREE)
+        numbers = _numbers(at, first + DEGREE + 1, ANCHORED)
+        slope = DEGREE * numbers[first + DEGREE]
         if DEGREE > 1:
-            z = _distance(f, at, form, piece, middle, DEGREE, ANCHORED)
+            z = _distance(f, numbers[0], form, piece, middle, DEGREE, ANCHORED)
             for back in tl.static_range(1, DEGREE):
-                slope = slope * z + (DEGREE - back) * tl.load(at + first + DEGREE - back)
+                slope = slope * z + (DEGREE - back) * numbers[first + DEGREE - back]
         return slope
 
 
@@ -122,6 +168,7 @@ def columns_of(
     ANCHORED: tl.constexpr,
     MEANS: tl.constexpr,
     WIDTH: tl.constexpr,
+    CROWDED: tl.constexpr,
     COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
 ):
@@ -135,7 +182,6 @@ def columns_of(
     begin += tl.where(exists, columns, 0)[None, :]  # one place more for each class before
     end = begin + tl.load(class_counts + columns, mask=exists, other=0)[None, :]
     middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
-    step = _widest_step(tl.max(end - begin))
     shape: tl.constexpr = (ROWS, COLUMNS)
     risk = tl.zeros((ROWS,), tl.float32)
     # Most negatives of a column end at one place: what they hand over is summed here, what the others do is added
@@ -145,10 +191,10 @@ def columns_of(
         some_row = logits + (tl.program_id(1) * ROWS).to(tl.int64) * STRIDE
         some_score = tl.load(some_row + columns, mask=exists, other=0.0).to(tl.float32)[None, :]
         some_score = score_of(some_score, 0.0, 1.0, ACTIVATION)
-    usual = ()
+    crowds = ()
     gathered = ()
     for piece in tl.static_range(PIECES):
-        usual = usual + (_find(bounds + piece * (n + C), begin, end, step, some_score),)
+        crowds = crowds + (_crowd_of(bounds + piece * (n + C), begin, end, some_score, CROWDED),)
         for _ in tl.static_range(DEGREE):
             gathered = gathered + (tl.zeros(shape, tl.float32),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
@@ -164,13 +210,13 @@ def columns_of(
         loss = 0.0
         steepness = 0.0
         for piece in tl.static_range(PIECES):
-            place = _find(bounds + piece * (n + C), begin, end, step, f)
+            place = _place_of(bounds + piece * (n + C), crowds[piece], end, f, weights, CROWDED)
             at = table + (piece * (n + C) + place) * WIDTH
             total, slope, z = _loss_and_slope(f, near, at, form, piece, middle, DEGREE, ANCHORED, MEANS)
             loss = total if piece == 0 else loss + total
             steepness = slope if piece == 0 else steepness + slope
             if GRADIENT:
-                common = place == usual[piece]
+                common = place == crowds[piece][0]
                 term = tl.where(common, weights, 0.0)
                 known = near
                 if ACTIVATION == IDENTITY:
@@ -199,7 +245,7 @@ def columns_of(
             tl.atomic_add(row_sums + rows, tl.sum(pull, axis=1), mask=counts, sem="relaxed")
     if GRADIENT:
         for piece in tl.static_range(PIECES):
-            place = usual[piece]
+            place = crowds[piece][0]
             here = landed + (piece * (n + C) + place).to(tl.int64) * DEGREE
             # From powers of the score to powers of the distance.
             shift = tl.load(form + piece * (DEGREE + 2)) + tl.zeros((1, COLUMNS), tl.float64)
@@ -259,6 +305,7 @@ def gradient_of(
     ANCHORED: tl.constexpr,
     MEANS: tl.constexpr,
     WIDTH: tl.constexpr,
+    CROWDED: tl.constexpr,
     COLUMNS: tl.constexpr,
     ROWS: tl.constexpr,
 ):
@@ -269,7 +316,10 @@ def gradient_of(
     begin += tl.where(exists, columns, 0)[None, :]  # one place more for each class before
     end = begin + tl.load(class_counts + columns, mask=exists, other=0)[None, :]
     middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
-    step = _widest_step(tl.max(end - begin))
+    crowds = ()
+    for piece in tl.static_range(PIECES):
+        nothing = tl.zeros((1, COLUMNS), tl.float32)
+        crowds = crowds + (_crowd_of(bounds + piece * (n + C), begin, end, nothing, CROWDED),)
     factor = tl.load(upstream).to(tl.float32)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
@@ -279,7 +329,7 @@ def gradient_of(
         )  # fmt: skip
         steepness = 0.0
         for piece in tl.static_range(PIECES):
-            place = _find(bounds + piece * (n + C), begin, end, step, f)
+            place = _place_of(bounds + piece * (n + C), crowds[piece], end, f, weights, CROWDED)
             at = table + (piece * (n + C) + place) * WIDTH
             slope = _slope(f, at, form, piece, middle, DEGREE, ANCHORED, MEANS)
             steepness = slope if piece == 0 else steepness + slope
