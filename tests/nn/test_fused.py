@@ -13,9 +13,9 @@ from mauc.nn import MAUCLoss, mauc_loss
 from mauc.nn._engine import fused, fused_bilinear, fused_ranked, fused_tiny
 from mauc.nn._engine.fused_bilinear import expanded
 from mauc.nn._engine.fused_moments import Form, form_of
-from mauc.nn._engine.fused_ranked import truncated_powers
 from mauc.nn._engine.fused_tiny import is_tiny, pairwise
 from mauc.nn._engine.tiles import Cut, Layout
+from mauc.nn._engine.truncated import truncated_powers
 from mauc.surrogates import get_surrogate
 
 SHAPES = [(32, 12), (3, 2), (1000, 100), (513, 1000), (257, 5089), (5000, 7), (9001, 33)]

@@ -17,13 +17,13 @@ from mauc.nn._engine import fused_bilinear, fused_moments, fused_ranked, fused_t
 from mauc.nn._engine.batch import prepare
 from mauc.nn._engine.fused_bilinear import Bilinear, closed_bilinear, expanded
 from mauc.nn._engine.fused_moments import MOST_CLASSES, Form, form_of, moments_forward, moments_gradient
-from mauc.nn._engine.fused_ranked import Truncated, truncated_powers
 from mauc.nn._engine.fused_tiny import Pairwise, is_tiny, pairwise, tiny_loss
 from mauc.nn._engine.launch import runs_kernels
 from mauc.nn._engine.log_term import LogTerm, class_ratios, class_sizes
 from mauc.nn._engine.processes import communicator
 from mauc.nn._engine.second_order import Again, differentiable_again
 from mauc.nn._engine.tiles import Data, Settings
+from mauc.nn._engine.truncated import Truncated, truncated_powers
 from mauc.surrogates import Surrogate
 
 __all__ = ["Form", "form_of", "fused_loss", "fuses", "place_numbers"]

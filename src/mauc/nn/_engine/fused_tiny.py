@@ -27,9 +27,9 @@ from torch import Tensor
 
 from mauc._typing import Floats
 from mauc.nn._engine.fused_bilinear import expanded
-from mauc.nn._engine.fused_ranked import MOST_DEGREE, MOST_PIECES
 from mauc.nn._engine.launch import Kernel
 from mauc.nn._engine.tiles import ACTIVATIONS, PAIRS, Data, Settings, kept_or_made
+from mauc.nn._engine.truncated import MOST_DEGREE, MOST_PIECES
 from mauc.surrogates import Piece, Surrogate
 
 __all__ = ["Pairwise", "is_tiny", "pairwise", "tiny_loss"]
