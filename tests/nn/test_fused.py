@@ -421,6 +421,40 @@ def test_captured_in_a_graph(case, shape):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(300, 20), (32, 12)], ids=str)
+@pytest.mark.parametrize("case", [Case("hinge", {"alpha": 0.5}), Case("logistic"), Case("exponential")], ids=str)
+def test_a_module_that_is_called_again(case, shape):
+    """In other dtypes, on another stream, under autocast, in a graph, and as the plain function."""
+    loss = MAUCLoss(case.surrogate, **case.options).cuda()
+    side = torch.cuda.Stream()
+    for dtype in (torch.float32, torch.float32, torch.bfloat16, torch.float32):
+        logits, y = draw(*shape, dtype)
+        plain = mauc_loss(logits, y, surrogate=case.surrogate, **case.options)
+        (slope,) = torch.autograd.grad(plain, logits)
+        for stream in (torch.cuda.current_stream(), side):
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                (ours,) = torch.autograd.grad(loss(logits, y), logits)
+            torch.cuda.current_stream().wait_stream(stream)
+            assert torch.allclose(ours, slope, rtol=1e-2 if dtype == torch.bfloat16 else 1e-4, atol=1e-9)
+        with torch.autocast("cuda", torch.bfloat16):
+            assert loss(logits, y).dtype == torch.float32
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=side):
+        value = loss(logits, y)
+        (ours,) = torch.autograd.grad(value, logits)
+    for _ in range(2):
+        graph.replay()
+        assert torch.allclose(value, plain)
+        assert torch.allclose(ours, slope, rtol=1e-4, atol=1e-9)
+    torch.use_deterministic_algorithms(True)
+    try:
+        assert torch.allclose(loss(logits, y), plain)
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+@pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")  # torch captures such a one, on purpose, first of all
 @pytest.mark.parametrize("shape", [(300, 20), (32, 12)], ids=str)

@@ -4,12 +4,14 @@ Run with ``TRITON_INTERPRET=1`` where Triton is installed; the kernels see the s
 after another.
 """
 
+import copy
 import os
+import pickle
 
 import pytest
 import torch
 
-from mauc.nn import mauc_loss
+from mauc.nn import MAUCLoss, mauc_loss
 from mauc.nn._engine import fused, fused_tiny
 from mauc.nn._engine.fused_moments import Form
 from mauc.nn._engine.fused_tiny import Pairwise
@@ -162,6 +164,44 @@ def test_one_kernel_without_a_graph_and_in_half_precision(loss):
     (exact,) = torch.autograd.grad(4096.0 * mauc_loss(wide, y, surrogate=name, **options), wide)
     assert ours.dtype == torch.float16
     torch.testing.assert_close(ours.double(), exact, rtol=torch.finfo(torch.float16).eps, atol=1e-6)
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("loss", [EXPONENTIAL, HINGE], ids=lambda x: x[0])
+def test_a_module_that_is_called_again(loss):
+    name, options = loss
+    module = MAUCLoss(name, **options, pairs="ova", log_loss=0.5, class_counts=torch.arange(1.0, 7.0))
+
+    def assert_same(activation="softmax", ignore_index=-100):
+        for n, weight in ((40, None), (40, torch.rand(40)), (40, torch.rand(40)), (12, None), (40, None)):
+            logits, y, _ = draw(n, 6)
+            y[::5] = ignore_index
+            settings = {"activation": activation, "pairs": "ova", "ignore_index": ignore_index, "log_loss": 0.5}
+            settings |= {"weight": weight, "class_counts": module.class_counts}
+            plain = mauc_loss(logits, y, surrogate=name, **options, **settings)
+            ours = module(logits, y, weight)
+            assert ours.item() == pytest.approx(plain.item(), rel=1e-6)
+            for create_graph in (True, False):
+                slopes = [torch.autograd.grad(x, logits, create_graph=create_graph)[0] for x in (ours, plain)]
+                torch.testing.assert_close(*slopes, rtol=1e-5, atol=1e-8)
+            with torch.no_grad():
+                assert module(logits, y, weight).item() == pytest.approx(ours.item(), rel=1e-6)
+                assert not module(logits, y, weight).requires_grad
+
+    assert_same()
+    assert module._repeated.plans
+    module.activation = "sigmoid"
+    assert_same("sigmoid")
+    module.ignore_index = -7
+    assert_same("sigmoid", -7)
+    logits, y, _ = draw(40, 6)
+    with pytest.raises(ValueError, match="one class per row"):
+        module(logits, y[:-1])
+    with pytest.raises(ValueError, match="of floating numbers"):
+        module(logits.long(), y)
+    for copied in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        y[::5] = -7
+        assert copied(logits, y) == module(logits, y)
 
 
 @pytest.mark.usefixtures("kernels")

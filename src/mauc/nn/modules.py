@@ -12,6 +12,7 @@ from mauc.nn._engine.buffers import ExactBuffers
 from mauc.nn._engine.checks import count_vector, pair_matrix
 from mauc.nn._engine.log_term import class_ratios, of_partners, read_log_loss
 from mauc.nn._engine.loss import loss_of
+from mauc.nn._engine.repeated import Repeated
 from mauc.nn._engine.watch import OneClassWatch
 from mauc.surrogates import get_surrogate
 
@@ -75,6 +76,7 @@ class MAUCLoss(ExactBuffers):
         self.sync = sync
         self.process_group = process_group
         self._watch = OneClassWatch()
+        self._repeated = Repeated()
         if isinstance(pairs, str):
             self.pairs, matrix = check_choice("pairs", pairs, PAIRS), None
         else:
@@ -96,19 +98,22 @@ class MAUCLoss(ExactBuffers):
 
     def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
         """The loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
+        buffers = self._buffers  # an attribute would be searched for elsewhere first
+        matrix = buffers["pair_matrix"]
         loss = loss_of(
             logits,
             target,
             self.surrogate,
             log_loss=self.log_loss,
-            ratios=self.ratios,
+            ratios=buffers["ratios"],
             activation=self.activation,
-            pairs=self.pairs if self.pair_matrix is None else self.pair_matrix,
+            pairs=self.pairs if matrix is None else matrix,
             weight=weight,
-            class_counts=self.class_counts,
+            class_counts=buffers["class_counts"],
             ignore_index=self.ignore_index,
             sync=self.sync,
             process_group=self.process_group,
+            repeated=self._repeated,
         )
         if loss.requires_grad and not self.log_loss and not self._watch.warned and not self.sync and not is_traced():
             self._watch.look(loss, target, self.ignore_index)

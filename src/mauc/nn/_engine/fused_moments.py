@@ -139,21 +139,20 @@ class Recipe:
 
 
 _RECIPES: dict[tuple[Any, ...], Recipe] = {}
-_SCRATCH: dict[tuple[int, int, int], tuple[Tensor, Tensor]] = {}
+_SCRATCH: dict[tuple[int, int, int], Tensor] = {}
 
 
-def _memory(device: torch.device, n_classes: int) -> tuple[Tensor, Tensor]:
-    """Zeros for the sums, which the kernel leaves zero, and room for the coefficients of the slopes."""
-    zeros = torch.zeros(5 * n_classes + 2, dtype=torch.float32, device=device)
-    return zeros, torch.empty(6 * n_classes + 1, dtype=torch.float32, device=device)
+def _zeros(device: torch.device, n_classes: int) -> Tensor:
+    """For the sums; the kernel leaves zeros."""
+    return torch.zeros(5 * n_classes + 2, dtype=torch.float32, device=device)
 
 
-def _scratch(device: torch.device, n_classes: int) -> tuple[Tensor, Tensor]:
-    """Such memory for each stream, whose kernels run one by one."""
+def _scratch(device: torch.device, n_classes: int) -> Tensor:
+    """Such zeros for each stream, whose kernels run one by one."""
     key = (device.index, torch._C._cuda_getCurrentRawStream(device.index), n_classes)
     kept = _SCRATCH.get(key)
     if kept is None:
-        kept = _memory(device, n_classes)
+        kept = _zeros(device, n_classes)
         # While a graph is captured nothing runs: these zeros belong to the graph.
         if not torch.cuda.is_current_stream_capturing():
             _SCRATCH[key] = kept
@@ -166,19 +165,13 @@ def recipe_of(data: Data, settings: Settings) -> Recipe:
     return recipe
 
 
-def moments_forward(
-    recipe: Recipe, data: Data, settings: Settings, value: Tensor, *, keeps_scratch: bool, at_once: bool
-) -> Tensor:
-    """Fills in the value; the coefficients that :func:`moments_gradient` goes on with.
-
-    ``at_once``: it does so before another call on this stream, so that they need no memory of their own.
-    """
+def moments_forward(recipe: Recipe, data: Data, settings: Settings, value: Tensor, *, keeps_scratch: bool) -> Tensor:
+    """Fills in the value; the coefficients that :func:`moments_gradient` goes on with."""
     logits, target = data[:2]
     n, c = logits.shape
     device, form = logits.device, settings.form
-    scratch, coefficients = _scratch(device, c) if keeps_scratch and device.type == "cuda" else _memory(device, c)
-    if not at_once:
-        coefficients = torch.empty_like(coefficients)
+    coefficients = torch.empty(6 * c + 1, dtype=torch.float32, device=device)
+    scratch = _scratch(device, c) if keeps_scratch and device.type == "cuda" else _zeros(device, c)
     weight, sizes, ratios, _ = data.or_any()
     if recipe.count is not None:
         recipe.count(target, weight, scratch, n, settings.ignore_index)

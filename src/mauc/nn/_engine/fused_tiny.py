@@ -32,7 +32,7 @@ from mauc.nn._engine.tiles import ACTIVATIONS, PAIRS, Data, Settings, kept_or_ma
 from mauc.nn._engine.truncated import MOST_DEGREE, MOST_PIECES
 from mauc.surrogates import Piece, Surrogate
 
-__all__ = ["Pairwise", "is_tiny", "pairwise", "tiny_loss"]
+__all__ = ["Pairwise", "is_tiny", "pairwise", "recipe_of", "tiny_loss"]
 
 MOST_SAMPLES = 64
 """So many make 4096 pairs, 16 to a thread: with more their numbers fill the registers."""
@@ -159,14 +159,19 @@ def form_on(form: Pairwise, device: torch.device) -> tuple[Tensor, Tensor]:
     return ends.to(device), numbers.to(device)
 
 
-def tiny_loss(data: Data, settings: Settings, value: Tensor, out: Tensor | None) -> None:
+def recipe_of(data: Data, settings: Settings, dtype: torch.dtype | None) -> Kernel:
+    """The kernel for such a call; ``dtype`` is that of the gradient, if it is wanted."""
+    recipe: Kernel = kept_or_made(_RECIPES, _recipe, data, settings, dtype)
+    return recipe
+
+
+def tiny_loss(recipe: Kernel, data: Data, settings: Settings, value: Tensor, out: Tensor | None) -> None:
     """Fills in the value, and the gradient if wanted, ``(N, C)`` of any floating dtype."""
     logits, target = data[:2]
-    n, form = len(logits), settings.form
-    kernel = kept_or_made(_RECIPES, _recipe, data, settings, None if out is None else out.dtype)
+    n, form = logits.shape[0], settings.form
     weight, sizes, ratios, matrix = data.or_any()
     ends, coefficients = form_on(form, logits.device)
-    kernel(
+    recipe(
         logits, target, weight, sizes, ratios, matrix, ends, coefficients, value, logits if out is None else out,
         form.rate, settings.log_loss, n, settings.ignore_index,
     )  # fmt: skip

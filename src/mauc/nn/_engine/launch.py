@@ -10,6 +10,8 @@ from torch import Tensor
 
 __all__ = ["Kernel", "kind_of", "processors_of", "runs_kernels"]
 
+NUMBERS = frozenset({int, float})
+
 
 @lru_cache(maxsize=4)
 def runs_kernels(device: str) -> bool:
@@ -41,7 +43,7 @@ class Kernel:
     def __call__(self, *inputs: Any) -> None:
         if self.launch is not None:
             # Triton would ask for device and stream in several calls, and the driver about each tensor.
-            addresses = (x.data_ptr() if isinstance(x, Tensor) else x for x in inputs)
+            addresses = [x if x.__class__ in NUMBERS else x.data_ptr() for x in inputs]
             self.launch(*addresses, *self.positional, stream=torch._C._cuda_getCurrentRawStream(self.device))
             return
         compiled = self.kernel[self.grid](*inputs, **self.constants, **self.options)  # and launched

@@ -29,6 +29,7 @@ from mauc.nn._engine.log_term import (
 )
 from mauc.nn._engine.moments import Result, Slope
 from mauc.nn._engine.processes import Communicator, communicator
+from mauc.nn._engine.repeated import Repeated
 from mauc.nn._engine.second_order import (
     Again,
     curved_risk,
@@ -58,8 +59,19 @@ def loss_of(
     ignore_index: int,
     sync: bool,
     process_group: Any,
+    repeated: Repeated | None = None,
 ) -> Tensor:
-    """The loss of a surrogate; ``ratios`` are those of the log-loss, where they are known before the batch."""
+    """The loss of a surrogate; ``ratios`` are those of the log-loss, where they are known before the batch.
+
+    ``repeated``: what was decided at calls before, of one module.
+    """
+    key = None
+    if repeated is not None and not is_traced() and not sync:
+        settings = (chosen, log_loss, ratios, activation, pairs, class_counts, ignore_index)
+        key = repeated.key_of(settings, logits, target, weight)
+        plan = repeated.plans.get(key)
+        if plan is not None:
+            return plan.follow(logits, target, weight)
     if activation not in ACTIVATIONS:
         check_choice("activation", activation, ACTIVATIONS)
     share, ranks = (0.0, True) if log_loss == 0 else read_log_loss(log_loss)
@@ -78,7 +90,8 @@ def loss_of(
     dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
     wants_gradient = logits.requires_grad and torch.is_grad_enabled()
     ignored = None if complete else ignore_index
-    again = partial(_again, target, chosen, activation, pairs, weight, counts, ignored, world, term)
+    again_of = partial(_again, chosen, activation, pairs, counts, world, term)
+    again = partial(again_of, ignored, target, weight)
     if _transformed() and (has_plain_form(chosen) or not ranks or (wants_gradient and not can_be_traced(chosen))):
         return again(logits).to(dtype)
     if is_traced() and ranks and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):
@@ -100,11 +113,11 @@ def loss_of(
         return value.to(dtype)
     form = None if sync or not ranks or is_traced() else fused.fuses(logits, chosen, activation, pairs, share)
     if form is not None:
-        return fused.fused_loss(
+        value, plan = fused.fused_loss(
             logits,
             target,
             form,
-            again,
+            partial(again_of, ignore_index),
             term,
             activation=activation,
             pairs=pairs,
@@ -113,6 +126,9 @@ def loss_of(
             ignore_index=ignore_index,
             dtype=dtype,
         )
+        if repeated is not None and key is not None and (ratios is not None or not share):
+            repeated.plans[key] = plan
+        return value
     with torch.no_grad(), torch.autocast(place.type, enabled=False) if mixed else nullcontext():
         value, gradient = _evaluate(
             logits.detach(),
@@ -218,15 +234,15 @@ def _transformed() -> bool:
 
 
 def _again(
-    target: Tensor,
     surrogate: Surrogate,
     activation: str,
     pairs: str | Tensor,
-    weight: Tensor | None,
     class_counts: Tensor | None,
-    ignored: int | None,
     world: Communicator,
     term: LogTerm,
+    ignored: int | None,
+    target: Tensor,
+    weight: Tensor | None,
     logits: Tensor,
 ) -> Tensor:
     """The loss once more, in a form that can be differentiated twice; see :mod:`mauc.nn._engine.second_order`."""

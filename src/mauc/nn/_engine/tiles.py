@@ -78,7 +78,13 @@ class Data(NamedTuple):
         """Weight, sizes, ratios and matrix: what is not there a kernel is compiled not to read, but it wants some
         pointer in its place.
         """
-        return tuple(self.logits if x is None else x for x in self[2:])
+        logits, _, weight, sizes, ratios, matrix = self
+        return (
+            logits if weight is None else weight,
+            logits if sizes is None else sizes,
+            logits if ratios is None else ratios,
+            logits if matrix is None else matrix,
+        )
 
 
 def kept_or_made(kept: dict[Any, Any], make: Callable[..., Any], data: Data, settings: Settings, *more: Any) -> Any:
