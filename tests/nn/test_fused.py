@@ -431,6 +431,7 @@ def test_a_module_that_is_called_again(case, shape):
         logits, y = draw(*shape, dtype)
         plain = mauc_loss(logits, y, surrogate=case.surrogate, **case.options)
         (slope,) = torch.autograd.grad(plain, logits)
+        plain = plain.detach()  # no graph of one stream is alive while another is at work
         for stream in (torch.cuda.current_stream(), side):
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):

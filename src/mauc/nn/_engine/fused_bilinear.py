@@ -275,7 +275,7 @@ def bilinear_forward(recipe: Recipe, data: Data, settings: Settings, value: Tens
     )  # fmt: skip
     if gradient:
         recipe.own(target, weights, at.rows, origin, at.own_slopes, at.row_sums, at.at_own, form.alpha, n, ignored)
-    recipe.compiled = recipe.survey.launch is not None
+    recipe.compiled = recipe.survey.compiled is not None
     return Saved(*memory, kept)
 
 
@@ -299,7 +299,7 @@ def bilinear_gradient(
 ) -> None:
     """Fills in the gradient times ``upstream``."""
     logits, memory = data.logits, saved[:2]
-    at = recipe.layout.tensors(*memory) if recipe.gradient.launch is None else recipe.layout.addresses(*memory)
+    at = recipe.layout.tensors(*memory) if recipe.gradient.compiled is None else recipe.layout.addresses(*memory)
     origin = at.of_class if recipe.fixed else saved.origin
     weights, _, ratios, pairs = data.or_any()
     recipe.gradient(

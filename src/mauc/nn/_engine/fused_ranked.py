@@ -198,7 +198,7 @@ def ranked_forward(recipe: Recipe, data: Data, settings: Settings, value: Tensor
             order, weight, at.rows, at.class_counts, at.start, at.of_class, at.centre, numbers, at.landed, at.row_sums,
             at.at_own, n,
         )  # fmt: skip
-    recipe.compiled = recipe.survey.launch is not None
+    recipe.compiled = recipe.survey.compiled is not None
     return saved
 
 
@@ -208,7 +208,7 @@ def ranked_gradient(
     """Fills in the gradient times ``upstream``."""
     logits = data.logits
     numbers = form_on(settings.form, logits.device)
-    at = recipe.layout.tensors(*saved) if recipe.gradient.launch is None else recipe.layout.addresses(*saved)
+    at = recipe.layout.tensors(*saved) if recipe.gradient.compiled is None else recipe.layout.addresses(*saved)
     weight, _, ratios, matrix = data.or_any()
     recipe.gradient(
         logits, at.codes, weight, matrix, ratios, at.rows, at.class_counts, at.start, at.of_class, at.centre, at.bounds,
