@@ -10,7 +10,7 @@ from numpy.polynomial.chebyshev import chebval2d
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from mauc.nn import MAUCLoss, mauc_loss
-from mauc.nn._engine import fused, fused_bilinear, fused_ranked, fused_tiny
+from mauc.nn._engine import fused, fused_bilinear, fused_ranked, fused_tiny, plans
 from mauc.nn._engine.fused_bilinear import expanded
 from mauc.nn._engine.fused_moments import Form, form_of
 from mauc.nn._engine.fused_tiny import is_tiny, pairwise
@@ -186,8 +186,8 @@ def test_numbers_are_placed_while_a_graph_is_made(case, monkeypatch):
     """Before the first call, which may be inside a CUDA graph, whose memory they must not take."""
     monkeypatch.setattr(fused, "runs_kernels", lambda device: True)
     placed = [module.form_on for module in (fused_ranked, fused_bilinear, fused_tiny)]
-    for form_on in placed:
-        form_on.cache_clear()
+    for on_device in (*placed, plans.number_on):
+        on_device.cache_clear()
     with FakeTensorMode() as mode:
         logits, y = mode.from_tensor(torch.randn(5, 3)), mode.from_tensor(torch.zeros(5, dtype=torch.long))
         surrogate = case.build()
@@ -195,6 +195,7 @@ def test_numbers_are_placed_while_a_graph_is_made(case, monkeypatch):
         others = ("softmax", "ovo", -100, 0.0, True)
         torch.ops.mauc.loss(logits, y, None, None, None, None, surrogate.name, numbers, *others)
     assert sum(form_on.cache_info().currsize for form_on in placed) >= 2
+    assert plans.number_on.cache_info().currsize == 1
     made = fused_tiny.form_on.cache_info().misses
     ends, _ = fused_tiny.form_on(fused_tiny.pairwise(surrogate, bounded=True), logits.device)
     assert fused_tiny.form_on.cache_info().misses == made

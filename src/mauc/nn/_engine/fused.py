@@ -18,7 +18,7 @@ from mauc.nn._engine.fused_moments import MOST_CLASSES, Form, form_of
 from mauc.nn._engine.fused_tiny import Pairwise, is_tiny, pairwise
 from mauc.nn._engine.launch import runs_kernels
 from mauc.nn._engine.log_term import LogTerm, class_ratios, class_sizes
-from mauc.nn._engine.plans import AgainOf, Plan, evaluate
+from mauc.nn._engine.plans import AgainOf, Plan, evaluate, number_on
 from mauc.nn._engine.processes import communicator
 from mauc.nn._engine.tiles import Data, Settings
 from mauc.nn._engine.truncated import Truncated, truncated_powers
@@ -72,6 +72,9 @@ def place_numbers(surrogate: Surrogate, device: torch.device) -> None:
     """
     if not runs_kernels(device.type):
         return
+    moments = form_of(surrogate)
+    for scale in (1.0, 1.0 if moments is None else moments.scale):
+        number_on(scale, device)
     for bounded in (True, False):
         form = _of_any_size(surrogate, bounded)
         if isinstance(form, Truncated):

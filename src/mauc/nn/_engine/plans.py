@@ -6,7 +6,7 @@ call of a kind, in a :class:`Plan`; others of its kind follow it.
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, Self
 
 import torch
@@ -20,7 +20,7 @@ from mauc.nn._engine.second_order import Again, differentiable_again
 from mauc.nn._engine.tiles import Data, Settings
 from mauc.nn._engine.truncated import Truncated
 
-__all__ = ["AgainOf", "Plan", "evaluate"]
+__all__ = ["AgainOf", "Plan", "evaluate", "number_on"]
 
 AgainOf = Callable[[Tensor, Tensor | None, Tensor], Tensor]
 """Of classes, weights and logits: the same loss in plain operations, for second derivatives."""
@@ -72,9 +72,14 @@ def evaluate(data: Data, settings: Settings, *, gradient: bool) -> tuple[Tensor,
         else:
             saved = _forward(recipe, data, settings, value, gradient=gradient, keeps_scratch=False)
             if out is not None:
-                upstream = torch.full((), scale, device=logits.device)
-                _gradient(recipe, data, settings, saved, upstream, out)
+                _gradient(recipe, data, settings, saved, number_on(scale, logits.device), out)
         return value if scale == 1.0 else scale * value, out
+
+
+@lru_cache(maxsize=64)
+def number_on(number: float, device: torch.device) -> Tensor:
+    """A number on a device, where it stays."""
+    return torch.full((), number, dtype=torch.float32, device=device)
 
 
 def _is_current(device: torch.device) -> bool:
