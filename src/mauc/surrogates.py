@@ -443,7 +443,9 @@ def get_surrogate(
     kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
     if default_alpha is not None and has_alpha(surrogate):
         options = {"alpha": default_alpha, **options}
-    given = tuple((name, value, type(value)) for name, value in options.items())
+    # Those of NumPy as Python's: float32 would make float32 of what it meets, and compiled code asks for the type.
+    plain = {name: x.item() if isinstance(x, np.generic) else x for name, x in options.items()}
+    given = tuple((name, value, type(value)) for name, value in plain.items())
     try:
         return _make(kind, given)
     except TypeError:  # a parameter that cannot be hashed: let the surrogate say what is wrong with it

@@ -108,6 +108,17 @@ def test_trained_scores(loss, top, monkeypatch):
     assert_equal(logits, y, loss, pairs="ovo")
 
 
+def test_scores_one_place_on(monkeypatch):
+    """Among positives so far apart that one step is all that most tiles take."""
+    monkeypatch.setattr(fused_tiny, "MOST_SAMPLES", 0)
+    for seed in range(62, 66):
+        generator = torch.Generator().manual_seed(seed)
+        logits = 0.2 * torch.randn(64, 4, generator=generator)
+        y = torch.randint(0, 4, (64,), generator=generator)
+        logits[torch.arange(64), y] += 6.0 * torch.rand(64, generator=generator).sqrt()
+        assert_equal(logits.requires_grad_(), y, HINGE, pairs="ovo")
+
+
 @pytest.mark.parametrize("many", [0, 1 << 16], ids=["sort", "within-classes"])
 def test_every_way_to_the_order_agrees(many, monkeypatch):
     logits, y, _ = draw(40, 6, ties=True)
@@ -168,9 +179,10 @@ def test_one_kernel_without_a_graph_and_in_half_precision(loss):
 
 @pytest.mark.usefixtures("kernels")
 @pytest.mark.parametrize("loss", [EXPONENTIAL, HINGE], ids=lambda x: x[0])
-def test_a_module_that_is_called_again(loss):
+def test_a_module_that_is_called_again(loss, monkeypatch):
     name, options = loss
     module = MAUCLoss(name, **options, pairs="ova", log_loss=0.5, class_counts=torch.arange(1.0, 7.0))
+    counts, ratios = module.class_counts.clone(), module.ratios.clone()
 
     def assert_same(activation="softmax", ignore_index=-100):
         for n, weight in ((40, None), (40, torch.rand(40)), (40, torch.rand(40)), (12, None), (40, None)):
@@ -189,7 +201,17 @@ def test_a_module_that_is_called_again(loss):
                 assert not module(logits, y, weight).requires_grad
 
     assert_same()
-    assert module._repeated.plans
+    logits, y, _ = draw(40, 6)
+    value = module(logits, y)
+    with monkeypatch.context() as patched:
+        patched.setattr("mauc.nn._engine.loss.check_input", None)
+        assert module(logits, y) == value  # without a check
+        with pytest.raises(TypeError):
+            module(logits[:-1], y[:-1])  # of which kind none was
+    module.class_counts *= torch.arange(6.0, 0.0, -1.0)
+    module.ratios.copy_(torch.linspace(0.5, 1.0, 6))
+    assert module(logits, y) == copy.deepcopy(module)(logits, y)
+    module.class_counts, module.ratios = counts, ratios
     module.activation = "sigmoid"
     assert_same("sigmoid")
     module.ignore_index = -7
@@ -202,6 +224,27 @@ def test_a_module_that_is_called_again(loss):
     for copied in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
         y[::5] = -7
         assert copied(logits, y) == module(logits, y)
+
+
+def test_counts_that_are_copied_are_not_kept():
+    module = MAUCLoss(pairs="ova", class_counts=torch.arange(1.0, 5.0))
+    module.class_counts = torch.arange(1.0, 9.0).double()[::2]
+    logits, y, _ = draw(12, 4)
+    before = module(logits, y)
+    module.class_counts *= torch.tensor([9.0, 1.0, 1.0, 1.0])
+    assert module(logits, y) == copy.deepcopy(module)(logits, y) != before
+
+
+@pytest.mark.parametrize("loss", [EXPONENTIAL, HINGE], ids=lambda x: x[0])
+def test_saved_tensors_may_come_back_in_another_layout(loss, monkeypatch):
+    monkeypatch.setattr(fused_tiny, "MOST_SAMPLES", 0)
+    name, options = loss
+    logits, y, _ = draw(40, 6)
+    part = torch.cat([logits.detach(), torch.full((40, 3), torch.nan)], 1)[:, :6].requires_grad_()
+    with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda x: x):
+        (copied,) = torch.autograd.grad(mauc_loss(part, y, surrogate=name, **options), part)
+    (plain,) = torch.autograd.grad(mauc_loss(logits, y, surrogate=name, **options), logits)
+    torch.testing.assert_close(copied, plain)
 
 
 @pytest.mark.usefixtures("kernels")

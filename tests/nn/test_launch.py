@@ -1,5 +1,6 @@
 """How a compiled kernel is launched, with a stand-in for Triton's."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -53,22 +54,23 @@ class Jitted:
 def call(monkeypatch):
     monkeypatch.setattr(torch._C, "_cuda_getCurrentRawStream", lambda device: 7, raising=False)
 
-    def run(compiled, times):
+    def run(compiled, times, number=9):
         kernel, x = Kernel(Jitted(compiled), (3,), 4, {"C": 5, "BLOCK": 16}), torch.ones(2)
         for _ in range(times):
-            kernel(x, 9)
+            kernel(x, number)
         return x.data_ptr()
 
     return run
 
 
 def test_later_calls_reach_the_launcher_by_themselves(call):
-    compiled = Compiled()
-    address = call(compiled, 4)
-    assert compiled.asked == 1
-    through_triton, *directly = compiled.run.given
-    assert through_triton[:6] == (3, 1, 1, 7, 4711, (4, 1, 0))
-    assert directly == 2 * [(3, 1, 1, 7, 4711, (4, 1, 0), None, address, 9, 5, 16)]
+    for number in (9, np.float64(0.5)):
+        compiled = Compiled()
+        address = call(compiled, 4, number)
+        assert compiled.asked == 1
+        through_triton, *directly = compiled.run.given
+        assert through_triton[:6] == (3, 1, 1, 7, 4711, (4, 1, 0))
+        assert directly == 2 * [(3, 1, 1, 7, 4711, (4, 1, 0), None, address, number, 5, 16)]
 
 
 @pytest.mark.parametrize("reason", ["hook", "memory", "unknown"])

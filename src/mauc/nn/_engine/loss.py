@@ -29,7 +29,7 @@ from mauc.nn._engine.log_term import (
 )
 from mauc.nn._engine.moments import Result, Slope
 from mauc.nn._engine.processes import Communicator, communicator
-from mauc.nn._engine.repeated import Repeated
+from mauc.nn._engine.repeated import Repeated, is_of, kind_of_call
 from mauc.nn._engine.second_order import (
     Again,
     curved_risk,
@@ -65,13 +65,12 @@ def loss_of(
 
     ``repeated``: what was decided at calls before, of one module.
     """
-    key = None
-    if repeated is not None and not is_traced() and not sync:
-        settings = (chosen, log_loss, ratios, activation, pairs, class_counts, ignore_index)
-        key = repeated.key_of(settings, logits, target, weight)
-        plan = repeated.plans.get(key)
-        if plan is not None:
-            return plan.follow(logits, target, weight)
+    kind, plans = None, {}
+    if repeated is not None and not is_traced() and not sync and isinstance(pairs, str):
+        plans = repeated.plans((chosen, log_loss, ratios, activation, pairs, class_counts, ignore_index))
+        kind = kind_of_call(logits, target, weight, ratios, class_counts)
+        if kind in plans:
+            return plans[kind].follow(logits, target, weight)
     if activation not in ACTIVATIONS:
         check_choice("activation", activation, ACTIVATIONS)
     share, ranks = (0.0, True) if log_loss == 0 else read_log_loss(log_loss)
@@ -84,7 +83,8 @@ def loss_of(
     else:
         check_choice("pairs", pairs, PAIRS)
     counts = None if class_counts is None else count_vector(class_counts, n_classes).to(place)
-    term = LogTerm(share, ranks, ratios, of_partners(pairs) if share and ratios is None else None)
+    known = None if ratios is None else ratios.to(place)
+    term = LogTerm(share, ranks, known, of_partners(pairs) if share and known is None else None)
 
     mixed = place.type in ("cpu", "cuda") and torch.is_autocast_enabled(place.type)
     dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
@@ -95,8 +95,8 @@ def loss_of(
     if _transformed() and (has_plain_form(chosen) or not ranks or (wants_gradient and not can_be_traced(chosen))):
         return again(logits).to(dtype)
     if is_traced() and ranks and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):
-        if share and ratios is None:
-            ratios = class_ratios(pairs, term.partners, class_sizes(target, weight, counts, ignore_index, n_classes))
+        if share and known is None:
+            known = class_ratios(pairs, term.partners, class_sizes(target, weight, counts, ignore_index, n_classes))
         value = traced_loss(
             logits,
             target,
@@ -105,7 +105,7 @@ def loss_of(
             pairs=pairs,
             weight=weight,
             class_counts=counts,
-            ratios=ratios,
+            ratios=known,
             ignore_index=ignore_index,
             log_loss=share,
             gradient=logits.requires_grad,
@@ -113,7 +113,7 @@ def loss_of(
         return value.to(dtype)
     form = None if sync or not ranks or is_traced() else fused.fuses(logits, chosen, activation, pairs, share)
     if form is not None:
-        value, plan = fused.fused_loss(
+        value, made = fused.fused_loss(
             logits,
             target,
             form,
@@ -126,8 +126,8 @@ def loss_of(
             ignore_index=ignore_index,
             dtype=dtype,
         )
-        if repeated is not None and key is not None and (ratios is not None or not share):
-            repeated.plans[key] = plan
+        if kind is not None and is_of(made, ratios, class_counts):
+            plans[kind] = made
         return value
     with torch.no_grad(), torch.autocast(place.type, enabled=False) if mixed else nullcontext():
         value, gradient = _evaluate(

@@ -32,6 +32,8 @@ class Plan(NamedTuple):
     settings: Settings
     recipe: Any
     """The kernels."""
+    strides: tuple[int, ...]
+    """Of the logits, which the kernels are compiled for."""
     sizes: Tensor | None
     ratios: Tensor | None
     scale: float
@@ -43,7 +45,9 @@ class Plan(NamedTuple):
     def of(cls, data: Data, settings: Settings, again_of: AgainOf, *, gradient: bool) -> Self:
         """The plan for such a call."""
         recipe = _recipe_of(data, settings, torch.float32 if gradient else None)
-        return cls(settings, recipe, data.sizes, data.ratios, _scale(settings), gradient, again_of)
+        return cls(
+            settings, recipe, data.logits.stride(), data.sizes, data.ratios, _scale(settings), gradient, again_of
+        )
 
     def follow(self, logits: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
         """The loss of another batch of the kind."""
@@ -61,7 +65,7 @@ class Plan(NamedTuple):
 
 
 def evaluate(data: Data, settings: Settings, *, gradient: bool) -> tuple[Tensor, Tensor | None]:
-    """The loss and its gradient, without a graph; nothing is kept, for this may be recorded in one of CUDA."""
+    """The loss and its gradient, without a graph; no memory of the call is kept, for a CUDA graph may record it."""
     logits, scale = data.logits, _scale(settings)
     value = torch.empty((), dtype=settings.dtype, device=logits.device)
     out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device) if gradient else None
@@ -78,8 +82,8 @@ def evaluate(data: Data, settings: Settings, *, gradient: bool) -> tuple[Tensor,
 
 @lru_cache(maxsize=64)
 def number_on(number: float, device: torch.device) -> Tensor:
-    """A number on a device, where it stays."""
-    return torch.full((), number, dtype=torch.float32, device=device)
+    """A number on a device, where it stays; copied there by the host, which waits: any stream may read it."""
+    return torch.tensor(number, dtype=torch.float32).to(device)
 
 
 def _is_current(device: torch.device) -> bool:
@@ -159,6 +163,10 @@ class _Fused(torch.autograd.Function):
         tensors, plan = ctx.saved_tensors, ctx.plan
         data, saved = Data(*tensors[:6]), tensors[6:]
         logits = data.logits
+        if logits.stride() != plan.strides:  # of a copy, made by a hook for saved tensors
+            restored = torch.empty_strided(logits.shape, plan.strides, dtype=logits.dtype, device=logits.device)
+            logits = restored.copy_(logits)
+            data = data._replace(logits=logits)
         out = torch.empty(logits.shape, dtype=logits.dtype, device=logits.device)
         if not torch.is_grad_enabled():
             _gradient(plan.recipe, data, plan.settings, saved, upstream, out)

@@ -37,7 +37,7 @@ def _find(bounds, begin, end, step, score):
 
 @triton.jit
 def _bound_after(bounds, place, end, by: tl.constexpr):
-    """The bound so many places on; none is infinite."""
+    """The bound so many places on, infinite where there is none."""
     at = place + by
     return tl.where(at > end, float("inf"), tl.load(bounds + tl.minimum(at, end)))
 
@@ -56,7 +56,7 @@ def _crowd_of(bounds, begin, end, score, CROWDED: tl.constexpr):
 @triton.jit
 def _place_of(bounds, crowd, end, score, weights, CROWDED: tl.constexpr):
     """As :func:`_find`; with ``CROWDED``, where no score is below the crowd's, in as few steps as do for the tile."""
-    place, low, second, fourth, step = crowd
+    _, low, second, fourth, step = crowd
     sought = score
     if CROWDED:
         sought = tl.where(weights == 0.0, 0.0, score)  # the own scores, which are large, are no negatives
