@@ -296,3 +296,9 @@ def test_the_largest_parameters_work(name, options):
     y, scores = np.array([0, 0, 1]), np.array([[0.3, 0.7], [0.1, 0.9], [0.2, 0.8]])
     oracle = SurrogateRisk(surrogate, scheme="pairwise").value_and_gradient(y, scores)
     assert_close(evaluate(SurrogateRisk(surrogate), y, scores), oracle, 1e-10)
+
+
+def test_numbers_of_numpy_become_those_of_python():
+    for number in (np.float32(0.5), np.float64(0.5)):
+        assert type(get_surrogate("hinge", alpha=number).alpha) is float
+    assert type(get_surrogate("q_hinge", alpha=0.5, q=np.int64(3)).q) is int
