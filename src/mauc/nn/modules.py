@@ -96,19 +96,22 @@ class MAUCLoss(ExactBuffers):
 
     def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
         """The loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
+        buffers = self._buffers  # by name, past the module's slow way to attributes
+        matrix = buffers["pair_matrix"]
         loss = loss_of(
             logits,
             target,
             self.surrogate,
             log_loss=self.log_loss,
-            ratios=self.ratios,
+            ratios=buffers["ratios"],
             activation=self.activation,
-            pairs=self.pairs if self.pair_matrix is None else self.pair_matrix,
+            pairs=self.pairs if matrix is None else matrix,
             weight=weight,
-            class_counts=self.class_counts,
+            class_counts=buffers["class_counts"],
             ignore_index=self.ignore_index,
             sync=self.sync,
             process_group=self.process_group,
+            checked=True,
         )
         if loss.requires_grad and not self.log_loss and not self._watch.warned and not self.sync and not is_traced():
             self._watch.look(loss, target, self.ignore_index)

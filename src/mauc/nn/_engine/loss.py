@@ -6,13 +6,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from mauc._typing import Floats
 from mauc._validation import PAIRS, check_choice
 from mauc.activations import ACTIVATIONS
 from mauc.nn._engine import fused, host, moments, ranked
@@ -58,27 +61,40 @@ def loss_of(
     ignore_index: int,
     sync: bool,
     process_group: Any,
+    checked: bool = False,
 ) -> Tensor:
-    """The loss of a surrogate; ``ratios`` are those of the log-loss, where they are known before the batch."""
+    """The loss of a surrogate; ``ratios`` are those of the log-loss, where they are known before the batch.
+
+    ``checked``: the values of ``class_counts`` have been looked at before, only their number has not.
+    """
     if activation not in ACTIVATIONS:
         check_choice("activation", activation, ACTIVATIONS)
     share, ranks = (0.0, True) if log_loss == 0 else read_log_loss(log_loss)
-    complete = check_input(logits, target, weight, ignore_index)
+    size = check_input(logits, target, weight, ignore_index)
     world = communicator(sync, process_group)
     n_classes = logits.shape[1]
     place = logits.device
     if not isinstance(pairs, str):
         pairs = pair_matrix(pairs, n_classes).to(place)
-    else:
+    elif pairs not in PAIRS:
         check_choice("pairs", pairs, PAIRS)
-    counts = None if class_counts is None else count_vector(class_counts, n_classes).to(place)
+    if class_counts is None or (checked and len(class_counts) == n_classes and class_counts.device == place):
+        counts = class_counts
+    else:
+        counts = count_vector(class_counts, n_classes).to(place)
     term = LogTerm(share, ranks, ratios, of_partners(pairs) if share and ratios is None else None)
 
     mixed = place.type in ("cpu", "cuda") and torch.is_autocast_enabled(place.type)
     dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
     wants_gradient = logits.requires_grad and torch.is_grad_enabled()
-    ignored = None if complete else ignore_index
+    ignored = ignore_index if size is None else None
     again = partial(_again, target, chosen, activation, pairs, weight, counts, ignored, world, term)
+    if size is not None and weight is None and not sync and not mixed:
+        found = host.evaluate(logits.detach(), target, size, chosen, activation, pairs, counts, term)
+        if found is not None:
+            number = np.array(found[0], np.float64 if dtype == torch.float64 else np.float32)
+            # Function.apply looks in every argument for functorch transforms, which never come here; its base does not.
+            return _attach(logits, number, found[1], again) if wants_gradient else torch.from_numpy(number)
     if _transformed() and (has_plain_form(chosen) or not ranks or (wants_gradient and not can_be_traced(chosen))):
         return again(logits).to(dtype)
     if is_traced() and ranks and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):
@@ -188,10 +204,10 @@ class _Attach(torch.autograd.Function):
     """A value whose gradient is known already: it was computed together with the value, in one walk."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, value: Tensor, gradient: Tensor, again: Again) -> Tensor:
+    def forward(ctx: Any, logits: Tensor, value: Tensor | Floats, gradient: Tensor, again: Again) -> Tensor:
         ctx.save_for_backward(logits, gradient)
         ctx.again = again
-        return value.clone()
+        return value.clone() if isinstance(value, Tensor) else torch.from_numpy(value)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None, None]:
@@ -204,6 +220,9 @@ class _Attach(torch.autograd.Function):
         elif is_free(grad_output.device) and grad_output.item() == 1.0:
             return gradient, None, None, None
         return gradient * grad_output.to(gradient.dtype), None, None, None
+
+
+_attach: Callable[..., Tensor] = super(torch.autograd.Function, _Attach).apply
 
 
 def _valid(target: Tensor, ignored: int | None) -> Tensor | None:
@@ -282,12 +301,6 @@ def _evaluate(
     gradient: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """The loss, and its gradient with respect to the logits."""
-    plain = weight is None and valid is None and world.size == 1
-    if host.fits(logits, surrogate, activation, pairs, term, plain=plain):
-        assert isinstance(pairs, str)
-        found = host.evaluate(logits, target, surrogate, pairs, class_counts, term)
-        if found is not None:
-            return found if gradient else (found[0], None)
     batch = prepare(
         target,
         logits.shape[1],

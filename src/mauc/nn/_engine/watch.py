@@ -39,13 +39,14 @@ class OneClassWatch:
 
     def look(self, loss: Tensor, target: Tensor, ignore_index: int) -> None:
         """Warn if this batch, or one looked at before, was of one class."""
-        self.lone, after_lone = len(target) == 1, self.lone
-        if len(target) == 0 or (self.lone and not after_lone):
+        size = target.shape[0]
+        self.lone, after_lone = size == 1, self.lone
+        if size == 0 or (self.lone and not after_lone):
             return
-        if loss.device.type == "cpu":
+        if loss.is_cpu:
             if loss.item() == 0.0 and bool(_one_class(loss, target, ignore_index)):
                 self._warn()
-        elif loss.device.type == "cuda":
+        elif loss.is_cuda:
             self.calls += 1
             if self.calls <= FIRST or self.calls % EVERY == 0:
                 self._look_later(loss, target, ignore_index)
