@@ -6,18 +6,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mauc._typing import Floats
+from mauc._typing import Floats, Ints
 from mauc._validation import check_pairs, invalid
-from mauc.nn._engine.batch import is_free
+from mauc.nn._engine.batch import is_free, is_traced
 from mauc.nn._engine.forms import ones
 
 __all__ = ["check_input", "count_vector", "pair_matrix"]
 
 
-def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> Floats | None:
+def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Ints, Floats] | None:
     """Shapes and kinds; values too where looking at them is free.
 
-    The ``(C,)`` number of samples of each class, where it is known that none is ignored.
+    The ``(N,)`` classes and the ``(C,)`` number of samples of each, where it is known that none is ignored.
     """
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
         kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
@@ -33,7 +33,7 @@ def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_in
     ):
         kind = target.dtype if isinstance(target, Tensor) else type(target).__name__
         raise invalid("target", "must be a tensor of whole numbers", kind, "pass class indices, e.g. target.long()")
-    if target.shape != logits.shape[:1]:
+    if target.ndim != 1 or target.shape[0] != logits.shape[0]:
         came = f"shape {tuple(target.shape)}"
         raise invalid("target", f"must have the shape ({len(logits)},)", came, "pass one class per row of the logits")
     if target.device != logits.device:
@@ -41,13 +41,12 @@ def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_in
         raise invalid("target", f"must be on the device of the logits, {logits.device}", target.device, advice)
     if weight is not None:
         _check_weight(weight, logits)
-    if is_free(target.device):
+    if target.is_cpu and not is_traced():
         n_classes = logits.shape[1]
         if not 0 <= ignore_index < n_classes:
             y = target.numpy().astype(np.int64, copy=False)
             try:  # Of a class out of range taking complains if it is above, counting if it is below.
-                size: Floats = np.bincount(y, ones(n_classes).take(y), n_classes)  # type: ignore[assignment]
-                return size
+                return y, np.bincount(y, ones(n_classes).take(y), n_classes)  # type: ignore[return-value]
             except (IndexError, ValueError):
                 pass
         wrong = ((target < 0) | (target >= n_classes)) & (target != ignore_index)

@@ -32,7 +32,7 @@ FEW_ROWS = 64
 
 def evaluate(
     logits: Tensor,
-    target: Tensor,
+    y: Ints,
     size: Floats,
     surrogate: Surrogate,
     activation: str,
@@ -56,7 +56,6 @@ def evaluate(
         or logits.numel() == 0
     ):
         return None
-    y: Ints = target.numpy().astype(np.int64, copy=False)
     counts: Floats | None = None
     if class_counts is not None and (pairs == "ova" or term.ratios is None):
         counts = class_counts.double().numpy()

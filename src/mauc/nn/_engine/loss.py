@@ -46,6 +46,9 @@ from mauc.surrogates import Surrogate
 
 __all__ = ["loss_of"]
 
+RISK = LogTerm(0.0, True)
+"""The risk alone."""
+
 
 def loss_of(
     logits: Tensor,
@@ -70,7 +73,7 @@ def loss_of(
     if activation not in ACTIVATIONS:
         check_choice("activation", activation, ACTIVATIONS)
     share, ranks = (0.0, True) if log_loss == 0 else read_log_loss(log_loss)
-    size = check_input(logits, target, weight, ignore_index)
+    classes = check_input(logits, target, weight, ignore_index)
     world = communicator(sync, process_group)
     n_classes = logits.shape[1]
     place = logits.device
@@ -78,26 +81,27 @@ def loss_of(
         pairs = pair_matrix(pairs, n_classes).to(place)
     elif pairs not in PAIRS:
         check_choice("pairs", pairs, PAIRS)
-    if class_counts is None or (checked and len(class_counts) == n_classes and class_counts.device == place):
+    if class_counts is None or (checked and class_counts.shape[0] == n_classes and class_counts.device == place):
         counts = class_counts
     else:
         counts = count_vector(class_counts, n_classes).to(place)
-    term = LogTerm(share, ranks, ratios, of_partners(pairs) if share and ratios is None else None)
+    term = LogTerm(share, ranks, ratios, of_partners(pairs) if share and ratios is None else None) if share else RISK
 
     mixed = place.type in ("cpu", "cuda") and torch.is_autocast_enabled(place.type)
     dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
     wants_gradient = logits.requires_grad and torch.is_grad_enabled()
-    ignored = ignore_index if size is None else None
+    ignored = ignore_index if classes is None else None
     again = partial(_again, target, chosen, activation, pairs, weight, counts, ignored, world, term)
-    if size is not None and weight is None and not sync and not mixed:
-        found = host.evaluate(logits.detach(), target, size, chosen, activation, pairs, counts, term)
+    if classes is not None and weight is None and not sync and not mixed:
+        found = host.evaluate(logits.detach(), *classes, chosen, activation, pairs, counts, term)
         if found is not None:
             number = np.array(found[0], np.float64 if dtype == torch.float64 else np.float32)
             # Function.apply looks in every argument for functorch transforms, which never come here; its base does not.
             return _attach(logits, number, found[1], again) if wants_gradient else torch.from_numpy(number)
     if _transformed() and (has_plain_form(chosen) or not ranks or (wants_gradient and not can_be_traced(chosen))):
         return again(logits).to(dtype)
-    if is_traced() and ranks and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):
+    traced = is_traced()
+    if traced and ranks and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):
         if share and ratios is None:
             ratios = class_ratios(pairs, term.partners, class_sizes(target, weight, counts, ignore_index, n_classes))
         value = traced_loss(
@@ -114,7 +118,7 @@ def loss_of(
             gradient=logits.requires_grad,
         )
         return value.to(dtype)
-    form = None if sync or not ranks or is_traced() else fused.fuses(logits, chosen, activation, pairs, share)
+    form = None if sync or not ranks or traced else fused.fuses(logits, chosen, activation, pairs, share)
     if form is not None:
         return fused.fused_loss(
             logits,

@@ -3,6 +3,7 @@
 As :mod:`mauc.nn._engine.host`, whose formulas these are, but straight on: one block, fewest calls.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -17,7 +18,11 @@ __all__ = ["MOST", "evaluate"]
 MOST = 1 << 17
 """Scores up to which one thread of NumPy is not behind several of torch."""
 TINY = 1 << 12
-"""Scores up to which double precision costs less than what single precision needs beside it."""
+"""Scores up to which double precision costs no more than single."""
+FEW = 1 << 15
+"""Scores up to which a call of NumPy with its slower loop over rows costs less than one of torch."""
+FEW_ROWS = 256
+"""Rows up to which single precision may be added up one after the other, as NumPy does, and not by halves."""
 WIDE = 16
 """Classes below which torch's gradient of the softmax takes a row for several."""
 PLAIN_SUMS = (1e-6, 1e30)
@@ -63,14 +68,15 @@ def _squared(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float) -> Ter
     unit, row, column, total = weights
     own = f.take(at)
     mean = np.bincount(y, own, len(unit)) * unit
-    centred = own - mean.take(y)
-    distance = _plus(f, (alpha - mean).astype(f.dtype, copy=False), np.empty_like(f))
-    distance.put(at, 0.0)
-    g = _times(distance, (2.0 * row).astype(f.dtype, copy=False).take(y)[:, None], np.empty_like(f))
+    centred, origin = own - mean.take(y), alpha - mean
+    g = _plus(f, origin.astype(f.dtype, copy=False), np.empty_like(f))
+    _times(g, (2.0 * row).astype(f.dtype, copy=False).take(y)[:, None], g)
     _times(g, column.astype(f.dtype, copy=False), g)
+    g.put(at, 0.0)
     at_own = (2.0 * total * unit).take(y) * centred
-    value = at_own.dot(centred) + np.add.reduce(np.vecdot(distance, g), dtype=np.float64)
-    return 0.5 * float(value), g, at_own - (unit * _column_sums(g)).take(y)
+    sums = _column_sums(g)
+    value = at_own.dot(centred) + sums.dot(origin) + np.add.reduce(np.vecdot(f, g), dtype=np.float64)
+    return 0.5 * float(value), g, at_own - (unit * sums).take(y)
 
 
 def _line(f: Array, at: Ints, y: Ints, weights: Weights, line: Line) -> Terms:
@@ -87,11 +93,9 @@ def _line(f: Array, at: Ints, y: Ints, weights: Weights, line: Line) -> Terms:
 def _exponential(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float) -> Terms:
     """See :func:`mauc.nn._engine.moments.exponential`."""
     unit, row, column, _ = weights
-    g = alpha * f
-    np.exp(g, out=g)
-    of_p = unit.take(y) / g.take(at)
+    g = _exp_in_rows(f, alpha, row, y)
+    of_p = (unit * row).take(y) / g.take(at)
     sum_p = np.bincount(y, of_p, len(unit))
-    _times(g, row.astype(f.dtype, copy=False).take(y)[:, None], g)
     g.put(at, 0.0)
     sum_q = column * _column_sums(g)
     _times(g, (alpha * column * sum_p).astype(f.dtype, copy=False), g)
@@ -101,20 +105,16 @@ def _exponential(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float) ->
 def _softmax(z: Array) -> Array:
     """Without the largest of each row taken off, unless that loses digits."""
     f = np.exp(z.astype(np.float64) if z.size <= TINY else z, order="C")
-    sums = f.dot(ones(f.shape[1], f.dtype.char))[:, None]
-    low, high = PLAIN_SUMS
-    if not (np.minimum.reduce(sums, None) > low and np.maximum.reduce(sums, None) < high):
+    sums = f.dot(ones(f.shape[1], f.dtype.char))
+    if not (np.minimum.reduce(sums) > PLAIN_SUMS[0] and np.maximum.reduce(sums) < PLAIN_SUMS[1]):
         f = np.subtract(z, z.max(1, keepdims=True), dtype=f.dtype, order="C")
-        sums = np.exp(f, out=f).sum(1, keepdims=True)
-    return _times(f, 1.0 / sums, f)
-
-
-# NumPy's loop over rows costs more than torch's, its call less.
+        sums = np.exp(f, out=f).sum(1)
+    return _times(f, (1.0 / sums)[:, None], f)
 
 
 def _times(x: Array, by: Array, out: Array) -> Array:
     """``x · by``, of rows or columns."""
-    if out.size <= TINY:
+    if out.size <= FEW:
         return np.multiply(x, by, out=out)
     torch.mul(torch.from_numpy(x), torch.from_numpy(by), out=torch.from_numpy(out))
     return out
@@ -122,14 +122,14 @@ def _times(x: Array, by: Array, out: Array) -> Array:
 
 def _plus(x: Array, by: Array, out: Array) -> Array:
     """``x + by``, of rows or columns."""
-    if out.size <= TINY:
+    if out.size <= FEW:
         return np.add(x, by, out=out)
     torch.add(torch.from_numpy(x), torch.from_numpy(by), out=torch.from_numpy(out))
     return out
 
 
 def _add_product(x: Array, of_row: Array, of_column: Array) -> None:
-    if x.size <= TINY:
+    if x.size <= FEW:
         x += of_row * of_column
     else:
         torch.from_numpy(x).addcmul_(torch.from_numpy(of_row), torch.from_numpy(of_column))
@@ -137,7 +137,7 @@ def _add_product(x: Array, of_row: Array, of_column: Array) -> None:
 
 def _through_softmax(g: Array, f: Array) -> None:
     """``F ⊙ (G − Σ_i F G)`` in place of G."""
-    if g.size <= TINY or g.shape[1] < WIDE:
+    if g.size <= FEW or g.shape[1] < WIDE:
         g -= np.vecdot(f, g)[:, None]
         g *= f
     else:
@@ -145,11 +145,27 @@ def _through_softmax(g: Array, f: Array) -> None:
         torch._softmax_backward_data(slope, scores, 1, scores.dtype, grad_input=slope)
 
 
+def _exp_in_rows(f: Array, alpha: float, row: Floats, y: Ints) -> Array:
+    """``row exp(α F)``."""
+    if f.size <= FEW:
+        g = np.multiply(f, alpha)
+        np.exp(g, out=g)
+        g *= row.astype(f.dtype, copy=False).take(y)[:, None]
+        return g
+    g, log_row = np.empty_like(f), np.log(row).astype(f.dtype, copy=False).take(y)[:, None]
+    torch.add(torch.from_numpy(log_row), torch.from_numpy(f), alpha=alpha, out=torch.from_numpy(g))
+    return np.exp(g, out=g)
+
+
 def _column_sums(x: Array) -> Array:
-    """NumPy would add single precision one after the other, torch adds it by halves."""
-    if x.size <= TINY:
-        return ones(len(x)).dot(x)
-    return torch.from_numpy(x).sum(0).numpy()
+    """In two steps where there are many rows: BLAS adds one after the other."""
+    n, n_classes, kind = *x.shape, x.dtype.char
+    if n <= FEW_ROWS:
+        return ones(n, kind).dot(x)
+    some = math.isqrt(n)
+    rest = n % some
+    parts = ones(n // some, kind).dot(x[rest:].reshape(-1, some * n_classes)).reshape(some, n_classes)
+    return ones(some, kind).dot(parts) + ones(rest, kind).dot(x[:rest])
 
 
 @lru_cache(maxsize=16)
