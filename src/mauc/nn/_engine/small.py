@@ -93,9 +93,11 @@ def _line(f: Array, at: Ints, y: Ints, weights: Weights, line: Line) -> Terms:
 def _exponential(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float) -> Terms:
     """See :func:`mauc.nn._engine.moments.exponential`."""
     unit, row, column, _ = weights
-    g = _exp_in_rows(f, alpha, row, y)
-    of_p = (unit * row).take(y) / g.take(at)
+    g = f if alpha == 1.0 else alpha * f
+    g = np.exp(g, out=None if g is f else g)
+    of_p = unit.take(y) / g.take(at)
     sum_p = np.bincount(y, of_p, len(unit))
+    _times(g, row.astype(f.dtype, copy=False).take(y)[:, None], g)
     g.put(at, 0.0)
     sum_q = column * _column_sums(g)
     _times(g, (alpha * column * sum_p).astype(f.dtype, copy=False), g)
@@ -145,18 +147,6 @@ def _through_softmax(g: Array, f: Array) -> None:
         torch._softmax_backward_data(slope, scores, 1, scores.dtype, grad_input=slope)
 
 
-def _exp_in_rows(f: Array, alpha: float, row: Floats, y: Ints) -> Array:
-    """``row exp(α F)``."""
-    if f.size <= FEW:
-        g = np.multiply(f, alpha)
-        np.exp(g, out=g)
-        g *= row.astype(f.dtype, copy=False).take(y)[:, None]
-        return g
-    g, log_row = np.empty_like(f), np.log(row).astype(f.dtype, copy=False).take(y)[:, None]
-    torch.add(torch.from_numpy(log_row), torch.from_numpy(f), alpha=alpha, out=torch.from_numpy(g))
-    return np.exp(g, out=g)
-
-
 def _column_sums(x: Array) -> Array:
     """In two steps where there are many rows: BLAS adds one after the other."""
     n, n_classes, kind = *x.shape, x.dtype.char
@@ -168,7 +158,7 @@ def _column_sums(x: Array) -> Array:
     return ones(some, kind).dot(parts) + ones(rest, kind).dot(x[:rest])
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def _starts(n: int, n_classes: int) -> Ints:
     """Where each row begins."""
     return np.arange(0, n * n_classes, n_classes)
