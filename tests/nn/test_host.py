@@ -83,6 +83,14 @@ def test_logits_in_any_layout(way, surrogate):
         torch.testing.assert_close((loss.detach(), *torch.autograd.grad(loss, leaf)), expected)
 
 
+def test_autocast_changes_nothing(way):
+    logits, target = draw(27, 5)
+    expected = value_and_gradient(logits, target, "exponential", log_loss=0.3)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = value_and_gradient(logits, target, "exponential", log_loss=0.3)
+    torch.testing.assert_close(found, expected, rtol=0.0, atol=0.0)
+
+
 @pytest.mark.parametrize("offset", [-1000.0, -60.0, 80.0, 1000.0])
 def test_logits_far_from_zero(way, offset):
     """One row far from the others, whose exponentials alone are too large or too small."""
@@ -140,6 +148,14 @@ def test_search(elsewhere, pairs, activation, weighted):
         options = {"alpha": alpha, "pairs": pairs, "activation": activation, "weight": weight}
         found, expected = (call(logits, target, surrogate, **options) for call in (value_and_gradient, elsewhere))
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_classes_out_of_range_are_told_whatever_their_size():
+    logits, target = draw(12, 4)
+    for wrong in (-1, -5, 4, 1 << 60, -(1 << 60)):
+        target[5] = wrong
+        with pytest.raises(ValueError, match=f"target must be a class from 0 to 3 .*, got {wrong} at 5"):
+            mauc_loss(logits, target)
 
 
 def test_what_is_no_number_stays_none(way):

@@ -1,6 +1,6 @@
 """Who is in which class of a batch, and what every score weighs."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -71,7 +71,7 @@ def chunks(scores: Tensor) -> list[slice]:
     return [slice(begin, begin + step) for begin in range(0, len(scores), step)]
 
 
-def take(x: Any, rows: slice) -> Any:
+def take(x: Tensor, rows: slice) -> Tensor:
     """``x[rows]``, at no cost for all of them."""
     return x if rows is EVERY else x[rows]
 

@@ -41,7 +41,7 @@ def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_in
         raise invalid("target", f"must be on the device of the logits, {logits.device}", target.device, advice)
     if weight is not None:
         _check_weight(weight, logits)
-    if target.is_cpu and not is_traced():
+    if not is_traced() and target.is_cpu:
         n_classes = logits.shape[1]
         if not 0 <= ignore_index < n_classes:
             y = target.numpy().astype(np.int64, copy=False)

@@ -140,7 +140,7 @@ class _Batch:
         for k in self.blocks:
             distance = take(self.scores, k) + origin
             part = torch.mul(distance, take(of_row, k), out=take(self.gradient, k))
-            self.flat[take(self.at, k)] = 0.0
+            self.flat[self.at[k]] = 0.0
             first += part.sum(0).numpy()
             second += float(torch.mv(distance.mul_(part), of_column).double().sum())
         first *= column
@@ -153,7 +153,7 @@ class _Batch:
         of_row, sum_q = self._tensor(self.row)[:, None], np.zeros(len(column))
         for k in self.blocks:
             part = take(self.gradient, k).copy_(take(of_row, k))
-            self.flat[take(self.at, k)] = 0.0
+            self.flat[self.at[k]] = 0.0
             sum_q += (part * take(self.scores, k)).sum(0).numpy()
         self.scale, self.at_own = -line.slope * column, line.slope * total * unit
         return float(line.at_zero * (total > 0) + self.at_own @ self.own + self.scale @ sum_q)
@@ -167,7 +167,7 @@ class _Batch:
         for k in self.blocks:
             part = torch.add(take(log_row, k), take(self.scores, k), alpha=alpha, out=take(self.gradient, k))
             _exp(part)
-            self.flat[take(self.at, k)] = 0.0
+            self.flat[self.at[k]] = 0.0
             sum_q += part.sum(0).numpy()
         sum_q *= column
         sum_p = np.bincount(y, of_p, len(column))
@@ -188,7 +188,7 @@ class _Batch:
             part.mul_(scale)
             if share:
                 part.addcmul_(take(of_row, k), of_column)
-            self.flat[take(self.at, k)] = take(own, k)
+            self.flat[self.at[k]] = own[k]
             torch._softmax_backward_data(part, score, 1, score.dtype, grad_input=part)
 
 
