@@ -6,6 +6,8 @@ Small batches are left to :mod:`mauc.nn._engine.small`. Piecewise polynomials ar
 bins find a score faster than a search by halves.
 """
 
+import math
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -24,6 +26,8 @@ from mauc.surrogates import Surrogate
 __all__ = ["evaluate", "ranked", "searches"]
 
 DTYPES = (torch.float32, torch.float64)
+LOG2_E = 1.0 / math.log(2.0)
+"""``exp(x) = 2 ** (LOG2_E · x)``, which torch has in a third of the time."""
 MOST_CLASSES = 2048
 """Up to here the ``(C, C)`` pair weights that the kernels take are no burden."""
 FEW_ROWS = 64
@@ -162,11 +166,11 @@ class _Batch:
         """See :func:`mauc.nn._engine.moments.exponential`."""
         y, column = self.y, self.column
         of_p = self.unit * np.exp(-alpha * self.own)
-        log_row = self._tensor(np.log(self.row))[:, None]
+        log_row = self._tensor(np.log2(self.row))[:, None]
         sum_q = np.zeros(len(column))
         for k in self.blocks:
-            part = torch.add(take(log_row, k), take(self.scores, k), alpha=alpha, out=take(self.gradient, k))
-            _exp(part)
+            part = torch.add(take(log_row, k), take(self.scores, k), alpha=LOG2_E * alpha, out=take(self.gradient, k))
+            part.exp2_()
             self.flat[self.at[k]] = 0.0
             sum_q += part.sum(0).numpy()
         sum_q *= column
@@ -190,15 +194,6 @@ class _Batch:
                 part.addcmul_(take(of_row, k), of_column)
             self.flat[self.at[k]] = own[k]
             torch._softmax_backward_data(part, score, 1, score.dtype, grad_input=part)
-
-
-def _exp(x: Tensor) -> None:
-    """In place; NumPy's takes half the time of torch's, but one thread alone."""
-    if torch.get_num_threads() > 1:
-        x.exp_()
-    else:
-        array = x.numpy()
-        np.exp(array, out=array)
 
 
 def searches(scores: Tensor) -> bool:

@@ -118,7 +118,8 @@ def _times(x: Array, by: Array, out: Array) -> Array:
     """``x · by``, of rows or columns."""
     if out.size <= FEW:
         return np.multiply(x, by, out)
-    torch.mul(torch.from_numpy(x), torch.from_numpy(by), out=torch.from_numpy(out))
+    tensor = torch.from_numpy(out)
+    torch.mul(tensor if x is out else torch.from_numpy(x), torch.from_numpy(by), out=tensor)
     return out
 
 
