@@ -22,9 +22,10 @@ def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_in
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
         kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
         raise invalid("logits", "must be a tensor of floating numbers", kind, "pass the raw output of the network")
-    if logits.ndim != 2:
+    shape = logits.shape
+    if len(shape) != 2:
         advice = "pass one row per sample and one column per class; flatten further dimensions into the samples"
-        raise invalid("logits", "must have the shape (N, C)", f"shape {tuple(logits.shape)}", advice)
+        raise invalid("logits", "must have the shape (N, C)", f"shape {tuple(shape)}", advice)
     if (
         not isinstance(target, Tensor)
         or target.is_floating_point()
@@ -33,16 +34,16 @@ def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_in
     ):
         kind = target.dtype if isinstance(target, Tensor) else type(target).__name__
         raise invalid("target", "must be a tensor of whole numbers", kind, "pass class indices, e.g. target.long()")
-    if target.ndim != 1 or target.shape[0] != logits.shape[0]:
+    if target.shape != shape[:1]:
         came = f"shape {tuple(target.shape)}"
-        raise invalid("target", f"must have the shape ({len(logits)},)", came, "pass one class per row of the logits")
+        raise invalid("target", f"must have the shape ({shape[0]},)", came, "pass one class per row of the logits")
     if target.device != logits.device:
         advice = "move one to the other"
         raise invalid("target", f"must be on the device of the logits, {logits.device}", target.device, advice)
     if weight is not None:
         _check_weight(weight, logits)
     if not is_traced() and target.is_cpu:
-        n_classes = logits.shape[1]
+        n_classes = shape[1]
         if not 0 <= ignore_index < n_classes:
             y = target.numpy().astype(np.int64, copy=False)
             try:  # Of a class out of range taking complains if it is above, counting if it is below.
