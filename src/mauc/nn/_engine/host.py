@@ -70,13 +70,11 @@ def evaluate(
         else:
             known = size if counts is None else counts
             ratios = known if pairs == "ovo" else np.sign(known)
-    with np.errstate(all="ignore"):
-        weights = weights_of(size, pairs, counts)
-        if logits.numel() <= small.MOST:
-            return small.evaluate(logits, y, form, weights, term.share, ratios)
-        return _in_blocks(logits, y, form, weights, term.share, ratios)
+    way = small.evaluate if logits.numel() <= small.MOST else _in_blocks
+    return way(logits, y, form, weights_of(size, pairs, counts), term.share, ratios)
 
 
+@np.errstate(all="ignore")
 def _in_blocks(
     logits: Tensor, y: Ints, form: Form, weights: Weights, share: float, ratios: Floats | None
 ) -> tuple[float, Tensor] | None:

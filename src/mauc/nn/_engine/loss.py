@@ -19,7 +19,7 @@ from mauc._typing import Floats
 from mauc._validation import PAIRS, check_choice
 from mauc.activations import ACTIVATIONS
 from mauc.nn._engine import fused, host, moments, ranked
-from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_free, is_traced, prepare, take
+from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_traced, prepare, take
 from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
 from mauc.nn._engine.log_term import (
     LogTerm,
@@ -222,7 +222,7 @@ class _Attach(torch.autograd.Function):
                 return gradient * mark_compiled(grad_output, logits).to(gradient.dtype), None, None, None
         if torch.is_grad_enabled():  # create_graph=True
             gradient = differentiable_again(logits, gradient, ctx.again)
-        elif is_free(grad_output.device) and grad_output.item() == 1.0:
+        elif grad_output.is_cpu and not _transformed() and grad_output.item() == 1.0:
             return gradient, None, None, None
         return gradient * grad_output.to(gradient.dtype), None, None, None
 

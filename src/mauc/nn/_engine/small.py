@@ -32,6 +32,7 @@ Terms = tuple[float, Array, Floats]
 """The risk; its slope ``(N, C)`` in the scores, but for those of the samples' own classes; ``(N,)`` its slope there."""
 
 
+@np.errstate(all="ignore")
 def evaluate(
     logits: Tensor, y: Ints, form: Form, weights: Weights, share: float, ratios: Floats | None
 ) -> tuple[float, Tensor] | None:
@@ -59,8 +60,7 @@ def evaluate(
         at_own += share * (odds - 1.0 / own)
         _add_product(g, (share / mixed)[:, None], ratios)
     g.put(at, at_own)
-    _through_softmax(g, f)
-    return value, torch.from_numpy(g.astype(z.dtype, copy=False))
+    return value, _through_softmax(g, f, z.dtype)
 
 
 def _squared(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float) -> Terms:
@@ -99,9 +99,10 @@ def _exponential(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float) ->
     sum_p = np.bincount(y, of_p, len(unit))
     _times(g, row.astype(f.dtype, copy=False).take(y)[:, None], g)
     g.put(at, 0.0)
-    sum_q = column * _column_sums(g)
-    _times(g, (alpha * column * sum_p).astype(f.dtype, copy=False), g)
-    return float(sum_p.dot(sum_q)), g, of_p * (-alpha * sum_q).take(y)
+    slope = alpha * column
+    sum_q = slope * _column_sums(g)
+    _times(g, (slope * sum_p).astype(f.dtype, copy=False), g)
+    return float(sum_p.dot(sum_q)) / alpha, g, of_p * -sum_q.take(y)
 
 
 def _softmax(z: Array) -> Array:
@@ -138,14 +139,14 @@ def _add_product(x: Array, of_row: Array, of_column: Array) -> None:
         torch.from_numpy(x).addcmul_(torch.from_numpy(of_row), torch.from_numpy(of_column))
 
 
-def _through_softmax(g: Array, f: Array) -> None:
-    """``F ⊙ (G − Σ_i F G)`` in place of G."""
+def _through_softmax(g: Array, f: Array, dtype: np.dtype[np.floating]) -> Tensor:
+    """``F ⊙ (G − Σ_i F G)``; G is lost."""
     if g.size <= FEW or g.shape[1] < WIDE:
         g -= np.vecdot(f, g)[:, None]
         g *= f
-    else:
-        slope, scores = torch.from_numpy(g), torch.from_numpy(f)
-        torch._softmax_backward_data(slope, scores, 1, scores.dtype, grad_input=slope)
+        return torch.from_numpy(g.astype(dtype, copy=False))
+    slope, scores = torch.from_numpy(g), torch.from_numpy(f)
+    return torch._softmax_backward_data(slope, scores, 1, scores.dtype, grad_input=slope)
 
 
 def _column_sums(x: Array) -> Array:
