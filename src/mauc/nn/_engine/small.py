@@ -99,10 +99,9 @@ def _exponential(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float) ->
     sum_p = np.bincount(y, of_p, len(unit))
     _times(g, row.astype(f.dtype, copy=False).take(y)[:, None], g)
     g.put(at, 0.0)
-    slope = alpha * column
-    sum_q = slope * _column_sums(g)
-    _times(g, (slope * sum_p).astype(f.dtype, copy=False), g)
-    return float(sum_p.dot(sum_q)) / alpha, g, of_p * -sum_q.take(y)
+    sum_q = column * _column_sums(g)
+    _times(g, (alpha * column * sum_p).astype(f.dtype, copy=False), g)
+    return float(sum_p.dot(sum_q)), g, of_p * (-alpha * sum_q).take(y)
 
 
 def _softmax(z: Array) -> Array:
