@@ -77,7 +77,9 @@ def test_logits_in_any_layout(way, surrogate):
     logits, target = draw(27, 5, dtype=torch.float64)
     expected = value_and_gradient(logits, target, surrogate, log_loss=0.3)
     transposed, strided = logits.T.contiguous().T, torch.stack([logits, logits], 2)[:, :, 1]
-    for same in (transposed, strided):
+    conjugated = torch.complex(logits, -logits).conj().imag
+    assert conjugated.is_neg()
+    for same in (transposed, strided, conjugated):
         leaf = same.detach().requires_grad_()
         loss = mauc_loss(leaf, target, surrogate=surrogate, log_loss=0.3)
         torch.testing.assert_close((loss.detach(), *torch.autograd.grad(loss, leaf)), expected)

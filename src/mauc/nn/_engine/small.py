@@ -36,7 +36,7 @@ def evaluate(
     logits: Tensor, y: Ints, form: Form, weights: Weights, share: float, ratios: Floats | None
 ) -> tuple[float, Tensor] | None:
     """The loss and its gradient, as :func:`mauc.nn._engine.host.evaluate`."""
-    z: Array = logits.numpy()
+    z: Array = logits.numpy(force=True)  # of an imaginary part too, which may be stored with its sign turned
     f = _softmax(z)
     at = _starts(*f.shape) + y
     if isinstance(form, Line):
