@@ -93,7 +93,7 @@ def test_autocast_changes_nothing(way):
     torch.testing.assert_close(found, expected, rtol=0.0, atol=0.0)
 
 
-@pytest.mark.parametrize("offset", [-1000.0, -60.0, 80.0, 1000.0])
+@pytest.mark.parametrize("offset", [-1000.0, -100.0, 80.0, 1000.0])
 def test_logits_far_from_zero(way, offset):
     """One row far from the others, whose exponentials alone are too large or too small."""
     logits, target = draw(27, 5)

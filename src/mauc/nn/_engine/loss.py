@@ -93,8 +93,7 @@ def loss_of(
     ignored = ignore_index if classes is None else None
     again = partial(_again, target, chosen, activation, pairs, weight, counts, ignored, world, term)
     if classes is not None and weight is None and not sync:
-        evaluate = torch.autocast("cpu", enabled=False)(host.evaluate) if mixed else host.evaluate
-        found = evaluate(logits.detach(), *classes, chosen, activation, pairs, counts, term)
+        found = host.evaluate(logits.detach(), *classes, chosen, activation, pairs, counts, term)
         if found is not None:
             number = np.array(found[0], np.float64 if dtype == torch.float64 else np.float32)
             # Function.apply looks in every argument for functorch transforms, which never come here; its base does not.
