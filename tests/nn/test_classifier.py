@@ -161,13 +161,14 @@ def test_sample_weights(problem):
     plain = model().fit(X, y).predict_proba(X)
     for loss in ("mauc", nn.CrossEntropyLoss(), MAUCLoss("squared")):
         ones = model(loss=loss).fit(X, y, np.ones(400)).predict_proba(X)
-        np.testing.assert_allclose(ones, model(loss=loss).fit(X, y).predict_proba(X), atol=1e-3)
+        # Weighted sums go another way to the same number, and training makes the last digit a larger one.
+        np.testing.assert_allclose(ones, model(loss=loss).fit(X, y).predict_proba(X), atol=5e-3)
         weighted = model(loss=loss).fit(X, y, weight)
         kept = weight > 0
         np.testing.assert_array_equal(
             weighted.predict_proba(X), model(loss=loss).fit(X[kept], y[kept], weight[kept]).predict_proba(X)
         )
-        assert not np.allclose(weighted.predict_proba(X), plain, atol=1e-3)
+        assert not np.allclose(weighted.predict_proba(X), plain, atol=2e-2)
 
 
 def test_early_stopping_keeps_the_best_epoch(problem):

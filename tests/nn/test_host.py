@@ -1,10 +1,12 @@
 """The paths of the CPU against the operations that every device has."""
 
+import itertools
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from mauc.nn._engine import batch, host  # noqa: E402
+from mauc.nn._engine import batch, host, small  # noqa: E402
 from mauc.nn.functional import mauc_loss  # noqa: E402
 
 
@@ -27,45 +29,93 @@ def elsewhere(monkeypatch):
 
     def call(*args, **options):
         with monkeypatch.context() as patch:
-            patch.setattr(host, "fits", lambda *args, **options: False)
+            patch.setattr(host, "evaluate", lambda *args: None)
             patch.setattr(host, "searches", lambda scores: False)
             return value_and_gradient(*args, **options)
 
     return call
 
 
+# What a batch of 27 samples and 5 classes is made to be: the sizes at which its ways part, and the last in blocks, the
+# last of which is short.
+WAYS = {
+    "tiny": {},
+    "few": {(small, "TINY"): 0},
+    "many": {(small, "TINY"): 0, (small, "FEW"): 0, (small, "FEW_ROWS"): 4},
+    "wide": {(small, "TINY"): 0, (small, "FEW"): 0, (small, "FEW_ROWS"): 4, (small, "WIDE"): 1},
+    "blocks": {(small, "MOST"): 0, (batch, "CHUNK"): 40},
+}
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    for place, number in WAYS[request.param].items():
+        monkeypatch.setattr(*place, number)
+    return request.param
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("pairs", ["ovo", "ova"])
-@pytest.mark.parametrize("log_loss", [0.0, 0.7])
-@pytest.mark.parametrize("counts", [None, torch.tensor([5.0, 900.0, 7.0, 80.0, 1.0])])
 @pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
-def test_closed_forms(monkeypatch, elsewhere, surrogate, counts, log_loss, pairs, dtype):
-    monkeypatch.setattr(batch, "CHUNK", 40)  # several blocks, the last of them short
+def test_closed_forms(monkeypatch, elsewhere, way, surrogate, dtype):
     logits, target = draw(27, 5, dtype=dtype)  # the last class is absent
-    options = {"alpha": 3.0, "log_loss": log_loss, "pairs": pairs, "class_counts": counts}
     seen = []
     real = host.evaluate
-    monkeypatch.setattr(host, "evaluate", lambda *args: seen.append(real(*args)) or seen[-1])
-    found, expected = (call(logits, target, surrogate, **options) for call in (value_and_gradient, elsewhere))
-    assert len(seen) == 1
-    assert seen[0] is not None
-    torch.testing.assert_close(found, expected, rtol=1e-5 if dtype == torch.float32 else 1e-12, atol=1e-7)
+    close = {"rtol": 1e-5, "atol": 1e-7} if dtype == torch.float32 else {"rtol": 1e-12, "atol": 1e-14}
+    sizes = torch.tensor([5.0, 900.0, 7.0, 80.0, 1.0])
+    for counts, log_loss, pairs in itertools.product([None, sizes], [0.0, 0.7], ["ovo", "ova"]):
+        options = {"alpha": 3.0, "log_loss": log_loss, "pairs": pairs, "class_counts": counts}
+        expected = elsewhere(logits, target, surrogate, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr(host, "evaluate", lambda *args: seen.append(real(*args)) or seen[-1])
+            found = value_and_gradient(logits, target, surrogate, **options)
+        assert seen.pop() is not None
+        torch.testing.assert_close(found, expected, **close)
 
 
 @pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
-def test_logits_in_any_layout(monkeypatch, surrogate):
+def test_logits_in_any_layout(way, surrogate):
     logits, target = draw(27, 5, dtype=torch.float64)
     expected = value_and_gradient(logits, target, surrogate, log_loss=0.3)
     transposed, strided = logits.T.contiguous().T, torch.stack([logits, logits], 2)[:, :, 1]
-    for chunk in (batch.CHUNK, 40):
-        monkeypatch.setattr(batch, "CHUNK", chunk)
-        for same in (transposed, strided):
-            leaf = same.detach().requires_grad_()
-            loss = mauc_loss(leaf, target, surrogate=surrogate, log_loss=0.3)
-            torch.testing.assert_close((loss.detach(), *torch.autograd.grad(loss, leaf)), expected)
+    conjugated = torch.complex(logits, -logits).conj().imag
+    assert conjugated.is_neg()
+    for same in (transposed, strided, conjugated):
+        leaf = same.detach().requires_grad_()
+        loss = mauc_loss(leaf, target, surrogate=surrogate, log_loss=0.3)
+        torch.testing.assert_close((loss.detach(), *torch.autograd.grad(loss, leaf)), expected)
 
 
-def test_a_softmax_all_on_an_absent_class_is_left_to_logarithms(elsewhere):
+def test_autocast_changes_nothing(way):
+    logits, target = draw(27, 5)
+    expected = value_and_gradient(logits, target, "exponential", log_loss=0.3)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = value_and_gradient(logits, target, "exponential", log_loss=0.3)
+    torch.testing.assert_close(found, expected, rtol=0.0, atol=0.0)
+
+
+@pytest.mark.parametrize("offset", [-1000.0, -100.0, 80.0, 1000.0])
+def test_logits_far_from_zero(way, offset):
+    """One row far from the others, whose exponentials alone are too large or too small."""
+    logits, target = draw(27, 5)
+    moved = logits.clone()
+    moved[7] = (logits[7].double() + offset).float()
+    for log_loss in (0.0, 0.3):
+        found, expected = (value_and_gradient(z, target, "exponential", log_loss=log_loss) for z in (moved, logits))
+        torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-6)  # the logits themselves lose digits
+
+
+@pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
+@pytest.mark.parametrize(("n", "c"), [(small.MOST // 2, 2), (999, 100)])
+def test_single_precision(surrogate, n, c):
+    """Sums over many rows lose no digits on the way."""
+    logits, target = draw(n, c + 1)
+    value, gradient = value_and_gradient(logits[:, :c], target, surrogate)
+    exact, slope = value_and_gradient(logits[:, :c].double(), target, surrogate)
+    assert value.item() == pytest.approx(exact.item(), rel=1.5e-7)
+    assert (gradient - slope).norm() < 2e-7 * slope.norm()
+
+
+def test_a_softmax_all_on_an_absent_class_is_left_to_logarithms(elsewhere, way):
     logits, target = draw(12, 4)
     logits[3] = torch.tensor([0.0, 0.0, 0.0, 200.0])
     found, expected = (call(logits, target, "exponential", log_loss=1.0) for call in (value_and_gradient, elsewhere))
@@ -75,8 +125,10 @@ def test_a_softmax_all_on_an_absent_class_is_left_to_logarithms(elsewhere):
 
 @pytest.mark.parametrize(("spread", "last"), [(0.1, 0.1), (1.0, 1.0), (0.1, 9.0)])
 @pytest.mark.parametrize(("surrogate", "alpha"), [("hinge", 0.4), ("generalized_hinge", 0.5)])
-def test_a_line_where_the_scores_meet_no_more(monkeypatch, elsewhere, surrogate, alpha, spread, last):
+@pytest.mark.parametrize("most", [0, small.MOST])
+def test_a_line_where_the_scores_meet_no_more(monkeypatch, elsewhere, most, surrogate, alpha, spread, last):
     """The few rows that are looked at first, and one beyond them that alone reaches the kink."""
+    monkeypatch.setattr(small, "MOST", most)
     logits, target = draw(host.FEW_ROWS + 40, 5)
     logits *= spread
     logits[-1, 2] = last
@@ -101,7 +153,15 @@ def test_search(elsewhere, pairs, activation, weighted):
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-7)
 
 
-def test_what_is_no_number_stays_none():
+def test_classes_out_of_range_are_told_whatever_their_size():
+    logits, target = draw(12, 4)
+    for wrong in (-1, -5, 4, 1 << 60, -(1 << 60)):
+        target[5] = wrong
+        with pytest.raises(ValueError, match=f"target must be a class from 0 to 3 .*, got {wrong} at 5"):
+            mauc_loss(logits, target)
+
+
+def test_what_is_no_number_stays_none(way):
     logits, target = draw(20, 4)
     logits[2, 1] = torch.nan
     for surrogate, alpha in (("squared", 0.5), ("exponential", 0.5), ("hinge", 0.5), ("hinge", 1.5)):

@@ -132,11 +132,11 @@ class DeepAUCLoss(ExactBuffers):
         return self
 
     def _prepare(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Batch]:
-        complete = check_input(logits, target, None, self.ignore_index)
+        classes = check_input(logits, target, None, self.ignore_index)
         if logits.shape[1] != self.num_classes:
             came = f"{logits.shape[1]} columns"
             raise invalid("logits", f"must have num_classes={self.num_classes} columns", came, "pass one per class")
-        valid = None if complete else target != self.ignore_index
+        valid = target != self.ignore_index if classes is None else None
         batch = self._of_batch(target.long(), valid) if self.class_counts is None else self._of_set(target, valid)
         wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
         clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)

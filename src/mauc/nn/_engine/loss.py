@@ -6,18 +6,22 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from mauc._typing import Floats
 from mauc._validation import PAIRS, check_choice
 from mauc.activations import ACTIVATIONS
 from mauc.nn._engine import fused, host, moments, ranked
-from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_free, is_traced, prepare, take
+from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_traced, prepare, take
 from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
+from mauc.nn._engine.launch import runs_kernels
 from mauc.nn._engine.log_term import (
     LogTerm,
     class_ratios,
@@ -28,6 +32,7 @@ from mauc.nn._engine.log_term import (
     read_log_loss,
 )
 from mauc.nn._engine.moments import Result, Slope
+from mauc.nn._engine.plans import Plan
 from mauc.nn._engine.processes import Communicator, communicator
 from mauc.nn._engine.repeated import Repeated, is_of, kind_of_call
 from mauc.nn._engine.second_order import (
@@ -43,6 +48,9 @@ from mauc.plan import TOLERANCES, needs_range, plan, radius_for
 from mauc.surrogates import Surrogate
 
 __all__ = ["loss_of"]
+
+RISK = LogTerm(0.0, True)
+"""The risk alone."""
 
 
 def loss_of(
@@ -63,38 +71,51 @@ def loss_of(
 ) -> Tensor:
     """The loss of a surrogate; ``ratios`` are those of the log-loss, where they are known before the batch.
 
-    ``repeated``: what was decided at calls before, of one module.
+    ``repeated``: what was decided at calls before, of one module, whose class counts were looked at when it was made.
     """
-    kind, plans = None, {}
+    plans: dict[Any, Plan] = {}
+    kind = None
     if repeated is not None and not is_traced() and not sync and isinstance(pairs, str):
-        plans = repeated.plans((chosen, log_loss, ratios, activation, pairs, class_counts, ignore_index))
         kind = kind_of_call(logits, target, weight, ratios, class_counts)
+    if repeated is not None and kind is not None:
+        plans = repeated.plans((chosen, log_loss, ratios, activation, pairs, class_counts, ignore_index))
         if kind in plans:
             return plans[kind].follow(logits, target, weight)
     if activation not in ACTIVATIONS:
         check_choice("activation", activation, ACTIVATIONS)
     share, ranks = (0.0, True) if log_loss == 0 else read_log_loss(log_loss)
-    complete = check_input(logits, target, weight, ignore_index)
+    classes = check_input(logits, target, weight, ignore_index)
     world = communicator(sync, process_group)
     n_classes = logits.shape[1]
     place = logits.device
     if not isinstance(pairs, str):
         pairs = pair_matrix(pairs, n_classes).to(place)
-    else:
+    elif pairs not in PAIRS:
         check_choice("pairs", pairs, PAIRS)
-    counts = None if class_counts is None else count_vector(class_counts, n_classes).to(place)
+    looked_at = repeated is not None and class_counts is not None and class_counts.shape[0] == n_classes
+    if class_counts is None or (looked_at and class_counts.device == place):
+        counts = class_counts
+    else:
+        counts = count_vector(class_counts, n_classes).to(place)
     known = None if ratios is None else ratios.to(place)
-    term = LogTerm(share, ranks, known, of_partners(pairs) if share and known is None else None)
+    term = LogTerm(share, ranks, known, of_partners(pairs) if share and known is None else None) if share else RISK
 
     mixed = place.type in ("cpu", "cuda") and torch.is_autocast_enabled(place.type)
     dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
     wants_gradient = logits.requires_grad and torch.is_grad_enabled()
-    ignored = None if complete else ignore_index
+    ignored = ignore_index if classes is None else None
     again_of = partial(_again, chosen, activation, pairs, counts, world, term)
     again = partial(again_of, ignored, target, weight)
+    if classes is not None and weight is None and not sync and not runs_kernels(place.type):
+        found = host.evaluate(logits.detach(), *classes, chosen, activation, pairs, counts, term)
+        if found is not None:
+            number = np.array(found[0], np.float64 if dtype == torch.float64 else np.float32)
+            # Function.apply looks in every argument for functorch transforms, which never come here; its base does not.
+            return _attach(logits, number, found[1], again) if wants_gradient else torch.from_numpy(number)
     if _transformed() and (has_plain_form(chosen) or not ranks or (wants_gradient and not can_be_traced(chosen))):
         return again(logits).to(dtype)
-    if is_traced() and ranks and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):
+    traced = is_traced()
+    if traced and ranks and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):
         if share and known is None:
             known = class_ratios(pairs, term.partners, class_sizes(target, weight, counts, ignore_index, n_classes))
         value = traced_loss(
@@ -111,7 +132,7 @@ def loss_of(
             gradient=logits.requires_grad,
         )
         return value.to(dtype)
-    form = None if sync or not ranks or is_traced() else fused.fuses(logits, chosen, activation, pairs, share)
+    form = None if sync or not ranks or traced else fused.fuses(logits, chosen, activation, pairs, share)
     if form is not None:
         value, made = fused.fused_loss(
             logits,
@@ -204,10 +225,10 @@ class _Attach(torch.autograd.Function):
     """A value whose gradient is known already: it was computed together with the value, in one walk."""
 
     @staticmethod
-    def forward(ctx: Any, logits: Tensor, value: Tensor, gradient: Tensor, again: Again) -> Tensor:
+    def forward(ctx: Any, logits: Tensor, value: Tensor | Floats, gradient: Tensor, again: Again) -> Tensor:
         ctx.save_for_backward(logits, gradient)
         ctx.again = again
-        return value.clone()
+        return value.clone() if isinstance(value, Tensor) else torch.from_numpy(value)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None, None, None]:
@@ -217,9 +238,12 @@ class _Attach(torch.autograd.Function):
                 return gradient * mark_compiled(grad_output, logits).to(gradient.dtype), None, None, None
         if torch.is_grad_enabled():  # create_graph=True
             gradient = differentiable_again(logits, gradient, ctx.again)
-        elif is_free(grad_output.device) and grad_output.item() == 1.0:
+        elif grad_output.is_cpu and not _transformed() and grad_output.item() == 1.0:
             return gradient, None, None, None
         return gradient * grad_output.to(gradient.dtype), None, None, None
+
+
+_attach: Callable[..., Tensor] = super(torch.autograd.Function, _Attach).apply
 
 
 def _valid(target: Tensor, ignored: int | None) -> Tensor | None:
@@ -298,12 +322,6 @@ def _evaluate(
     gradient: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """The loss, and its gradient with respect to the logits."""
-    plain = weight is None and valid is None and world.size == 1
-    if host.fits(logits, surrogate, activation, pairs, term, plain=plain):
-        assert isinstance(pairs, str)
-        found = host.evaluate(logits, target, surrogate, pairs, class_counts, term)
-        if found is not None:
-            return found if gradient else (found[0], None)
     batch = prepare(
         target,
         logits.shape[1],

@@ -47,7 +47,7 @@ class OneClassWatch:
             self.calls += 1
             if self.calls <= FIRST or self.calls % EVERY == 0:
                 self._look_later(loss, target, ignore_index)
-        elif loss.device.type == "cpu" and loss.item() == 0.0 and bool(_one_class(loss, target, ignore_index)):
+        elif loss.is_cpu and loss.item() == 0.0 and bool(_one_class(loss, target, ignore_index)):
             self._warn()
 
     def _look_later(self, loss: Tensor, target: Tensor, ignore_index: int) -> None:
