@@ -22,9 +22,9 @@ import numpy as np
 
 from mauc._typing import Floats, Ints
 from mauc.kernels.search import SortedColumns
-from mauc.kernels.tiles import Tile, power_terms
+from mauc.kernels.tiles import Negatives, power_terms
 
-__all__ = ["Run", "exact_run"]
+__all__ = ["Ends", "ExactRun", "Run", "exact_run"]
 
 
 class Run(Protocol):
@@ -33,14 +33,23 @@ class Run(Protocol):
     def landing(self) -> Floats:
         """Zeros to collect what the negatives hand to the positives."""
 
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+    def visit(
+        self, negatives: Negatives, begin: Ints | None, end: Ints, landed: Floats | None
+    ) -> tuple[Floats, Floats]:
         """``Σ_u a_u ℓ`` over the positives from ``begin`` to ``end``, and its slope in the negative; lands if asked."""
 
     def collect(self, landed: Floats) -> Floats:
         """``(M + C,)`` slope in the value at each position, per unit of its weight."""
 
 
-def exact_run(table: SortedColumns, low: float, high: float, coefficients: Floats) -> Run:
+class ExactRun(Run, Protocol):
+    """One that is a sum of polynomials of distances from ends."""
+
+    def parts(self, begin: Ints | None, end: Ints) -> "list[tuple[Ends, Ints, slice]]":
+        """The ends that a run from ``begin`` to ``end`` is made of, the places in them, and their rows of a landing."""
+
+
+def exact_run(table: SortedColumns, low: float, high: float, coefficients: Floats) -> ExactRun:
     """The run of ``ℓ = Σ_k coefficients[k] s^k`` on ``[low, high)``, with ``s`` the distance from its finite end, from
     ``high`` where both are.
     """
@@ -110,15 +119,32 @@ def slope_of(sums: Floats, coefficients: Floats) -> Floats:
     return out
 
 
-class _Ends(NamedTuple):
+class Ends(NamedTuple):
     """Runs by the place where they end: ``Σ_i powers[i] d^i`` with ``d`` the distance from there."""
 
     anchor: Floats
     """``(P,)`` score at the end; that of a neighbour where the run is empty."""
     powers: Floats
-    """``(K + 1, P)``"""
+    """``(K + 1, P)``; 0 where the run is empty."""
+    bound: float
+    """``d`` is the distance of ``anchor − x`` from here."""
+    upper: bool
+    """Whether the bound is the upper one, from which ``d`` counts down."""
 
-    def evaluate(self, place: Ints, distance: Floats) -> tuple[Floats, Floats]:
+    def visit(self, place: Ints, x: Floats, weight: Floats, landed: Floats | None) -> tuple[Floats, Floats]:
+        """The polynomial at the scores ``x``, and its slope in them; adds ``ω d^k`` at each one's place if asked."""
+        distance = self.anchor.take(place)
+        distance -= x
+        if self.upper:
+            np.subtract(self.bound, distance, out=distance)
+        else:
+            distance -= self.bound
+        if landed is not None:
+            _land(landed, place, distance, weight)
+        value, slope = self._evaluate(place, distance)
+        return value, slope if self.upper else -slope
+
+    def _evaluate(self, place: Ints, distance: Floats) -> tuple[Floats, Floats]:
         """The polynomial at ``distance`` and its derivative."""
         degree = len(self.powers) - 1
         value, slope = self.powers[degree].take(place), np.zeros(1)
@@ -134,7 +160,6 @@ class _Ends(NamedTuple):
 
 
 def _land(landed: Floats, place: Ints, distance: Floats, weight: Floats) -> None:
-    """Add ``ω d^k`` at each negative's place."""
     flat = place.ravel()
     term = weight
     for k, row in enumerate(landed):
@@ -166,22 +191,22 @@ class _Lower:
     """``(−∞, high)``: a run that ends before position ``p`` is at place ``p``, and empty at the column's first."""
 
     def __init__(self, table: SortedColumns, high: float, coefficients: Floats) -> None:
-        self.high, self.coefficients, self.edges = high, coefficients, table.start
+        self.coefficients, self.edges = coefficients, table.start
         anchor, mass = _after(table)
         self.gap = _gaps(anchor, self.edges)
         sums = carried(_of_mass(mass, len(coefficients) - 1), self.gap, self.edges)
-        self.ends = _Ends(anchor, recentred(sums, coefficients))
+        self.ends = Ends(anchor, recentred(sums, coefficients), high, upper=True)
 
     def landing(self) -> Floats:
         return np.zeros((len(self.coefficients) - 1, len(self.gap)))
 
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
-        distance = self.ends.anchor.take(end)
-        distance -= tile.x
-        np.subtract(self.high, distance, out=distance)
-        if landed is not None:
-            _land(landed, end, distance, tile.weight)
-        return self.ends.evaluate(end, distance)
+    def visit(
+        self, negatives: Negatives, begin: Ints | None, end: Ints, landed: Floats | None
+    ) -> tuple[Floats, Floats]:
+        return self.ends.visit(end, negatives.x, negatives.weight, landed)
+
+    def parts(self, begin: Ints | None, end: Ints) -> list[tuple[Ends, Ints, slice]]:
+        return [(self.ends, end, slice(None))]
 
     def collect(self, landed: Floats) -> Floats:
         below = slope_of(carried(landed, self.gap, self.edges, backward=True), self.coefficients)
@@ -192,26 +217,26 @@ class _Upper:
     """``[low, ∞)``: a run from position ``p`` on is at place ``p``, and empty at the column's closing one."""
 
     def __init__(self, table: SortedColumns, low: float, coefficients: Floats) -> None:
-        self.low, self.coefficients, self.edges = low, coefficients, table.start
+        self.coefficients, self.edges = coefficients, table.start
         anchor = table.values.astype(np.float64)
         anchor[table.start[1:] - 1] = 0.0
         self.gap = _gaps(anchor, self.edges)
         self.gap[table.start[1:] - 1] = 0.0
         sums = carried(_of_mass(table.mass, len(coefficients) - 1), self.gap, self.edges, backward=True)
-        self.ends = _Ends(anchor, recentred(sums, coefficients))
+        self.ends = Ends(anchor, recentred(sums, coefficients), low, upper=False)
 
     def landing(self) -> Floats:
         return np.zeros((len(self.coefficients) - 1, len(self.gap)))
 
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+    def visit(
+        self, negatives: Negatives, begin: Ints | None, end: Ints, landed: Floats | None
+    ) -> tuple[Floats, Floats]:
         assert begin is not None
-        distance = self.ends.anchor.take(begin)
-        distance -= tile.x
-        distance -= self.low
-        if landed is not None:
-            _land(landed, begin, distance, tile.weight)
-        value, slope = self.ends.evaluate(begin, distance)
-        return value, -slope
+        return self.ends.visit(begin, negatives.x, negatives.weight, landed)
+
+    def parts(self, begin: Ints | None, end: Ints) -> list[tuple[Ends, Ints, slice]]:
+        assert begin is not None
+        return [(self.ends, begin, slice(None))]
 
     def collect(self, landed: Floats) -> Floats:
         return slope_of(carried(landed, self.gap, self.edges), self.coefficients)
@@ -225,7 +250,7 @@ class _Between:
     """
 
     def __init__(self, table: SortedColumns, low: float, high: float, coefficients: Floats) -> None:
-        self.high, self.coefficients = high, coefficients
+        self.coefficients = coefficients
         degree = len(coefficients) - 1
         rounding = 256.0 * float(np.finfo(np.float64).eps) * (abs(low) + abs(high))
         first = cells(table, high - low - rounding)
@@ -244,55 +269,50 @@ class _Between:
         self.edges_after = np.append(0, first + 1)
         self.gap = _gaps(anchor, self.edges_after)
         sums = carried(_of_mass(mass, degree), self.gap, self.edges_after)
-        self.beginning = _Ends(anchor, recentred(sums, coefficients))
+        self.beginning = Ends(anchor, recentred(sums, coefficients), high, upper=True)
 
         last = table.values[self.cell_end - 1]
         last[table.start[1:] - 1] = 0.0
         self.to_last = last - table.values
         self.to_last[table.start[1:] - 1] = 0.0
         terms = np.stack(power_terms(self.to_last, degree)) * table.mass
-        self.rest = _Ends(last, recentred(running_sum(terms[:, ::-1], self._flipped())[:, ::-1], coefficients))
-
-    def _flipped(self) -> Ints:
-        return len(self.to_last) - self.edges[::-1]
+        flipped = len(self.to_last) - self.edges[::-1]
+        sums = running_sum(terms[:, ::-1], flipped)[:, ::-1]
+        self.rest = Ends(last, recentred(sums, coefficients), high, upper=True)
 
     def landing(self) -> Floats:
         return np.zeros((2 * (len(self.coefficients) - 1), len(self.gap)))
 
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
-        assert begin is not None
-        degree = len(self.coefficients) - 1
-        begun = self.begun.take(end)
-        # Place 0 has no beginning, and the last one no rest.
-        of_beginning = end * (begun >= begin)
-        of_rest = np.where((begun != begin) & (begin < end), begin, len(self.gap) - 1)
-        value, slope = self._part(self.beginning, of_beginning, tile.x, tile.weight, _half(landed, 0, degree))
-        value_of_rest, slope_of_rest = self._part(self.rest, of_rest, tile.x, tile.weight, _half(landed, degree, None))
-        value += value_of_rest
-        slope = slope + slope_of_rest
-        if not self.reaches_over:
-            return value, slope
-        between = self.cell_end.take(begin)
-        over = np.flatnonzero((between < begun) & (begin < end))
-        while len(over):
-            place = self.cell_end.take(between.ravel()[over])
-            x, weight = tile.x.ravel()[over], tile.weight.ravel()[over]
-            more, steeper = self._part(self.beginning, place, x, weight, _half(landed, 0, degree))
-            value.ravel()[over] += more
-            slope.ravel()[over] += steeper
-            between.ravel()[over] = place
-            over = over[place < begun.ravel()[over]]
+    def visit(
+        self, negatives: Negatives, begin: Ints | None, end: Ints, landed: Floats | None
+    ) -> tuple[Floats, Floats]:
+        (value, slope), *more = (
+            ends.visit(place, negatives.x, negatives.weight, None if landed is None else landed[rows])
+            for ends, place, rows in self.parts(begin, end)
+        )
+        for value_of_part, slope_of_part in more:
+            value += value_of_part
+            slope = slope + slope_of_part
         return value, slope
 
-    def _part(
-        self, ends: _Ends, place: Ints, x: Floats, weight: Floats, landed: Floats | None
-    ) -> tuple[Floats, Floats]:
-        distance = ends.anchor.take(place)
-        distance -= x
-        np.subtract(self.high, distance, out=distance)
-        if landed is not None:
-            _land(landed, place, distance, weight)
-        return ends.evaluate(place, distance)
+    def parts(self, begin: Ints | None, end: Ints) -> list[tuple[Ends, Ints, slice]]:
+        assert begin is not None
+        degree = len(self.coefficients) - 1
+        of_beginning, of_rest = slice(degree), slice(degree, None)
+        begun = self.begun.take(end)
+        # Place 0 has no beginning, and the last one no rest.
+        found = [
+            (self.beginning, end * (begun >= begin), of_beginning),
+            (self.rest, np.where((begun != begin) & (begin < end), begin, len(self.gap) - 1), of_rest),
+        ]
+        if self.reaches_over:
+            between = self.cell_end.take(begin)
+            over = (between < begun) & (begin < end)
+            while over.any():
+                between = np.where(over, self.cell_end.take(between * over), between)
+                found.append((self.beginning, between * over, of_beginning))
+                over &= between < begun
+        return found
 
     def collect(self, landed: Floats) -> Floats:
         degree = len(self.coefficients) - 1
@@ -304,10 +324,6 @@ class _Between:
             for j in range(k + 1):
                 at_value[k] += comb(k, j) * self.to_last ** (k - j) * from_rest[j]
         return slope - slope_of(at_value, self.coefficients)
-
-
-def _half(landed: Floats | None, begin: int, end: int | None) -> Floats | None:
-    return None if landed is None else landed[begin:end]
 
 
 def cells(table: SortedColumns, width: float) -> Ints:

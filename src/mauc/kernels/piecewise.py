@@ -9,17 +9,18 @@ positives come the other way round: each negative adds its ``φ_l(q)`` to a run 
 collects. These differences cancel, to the rounding that the choice of the polynomial allowed for.
 """
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.polynomial import chebyshev
+from numpy.typing import DTypeLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.ends import Run, exact_run, running_sum
-from mauc.kernels.search import SortedColumns, locate, sort_columns
+from mauc.kernels.crowd import MANY, Apart, Crowd, Sample, Stand, between_bounds
+from mauc.kernels.ends import ExactRun, Run, exact_run, running_sum
+from mauc.kernels.search import SortedColumns, sort_columns
 from mauc.kernels.threads import one_by_one
-from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles
+from mauc.kernels.tiles import Negatives, Problem, chebyshev_terms, column_centre, tiles
 
 __all__ = ["Piece", "RankedSums", "ranked_risk"]
 
@@ -38,15 +39,21 @@ class Piece(NamedTuple):
     half_width: float | None
 
 
-def ranked_risk(problem: Problem, pieces: list[Piece], *, gradient: bool) -> tuple[float, Floats | None]:
-    """Value and gradient of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
+def ranked_risk(
+    problem: Problem, pieces: list[Piece], *, gradient: bool, dtype: DTypeLike = np.float64
+) -> tuple[float, NDArray[Any] | None]:
+    """Value and gradient of the risk of a piecewise polynomial that is 0 outside ``pieces``.
+
+    ``dtype`` is that of the gradient, and of the sums over the crowd within a tile.
+    """
     classes, order = problem.classes, problem.classes.order
     table = sort_columns(problem.own[order], classes.offsets, classes.unit[order])
     approximated = any(piece.half_width is not None for piece in pieces)
     sums = RankedSums(table, pieces, column_centre(problem) if approximated else None)
-    slope = np.empty(problem.scores.shape) if gradient else None
+    slope = np.empty(problem.scores.shape, dtype) if gradient else None
+    crowd = sums.crowd(problem, dtype)
 
-    parts = one_by_one(problem.scores.shape, lambda first, last: sums.visit(tiles(problem, first, last), slope))
+    parts = one_by_one(problem.scores.shape, lambda first, last: sums.visit(problem, slope, crowd, first, last))
     value, landed = next(parts)
     with np.errstate(over="ignore", invalid="ignore"):
         for more, landed_there in parts:
@@ -74,25 +81,63 @@ class RankedSums:
             self.runs = [_run(table, piece, centre) for piece in pieces]
 
     @np.errstate(over="ignore", invalid="ignore")
-    def visit(self, part: Iterable[Tile], slope: Floats | None) -> tuple[float, list[Floats]]:
-        """The value of some tiles, and what they hand to the positives; their own slopes go into ``slope``."""
-        value, landed = 0.0, [run.landing() for run in self.runs]
-        for tile in part:
-            position = {b: _first_from(self.table, tile, b) for b in self.breaks}
-            last = tile.along(self.table.start[1:] - 1)
-            steepness = np.zeros(1)
-            for k, (piece, run) in enumerate(zip(self.pieces, self.runs, strict=True)):
-                begin, end = position.get(piece.low), position.get(piece.high, last)
-                of_tile, steeper = run.visit(tile, begin, end, None if slope is None else landed[k])
-                total = float(np.vdot(tile.weight, of_tile))
-                if not np.isfinite(total):
-                    of_tile, steeper = _defined(of_tile, tile.weight), _defined(steeper, tile.weight)
-                    total = float(np.vdot(tile.weight, of_tile))
-                value += total
-                steepness = steepness + steeper if k else steeper
-            if slope is not None:
-                np.multiply(tile.weight, steepness, out=tile.of(slope))
-        return value, landed
+    def crowd(self, problem: Problem, dtype: DTypeLike = np.float64) -> Crowd | None:
+        """Where most scores stand; None where they stand apart, or are too few to tell."""
+        if problem.scores.size < MANY or any(piece.half_width is not None for piece in self.pieces):
+            return None
+        sample = Sample(problem)
+        position = {b: _first_from(self.table, sample.typical, b) for b in self.breaks}
+        low, high = between_bounds(self.table, position, np.dtype(dtype))
+        if not sample.is_within(low, high):
+            return None
+        stands = []
+        for k, (begin, end) in enumerate(self._ends(position, self.table.start[1:] - 1)):
+            stands += [Stand(k, *part) for part in cast(ExactRun, self.runs[k]).parts(begin, end)]
+        crowd = Crowd(low, high, stands)
+        return crowd if crowd.is_finite else None
+
+    def _ends(self, position: dict[float, Ints], last: Ints) -> list[tuple[Ints | None, Ints]]:
+        """Where the run of each piece begins and ends."""
+        return [(position.get(piece.low), position.get(piece.high, last)) for piece in self.pieces]
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def visit(
+        self,
+        problem: Problem,
+        slope: NDArray[Any] | None,
+        crowd: Crowd | None,
+        first: int = 0,
+        last: int | None = None,
+    ) -> tuple[float, list[Floats]]:
+        """The value of some rows, and what they hand to the positives; their own slopes go into ``slope``."""
+        landed = [run.landing() for run in self.runs]
+        if crowd is None:
+            return sum((self._search(tile, landed, slope) for tile in tiles(problem, first, last)), 0.0), landed
+        value, sums, apart = 0.0, crowd.sums(), Apart()
+        for tile in tiles(problem, first, last, crowd.dtype, CROWD_ELEMENTS):
+            exceptions = crowd.visit(tile, sums, slope)
+            if exceptions is None:
+                value += self._search(tile.wide(), landed, slope)
+            elif apart.add(exceptions):
+                value += self._search(apart.take(), landed, slope)
+        if apart:
+            value += self._search(apart.take(), landed, slope)
+        return value + crowd.settle(sums, landed), landed
+
+    def _search(self, negatives: Negatives, landed: list[Floats], slope: NDArray[Any] | None) -> float:
+        position = {b: _first_from(self.table, negatives, b) for b in self.breaks}
+        value, steepness = 0.0, np.zeros(1)
+        for k, (begin, end) in enumerate(self._ends(position, negatives.along(self.table.start[1:] - 1))):
+            of_run, steeper = self.runs[k].visit(negatives, begin, end, None if slope is None else landed[k])
+            total = float(np.vdot(negatives.weight, of_run))
+            if not np.isfinite(total):
+                of_run, steeper = _defined(of_run, negatives.weight), _defined(steeper, negatives.weight)
+                total = float(np.vdot(negatives.weight, of_run))
+            value += total
+            steepness = steepness + steeper if k else steeper
+        if slope is not None:
+            negatives.store(steepness, slope)
+        return value
 
     def collect(self, landed: list[Floats]) -> Floats:
         """``(M + C,)`` slope in the value at each position, per unit of its weight, from what all parts handed over."""
@@ -104,19 +149,23 @@ def _defined(x: Floats, weight: Floats) -> Floats:
     return np.where((weight == 0.0) | np.isnan(x), 0.0, x)
 
 
+# As TILE_ELEMENTS, for the crowd, which needs fewer temporaries.
+CROWD_ELEMENTS = 1 << 16
+
 # Scores so many times the break point may swallow digits of it when it is added to them.
 LARGE = 64.0
 
 
-def _first_from(table: SortedColumns, tile: Tile, b: float) -> Ints:
-    """Position of the first positive with ``p − q >= b`` for each negative ``q`` of a tile."""
-    position, _ = locate(table, tile.x + b, columns_first=tile.columns_first)
-    if max(tile.x.max(), -tile.x.min()) > LARGE * abs(b):
+def _first_from(table: SortedColumns, negatives: Negatives, b: float) -> Ints:
+    """Position of the first positive with ``p − q >= b`` for each negative ``q``."""
+    x = negatives.x
+    position = negatives.locate(table, x + b)
+    if max(x.max(initial=-np.inf), -x.min(initial=np.inf)) > LARGE * abs(b):
         # q + b is rounded to a neighbour, p − q is not: the search may be off by one value.
-        start = tile.along(table.start[:-1])
+        start = negatives.along(table.start[:-1])
         before = table.values.take(np.maximum(position - 1, 0))
-        position -= (position > start) & (before - tile.x >= b)
-        position += table.values.take(position) - tile.x < b
+        position -= (position > start) & (before - x >= b)
+        position += table.values.take(position) - x < b
     return position
 
 
@@ -152,18 +201,20 @@ class _Approximated:
     def landing(self) -> Floats:
         return np.zeros_like(self.slope_of_p)
 
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
-        terms = self._terms(tile.x - tile.along(self.centre), len(self.of_q))
+    def visit(
+        self, negatives: Negatives, begin: Ints | None, end: Ints, landed: Floats | None
+    ) -> tuple[Floats, Floats]:
+        terms = self._terms(negatives.x - negatives.along(self.centre), len(self.of_q))
         value = _polynomial(self.of_q, begin, end, terms)
         if landed is None:
             return value, np.zeros(1)
         # Each negative's ω φ_l(q) is added at the end of its run and taken away at its start.
         for row, term in zip(landed, terms, strict=False):
-            weighted = tile.weight * term
+            weighted = negatives.weight * term
             if end.shape == weighted.shape:
                 np.add.at(row, end.ravel(), weighted.ravel())
             else:
-                row[self.last] += tile.sum(weighted)
+                row[self.last] += weighted.sum(axis=end.ndim - 1)  # one end per column, in a shape that broadcasts
             if begin is not None:
                 np.subtract.at(row, begin.ravel(), weighted.ravel())
         return value, _polynomial(self.slope_of_q, begin, end, terms)

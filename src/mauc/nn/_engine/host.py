@@ -257,10 +257,14 @@ def searches(scores: Tensor) -> bool:
 
 def ranked(scores: Tensor, batch: Batch, pieces: tuple[Piece, ...], *, gradient: bool) -> Result:
     """:func:`mauc.kernels.piecewise.ranked_risk` of scores between 0 and 1, in one process."""
-    n_classes = scores.shape[1]
-    v = torch.outer(batch.column, class_sum(batch.y, batch.row, n_classes))
-    v = v if batch.matrix is None else v.sign_().mul_(batch.matrix.T)
-    classes = Classes(batch.y.numpy(), batch.unit.numpy(), n_classes, v.fill_diagonal_(0.0).numpy())
-    value, slope = ranked_risk(classes.with_scores(scores.numpy()), list(pieces), gradient=gradient)
+    factors = v = None
+    if batch.matrix is None:
+        factors = (batch.row.numpy(), batch.column.numpy())
+    else:
+        weight_of = class_sum(batch.y, batch.row, scores.shape[1])
+        v = torch.outer(batch.column, weight_of).sign_().mul_(batch.matrix.T).fill_diagonal_(0.0).numpy()
+    classes = Classes(batch.y.numpy(), batch.unit.numpy(), scores.shape[1], v, factors)
+    x = scores.numpy()
+    value, slope = ranked_risk(classes.with_scores(x), list(pieces), gradient=gradient, dtype=x.dtype)
     found = torch.tensor(value, dtype=torch.float64)
-    return found, None if slope is None else Slope(torch.from_numpy(slope).to(scores.dtype), None, None)
+    return found, None if slope is None else Slope(torch.from_numpy(slope), None, None)
