@@ -4,17 +4,16 @@ A negative ``q`` ends at a place of its column's sorted positives, which changes
 ``p − b``, ``b`` a break of ℓ. Most scores of a softmax lie near 0, between the same two bounds. There the sum of ℓ over
 the positives is one polynomial of ``q``: value, slope and what the positives are handed are vector arithmetic,
 
-    Σ_u a_u ℓ(u − q) = Σ_k P_ki d^k,    Σ_q ω_q d^k = M_k,    value Σ_ki P_ki M_ki,    d the distance from the end.
+    Σ_u a_u ℓ(u − q) = Σ_k P_ki d^k,    M_ki = Σ_q ω_q d^k,    value Σ_ki P_ki M_ki,    d the distance from the bound.
 
-Only the others, found by two comparisons, are searched, read and landed one by one. Several pieces of ℓ add up to one
-polynomial of the smallest of their distances: the larger ones are ``d + δ`` with ``δ >= 0``, so all terms of the
-expansion are those of sums that do not cancel.
+Only the others, found by one comparison, are searched, read and landed one by one. Several pieces of ℓ add up to one
+polynomial: their distances, from their own ends, are ``d + δ`` with ``δ >= 0``, so no sum cancels.
 
 Apart from the crowd were, in a hundred: 0.1 of trained-like softmax scores (4096 × 1000, α = ½), 1 to 7 of those of
 linear models on CIFAR-100-Imb, 0.4 to 15 on KDD Cup 99.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from math import comb
 from typing import Any, NamedTuple
 
@@ -24,17 +23,29 @@ from numpy.typing import NDArray
 from mauc._typing import Floats, Ints
 from mauc.kernels.ends import Ends
 from mauc.kernels.search import SortedColumns
-from mauc.kernels.tiles import Problem, Scattered, Tile
+from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, Classes, Problem, Scattered, V
 
-__all__ = ["MANY", "Apart", "Crowd", "Sample", "Stand", "between_bounds"]
+__all__ = ["MANY", "Apart", "Crowd", "Interval", "Sample", "Stand", "crowd_dtype"]
 
 MANY = 1 << 16
 """Scores from which on looking for a crowd costs less than it saves where there is one, and next to nothing else."""
 MOST_APART = 0.25
 """Share of the scores that may stand apart; one by one they take about three times as long as in a tile."""
 SAMPLE_ROWS = 16
+BLOCK = 1 << 18
+"""Scores taken at a time: the few temporaries stay in a second-level cache."""
 AT_ONCE = 1 << 14
 """Scores apart that are searched together."""
+LEFT = 2.0**-10
+"""Share of the weight of all rows that must be left when that of the others is taken off: three digits of sixteen."""
+SHORT = 128
+"""Rows summed in single precision before double precision takes over."""
+
+
+def crowd_dtype(problem: Problem) -> np.dtype[Any]:
+    """In which the crowd is summed: single precision for such scores where :func:`_short_sums` keeps the digits."""
+    by_rows = problem.classes.factors is not None and problem.scores.shape[1] >= COLUMNS_FIRST_BELOW
+    return np.dtype(np.float32 if by_rows and problem.scores.dtype == np.float32 else np.float64)
 
 
 class Sample:
@@ -52,27 +63,48 @@ class Sample:
         self.typical = Scattered(median, np.ones(n_columns), np.zeros(n_columns, np.int64), np.arange(n_columns))
         """The median of each column's negatives."""
 
-    def is_within(self, low: NDArray[Any], high: NDArray[Any]) -> bool:
-        """Whether so many scores lie between the ``(C,)`` bounds that searching the others alone pays."""
-        return bool(np.count_nonzero((self.x < low) | (self.x > high)) <= MOST_APART * self.x.size)
 
+class Interval(NamedTuple):
+    """Of scores that surely are at the same positions as the typical one."""
 
-def between_bounds(
-    table: SortedColumns, position: dict[float, Ints], dtype: np.dtype[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """``(C,)`` lowest and highest score that surely is at these ``position``, a ``(C,)`` vector for each break.
+    low: NDArray[Any]
+    """``(C,)`` the lowest one."""
+    width: NDArray[Any]
+    """``(C,)`` they are less than this above it; 0 where there are none."""
 
-    A few roundings inside: what is nearer to a bound is told by the search alone.
-    """
-    low, high = np.full(len(table.start) - 1, -np.inf), np.full(len(table.start) - 1, np.inf)
-    slack = 8.0 * float(np.finfo(dtype).eps)
-    for b, at in position.items():
-        before, after = table.values.take(np.maximum(at - 1, 0)), table.values.take(at)
-        above = before - b + slack * (np.abs(before) + abs(b))
-        below = after - b - slack * (np.abs(np.where(np.isinf(after), 0.0, after)) + abs(b))
-        np.maximum(low, np.where(at > table.start[:-1], above, -np.inf), out=low)
-        np.minimum(high, below, out=high)
-    return low.astype(dtype), high.astype(dtype)
+    @classmethod
+    def of(
+        cls, table: SortedColumns, position: dict[float, Ints], sample: Sample, dtype: np.dtype[Any]
+    ) -> "Interval | None":
+        """For a ``(C,)`` vector of positions for each break; None where too few scores of the sample are inside.
+
+        A few roundings narrower than the bounds: what is nearer to one is told by the search alone.
+        """
+        typical = sample.typical.x
+        # Where no bound is below, nothing depends on the distance from it, and any that the scores keep to will do.
+        reach = 1.0 + np.ptp(sample.x, axis=0)
+        low, high = typical - reach, np.full(len(typical), np.inf)
+        bounded = np.zeros(len(typical), dtype=bool)
+        slack = 8.0 * float(np.finfo(dtype).eps)
+        for b, at in position.items():
+            before, after = table.values.take(np.maximum(at - 1, 0)), table.values.take(at)
+            has_before = at > table.start[:-1]
+            above = np.where(has_before, before - b + slack * (np.abs(before) + abs(b)), -np.inf)
+            low = np.where(bounded | ~has_before, np.maximum(low, above), above)
+            bounded |= has_before
+            after_size = np.abs(np.where(np.isinf(after), 0.0, after))
+            np.minimum(high, after - b - slack * (after_size + abs(b)), out=high)
+        low = low.astype(dtype)
+        width = (np.maximum(high - low, 0.0) * (1.0 - slack)).astype(dtype)
+        found = cls(low, width)
+        outside = np.count_nonzero(found.excludes(sample.x.astype(dtype) - low, width))
+        return found if outside <= MOST_APART * sample.x.size else None
+
+    @staticmethod
+    def excludes(distance: NDArray[Any], width: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether not ``0 <= distance < width``, in one comparison: numbers below 0 and NaN are the largest of bits."""
+        bits = np.uint32 if distance.dtype == np.float32 else np.uint64
+        return distance.view(bits) >= width.view(bits)
 
 
 class Stand(NamedTuple):
@@ -86,13 +118,14 @@ class Stand(NamedTuple):
 
 
 class Crowd:
-    """The scores between ``low`` and ``high``, and their polynomials; sums over a tile are in the dtype of these."""
+    """The scores in an interval, with their polynomials."""
 
-    def __init__(self, low: NDArray[Any], high: NDArray[Any], stands: Iterable[Stand]) -> None:
-        self.low, self.high, self.dtype = low, high, low.dtype
-        stands = list(stands)
-        sides = ([stand for stand in stands if stand.ends.upper == upper] for upper in (True, False))
-        self.sides = [_Side(side, self.dtype) for side in sides if side]
+    def __init__(self, interval: Interval, stands: list[Stand]) -> None:
+        self.interval, self.dtype = interval, interval.low.dtype
+        high = interval.low.astype(np.float64) + interval.width
+        origins = ((True, interval.low), (False, np.where(np.isinf(high), interval.low, high).astype(self.dtype)))
+        sides = ((origin, [stand for stand in stands if stand.ends.upper == upper]) for upper, origin in origins)
+        self.sides = [_Side(origin, side) for origin, side in sides if side]
 
     @property
     def is_finite(self) -> bool:
@@ -103,31 +136,34 @@ class Crowd:
         """Zeros for what :meth:`visit` adds up."""
         return [np.zeros_like(side.powers) for side in self.sides]
 
-    def visit(self, tile: Tile, sums: list[Floats], slope: NDArray[Any] | None) -> Scattered | None:
-        """Take the crowd of a tile: its moments into ``sums``, its slopes into ``slope``.
+    def blocks(self, problem: Problem, first: int, last: int) -> Iterator[slice]:
+        """The rows to visit at a time."""
+        step = max(1, BLOCK // max(1, problem.scores.shape[1]))
+        return (slice(begin, min(begin + step, last)) for begin in range(first, last, step))
 
-        Returns the scores apart; None, with nothing done, where they are many or a number is beyond the floats.
+    def visit(self, problem: Problem, rows: slice, sums: list[Floats], slope: NDArray[Any] | None) -> Scattered | None:
+        """Take the crowd of some rows: its moments into ``sums``, its slopes into ``slope``.
+
+        Returns the scores apart; None, with nothing done, where they are many or a sum would lose its digits.
         """
-        outside = tile.x < tile.along(self.low)
-        outside |= tile.x > tile.along(self.high)
-        apart = np.flatnonzero(outside)
-        weight = tile.weight.ravel()
-        apart = apart[weight.take(apart) != 0.0]
-        if len(apart) > MOST_APART * tile.x.size:
+        block = _Block(problem, rows, self.dtype)
+        distance = block.x - block.along(self.interval.low)
+        index = np.flatnonzero(self.interval.excludes(distance, block.along(self.interval.width)))
+        weights = (_Matrix if problem.classes.factors is None else _Product)(problem.classes, block)
+        apart, index = weights.at(index)
+        if len(index) > MOST_APART * block.x.size:
             return None
-        exceptions = tile.scattered(apart)
-        weight[apart] = 0.0
-        distances = [side.distance(tile) for side in self.sides]
-        moments = [side.moments(tile, d) for side, d in zip(self.sides, distances, strict=True)]
-        if not all(np.isfinite(m).all() for m in moments):
-            weight[apart] = exceptions.weight
+        weights.leave_out(index, apart, distance)
+        distances = [distance if side.upper else side.distance(block, index) for side in self.sides]
+        moments = [weights.moments(d, len(side.powers)) for side, d in zip(self.sides, distances, strict=True)]
+        if not (weights.are_left and all(np.isfinite(m).all() for m in moments)):
             return None
         for total, m in zip(sums, moments, strict=True):
             total += m
         if slope is not None:
-            steepness = [side.slope(tile, d) for side, d in zip(self.sides, distances, strict=True)]
-            np.multiply(tile.weight, sum(steepness[1:], steepness[0]), out=tile.of(slope))
-        return exceptions
+            steepness = [side.steepness for side in self.sides]
+            weights.store(distances, steepness, slope)
+        return apart
 
     def settle(self, sums: list[Floats], landed: list[Floats]) -> float:
         """The value of all that was visited; what it hands to the positives lands."""
@@ -139,58 +175,32 @@ class Crowd:
 
 
 class _Side:
-    """``Σ_k powers[k] d^k`` for the stands whose distances count from bounds on the same side."""
+    """``Σ_k powers[k] d^k`` for the stands whose distances grow with the score (``upper``) or fall, ``d`` from the
+    ``(C,)`` ``origin``.
+    """
 
-    def __init__(self, stands: list[Stand], dtype: np.dtype[Any]) -> None:
-        self.stands, self.upper = stands, stands[0].ends.upper
-        anchor = np.stack([stand.ends.anchor.take(stand.place) for stand in stands])
-        bound = np.array([stand.ends.bound for stand in stands])
-        powers = [stand.ends.powers.take(stand.place, axis=1) for stand in stands]
+    def __init__(self, origin: NDArray[Any], stands: list[Stand]) -> None:
+        self.origin, self.stands, self.upper = origin, stands, stands[0].ends.upper
         sign = 1.0 if self.upper else -1.0
-        held = np.stack([p.any(axis=0) for p in powers])
-        nearest = np.argmin(np.where(held, sign * (bound[:, None] - anchor), np.inf), axis=0)
-        at, to = anchor[nearest, np.arange(len(nearest))], bound[nearest]
-        more = sign * ((bound[:, None] - to) + (at - anchor))
-        self.further = np.where(held, np.maximum(more, 0.0), 0.0)
-        """``(S, C)`` how much more than ``d`` the distance of each stand is."""
-        self.powers = np.zeros((max(len(p) for p in powers), len(at)))
-        for p, further in zip(powers, self.further, strict=True):
-            self.powers[: len(p)] += _shifted(p, further)
-        self.anchor, self.bound = at.astype(dtype), to.astype(dtype)
-        degrees = np.arange(1, len(self.powers))
-        self.steepness = (sign * degrees[:, None] * self.powers[1:]).astype(dtype)
+        degree = max(len(stand.ends.powers) for stand in stands) - 1
+        self.powers = np.zeros((degree + 1, len(origin)))
+        self.further = []
+        """How much more than ``d`` the distance of each stand is, a ``(C,)`` vector each."""
+        for stand in stands:
+            powers = stand.ends.powers.take(stand.place, axis=1)
+            further = sign * ((origin - stand.ends.anchor.take(stand.place)) + stand.ends.bound)
+            self.further.append(further * powers.any(axis=0))
+            self.powers[: len(powers)] += _shifted(powers, self.further[-1])
+        self.steepness = sign * np.arange(1.0, degree + 1.0)[:, None] * self.powers[1:]
 
-    def distance(self, tile: Tile) -> Floats:
-        d = tile.along(self.anchor) - tile.x
-        if self.upper:
-            return np.subtract(tile.along(self.bound), d, out=d)
-        return np.subtract(d, tile.along(self.bound), out=d)
-
-    def moments(self, tile: Tile, distance: Floats) -> Floats:
-        """``(K + 1, C)`` ``Σ ω d^k``."""
-        found = np.empty(self.powers.shape)
-        found[0] = tile.sum(tile.weight)
-        term = tile.weight
-        for k in range(1, len(found)):
-            found[k] = tile.total(term, distance)
-            if k + 1 < len(found):
-                term = term * distance
-        return found
-
-    def slope(self, tile: Tile, distance: Floats) -> Floats:
-        """Of the polynomial, in the score."""
-        if not len(self.steepness):
-            return np.zeros(1, self.steepness.dtype)
-        value = tile.along(self.steepness[-1])
-        for row in self.steepness[-2::-1]:
-            value = value * distance
-            value += tile.along(row)
-        return value
+    def distance(self, block: "_Block", apart: Ints) -> NDArray[Any]:
+        d = block.along(self.origin) - block.x
+        d.ravel()[apart] = 0.0
+        return d
 
     def land(self, moments: Floats, landed: list[Floats]) -> None:
         for stand, further in zip(self.stands, self.further, strict=True):
-            rows = landed[stand.run][stand.landing]
-            for k, row in enumerate(rows):
+            for k, row in enumerate(landed[stand.run][stand.landing]):
                 total = np.zeros(len(further))
                 for j in range(k + 1):  # Σ ω (d + δ)^k
                     total *= further
@@ -206,6 +216,140 @@ def _shifted(powers: Floats, by: Floats) -> Floats:
             out[i] *= by
             out[i] += comb(k, i) * powers[k]
     return out
+
+
+class _Block:
+    """Some rows of the scores, in the layout of a :class:`mauc.kernels.tiles.Tile`."""
+
+    def __init__(self, problem: Problem, rows: slice, dtype: np.dtype[Any]) -> None:
+        scores = problem.scores[rows]
+        self.rows, self.columns_first = rows, problem.scores.shape[1] < COLUMNS_FIRST_BELOW
+        self.x = np.asarray(scores.T if self.columns_first else scores, dtype, order="C")
+
+    def along(self, of_class: V) -> V:
+        return of_class[:, None] if self.columns_first else of_class
+
+    def down(self, of_row: V) -> V:
+        return of_row if self.columns_first else of_row[:, None]
+
+    def place(self, index: Ints) -> tuple[Ints, Ints]:
+        """Row and column of places of the flattened block."""
+        outer, inner = np.divmod(index, self.x.shape[1])
+        return (inner, outer) if self.columns_first else (outer, inner)
+
+    def index(self, row: Ints, column: Ints) -> Ints:
+        """The inverse of :meth:`place`."""
+        return column * self.x.shape[1] + row if self.columns_first else row * self.x.shape[1] + column
+
+    def of(self, whole: NDArray[Any]) -> NDArray[Any]:
+        part = whole[self.rows]
+        return part.T if self.columns_first else part
+
+    def scattered(self, index: Ints, weight: Floats, row: Ints, column: Ints) -> Scattered:
+        return Scattered(self.x.ravel().take(index).astype(np.float64), weight, row + self.rows.start, column)
+
+
+class _Matrix:
+    """Weights of the scores of a block, one by one."""
+
+    are_left = True
+
+    def __init__(self, classes: Classes, block: _Block) -> None:
+        self.block = block
+        self.weight = classes.negative_weights(block.rows, columns_first=block.columns_first)
+
+    def at(self, index: Ints) -> tuple[Scattered, Ints]:
+        """Those of some places that have a weight, with it, and their places."""
+        weight = self.weight.ravel().take(index)
+        index, weight = index[weight != 0.0], weight[weight != 0.0]
+        return self.block.scattered(index, weight, *self.block.place(index)), index
+
+    def leave_out(self, index: Ints, apart: Scattered, distance: NDArray[Any]) -> None:
+        self.weight.ravel()[index] = 0.0
+
+    def moments(self, distance: NDArray[Any], size: int) -> Floats:
+        """``(size, C)`` sums ``Σ ω d^k``."""
+        axis = 1 if self.block.columns_first else 0
+        total = "cn,cn->c" if self.block.columns_first else "nc,nc->c"
+        found = [self.weight.sum(axis=axis)]
+        term = self.weight
+        for k in range(1, size):
+            found.append(np.einsum(total, term, distance))
+            term = term * distance if k + 1 < size else term
+        return np.stack(found)
+
+    def store(self, distances: list[NDArray[Any]], steepness: list[Floats], slope: NDArray[Any]) -> None:
+        """Write the weighted slopes, of polynomials with the coefficients ``steepness``."""
+        whole = _sum_of_polynomials(self.block, distances, steepness)
+        np.multiply(self.weight, whole, out=self.block.of(slope), casting="same_kind")
+
+
+class _Product:
+    """Weights that are products of a row's and a column's: nothing of the size of the block is made."""
+
+    def __init__(self, classes: Classes, block: _Block) -> None:
+        assert classes.factors is not None
+        self.block, self.y = block, classes.y[block.rows]
+        self.row, self.column = classes.factors[0][block.rows], classes.factors[1]
+
+    def at(self, index: Ints) -> tuple[Scattered, Ints]:
+        """As :meth:`_Matrix.at`."""
+        row, column = self.block.place(index)
+        weight = self.row.take(row) * self.column.take(column)
+        counts = np.flatnonzero((self.y.take(row) != column) & (weight != 0.0))
+        index = index[counts]
+        return self.block.scattered(index, weight[counts], row[counts], column[counts]), index
+
+    def leave_out(self, index: Ints, apart: Scattered, distance: NDArray[Any]) -> None:
+        own = self.block.index(np.arange(len(self.y)), self.y)
+        distance.ravel()[own] = 0.0
+        distance.ravel()[index] = 0.0
+        all_rows = float(self.row.sum())
+        left_out = np.bincount(self.y, self.row, len(self.column))
+        left_out += np.bincount(apart.column, self.row.take(apart.row - self.block.rows.start), len(self.column))
+        self.left = all_rows - left_out
+        self.are_left = bool((self.left >= LEFT * all_rows).all())
+
+    def moments(self, distance: NDArray[Any], size: int) -> Floats:
+        """As :meth:`_Matrix.moments`."""
+        found = [self.left]
+        row, term = self.row.astype(distance.dtype), distance
+        for k in range(1, size):
+            if self.block.columns_first:
+                found.append(term @ row)
+            else:
+                found.append(_short_sums(row, term))
+            term = term * distance if k + 1 < size else term
+        return np.stack(found) * self.column
+
+    def store(self, distances: list[NDArray[Any]], steepness: list[Floats], slope: NDArray[Any]) -> None:
+        """As :meth:`_Matrix.store`."""
+        whole = _sum_of_polynomials(self.block, distances, [s * self.column for s in steepness])
+        row = self.block.down(self.row.astype(whole.dtype))
+        np.multiply(row, whole, out=self.block.of(slope), casting="same_kind")
+
+
+def _short_sums(row: NDArray[Any], x: NDArray[Any]) -> Floats:
+    """``row @ x``, of which single precision sums no more than a few rows."""
+    if x.dtype == np.float64:
+        return np.asarray(row @ x)
+    whole = len(x) // SHORT * SHORT
+    parts = row[:whole].reshape(-1, 1, SHORT) @ x[:whole].reshape(-1, SHORT, x.shape[1])
+    return np.asarray(parts.sum(axis=(0, 1), dtype=np.float64) + row[whole:] @ x[whole:])
+
+
+def _sum_of_polynomials(block: _Block, distances: list[NDArray[Any]], coefficients: list[Floats]) -> NDArray[Any]:
+    """``Σ_k coefficients[k] d^k`` by Horner's rule, summed over the sides; broadcasts over the block."""
+    total: NDArray[Any] | None = None
+    for d, rows in zip(distances, coefficients, strict=True):
+        if not len(rows):
+            continue
+        value, *more = (block.along(row.astype(d.dtype)) for row in rows[::-1])
+        for row in more:
+            value = value * d
+            value += row
+        total = value if total is None else total + value
+    return np.zeros(1, distances[0].dtype) if total is None else total
 
 
 class Apart:

@@ -16,7 +16,7 @@ from numpy.polynomial import chebyshev
 from numpy.typing import DTypeLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.crowd import MANY, Apart, Crowd, Sample, Stand, between_bounds
+from mauc.kernels.crowd import MANY, Apart, Crowd, Interval, Sample, Stand, crowd_dtype
 from mauc.kernels.ends import ExactRun, Run, exact_run, running_sum
 from mauc.kernels.search import SortedColumns, sort_columns
 from mauc.kernels.threads import one_by_one
@@ -42,16 +42,13 @@ class Piece(NamedTuple):
 def ranked_risk(
     problem: Problem, pieces: list[Piece], *, gradient: bool, dtype: DTypeLike = np.float64
 ) -> tuple[float, NDArray[Any] | None]:
-    """Value and gradient of the risk of a piecewise polynomial that is 0 outside ``pieces``.
-
-    ``dtype`` is that of the gradient, and of the sums over the crowd within a tile.
-    """
+    """Value and gradient, of that ``dtype``, of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
     classes, order = problem.classes, problem.classes.order
     table = sort_columns(problem.own[order], classes.offsets, classes.unit[order])
     approximated = any(piece.half_width is not None for piece in pieces)
     sums = RankedSums(table, pieces, column_centre(problem) if approximated else None)
     slope = np.empty(problem.scores.shape, dtype) if gradient else None
-    crowd = sums.crowd(problem, dtype)
+    crowd = sums.crowd(problem)
 
     parts = one_by_one(problem.scores.shape, lambda first, last: sums.visit(problem, slope, crowd, first, last))
     value, landed = next(parts)
@@ -81,19 +78,19 @@ class RankedSums:
             self.runs = [_run(table, piece, centre) for piece in pieces]
 
     @np.errstate(over="ignore", invalid="ignore")
-    def crowd(self, problem: Problem, dtype: DTypeLike = np.float64) -> Crowd | None:
+    def crowd(self, problem: Problem) -> Crowd | None:
         """Where most scores stand; None where they stand apart, or are too few to tell."""
         if problem.scores.size < MANY or any(piece.half_width is not None for piece in self.pieces):
             return None
         sample = Sample(problem)
         position = {b: _first_from(self.table, sample.typical, b) for b in self.breaks}
-        low, high = between_bounds(self.table, position, np.dtype(dtype))
-        if not sample.is_within(low, high):
+        interval = Interval.of(self.table, position, sample, crowd_dtype(problem))
+        if interval is None:
             return None
         stands = []
         for k, (begin, end) in enumerate(self._ends(position, self.table.start[1:] - 1)):
             stands += [Stand(k, *part) for part in cast(ExactRun, self.runs[k]).parts(begin, end)]
-        crowd = Crowd(low, high, stands)
+        crowd = Crowd(interval, stands)
         return crowd if crowd.is_finite else None
 
     def _ends(self, position: dict[float, Ints], last: Ints) -> list[tuple[Ints | None, Ints]]:
@@ -114,10 +111,10 @@ class RankedSums:
         if crowd is None:
             return sum((self._search(tile, landed, slope) for tile in tiles(problem, first, last)), 0.0), landed
         value, sums, apart = 0.0, crowd.sums(), Apart()
-        for tile in tiles(problem, first, last, crowd.dtype, CROWD_ELEMENTS):
-            exceptions = crowd.visit(tile, sums, slope)
+        for rows in crowd.blocks(problem, first, len(problem.scores) if last is None else last):
+            exceptions = crowd.visit(problem, rows, sums, slope)
             if exceptions is None:
-                value += self._search(tile.wide(), landed, slope)
+                value += sum(self._search(tile, landed, slope) for tile in tiles(problem, rows.start, rows.stop))
             elif apart.add(exceptions):
                 value += self._search(apart.take(), landed, slope)
         if apart:
@@ -148,9 +145,6 @@ def _defined(x: Floats, weight: Floats) -> Floats:
     """0 where no weight, or no positive, meets a number beyond the floats."""
     return np.where((weight == 0.0) | np.isnan(x), 0.0, x)
 
-
-# As TILE_ELEMENTS, for the crowd, which needs fewer temporaries.
-CROWD_ELEMENTS = 1 << 16
 
 # Scores so many times the break point may swallow digits of it when it is added to them.
 LARGE = 64.0

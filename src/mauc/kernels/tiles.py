@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
 from mauc.kernels.search import SortedColumns, locate, locate_each
@@ -92,26 +92,17 @@ class Classes:
         """``(N, C)`` 1 in the column of each sample's class."""
         return np.asarray(self.y[:, None] == np.arange(self.n_classes), dtype=np.float64)
 
-    def negative_weights(self, rows: slice, dtype: DTypeLike, *, columns_first: bool) -> NDArray[Any]:
+    def negative_weights(self, rows: slice, *, columns_first: bool) -> Floats:
         """``(rows, C)``, or ``(C, rows)``, weights of scores as negatives: 0 in each sample's own column."""
         y = self.y[rows]
         if self.factors is not None:
-            of_row, of_column = self.factors[0][rows].astype(dtype), self.factors[1].astype(dtype)
-            if columns_first:
-                weight = of_column[:, None] * of_row
-                weight[y, np.arange(len(y))] = 0.0
-            else:
-                weight = of_row[:, None] * of_column
-                weight[np.arange(len(y)), y] = 0.0
+            of_row, of_column = self.factors[0][rows], self.factors[1]
+            weight = of_column[:, None] * of_row if columns_first else of_row[:, None] * of_column
+            (weight.T if columns_first else weight)[np.arange(len(y)), y] = 0.0
             return weight
-        unit = self.unit[rows]
-        if columns_first:
-            weight = self.v.take(y, axis=1)
-            weight *= unit
-        else:
-            weight = self.of_negative.take(y, axis=0)
-            weight *= unit[:, None]
-        return weight.astype(dtype, copy=False)
+        weight = self.v.take(y, axis=1) if columns_first else self.of_negative.take(y, axis=0)
+        weight *= self.unit[rows] if columns_first else self.unit[rows][:, None]
+        return weight
 
     def with_scores(self, scores: NDArray[np.floating]) -> "Problem":
         """These classes scored; what was worked out of them serves every problem made of them."""
@@ -175,7 +166,7 @@ class Scattered(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """Some rows of the scores, as float64 if nothing else was asked for, with their weights.
+    """Some rows of the scores, as float64, with their weights.
 
     ``(rows, C)``, or ``(C, rows)`` where the classes are few: NumPy broadcasts a vector over the classes fast only
     along long rows. The methods hide which of the two it is.
@@ -199,17 +190,6 @@ class Tile(NamedTuple):
         """As :class:`Negatives` has it."""
         np.multiply(self.weight, steepness, out=self.of(out), casting="same_kind")
 
-    def wide(self) -> "Tile":
-        """As float64."""
-        return self._replace(x=self.x.astype(np.float64, copy=False), weight=self.weight.astype(np.float64, copy=False))
-
-    def scattered(self, index: Ints) -> Scattered:
-        """The scores at these places of the flattened tile, as float64."""
-        x, weight = self.x.ravel()[index].astype(np.float64), self.weight.ravel()[index].astype(np.float64)
-        outer, inner = np.divmod(index, self.x.shape[1])
-        row, column = (inner, outer) if self.columns_first else (outer, inner)
-        return Scattered(x, weight, row + self.rows.start, column)
-
     def total(self, a: Floats, b: Floats) -> Floats:
         """``(C,)`` sums of ``a·b`` over the rows."""
         return np.einsum("cn,cn->c" if self.columns_first else "nc,nc->c", a, b)
@@ -231,23 +211,20 @@ class Tile(NamedTuple):
 COLUMNS_FIRST_BELOW = 32
 
 
-def tiles(
-    problem: Problem,
-    first: int = 0,
-    last: int | None = None,
-    dtype: DTypeLike = np.float64,
-    elements: int | None = None,
-) -> Iterator[Tile]:
-    """Walk the rows ``first`` to ``last`` in tiles of about so many scores, :data:`TILE_ELEMENTS` by default."""
+def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator[Tile]:
+    """Walk the rows ``first`` to ``last`` in tiles of about :data:`TILE_ELEMENTS` scores."""
     n_rows, n_columns = problem.scores.shape
     last = n_rows if last is None else last
     columns_first = n_columns < COLUMNS_FIRST_BELOW
-    step = max(1, (elements or TILE_ELEMENTS) // max(1, n_columns))
+    step = max(1, TILE_ELEMENTS // max(1, n_columns))
     for begin in range(first, last, step):
         rows = slice(begin, min(begin + step, last))
         scores = problem.scores[rows]
-        x = np.array(scores.T, dtype, order="C") if columns_first else np.asarray(scores, dtype, order="C")
-        yield Tile(rows, x, problem.classes.negative_weights(rows, dtype, columns_first=columns_first), columns_first)
+        if columns_first:
+            x = np.array(scores.T, dtype=np.float64, order="C")
+        else:
+            x = np.asarray(scores, dtype=np.float64, order="C")
+        yield Tile(rows, x, problem.classes.negative_weights(rows, columns_first=columns_first), columns_first)
 
 
 def walk(problem: Problem, visit: Callable[[Iterable[Tile]], R]) -> list[R]:
