@@ -153,8 +153,8 @@ class Crowd:
         apart, index = weights.at(index)
         if len(index) > MOST_APART * block.x.size:
             return None
-        weights.leave_out(index, apart, distance)
-        distances = [distance if side.upper else side.distance(block, index) for side in self.sides]
+        weights.leave_out(index, apart)
+        distances = [distance if side.upper else block.along(side.origin) - block.x for side in self.sides]
         moments = [weights.moments(d, len(side.powers)) for side, d in zip(self.sides, distances, strict=True)]
         if not (weights.are_left and all(np.isfinite(m).all() for m in moments)):
             return None
@@ -192,11 +192,6 @@ class _Side:
             self.further.append(further * powers.any(axis=0))
             self.powers[: len(powers)] += _shifted(powers, self.further[-1])
         self.steepness = sign * np.arange(1.0, degree + 1.0)[:, None] * self.powers[1:]
-
-    def distance(self, block: "_Block", apart: Ints) -> NDArray[Any]:
-        d = block.along(self.origin) - block.x
-        d.ravel()[apart] = 0.0
-        return d
 
     def land(self, moments: Floats, landed: list[Floats]) -> None:
         for stand, further in zip(self.stands, self.further, strict=True):
@@ -264,11 +259,12 @@ class _Matrix:
         index, weight = index[weight != 0.0], weight[weight != 0.0]
         return self.block.scattered(index, weight, *self.block.place(index)), index
 
-    def leave_out(self, index: Ints, apart: Scattered, distance: NDArray[Any]) -> None:
+    def leave_out(self, index: Ints, apart: Scattered) -> None:
+        """Of the moments, the scores apart."""
         self.weight.ravel()[index] = 0.0
 
     def moments(self, distance: NDArray[Any], size: int) -> Floats:
-        """``(size, C)`` sums ``Σ ω d^k``."""
+        """``(size, C)`` sums ``Σ ω d^k``; ``distance`` may be 0 where something is left out, from now on."""
         axis = 1 if self.block.columns_first else 0
         total = "cn,cn->c" if self.block.columns_first else "nc,nc->c"
         found = [self.weight.sum(axis=axis)]
@@ -300,10 +296,9 @@ class _Product:
         index = index[counts]
         return self.block.scattered(index, weight[counts], row[counts], column[counts]), index
 
-    def leave_out(self, index: Ints, apart: Scattered, distance: NDArray[Any]) -> None:
-        own = self.block.index(np.arange(len(self.y)), self.y)
-        distance.ravel()[own] = 0.0
-        distance.ravel()[index] = 0.0
+    def leave_out(self, index: Ints, apart: Scattered) -> None:
+        """As :meth:`_Matrix.leave_out`, and the own columns."""
+        self.out = np.concatenate([self.block.index(np.arange(len(self.y)), self.y), index])
         all_rows = float(self.row.sum())
         left_out = np.bincount(self.y, self.row, len(self.column))
         left_out += np.bincount(apart.column, self.row.take(apart.row - self.block.rows.start), len(self.column))
@@ -312,6 +307,7 @@ class _Product:
 
     def moments(self, distance: NDArray[Any], size: int) -> Floats:
         """As :meth:`_Matrix.moments`."""
+        distance.ravel()[self.out] = 0.0
         found = [self.left]
         row, term = self.row.astype(distance.dtype), distance
         for k in range(1, size):
