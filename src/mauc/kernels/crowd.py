@@ -53,12 +53,13 @@ class Sample:
 
     def __init__(self, problem: Problem) -> None:
         n_rows, n_columns = problem.scores.shape
-        rows = np.linspace(0, n_rows - 1, min(n_rows, SAMPLE_ROWS)).astype(np.int64)
-        y = problem.classes.y[rows]
-        self.x = problem.scores[rows].astype(np.float64)
+        some = slice(None, None, -(-n_rows // SAMPLE_ROWS))
+        y = problem.classes.y[some]
+        self.x = problem.scores[some].astype(np.float64)
         # A sample is no negative in its own column: the median of a class that has most rows would be a positive's.
-        self.x[np.arange(len(y)), y] = self.x.min(axis=0)[y]
-        middle = len(rows) // 2
+        self.lowest = self.x.min(axis=0)
+        self.x[np.arange(len(y)), y] = self.lowest[y]
+        middle = len(y) // 2
         median = np.partition(self.x, middle, axis=0)[middle]
         self.typical = Scattered(median, np.ones(n_columns), np.zeros(n_columns, np.int64), np.arange(n_columns))
         """The median of each column's negatives."""
@@ -80,21 +81,16 @@ class Interval(NamedTuple):
 
         A few roundings narrower than the bounds: what is nearer to one is told by the search alone.
         """
-        typical = sample.typical.x
-        # Where no bound is below, nothing depends on the distance from it, and any that the scores keep to will do.
-        reach = 1.0 + np.ptp(sample.x, axis=0)
-        low, high = typical - reach, np.full(len(typical), np.inf)
-        bounded = np.zeros(len(typical), dtype=bool)
+        low, high = np.full(len(sample.typical.x), -np.inf), np.full(len(sample.typical.x), np.inf)
         slack = 8.0 * float(np.finfo(dtype).eps)
         for b, at in position.items():
-            before, after = table.values.take(np.maximum(at - 1, 0)), table.values.take(at)
-            has_before = at > table.start[:-1]
-            above = np.where(has_before, before - b + slack * (np.abs(before) + abs(b)), -np.inf)
-            low = np.where(bounded | ~has_before, np.maximum(low, above), above)
-            bounded |= has_before
-            after_size = np.abs(np.where(np.isinf(after), 0.0, after))
-            np.minimum(high, after - b - slack * (after_size + abs(b)), out=high)
-        low = low.astype(dtype)
+            below = np.where(at > table.start[:-1], table.values.take(at - 1), -np.inf) - b
+            above = table.values.take(at) - b
+            # |p| <= |p − b| + |b|
+            np.maximum(low, np.maximum(below * (1.0 - slack), below * (1.0 + slack)) + 2.0 * slack * abs(b), out=low)
+            np.minimum(high, np.minimum(above * (1.0 - slack), above * (1.0 + slack)) - 2.0 * slack * abs(b), out=high)
+        # Where no bound is below, nothing depends on the distance from it, and any that the scores keep to will do.
+        low = np.where(np.isinf(low), sample.lowest - 1.0, low).astype(dtype)
         width = (np.maximum(high - low, 0.0) * (1.0 - slack)).astype(dtype)
         found = cls(low, width)
         outside = np.count_nonzero(found.excludes(sample.x.astype(dtype) - low, width))
@@ -147,14 +143,16 @@ class Crowd:
         Returns the scores apart; None, with nothing done, where they are many or a sum would lose its digits.
         """
         block = _Block(problem, rows, self.dtype)
-        distance = block.x - block.along(self.interval.low)
-        index = np.flatnonzero(self.interval.excludes(distance, block.along(self.interval.width)))
         weights = (_Matrix if problem.classes.factors is None else _Product)(problem.classes, block)
+        distance = weights.cleared(block.x - block.along(self.interval.low))
+        index = np.flatnonzero(self.interval.excludes(distance, block.along(self.interval.width)))
         apart, index = weights.at(index)
         if len(index) > MOST_APART * block.x.size:
             return None
         weights.leave_out(index, apart)
-        distances = [distance if side.upper else block.along(side.origin) - block.x for side in self.sides]
+        distances = [
+            distance if side.upper else weights.cleared(block.along(side.origin) - block.x) for side in self.sides
+        ]
         moments = [weights.moments(d, len(side.powers)) for side, d in zip(self.sides, distances, strict=True)]
         if not (weights.are_left and all(np.isfinite(m).all() for m in moments)):
             return None
@@ -229,7 +227,8 @@ class _Block:
 
     def place(self, index: Ints) -> tuple[Ints, Ints]:
         """Row and column of places of the flattened block."""
-        outer, inner = np.divmod(index, self.x.shape[1])
+        outer = index // self.x.shape[1]
+        inner = index - outer * self.x.shape[1]
         return (inner, outer) if self.columns_first else (outer, inner)
 
     def index(self, row: Ints, column: Ints) -> Ints:
@@ -252,6 +251,10 @@ class _Matrix:
     def __init__(self, classes: Classes, block: _Block) -> None:
         self.block = block
         self.weight = classes.negative_weights(block.rows, columns_first=block.columns_first)
+
+    def cleared(self, distance: NDArray[Any]) -> NDArray[Any]:
+        """0 where the weight alone does not leave a score out."""
+        return distance
 
     def at(self, index: Ints) -> tuple[Scattered, Ints]:
         """Those of some places that have a weight, with it, and their places."""
@@ -287,6 +290,12 @@ class _Product:
         assert classes.factors is not None
         self.block, self.y = block, classes.y[block.rows]
         self.row, self.column = classes.factors[0][block.rows], classes.factors[1]
+        self.own = block.index(np.arange(len(self.y)), self.y)
+
+    def cleared(self, distance: NDArray[Any]) -> NDArray[Any]:
+        """As :meth:`_Matrix.cleared`, in the own columns."""
+        distance.ravel()[self.own] = 0.0
+        return distance
 
     def at(self, index: Ints) -> tuple[Scattered, Ints]:
         """As :meth:`_Matrix.at`."""
@@ -298,7 +307,7 @@ class _Product:
 
     def leave_out(self, index: Ints, apart: Scattered) -> None:
         """As :meth:`_Matrix.leave_out`, and the own columns."""
-        self.out = np.concatenate([self.block.index(np.arange(len(self.y)), self.y), index])
+        self.out = index
         all_rows = float(self.row.sum())
         left_out = np.bincount(self.y, self.row, len(self.column))
         left_out += np.bincount(apart.column, self.row.take(apart.row - self.block.rows.start), len(self.column))

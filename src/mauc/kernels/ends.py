@@ -60,19 +60,32 @@ def exact_run(table: SortedColumns, low: float, high: float, coefficients: Float
     return _Between(table, low, high, coefficients)
 
 
+PADDED = 8
+"""Largest size, of what is summed, of a grid with one row per running sum."""
+
+
 def running_sum(x: Floats, edges: Ints) -> Floats:
     """Running sums along the last axis that begin anew at each of ``edges``, the last of which is the length."""
-    length = np.diff(edges)
+    length = edges[1:] - edges[:-1]
     if 16 * len(length) < x.shape[-1] or len(length) < 64:
         out = np.empty_like(x)
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             np.add.accumulate(x[..., begin:end], axis=-1, out=out[..., begin:end])
         return out
-    # Many short ones: sums of 1, 2, 4 … neighbours. A sum over all, less that at the edge, would cancel.
-    out = x.copy()
+    # Many short ones. A sum over all, less that at the edge, would cancel.
     place = np.arange(x.shape[-1]) - np.repeat(edges[:-1], length)
+    longest = int(length.max(initial=0))
+    if len(length) * longest <= PADDED * x.shape[-1]:
+        grid = np.zeros((*x.shape[:-1], len(length) * longest))
+        place += np.repeat(np.arange(0, len(length) * longest, longest), length)
+        grid[..., place] = x
+        square = grid.reshape(*x.shape[:-1], len(length), longest)
+        np.add.accumulate(square, axis=-1, out=square)
+        return grid[..., place]
+    # Sums of 1, 2, 4 … neighbours.
+    out = x.copy()
     step = 1
-    while step < length.max(initial=0):
+    while step < longest:
         out[..., step:] += np.where(place[step:] >= step, out[..., :-step], 0.0)
         step *= 2
     return out
@@ -169,14 +182,18 @@ def _land(landed: Floats, place: Ints, distance: Floats, weight: Floats) -> None
 
 def _after(table: SortedColumns) -> tuple[Floats, Floats]:
     """Score and weight of the value before each position; at a column's first there is none, of weight 0."""
-    anchor, mass = np.append(0.0, table.values[:-1]), np.append(0.0, table.mass[:-1])
-    anchor[table.start[:-1]] = table.values[table.start[:-1]]
-    return np.where(np.isinf(anchor), 0.0, anchor), mass
+    anchor, mass = np.zeros(len(table.values)), np.zeros(len(table.values))
+    anchor[1:], mass[1:] = table.values[:-1], table.mass[:-1]
+    first = table.start[:-1]
+    anchor[first] = table.values[first]
+    anchor[np.isinf(anchor)] = 0.0
+    return anchor, mass
 
 
 def _gaps(anchor: Floats, edges: Ints) -> Floats:
     """Distance of each place from the one before; 0 at the edges."""
-    gap = np.diff(anchor, prepend=anchor[0])
+    gap = np.zeros_like(anchor)
+    np.subtract(anchor[1:], anchor[:-1], out=gap[1:])
     gap[edges[:-1]] = 0.0
     return gap
 

@@ -9,6 +9,7 @@ positives come the other way round: each negative adds its ``φ_l(q)`` to a run 
 collects. These differences cancel, to the rounding that the choice of the polynomial allowed for.
 """
 
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -18,9 +19,9 @@ from numpy.typing import DTypeLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc.kernels.crowd import MANY, Apart, Crowd, Interval, Sample, Stand, crowd_dtype
 from mauc.kernels.ends import ExactRun, Run, exact_run, running_sum
-from mauc.kernels.search import SortedColumns, sort_columns
+from mauc.kernels.search import SortedColumns, sort_columns, sort_few
 from mauc.kernels.threads import one_by_one
-from mauc.kernels.tiles import Negatives, Problem, chebyshev_terms, column_centre, tiles
+from mauc.kernels.tiles import Negatives, Problem, Scattered, chebyshev_terms, column_centre, tiles
 
 __all__ = ["Piece", "RankedSums", "ranked_risk"]
 
@@ -39,12 +40,19 @@ class Piece(NamedTuple):
     half_width: float | None
 
 
+FEW_POSITIVES = 1 << 13
+"""Up to which they are sorted without bins, to see whether there is a crowd."""
+FEW_SEARCHED = 1 << 12
+"""Scores up to which halves find them sooner than bins are made."""
+
+
 def ranked_risk(
     problem: Problem, pieces: list[Piece], *, gradient: bool, dtype: DTypeLike = np.float64
 ) -> tuple[float, NDArray[Any] | None]:
     """Value and gradient, of that ``dtype``, of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
     classes, order = problem.classes, problem.classes.order
-    table = sort_columns(problem.own[order], classes.offsets, classes.unit[order])
+    few = len(order) <= FEW_POSITIVES and problem.scores.size >= MANY
+    table = (sort_few if few else sort_columns)(problem.own[order], classes.offsets, classes.unit[order])
     approximated = any(piece.half_width is not None for piece in pieces)
     sums = RankedSums(table, pieces, column_centre(problem) if approximated else None)
     slope = np.empty(problem.scores.shape, dtype) if gradient else None
@@ -107,22 +115,38 @@ class RankedSums:
         last: int | None = None,
     ) -> tuple[float, list[Floats]]:
         """The value of some rows, and what they hand to the positives; their own slopes go into ``slope``."""
+        last = len(problem.scores) if last is None else last
         landed = [run.landing() for run in self.runs]
         if crowd is None:
-            return sum((self._search(tile, landed, slope) for tile in tiles(problem, first, last)), 0.0), landed
+            return self._search_tiles(problem, first, last, landed, slope), landed
         value, sums, apart = 0.0, crowd.sums(), Apart()
-        for rows in crowd.blocks(problem, first, len(problem.scores) if last is None else last):
+        for rows in crowd.blocks(problem, first, last):
             exceptions = crowd.visit(problem, rows, sums, slope)
             if exceptions is None:
-                value += sum(self._search(tile, landed, slope) for tile in tiles(problem, rows.start, rows.stop))
+                value += self._search_tiles(problem, rows.start, rows.stop, landed, slope)
             elif apart.add(exceptions):
-                value += self._search(apart.take(), landed, slope)
+                value += self._search_apart(apart.take(), landed, slope)
         if apart:
-            value += self._search(apart.take(), landed, slope)
+            value += self._search_apart(apart.take(), landed, slope)
         return value + crowd.settle(sums, landed), landed
 
-    def _search(self, negatives: Negatives, landed: list[Floats], slope: NDArray[Any] | None) -> float:
-        position = {b: _first_from(self.table, negatives, b) for b in self.breaks}
+    @cached_property
+    def _binned(self) -> SortedColumns:
+        return self.table.binned()
+
+    def _search_tiles(
+        self, problem: Problem, first: int, last: int, landed: list[Floats], slope: NDArray[Any] | None
+    ) -> float:
+        found = (self._search(self._binned, tile, landed, slope) for tile in tiles(problem, first, last))
+        return sum(found, 0.0)
+
+    def _search_apart(self, scores: Scattered, landed: list[Floats], slope: NDArray[Any] | None) -> float:
+        return self._search(self.table if len(scores.x) <= FEW_SEARCHED else self._binned, scores, landed, slope)
+
+    def _search(
+        self, table: SortedColumns, negatives: Negatives, landed: list[Floats], slope: NDArray[Any] | None
+    ) -> float:
+        position = {b: _first_from(table, negatives, b) for b in self.breaks}
         value, steepness = 0.0, np.zeros(1)
         for k, (begin, end) in enumerate(self._ends(position, negatives.along(self.table.start[1:] - 1))):
             of_run, steeper = self.runs[k].visit(negatives, begin, end, None if slope is None else landed[k])
