@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.search import SortedColumns
+from mauc.kernels.search import SortedColumns, locate_each
 from mauc.kernels.tiles import Negatives, power_terms
 
 __all__ = ["Ends", "ExactRun", "Run", "exact_run"]
@@ -347,10 +347,10 @@ def cells(table: SortedColumns, width: float) -> Ints:
     """First positions of cells narrower than ``width``; each column's closing position is one by itself."""
     start, last = table.start[:-1], table.start[1:] - 1
     following = np.arange(1, len(table.values) + 1)
-    for begin, end in zip(start.tolist(), last.tolist(), strict=True):
-        values = table.values[begin:end]
-        further = begin + np.searchsorted(values, values + width)
-        np.maximum(following[begin:end], further, out=following[begin:end])
+    column = np.arange(len(start)).repeat(table.start[1:] - table.start[:-1])
+    held = np.flatnonzero(np.isfinite(table.values))
+    further, _ = locate_each(table, table.values[held] + width, column[held])
+    following[held] = np.maximum(held + 1, further)
     following[last] = last
     is_first = np.zeros(len(following), dtype=bool)
     is_first[start] = True

@@ -147,17 +147,17 @@ def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None
 def sort_few(own: NDArray[np.floating], offsets: Ints, weight: Floats) -> SortedColumns:
     """:func:`sort_columns` without bins: for some thousand positives, and few scores to be searched."""
     n_columns = len(offsets) - 1
-    column = np.repeat(
-        np.arange(n_columns, dtype=np.int16 if n_columns < 2**15 else np.int64), offsets[1:] - offsets[:-1]
-    )
+    column: Ints = np.arange(n_columns, dtype=np.int64).repeat(offsets[1:] - offsets[:-1])
     order = np.argsort(own)
-    order = order[np.argsort(column[order], kind="stable")]
+    narrow = column.astype(np.int16) if n_columns < 2**15 else column  # sorted by digits: see Classes.order
+    order = order[np.argsort(narrow[order], kind="stable")]
     new = _runs(own[order])
     new[offsets[:-1][offsets[:-1] < len(own)]] = True
     counted = np.zeros(len(own) + 1, dtype=np.int64)
     np.cumsum(new, out=counted[1:])
     slot = np.empty(len(own), dtype=np.int64)
-    slot[order] = counted[1:] + column - 1
+    slot[order] = counted[1:] - 1
+    slot += column  # the closing values before
     start = counted[offsets] + np.arange(n_columns + 1, dtype=np.int64)
     values = np.full(int(start[-1]), np.inf, own.dtype)
     values[slot] = own

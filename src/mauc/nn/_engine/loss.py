@@ -391,6 +391,9 @@ def _through(slope: Slope, scores: Tensor, y: Tensor, activation: str) -> Tensor
             part = part.mul_(slope.column)
         if slope.own is not None:
             part = part.scatter_(1, take(y, rows)[:, None], take(slope.own, rows))
+        if activation == "softmax" and rows is not EVERY:
+            torch.ops.aten._softmax_backward_data.out(part, score, 1, score.dtype, grad_input=part)
+            continue
         if activation == "softmax":
             part = torch.ops.aten._softmax_backward_data.default(part, score, 1, score.dtype)
         elif activation == "sigmoid":
