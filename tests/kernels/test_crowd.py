@@ -13,9 +13,10 @@ from hypothesis.extra import numpy as hnp
 from strategies import examples
 
 from mauc.kernels import crowd, piecewise
+from mauc.kernels.crowd_sums import sum_dtype
 from mauc.kernels.pairwise import pairwise_risk
 from mauc.kernels.piecewise import ranked_risk
-from mauc.kernels.tiles import Classes
+from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, Classes
 from mauc.partition import ClassPartition
 from mauc.plan import plan
 from mauc.surrogates import Piece, Surrogate, get_surrogate
@@ -55,7 +56,7 @@ def crowds(most_apart=0.9, block=100):
     visit = crowd.Crowd.visit
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(piecewise, "MANY", 0)
-        patch.setattr(crowd, "MOST_APART", most_apart)
+        patch.setattr(piecewise, "MOST_APART", most_apart)
         patch.setattr(crowd, "BLOCK", block)
         patch.setattr(crowd, "AT_ONCE", 5)
         patch.setattr(crowd.Crowd, "visit", lambda self, *args: found.append(visit(self, *args)) or found[-1])
@@ -96,7 +97,7 @@ def assert_is_definition(loss, y, scores, weight=None, *, factored, tolerance=1e
 @st.composite
 def crowded(draw):
     """Most scores within 3/64 above 0, some anywhere on a grid that has the bounds of all losses; both layouts."""
-    n_classes = draw(st.sampled_from([3, crowd.COLUMNS_FIRST_BELOW]))
+    n_classes = draw(st.sampled_from([3, COLUMNS_FIRST_BELOW]))
     n_samples = draw(st.integers(2, 14))
     y = draw(hnp.arrays(np.int64, n_samples, elements=st.integers(0, n_classes - 1)))
     near = draw(hnp.arrays(np.int64, (n_samples, n_classes), elements=st.integers(0, 3))) / 64.0
@@ -139,7 +140,7 @@ def trained(n_samples, n_classes, dtype=np.float64):
 @pytest.mark.parametrize("n_classes", [8, 40], ids=["columns", "rows"])
 def test_most_trained_scores_are_not_searched(loss, factored, n_classes):
     y, scores = trained(200, n_classes)
-    with crowds(crowd.MOST_APART, block=1000) as found:
+    with crowds(piecewise.MOST_APART, block=1000) as found:
         assert_is_definition(loss, y, scores, factored=factored, tolerance=1e-12)
     assert all(apart is not None for apart in found)
     assert 0 < sum(len(apart.x) for apart in found) < 0.2 * scores.size
@@ -149,7 +150,7 @@ def test_most_trained_scores_are_not_searched(loss, factored, n_classes):
 def test_rows_that_stand_apart_are_searched_as_a_whole(factored):
     y, scores = trained(200, 8)
     scores[170:] = np.random.default_rng(1).random((30, 8))
-    with crowds(crowd.MOST_APART, block=400) as found:
+    with crowds(piecewise.MOST_APART, block=400) as found:
         assert_is_definition(LOSSES[0], y, scores, factored=factored)
     assert None in found
     assert found[0] is not None
@@ -158,7 +159,7 @@ def test_rows_that_stand_apart_are_searched_as_a_whole(factored):
 def test_scores_that_stand_apart_everywhere_have_no_crowd():
     y, _ = trained(200, 8)
     scores = np.random.default_rng(1).random((200, 8))
-    with crowds(crowd.MOST_APART) as found:
+    with crowds(piecewise.MOST_APART) as found:
         assert_is_definition(LOSSES[0], y, scores, factored=True)
     assert not found
 
@@ -190,10 +191,10 @@ def test_single_precision_keeps_its_digits(loss):
     y, scores = trained(1000, 40, np.float32)
     exact = classes_of(y, 40).with_scores(scores.astype(np.float64))
     expected = ranked_risk(exact, pieces_of(loss), gradient=True)
-    with crowds(crowd.MOST_APART, block=1 << 18) as found:
+    with crowds(piecewise.MOST_APART, block=1 << 18) as found:
         problem = classes_of(y, 40, factored=True).with_scores(scores)
         value, slope = ranked_risk(problem, pieces_of(loss), gradient=True, dtype=np.float32)
     assert found[0] is not None
-    assert crowd.crowd_dtype(problem) == np.float32
+    assert sum_dtype(problem) == np.float32
     assert value == pytest.approx(expected[0], rel=1e-7)
     assert np.linalg.norm(slope - expected[1]) < 1e-7 * np.linalg.norm(expected[1])

@@ -17,7 +17,9 @@ from numpy.polynomial import chebyshev
 from numpy.typing import DTypeLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.crowd import MANY, Apart, Crowd, Interval, Sample, Stand, crowd_dtype
+from mauc.kernels.crowd import MANY, Apart, Crowd, Sample
+from mauc.kernels.crowd_pieces import Stand, Stands, interval_at, sides_of
+from mauc.kernels.crowd_sums import sum_dtype
 from mauc.kernels.ends import ExactRun, Run, exact_run, running_sum
 from mauc.kernels.search import SortedColumns, sort_columns, sort_few
 from mauc.kernels.threads import one_by_one
@@ -40,6 +42,8 @@ class Piece(NamedTuple):
     half_width: float | None
 
 
+MOST_APART = 0.25
+"""Share of the scores that may stand apart; one by one they take about three times as long as in a tile."""
 FEW_POSITIVES = 1 << 13
 """Up to which they are sorted without bins, to see whether there is a crowd."""
 FEW_SEARCHED = 1 << 12
@@ -86,20 +90,20 @@ class RankedSums:
             self.runs = [_run(table, piece, centre) for piece in pieces]
 
     @np.errstate(over="ignore", invalid="ignore")
-    def crowd(self, problem: Problem) -> Crowd | None:
+    def crowd(self, problem: Problem) -> Crowd[Stands] | None:
         """Where most scores stand; None where they stand apart, or are too few to tell."""
         if problem.scores.size < MANY or any(piece.half_width is not None for piece in self.pieces):
             return None
         sample = Sample(problem)
         position = {b: _first_from(self.table, sample.typical, b) for b in self.breaks}
-        interval = Interval.of(self.table, position, sample, crowd_dtype(problem))
-        if interval is None:
+        interval = interval_at(self.table, position, sample, sum_dtype(problem))
+        if not interval.holds(sample, MOST_APART):
             return None
         stands = []
         for k, (begin, end) in enumerate(self._ends(position, self.table.start[1:] - 1)):
             stands += [Stand(k, *part) for part in cast(ExactRun, self.runs[k]).parts(begin, end)]
-        crowd = Crowd(interval, stands)
-        return crowd if crowd.is_finite else None
+        sides = sides_of(interval, stands)
+        return None if sides is None else Crowd(interval, sides, MOST_APART)
 
     def _ends(self, position: dict[float, Ints], last: Ints) -> list[tuple[Ints | None, Ints]]:
         """Where the run of each piece begins and ends."""
@@ -110,7 +114,7 @@ class RankedSums:
         self,
         problem: Problem,
         slope: NDArray[Any] | None,
-        crowd: Crowd | None,
+        crowd: Crowd[Stands] | None,
         first: int = 0,
         last: int | None = None,
     ) -> tuple[float, list[Floats]]:
@@ -128,7 +132,8 @@ class RankedSums:
                 value += self._search_apart(apart.take(), landed, slope)
         if apart:
             value += self._search_apart(apart.take(), landed, slope)
-        return value + crowd.settle(sums, landed), landed
+        value += sum(side.settle(moments, landed) for side, moments in zip(crowd.sides, sums, strict=True))
+        return value, landed
 
     @cached_property
     def _binned(self) -> SortedColumns:
