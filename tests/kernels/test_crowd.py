@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from cases import INF, Ramp
+from crowded import classes_of, trained
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -16,8 +17,7 @@ from mauc.kernels import crowd, piecewise
 from mauc.kernels.crowd_sums import sum_dtype
 from mauc.kernels.pairwise import pairwise_risk
 from mauc.kernels.piecewise import ranked_risk
-from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, Classes
-from mauc.partition import ClassPartition
+from mauc.kernels.tiles import COLUMNS_FIRST_BELOW
 from mauc.plan import plan
 from mauc.surrogates import Piece, Surrogate, get_surrogate
 
@@ -70,16 +70,6 @@ def pieces_of(loss):
     return list(found.pieces)
 
 
-def classes_of(y, n_classes, weight=None, factored=False):
-    """One against one: with the pair weights as a matrix, or as products."""
-    partition = ClassPartition(y, n_classes, weight)
-    v = partition.pair_weights("ovo")
-    whole = partition.classes(v)
-    if not factored:
-        return whole
-    return Classes(y, whole.unit, n_classes, None, (whole.unit, partition.present * v.max()))
-
-
 def assert_is_definition(loss, y, scores, weight=None, *, factored, tolerance=1e-13):
     n_classes = scores.shape[1]
     expected = pairwise_risk(
@@ -123,16 +113,6 @@ def test_ties_bounds_weights_and_absent_classes(loss, factored, sample):
         assert_is_definition(
             loss, y, scores, weight, factored=factored, tolerance=1e-13 if scores.dtype == np.float64 else 3e-7
         )
-
-
-def trained(n_samples, n_classes, dtype=np.float64):
-    """Each sample's own score anywhere, the others near 0 but for one in fifty."""
-    rng = np.random.default_rng(0)
-    y = rng.permutation(np.arange(n_samples) % n_classes)
-    scores = rng.random((n_samples, n_classes))
-    scores *= np.where(rng.random(scores.shape) < 0.02, 1.0, 0.003)
-    scores[np.arange(n_samples), y] = rng.random(n_samples)
-    return y, scores.astype(dtype)
 
 
 @each_loss

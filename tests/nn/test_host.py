@@ -4,6 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from mauc.kernels.crowd import MANY, Crowd  # noqa: E402
 from mauc.nn._engine import batch, host  # noqa: E402
 from mauc.nn.functional import mauc_loss  # noqa: E402
 
@@ -28,7 +29,7 @@ def elsewhere(monkeypatch):
     def call(*args, **options):
         with monkeypatch.context() as patch:
             patch.setattr(host, "fits", lambda *args, **options: False)
-            patch.setattr(host, "searches", lambda scores: False)
+            patch.setattr(host, "searches", lambda scores: False)  # nor smooth() then
             return value_and_gradient(*args, **options)
 
     return call
@@ -99,6 +100,25 @@ def test_search(elsewhere, pairs, activation, weighted):
         options = {"alpha": alpha, "pairs": pairs, "activation": activation, "weight": weight}
         found, expected = (call(logits, target, surrogate, **options) for call in (value_and_gradient, elsewhere))
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("pairs", ["ovo", "ova", torch.rand(64, 64, generator=torch.Generator().manual_seed(1))])
+@pytest.mark.parametrize(("surrogate", "alpha"), [("hinge", 0.4), ("generalized_hinge", 0.5), ("logistic", 1.0)])
+def test_crowds(monkeypatch, elsewhere, surrogate, alpha, pairs, dtype):
+    """Trained-like logits, enough of them to be taken together where they stand at one place."""
+    logits, target = draw(MANY // 64 + 3, 64, dtype=dtype)
+    logits[torch.arange(len(target)), target] += 6.0
+    target[7] = -100
+    weight = torch.rand(len(target), generator=torch.Generator().manual_seed(2))
+    visited = []
+    real = Crowd.visit
+    monkeypatch.setattr(Crowd, "visit", lambda self, *args: visited.append(real(self, *args)) or visited[-1])
+    options = {"alpha": alpha, "pairs": pairs, "weight": weight}
+    found, expected = (call(logits, target, surrogate, **options) for call in (value_and_gradient, elsewhere))
+    assert visited
+    assert all(apart is not None for apart in visited)
+    torch.testing.assert_close(found, expected, rtol=1e-4 if dtype == torch.float32 else 1e-9, atol=1e-9)
 
 
 def test_what_is_no_number_stays_none():

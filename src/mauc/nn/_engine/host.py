@@ -6,7 +6,7 @@ Piecewise polynomials are left to :mod:`mauc.kernels`, whose bins find a score f
 """
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -14,14 +14,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mauc._typing import Floats, Ints
+from mauc.kernels.crowd import MANY
+from mauc.kernels.crowd_moments import crowd_moments_risk, short_form
 from mauc.kernels.piecewise import Piece, ranked_risk
-from mauc.kernels.tiles import Classes
+from mauc.kernels.tiles import Classes, Problem
 from mauc.nn._engine.batch import Batch, chunks, class_sum, is_free, take
 from mauc.nn._engine.log_term import LogTerm
 from mauc.nn._engine.moments import FLAT_ALPHA, Result, Slope
 from mauc.surrogates import Surrogate
 
-__all__ = ["evaluate", "fits", "ranked", "searches"]
+__all__ = ["evaluate", "fits", "ranked", "searches", "smooth"]
 
 MOST_CLASSES = 2048
 """Up to here the ``(C, C)`` pair weights that the kernels take are no burden."""
@@ -257,14 +259,51 @@ def searches(scores: Tensor) -> bool:
 
 def ranked(scores: Tensor, batch: Batch, pieces: tuple[Piece, ...], *, gradient: bool) -> Result:
     """:func:`mauc.kernels.piecewise.ranked_risk` of scores between 0 and 1, in one process."""
+    problem, dtype = _problem(scores, batch)
+    value, slope = ranked_risk(problem, list(pieces), gradient=gradient, dtype=dtype)
+    return _result(value, slope)
+
+
+def smooth(scores: Tensor, batch: Batch, piece: Piece, tolerance: float, *, gradient: bool) -> Result | None:
+    """:func:`mauc.kernels.crowd_moments.crowd_moments_risk` of scores between 0 and 1, in one process; None where most
+    are not near 0, or nothing is gained.
+    """
+    if scores.numel() < MANY or piece.half_width is None or not searches(scores):
+        return None
+    short = _short_form(piece, tolerance)
+    if short is None:
+        return None
+    problem, dtype = _problem(scores, batch)
+    found = crowd_moments_risk(problem, piece.matrix, short, 0.5, piece.half_width, gradient=gradient, dtype=dtype)
+    return None if found is None else _result(*found)
+
+
+_SHORT_FORMS: dict[tuple[int, float], tuple[Floats, Floats | None]] = {}
+MOST_SHORT_FORMS = 64
+
+
+def _short_form(piece: Piece, tolerance: float) -> Floats | None:
+    """Kept with the matrix it was made of, so that no other one gets its number."""
+    key = (id(piece.matrix), tolerance)
+    if key not in _SHORT_FORMS:
+        assert piece.half_width is not None
+        while len(_SHORT_FORMS) >= MOST_SHORT_FORMS:
+            del _SHORT_FORMS[next(iter(_SHORT_FORMS))]
+        _SHORT_FORMS[key] = piece.matrix, short_form(piece.matrix, 0.5, piece.half_width, tolerance)
+    return _SHORT_FORMS[key][1]
+
+
+def _problem(scores: Tensor, batch: Batch) -> tuple[Problem, np.dtype[Any]]:
     factors = v = None
     if batch.matrix is None:
         factors = (batch.row.numpy(), batch.column.numpy())
     else:
         weight_of = class_sum(batch.y, batch.row, scores.shape[1])
         v = torch.outer(batch.column, weight_of).sign_().mul_(batch.matrix.T).fill_diagonal_(0.0).numpy()
-    classes = Classes(batch.y.numpy(), batch.unit.numpy(), scores.shape[1], v, factors)
     x = scores.numpy()
-    value, slope = ranked_risk(classes.with_scores(x), list(pieces), gradient=gradient, dtype=x.dtype)
+    return Classes(batch.y.numpy(), batch.unit.numpy(), scores.shape[1], v, factors).with_scores(x), x.dtype
+
+
+def _result(value: float, slope: NDArray[Any] | None) -> Result:
     found = torch.tensor(value, dtype=torch.float64)
     return found, None if slope is None else Slope(torch.from_numpy(slope), None, None)
