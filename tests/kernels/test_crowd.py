@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from strategies import examples
 
-from mauc.kernels import crowd, piecewise
+from mauc.kernels import crowd, crowd_pieces, piecewise
+from mauc.kernels.crowd_pieces import MOST_APART
 from mauc.kernels.crowd_sums import sum_dtype
 from mauc.kernels.pairwise import pairwise_risk
 from mauc.kernels.piecewise import ranked_risk
@@ -55,8 +56,9 @@ def crowds(most_apart=0.9, block=100):
     found = []
     visit = crowd.Crowd.visit
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(piecewise, "MANY", 0)
-        patch.setattr(piecewise, "MOST_APART", most_apart)
+        patch.setattr(crowd_pieces, "MANY", 0)
+        for module in (crowd_pieces, piecewise):
+            patch.setattr(module, "MOST_APART", most_apart)
         patch.setattr(crowd, "BLOCK", block)
         patch.setattr(crowd, "AT_ONCE", 5)
         patch.setattr(crowd.Crowd, "visit", lambda self, *args: found.append(visit(self, *args)) or found[-1])
@@ -120,7 +122,7 @@ def test_ties_bounds_weights_and_absent_classes(loss, factored, sample):
 @pytest.mark.parametrize("n_classes", [8, 40], ids=["columns", "rows"])
 def test_most_trained_scores_are_not_searched(loss, factored, n_classes):
     y, scores = trained(200, n_classes)
-    with crowds(piecewise.MOST_APART, block=1000) as found:
+    with crowds(MOST_APART, block=1000) as found:
         assert_is_definition(loss, y, scores, factored=factored, tolerance=1e-12)
     assert all(apart is not None for apart in found)
     assert 0 < sum(len(apart.x) for apart in found) < 0.2 * scores.size
@@ -130,7 +132,7 @@ def test_most_trained_scores_are_not_searched(loss, factored, n_classes):
 def test_rows_that_stand_apart_are_searched_as_a_whole(factored):
     y, scores = trained(200, 8)
     scores[170:] = np.random.default_rng(1).random((30, 8))
-    with crowds(piecewise.MOST_APART, block=400) as found:
+    with crowds(MOST_APART, block=400) as found:
         assert_is_definition(LOSSES[0], y, scores, factored=factored)
     assert None in found
     assert found[0] is not None
@@ -139,7 +141,7 @@ def test_rows_that_stand_apart_are_searched_as_a_whole(factored):
 def test_scores_that_stand_apart_everywhere_have_no_crowd():
     y, _ = trained(200, 8)
     scores = np.random.default_rng(1).random((200, 8))
-    with crowds(piecewise.MOST_APART) as found:
+    with crowds(MOST_APART) as found:
         assert_is_definition(LOSSES[0], y, scores, factored=True)
     assert not found
 
@@ -171,7 +173,7 @@ def test_single_precision_keeps_its_digits(loss):
     y, scores = trained(1000, 40, np.float32)
     exact = classes_of(y, 40).with_scores(scores.astype(np.float64))
     expected = ranked_risk(exact, pieces_of(loss), gradient=True)
-    with crowds(piecewise.MOST_APART, block=1 << 18) as found:
+    with crowds(MOST_APART, block=1 << 18) as found:
         problem = classes_of(y, 40, factored=True).with_scores(scores)
         value, slope = ranked_risk(problem, pieces_of(loss), gradient=True, dtype=np.float32)
     assert found[0] is not None

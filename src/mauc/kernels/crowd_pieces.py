@@ -7,30 +7,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.crowd import Interval, Sample, Side
+from mauc.kernels.crowd import MANY, Interval, Sample, Side
+from mauc.kernels.crowd_sums import sum_dtype
 from mauc.kernels.ends import Ends
-from mauc.kernels.search import SortedColumns
+from mauc.kernels.tiles import Problem, Scattered
 
-__all__ = ["Stand", "Stands", "interval_at", "sides_of"]
+__all__ = ["MOST_APART", "Stand", "Stands", "find_crowd", "sides_of"]
+
+MOST_APART = 0.25
+"""Share of the scores that may stand apart; one by one they take about three times as long as in a tile."""
 
 
-def interval_at(table: SortedColumns, position: dict[float, Ints], sample: Sample, dtype: np.dtype[Any]) -> Interval:
-    """For a ``(C,)`` vector of positions for each break.
+@np.errstate(over="ignore", invalid="ignore")
+def find_crowd(
+    problem: Problem, positives: NDArray[np.floating], start: Ints, breaks: list[float]
+) -> tuple[Scattered, Interval] | None:
+    """The typical score of each column, and the interval of scores whose runs end at the same positives; None where
+    many scores are outside, or they are too few to tell.
 
-    A few roundings narrower than the bounds: what is nearer to one is told by the search alone.
+    ``positives`` are grouped by column, in any order within one: column ``i`` has ``[start[i], start[i + 1])``. The
+    interval is a few roundings narrower than the bounds: what is nearer to one is told by the search alone.
     """
-    low, high = np.full(len(sample.typical.x), -np.inf), np.full(len(sample.typical.x), np.inf)
+    if problem.scores.size < MANY:
+        return None
+    sample, dtype = Sample(problem), sum_dtype(problem)
+    low, high = np.full(len(start) - 1, -np.inf), np.full(len(start) - 1, np.inf)
+    length = start[1:] - start[:-1]
+    filled = length > 0
+    first, difference = start[:-1][filled], positives - sample.typical.x.repeat(length)
     slack = 8.0 * float(np.finfo(dtype).eps)
-    for b, at in position.items():
-        below = np.where(at > table.start[:-1], table.values.take(at - 1), -np.inf) - b
-        above = table.values.take(at) - b
+    for b in breaks:
+        before = difference < b
+        below = np.maximum.reduceat(np.where(before, positives, -np.inf), first) - b
+        above = np.minimum.reduceat(np.where(before, np.inf, positives), first) - b
         # |p| <= |p − b| + |b|
-        np.maximum(low, np.maximum(below * (1.0 - slack), below * (1.0 + slack)) + 2.0 * slack * abs(b), out=low)
-        np.minimum(high, np.minimum(above * (1.0 - slack), above * (1.0 + slack)) - 2.0 * slack * abs(b), out=high)
+        below = np.maximum(below * (1.0 - slack), below * (1.0 + slack)) + 2.0 * slack * abs(b)
+        above = np.minimum(above * (1.0 - slack), above * (1.0 + slack)) - 2.0 * slack * abs(b)
+        low[filled], high[filled] = np.maximum(low[filled], below), np.minimum(high[filled], above)
     # Where no bound is below, nothing depends on the distance from it, and any that the scores keep to will do.
     low = np.where(np.isinf(low), sample.lowest - 1.0, low).astype(dtype)
     width = (np.maximum(high - low, 0.0) * (1.0 - slack)).astype(dtype)
-    return Interval(low, width)
+    interval = Interval(low, width)
+    return (sample.typical, interval) if interval.holds(sample, MOST_APART) else None
 
 
 class Stand(NamedTuple):

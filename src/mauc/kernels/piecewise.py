@@ -17,9 +17,8 @@ from numpy.polynomial import chebyshev
 from numpy.typing import DTypeLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.crowd import MANY, Apart, Crowd, Sample
-from mauc.kernels.crowd_pieces import Stand, Stands, interval_at, sides_of
-from mauc.kernels.crowd_sums import sum_dtype
+from mauc.kernels.crowd import Apart, Crowd, Interval
+from mauc.kernels.crowd_pieces import MOST_APART, Stand, Stands, find_crowd, sides_of
 from mauc.kernels.ends import ExactRun, Run, exact_run, running_sum
 from mauc.kernels.search import SortedColumns, sort_columns, sort_few
 from mauc.kernels.threads import one_by_one
@@ -42,8 +41,6 @@ class Piece(NamedTuple):
     half_width: float | None
 
 
-MOST_APART = 0.25
-"""Share of the scores that may stand apart; one by one they take about three times as long as in a tile."""
 FEW_POSITIVES = 1 << 13
 """Up to which they are sorted without bins, to see whether there is a crowd."""
 FEW_SEARCHED = 1 << 12
@@ -55,12 +52,13 @@ def ranked_risk(
 ) -> tuple[float, NDArray[Any] | None]:
     """Value and gradient, of that ``dtype``, of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
     classes, order = problem.classes, problem.classes.order
-    few = len(order) <= FEW_POSITIVES and problem.scores.size >= MANY
-    table = (sort_few if few else sort_columns)(problem.own[order], classes.offsets, classes.unit[order])
-    approximated = any(piece.half_width is not None for piece in pieces)
+    own, approximated = problem.own[order], _are_approximated(pieces)
+    found = None if approximated else find_crowd(problem, own, classes.offsets, _breaks(pieces))
+    few = found is not None and len(order) <= FEW_POSITIVES
+    table = (sort_few if few else sort_columns)(own, classes.offsets, classes.unit[order])
     sums = RankedSums(table, pieces, column_centre(problem) if approximated else None)
     slope = np.empty(problem.scores.shape, dtype) if gradient else None
-    crowd = sums.crowd(problem)
+    crowd = None if found is None else sums.crowd_at(*found)
 
     parts = one_by_one(problem.scores.shape, lambda first, last: sums.visit(problem, slope, crowd, first, last))
     value, landed = next(parts)
@@ -71,8 +69,8 @@ def ranked_risk(
                 total += there
     if slope is not None:
         with np.errstate(over="ignore", invalid="ignore"):
-            own = classes.unit[order] * sums.collect(landed)[table.slot]
-        slope[order, classes.y[order]] = np.where(np.isnan(own), 0.0, own)
+            of_own = classes.unit[order] * sums.collect(landed)[table.slot]
+        slope[order, classes.y[order]] = np.where(np.isnan(of_own), 0.0, of_own)
     return value, slope
 
 
@@ -84,21 +82,24 @@ class RankedSums:
 
     def __init__(self, table: SortedColumns, pieces: list[Piece], centre: Floats | None) -> None:
         self.table, self.pieces = table, pieces
-        self.breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
+        self.breaks = _breaks(pieces)
         # Distances and their powers may be beyond the floats: then so is the risk.
         with np.errstate(over="ignore", invalid="ignore"):
             self.runs = [_run(table, piece, centre) for piece in pieces]
 
-    @np.errstate(over="ignore", invalid="ignore")
     def crowd(self, problem: Problem) -> Crowd[Stands] | None:
-        """Where most scores stand; None where they stand apart, or are too few to tell."""
-        if problem.scores.size < MANY or any(piece.half_width is not None for piece in self.pieces):
+        """Where most scores of some rows stand; None where they stand apart, or are too few to tell."""
+        if _are_approximated(self.pieces):
             return None
-        sample = Sample(problem)
-        position = {b: _first_from(self.table, sample.typical, b) for b in self.breaks}
-        interval = interval_at(self.table, position, sample, sum_dtype(problem))
-        if not interval.holds(sample, MOST_APART):
-            return None
+        found = find_crowd(problem, self.table.values, self.table.start, self.breaks)
+        return None if found is None else self.crowd_at(*found)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def crowd_at(self, typical: Scattered, interval: Interval) -> Crowd[Stands] | None:
+        """The scores of an interval, which stand where the ``typical`` ones do; None where their sums are beyond the
+        floats.
+        """
+        position = {b: _first_from(self.table, typical, b) for b in self.breaks}
         stands = []
         for k, (begin, end) in enumerate(self._ends(position, self.table.start[1:] - 1)):
             stands += [Stand(k, *part) for part in cast(ExactRun, self.runs[k]).parts(begin, end)]
@@ -168,6 +169,14 @@ class RankedSums:
     def collect(self, landed: list[Floats]) -> Floats:
         """``(M + C,)`` slope in the value at each position, per unit of its weight, from what all parts handed over."""
         return np.asarray(sum(run.collect(total) for run, total in zip(self.runs, landed, strict=True)))
+
+
+def _breaks(pieces: list[Piece]) -> list[float]:
+    return sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
+
+
+def _are_approximated(pieces: list[Piece]) -> bool:
+    return any(piece.half_width is not None for piece in pieces)
 
 
 def _defined(x: Floats, weight: Floats) -> Floats:
