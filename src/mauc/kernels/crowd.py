@@ -25,7 +25,7 @@ from mauc.kernels.tiles import Problem, Scattered
 
 __all__ = ["MANY", "Apart", "Crowd", "Interval", "Sample", "Side"]
 
-MANY = 1 << 16
+MANY = 3 << 15
 """Scores from which on looking for a crowd costs less than it saves where there is one, and next to nothing else."""
 SAMPLE_ROWS = 16
 BLOCK = 1 << 18

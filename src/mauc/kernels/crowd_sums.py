@@ -10,8 +10,8 @@ from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, Classes, Problem, Scattered,
 
 __all__ = ["Block", "sum_dtype", "weights_of"]
 
-LEFT = 2.0**-10
-"""Share of the weight of all rows that must be left when that of the others is taken off: three digits of sixteen."""
+LEFT = 2.0**-20
+"""Share of the weight in a column that must be left when that of scores apart is taken off: six digits of sixteen."""
 SHORT = 128
 """Rows summed in single precision before double precision takes over."""
 
@@ -119,11 +119,14 @@ class Product:
     def leave_out(self, index: Ints, apart: Scattered) -> None:
         """As :meth:`Matrix.leave_out`, and the own columns."""
         self.out = index
-        all_rows = float(self.row.sum())
-        left_out = np.bincount(self.y, self.row, len(self.column))
-        left_out += np.bincount(apart.column, self.row.take(apart.row - self.block.rows.start), len(self.column))
-        self.left = all_rows - left_out
-        self.are_left = bool((self.left >= LEFT * all_rows).all())
+        of_class = np.bincount(self.y, self.row, len(self.column))
+        # Sums of the others from both ends: the whole less the class would cancel where one class is nearly all.
+        others = np.zeros(len(of_class))
+        others[1:] = np.cumsum(of_class[:-1])
+        others[:-1] += np.cumsum(of_class[:0:-1])[::-1]
+        first = self.block.rows.start
+        self.left = others - np.bincount(apart.column, self.row.take(apart.row - first), len(self.column))
+        self.are_left = bool((self.left >= LEFT * others).all())
 
     def moments(self, distance: NDArray[Any], size: int) -> Floats:
         """As :meth:`Matrix.moments`."""

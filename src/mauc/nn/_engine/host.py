@@ -27,7 +27,7 @@ __all__ = ["evaluate", "fits", "ranked", "searches", "smooth"]
 
 MOST_CLASSES = 2048
 """Up to here the ``(C, C)`` pair weights that the kernels take are no burden."""
-FEW_ROWS = 64
+FEW_ROWS = 16
 """That spare most scores, which span more than a piece, the look at all of them."""
 FAINT = 1e-30
 """Below this a score, or ``ΣF r``, has lost digits in single precision, and so would its logarithm."""
