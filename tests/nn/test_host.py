@@ -29,7 +29,7 @@ def elsewhere(monkeypatch):
     def call(*args, **options):
         with monkeypatch.context() as patch:
             patch.setattr(host, "fits", lambda *args, **options: False)
-            patch.setattr(host, "searches", lambda scores: False)  # nor smooth() then
+            patch.setattr(host, "searches", lambda scores, batch: False)  # nor smooth() then
             return value_and_gradient(*args, **options)
 
     return call

@@ -26,7 +26,7 @@ from mauc.surrogates import Surrogate
 __all__ = ["evaluate", "fits", "ranked", "searches", "smooth"]
 
 MOST_CLASSES = 2048
-"""Up to here the ``(C, C)`` pair weights that the kernels take are no burden."""
+"""Up to here own pair weights, ``(C, C)``, are no burden for the kernels."""
 FEW_ROWS = 16
 """That spare most scores, which span more than a piece, the look at all of them."""
 FAINT = 1e-30
@@ -250,9 +250,11 @@ class _Batch:
                 part.scatter_add_(1, place, take(less, k))
 
 
-def searches(scores: Tensor) -> bool:
+def searches(scores: Tensor, batch: Batch) -> bool:
     """Whether :func:`ranked` may be called: values on the host, all of them numbers."""
-    if not is_free(scores.device) or scores.numel() == 0 or scores.shape[1] > MOST_CLASSES:
+    if not is_free(scores.device) or scores.numel() == 0:
+        return False
+    if batch.matrix is not None and scores.shape[1] > MOST_CLASSES:
         return False
     return bool(torch.isfinite(scores.sum()))
 
@@ -268,7 +270,7 @@ def smooth(scores: Tensor, batch: Batch, piece: Piece, tolerance: float, *, grad
     """:func:`mauc.kernels.crowd_moments.crowd_moments_risk` of scores between 0 and 1, in one process; None where most
     are not near 0, or nothing is gained.
     """
-    if scores.numel() < MANY or piece.half_width is None or not searches(scores):
+    if scores.numel() < MANY or piece.half_width is None or not searches(scores, batch):
         return None
     short = _short_form(piece, tolerance)
     if short is None:

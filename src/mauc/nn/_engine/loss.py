@@ -351,7 +351,7 @@ def _piecewise(
         if bounded and world.size == 1:
             near = host.smooth(scores, batch, found.pieces[0], TOLERANCES[precision][0], gradient=gradient)
         return near or moments.polynomial(scores, batch, found.pieces[0], centre, world, gradient=gradient)
-    if found is not None and bounded and world.size == 1 and host.searches(scores):
+    if found is not None and bounded and world.size == 1 and host.searches(scores, batch):
         return host.ranked(scores, batch, found.pieces, gradient=gradient)
     if found is not None:
         return ranked.ranked(scores, batch, found.pieces, centre, world, gradient=gradient)
