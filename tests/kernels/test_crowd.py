@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from strategies import examples
 
-from mauc.kernels import crowd, crowd_pieces, piecewise
+from mauc.kernels import crowd, crowd_pieces
 from mauc.kernels.crowd_pieces import MOST_APART
 from mauc.kernels.crowd_sums import sum_dtype
 from mauc.kernels.pairwise import pairwise_risk
@@ -51,14 +51,14 @@ each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 
 
 @contextmanager
-def crowds(most_apart=0.9, block=100):
+def crowds(most_apart=0.9, block=100, most_pairs=crowd_pieces.MOST_PAIRS):
     """Crowds are looked for in the smallest of problems; yields what each visit of some rows returned."""
     found = []
     visit = crowd.Crowd.visit
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(crowd_pieces, "MANY", 0)
-        for module in (crowd_pieces, piecewise):
-            patch.setattr(module, "MOST_APART", most_apart)
+        patch.setattr(crowd_pieces, "MOST_APART", most_apart)
+        patch.setattr(crowd_pieces, "MOST_PAIRS", most_pairs)
         patch.setattr(crowd, "BLOCK", block)
         patch.setattr(crowd, "AT_ONCE", 5)
         patch.setattr(crowd.Crowd, "visit", lambda self, *args: found.append(visit(self, *args)) or found[-1])
@@ -108,10 +108,10 @@ def crowded(draw):
 @each_loss
 @pytest.mark.parametrize("factored", [False, True], ids=["matrix", "products"])
 @examples(40)
-@given(sample=crowded())
-def test_ties_bounds_weights_and_absent_classes(loss, factored, sample):
+@given(sample=crowded(), most_pairs=st.sampled_from([0, 20, crowd_pieces.MOST_PAIRS]))
+def test_ties_bounds_weights_and_absent_classes(loss, factored, sample, most_pairs):
     y, scores, weight = sample
-    with crowds():
+    with crowds(most_pairs=most_pairs):
         assert_is_definition(
             loss, y, scores, weight, factored=factored, tolerance=1e-13 if scores.dtype == np.float64 else 3e-7
         )
@@ -120,9 +120,10 @@ def test_ties_bounds_weights_and_absent_classes(loss, factored, sample):
 @each_loss
 @pytest.mark.parametrize("factored", [False, True], ids=["matrix", "products"])
 @pytest.mark.parametrize("n_classes", [8, 40], ids=["columns", "rows"])
-def test_most_trained_scores_are_not_searched(loss, factored, n_classes):
+@pytest.mark.parametrize("most_pairs", [0, crowd_pieces.MOST_PAIRS], ids=["search", "pairs"])
+def test_most_trained_scores_are_not_searched(loss, factored, n_classes, most_pairs):
     y, scores = trained(200, n_classes)
-    with crowds(MOST_APART, block=1000) as found:
+    with crowds(MOST_APART, block=1000, most_pairs=most_pairs) as found:
         assert_is_definition(loss, y, scores, factored=factored, tolerance=1e-12)
     assert all(apart is not None for apart in found)
     assert 0 < sum(len(apart.x) for apart in found) < 0.2 * scores.size

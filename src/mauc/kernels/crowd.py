@@ -38,17 +38,15 @@ class Sample:
     """A few rows of the scores."""
 
     def __init__(self, problem: Problem) -> None:
-        n_rows, n_columns = problem.scores.shape
-        some = slice(None, None, -(-n_rows // SAMPLE_ROWS))
+        some = slice(None, None, -(-len(problem.scores) // SAMPLE_ROWS))
         y = problem.classes.y[some]
         self.x = problem.scores[some].astype(np.float64)
         # A sample is no negative in its own column: the median of a class that has most rows would be a positive's.
         self.lowest = self.x.min(axis=0)
         self.x[np.arange(len(y)), y] = self.lowest[y]
         middle = len(y) // 2
-        median = np.partition(self.x, middle, axis=0)[middle]
-        self.typical = Scattered(median, np.ones(n_columns), np.zeros(n_columns, np.int64), np.arange(n_columns))
-        """The median of each column's negatives."""
+        self.typical = np.partition(self.x, middle, axis=0)[middle]
+        """``(C,)`` median of each column's negatives."""
 
 
 class Interval(NamedTuple):

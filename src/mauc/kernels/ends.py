@@ -21,10 +21,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.search import SortedColumns, locate_each
+from mauc.kernels.search import SortedColumns
 from mauc.kernels.tiles import Negatives, power_terms
 
-__all__ = ["Ends", "ExactRun", "Run", "exact_run"]
+__all__ = ["Run", "exact_run"]
 
 
 class Run(Protocol):
@@ -33,23 +33,14 @@ class Run(Protocol):
     def landing(self) -> Floats:
         """Zeros to collect what the negatives hand to the positives."""
 
-    def visit(
-        self, negatives: Negatives, begin: Ints | None, end: Ints, landed: Floats | None
-    ) -> tuple[Floats, Floats]:
+    def visit(self, tile: Negatives, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
         """``Σ_u a_u ℓ`` over the positives from ``begin`` to ``end``, and its slope in the negative; lands if asked."""
 
     def collect(self, landed: Floats) -> Floats:
         """``(M + C,)`` slope in the value at each position, per unit of its weight."""
 
 
-class ExactRun(Run, Protocol):
-    """One that is a sum of polynomials of distances from ends."""
-
-    def parts(self, begin: Ints | None, end: Ints) -> "list[tuple[Ends, Ints, slice]]":
-        """The ends that a run from ``begin`` to ``end`` is made of, the places in them, and their rows of a landing."""
-
-
-def exact_run(table: SortedColumns, low: float, high: float, coefficients: Floats) -> ExactRun:
+def exact_run(table: SortedColumns, low: float, high: float, coefficients: Floats) -> Run:
     """The run of ``ℓ = Σ_k coefficients[k] s^k`` on ``[low, high)``, with ``s`` the distance from its finite end, from
     ``high`` where both are.
     """
@@ -60,32 +51,19 @@ def exact_run(table: SortedColumns, low: float, high: float, coefficients: Float
     return _Between(table, low, high, coefficients)
 
 
-PADDED = 8
-"""Largest size, of what is summed, of a grid with one row per running sum."""
-
-
 def running_sum(x: Floats, edges: Ints) -> Floats:
     """Running sums along the last axis that begin anew at each of ``edges``, the last of which is the length."""
-    length = edges[1:] - edges[:-1]
+    length = np.diff(edges)
     if 16 * len(length) < x.shape[-1] or len(length) < 64:
         out = np.empty_like(x)
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             np.add.accumulate(x[..., begin:end], axis=-1, out=out[..., begin:end])
         return out
-    # Many short ones. A sum over all, less that at the edge, would cancel.
-    place = np.arange(x.shape[-1]) - np.repeat(edges[:-1], length)
-    longest = int(length.max(initial=0))
-    if len(length) * longest <= PADDED * x.shape[-1]:
-        grid = np.zeros((*x.shape[:-1], len(length) * longest))
-        place += np.repeat(np.arange(0, len(length) * longest, longest), length)
-        grid[..., place] = x
-        square = grid.reshape(*x.shape[:-1], len(length), longest)
-        np.add.accumulate(square, axis=-1, out=square)
-        return grid[..., place]
-    # Sums of 1, 2, 4 … neighbours.
+    # Many short ones: sums of 1, 2, 4 … neighbours. A sum over all, less that at the edge, would cancel.
     out = x.copy()
+    place = np.arange(x.shape[-1]) - np.repeat(edges[:-1], length)
     step = 1
-    while step < longest:
+    while step < length.max(initial=0):
         out[..., step:] += np.where(place[step:] >= step, out[..., :-step], 0.0)
         step *= 2
     return out
@@ -132,32 +110,15 @@ def slope_of(sums: Floats, coefficients: Floats) -> Floats:
     return out
 
 
-class Ends(NamedTuple):
+class _Ends(NamedTuple):
     """Runs by the place where they end: ``Σ_i powers[i] d^i`` with ``d`` the distance from there."""
 
     anchor: Floats
     """``(P,)`` score at the end; that of a neighbour where the run is empty."""
     powers: Floats
-    """``(K + 1, P)``; 0 where the run is empty."""
-    bound: float
-    """``d`` is the distance of ``anchor − x`` from here."""
-    upper: bool
-    """Whether the bound is the upper one, from which ``d`` counts down."""
+    """``(K + 1, P)``"""
 
-    def visit(self, place: Ints, x: Floats, weight: Floats, landed: Floats | None) -> tuple[Floats, Floats]:
-        """The polynomial at the scores ``x``, and its slope in them; adds ``ω d^k`` at each one's place if asked."""
-        distance = self.anchor.take(place)
-        distance -= x
-        if self.upper:
-            np.subtract(self.bound, distance, out=distance)
-        else:
-            distance -= self.bound
-        if landed is not None:
-            _land(landed, place, distance, weight)
-        value, slope = self._evaluate(place, distance)
-        return value, slope if self.upper else -slope
-
-    def _evaluate(self, place: Ints, distance: Floats) -> tuple[Floats, Floats]:
+    def evaluate(self, place: Ints, distance: Floats) -> tuple[Floats, Floats]:
         """The polynomial at ``distance`` and its derivative."""
         degree = len(self.powers) - 1
         value, slope = self.powers[degree].take(place), np.zeros(1)
@@ -173,6 +134,7 @@ class Ends(NamedTuple):
 
 
 def _land(landed: Floats, place: Ints, distance: Floats, weight: Floats) -> None:
+    """Add ``ω d^k`` at each negative's place."""
     flat = place.ravel()
     term = weight
     for k, row in enumerate(landed):
@@ -182,18 +144,14 @@ def _land(landed: Floats, place: Ints, distance: Floats, weight: Floats) -> None
 
 def _after(table: SortedColumns) -> tuple[Floats, Floats]:
     """Score and weight of the value before each position; at a column's first there is none, of weight 0."""
-    anchor, mass = np.zeros(len(table.values)), np.zeros(len(table.values))
-    anchor[1:], mass[1:] = table.values[:-1], table.mass[:-1]
-    first = table.start[:-1]
-    anchor[first] = table.values[first]
-    anchor[np.isinf(anchor)] = 0.0
-    return anchor, mass
+    anchor, mass = np.append(0.0, table.values[:-1]), np.append(0.0, table.mass[:-1])
+    anchor[table.start[:-1]] = table.values[table.start[:-1]]
+    return np.where(np.isinf(anchor), 0.0, anchor), mass
 
 
 def _gaps(anchor: Floats, edges: Ints) -> Floats:
     """Distance of each place from the one before; 0 at the edges."""
-    gap = np.zeros_like(anchor)
-    np.subtract(anchor[1:], anchor[:-1], out=gap[1:])
+    gap = np.diff(anchor, prepend=anchor[0])
     gap[edges[:-1]] = 0.0
     return gap
 
@@ -208,22 +166,22 @@ class _Lower:
     """``(−∞, high)``: a run that ends before position ``p`` is at place ``p``, and empty at the column's first."""
 
     def __init__(self, table: SortedColumns, high: float, coefficients: Floats) -> None:
-        self.coefficients, self.edges = coefficients, table.start
+        self.high, self.coefficients, self.edges = high, coefficients, table.start
         anchor, mass = _after(table)
         self.gap = _gaps(anchor, self.edges)
         sums = carried(_of_mass(mass, len(coefficients) - 1), self.gap, self.edges)
-        self.ends = Ends(anchor, recentred(sums, coefficients), high, upper=True)
+        self.ends = _Ends(anchor, recentred(sums, coefficients))
 
     def landing(self) -> Floats:
         return np.zeros((len(self.coefficients) - 1, len(self.gap)))
 
-    def visit(
-        self, negatives: Negatives, begin: Ints | None, end: Ints, landed: Floats | None
-    ) -> tuple[Floats, Floats]:
-        return self.ends.visit(end, negatives.x, negatives.weight, landed)
-
-    def parts(self, begin: Ints | None, end: Ints) -> list[tuple[Ends, Ints, slice]]:
-        return [(self.ends, end, slice(None))]
+    def visit(self, tile: Negatives, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+        distance = self.ends.anchor.take(end)
+        distance -= tile.x
+        np.subtract(self.high, distance, out=distance)
+        if landed is not None:
+            _land(landed, end, distance, tile.weight)
+        return self.ends.evaluate(end, distance)
 
     def collect(self, landed: Floats) -> Floats:
         below = slope_of(carried(landed, self.gap, self.edges, backward=True), self.coefficients)
@@ -234,26 +192,26 @@ class _Upper:
     """``[low, ∞)``: a run from position ``p`` on is at place ``p``, and empty at the column's closing one."""
 
     def __init__(self, table: SortedColumns, low: float, coefficients: Floats) -> None:
-        self.coefficients, self.edges = coefficients, table.start
+        self.low, self.coefficients, self.edges = low, coefficients, table.start
         anchor = table.values.astype(np.float64)
         anchor[table.start[1:] - 1] = 0.0
         self.gap = _gaps(anchor, self.edges)
         self.gap[table.start[1:] - 1] = 0.0
         sums = carried(_of_mass(table.mass, len(coefficients) - 1), self.gap, self.edges, backward=True)
-        self.ends = Ends(anchor, recentred(sums, coefficients), low, upper=False)
+        self.ends = _Ends(anchor, recentred(sums, coefficients))
 
     def landing(self) -> Floats:
         return np.zeros((len(self.coefficients) - 1, len(self.gap)))
 
-    def visit(
-        self, negatives: Negatives, begin: Ints | None, end: Ints, landed: Floats | None
-    ) -> tuple[Floats, Floats]:
+    def visit(self, tile: Negatives, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
         assert begin is not None
-        return self.ends.visit(begin, negatives.x, negatives.weight, landed)
-
-    def parts(self, begin: Ints | None, end: Ints) -> list[tuple[Ends, Ints, slice]]:
-        assert begin is not None
-        return [(self.ends, begin, slice(None))]
+        distance = self.ends.anchor.take(begin)
+        distance -= tile.x
+        distance -= self.low
+        if landed is not None:
+            _land(landed, begin, distance, tile.weight)
+        value, slope = self.ends.evaluate(begin, distance)
+        return value, -slope
 
     def collect(self, landed: Floats) -> Floats:
         return slope_of(carried(landed, self.gap, self.edges), self.coefficients)
@@ -267,7 +225,7 @@ class _Between:
     """
 
     def __init__(self, table: SortedColumns, low: float, high: float, coefficients: Floats) -> None:
-        self.coefficients = coefficients
+        self.high, self.coefficients = high, coefficients
         degree = len(coefficients) - 1
         rounding = 256.0 * float(np.finfo(np.float64).eps) * (abs(low) + abs(high))
         first = cells(table, high - low - rounding)
@@ -286,50 +244,55 @@ class _Between:
         self.edges_after = np.append(0, first + 1)
         self.gap = _gaps(anchor, self.edges_after)
         sums = carried(_of_mass(mass, degree), self.gap, self.edges_after)
-        self.beginning = Ends(anchor, recentred(sums, coefficients), high, upper=True)
+        self.beginning = _Ends(anchor, recentred(sums, coefficients))
 
         last = table.values[self.cell_end - 1]
         last[table.start[1:] - 1] = 0.0
         self.to_last = last - table.values
         self.to_last[table.start[1:] - 1] = 0.0
         terms = np.stack(power_terms(self.to_last, degree)) * table.mass
-        flipped = len(self.to_last) - self.edges[::-1]
-        sums = running_sum(terms[:, ::-1], flipped)[:, ::-1]
-        self.rest = Ends(last, recentred(sums, coefficients), high, upper=True)
+        self.rest = _Ends(last, recentred(running_sum(terms[:, ::-1], self._flipped())[:, ::-1], coefficients))
+
+    def _flipped(self) -> Ints:
+        return len(self.to_last) - self.edges[::-1]
 
     def landing(self) -> Floats:
         return np.zeros((2 * (len(self.coefficients) - 1), len(self.gap)))
 
-    def visit(
-        self, negatives: Negatives, begin: Ints | None, end: Ints, landed: Floats | None
-    ) -> tuple[Floats, Floats]:
-        (value, slope), *more = (
-            ends.visit(place, negatives.x, negatives.weight, None if landed is None else landed[rows])
-            for ends, place, rows in self.parts(begin, end)
-        )
-        for value_of_part, slope_of_part in more:
-            value += value_of_part
-            slope = slope + slope_of_part
-        return value, slope
-
-    def parts(self, begin: Ints | None, end: Ints) -> list[tuple[Ends, Ints, slice]]:
+    def visit(self, tile: Negatives, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
         assert begin is not None
         degree = len(self.coefficients) - 1
-        of_beginning, of_rest = slice(degree), slice(degree, None)
         begun = self.begun.take(end)
         # Place 0 has no beginning, and the last one no rest.
-        found = [
-            (self.beginning, end * (begun >= begin), of_beginning),
-            (self.rest, np.where((begun != begin) & (begin < end), begin, len(self.gap) - 1), of_rest),
-        ]
-        if self.reaches_over:
-            between = self.cell_end.take(begin)
-            over = (between < begun) & (begin < end)
-            while over.any():
-                between = np.where(over, self.cell_end.take(between * over), between)
-                found.append((self.beginning, between * over, of_beginning))
-                over &= between < begun
-        return found
+        of_beginning = end * (begun >= begin)
+        of_rest = np.where((begun != begin) & (begin < end), begin, len(self.gap) - 1)
+        value, slope = self._part(self.beginning, of_beginning, tile.x, tile.weight, _half(landed, 0, degree))
+        value_of_rest, slope_of_rest = self._part(self.rest, of_rest, tile.x, tile.weight, _half(landed, degree, None))
+        value += value_of_rest
+        slope = slope + slope_of_rest
+        if not self.reaches_over:
+            return value, slope
+        between = self.cell_end.take(begin)
+        over = np.flatnonzero((between < begun) & (begin < end))
+        while len(over):
+            place = self.cell_end.take(between.ravel()[over])
+            x, weight = tile.x.ravel()[over], tile.weight.ravel()[over]
+            more, steeper = self._part(self.beginning, place, x, weight, _half(landed, 0, degree))
+            value.ravel()[over] += more
+            slope.ravel()[over] += steeper
+            between.ravel()[over] = place
+            over = over[place < begun.ravel()[over]]
+        return value, slope
+
+    def _part(
+        self, ends: _Ends, place: Ints, x: Floats, weight: Floats, landed: Floats | None
+    ) -> tuple[Floats, Floats]:
+        distance = ends.anchor.take(place)
+        distance -= x
+        np.subtract(self.high, distance, out=distance)
+        if landed is not None:
+            _land(landed, place, distance, weight)
+        return ends.evaluate(place, distance)
 
     def collect(self, landed: Floats) -> Floats:
         degree = len(self.coefficients) - 1
@@ -343,14 +306,18 @@ class _Between:
         return slope - slope_of(at_value, self.coefficients)
 
 
+def _half(landed: Floats | None, begin: int, end: int | None) -> Floats | None:
+    return None if landed is None else landed[begin:end]
+
+
 def cells(table: SortedColumns, width: float) -> Ints:
     """First positions of cells narrower than ``width``; each column's closing position is one by itself."""
     start, last = table.start[:-1], table.start[1:] - 1
     following = np.arange(1, len(table.values) + 1)
-    column = np.arange(len(start)).repeat(table.start[1:] - table.start[:-1])
-    held = np.flatnonzero(np.isfinite(table.values))
-    further, _ = locate_each(table, table.values[held] + width, column[held])
-    following[held] = np.maximum(held + 1, further)
+    for begin, end in zip(start.tolist(), last.tolist(), strict=True):
+        values = table.values[begin:end]
+        further = begin + np.searchsorted(values, values + width)
+        np.maximum(following[begin:end], further, out=following[begin:end])
     following[last] = last
     is_first = np.zeros(len(following), dtype=bool)
     is_first[start] = True

@@ -9,20 +9,21 @@ positives come the other way round: each negative adds its ``φ_l(q)`` to a run 
 collects. These differences cancel, to the rounding that the choice of the polynomial allowed for.
 """
 
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import DTypeLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.crowd import Apart, Crowd, Interval
-from mauc.kernels.crowd_pieces import MOST_APART, Stand, Stands, find_crowd, sides_of
-from mauc.kernels.ends import ExactRun, Run, exact_run, running_sum
-from mauc.kernels.search import SortedColumns, sort_columns, sort_few
+from mauc.kernels.crowd_pieces import CrowdPart, Exact, find_crowd
+from mauc.kernels.ends import Run, exact_run, running_sum
+from mauc.kernels.search import SortedColumns, sort_columns
 from mauc.kernels.threads import one_by_one
-from mauc.kernels.tiles import Negatives, Problem, Scattered, chebyshev_terms, column_centre, tiles
+from mauc.kernels.tiles import Negatives, Problem, chebyshev_terms, column_centre, tiles
 
 __all__ = ["Piece", "RankedSums", "ranked_risk"]
 
@@ -41,37 +42,65 @@ class Piece(NamedTuple):
     half_width: float | None
 
 
-FEW_POSITIVES = 1 << 13
-"""Up to which they are sorted without bins, to see whether there is a crowd."""
-FEW_SEARCHED = 1 << 12
-"""Scores up to which halves find them sooner than bins are made."""
-
-
 def ranked_risk(
     problem: Problem, pieces: list[Piece], *, gradient: bool, dtype: DTypeLike = np.float64
 ) -> tuple[float, NDArray[Any] | None]:
     """Value and gradient, of that ``dtype``, of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
-    classes, order = problem.classes, problem.classes.order
-    own, approximated = problem.own[order], _are_approximated(pieces)
-    found = None if approximated else find_crowd(problem, own, classes.offsets, _breaks(pieces))
-    few = found is not None and len(order) <= FEW_POSITIVES
-    table = (sort_few if few else sort_columns)(own, classes.offsets, classes.unit[order])
-    sums = RankedSums(table, pieces, column_centre(problem) if approximated else None)
+    search = _Search(problem, pieces)
+    crowd = None
+    if not search.approximated:
+        crowd = find_crowd(problem, [Exact(piece.low, piece.high, piece.matrix[:, 0]) for piece in pieces])
     slope = np.empty(problem.scores.shape, dtype) if gradient else None
-    crowd = None if found is None else sums.crowd_at(*found)
 
-    parts = one_by_one(problem.scores.shape, lambda first, last: sums.visit(problem, slope, crowd, first, last))
-    value, landed = next(parts)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for more, landed_there in parts:
-            value += more
-            for total, there in zip(landed, landed_there, strict=True):
-                total += there
-    if slope is not None:
+    def visit(first: int, last: int) -> tuple[float, list[Floats] | None, CrowdPart | None]:
+        if crowd is None:
+            return *search.sums.visit(tiles(problem, first, last), slope), None
+        part = CrowdPart(crowd)
         with np.errstate(over="ignore", invalid="ignore"):
-            of_own = classes.unit[order] * sums.collect(landed)[table.slot]
-        slope[order, classes.y[order]] = np.where(np.isnan(of_own), 0.0, of_own)
+            rest = part.visit(first, last, slope)
+            some = next(rest, None)
+            if some is None:
+                return 0.0, None, part
+            return *search.sums.visit(chain([some], rest), slope), part
+
+    value, landed, parts = 0.0, None, []
+    with np.errstate(over="ignore", invalid="ignore"):
+        for more, landed_there, part in one_by_one(problem.scores.shape, visit):
+            value += more
+            parts += [] if part is None else [part]
+            if landed is None:
+                landed = landed_there
+            elif landed_there is not None:
+                for total, there in zip(landed, landed_there, strict=True):
+                    total += there
+        own = np.zeros(len(problem.classes.y))
+        if crowd is not None:
+            of_crowd, own = crowd.settle(parts)
+            value += of_crowd
+        if slope is not None:
+            if landed is not None:
+                own[problem.classes.order] += search.own_slope(landed)
+            slope[np.arange(len(own)), problem.classes.y] = np.where(np.isnan(own), 0.0, own)
     return value, slope
+
+
+class _Search:
+    """The positives of a problem, sorted when they are needed."""
+
+    def __init__(self, problem: Problem, pieces: list[Piece]) -> None:
+        self.problem, self.pieces = problem, pieces
+        self.approximated = any(piece.half_width is not None for piece in pieces)
+
+    @cached_property
+    def sums(self) -> "RankedSums":
+        classes, order = self.problem.classes, self.problem.classes.order
+        table = sort_columns(self.problem.own[order], classes.offsets, classes.unit[order])
+        return RankedSums(table, self.pieces, column_centre(self.problem) if self.approximated else None)
+
+    def own_slope(self, landed: list[Floats]) -> Floats:
+        """``(N,)`` slope in each positive, in the order of the classes."""
+        classes = self.problem.classes
+        return np.asarray(classes.unit[classes.order] * self.sums.collect(landed)[self.sums.table.slot])
 
 
 class RankedSums:
@@ -82,101 +111,35 @@ class RankedSums:
 
     def __init__(self, table: SortedColumns, pieces: list[Piece], centre: Floats | None) -> None:
         self.table, self.pieces = table, pieces
-        self.breaks = _breaks(pieces)
+        self.breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
         # Distances and their powers may be beyond the floats: then so is the risk.
         with np.errstate(over="ignore", invalid="ignore"):
             self.runs = [_run(table, piece, centre) for piece in pieces]
 
-    def crowd(self, problem: Problem) -> Crowd[Stands] | None:
-        """Where most scores of some rows stand; None where they stand apart, or are too few to tell."""
-        if _are_approximated(self.pieces):
-            return None
-        found = find_crowd(problem, self.table.values, self.table.start, self.breaks)
-        return None if found is None else self.crowd_at(*found)
-
     @np.errstate(over="ignore", invalid="ignore")
-    def crowd_at(self, typical: Scattered, interval: Interval) -> Crowd[Stands] | None:
-        """The scores of an interval, which stand where the ``typical`` ones do; None where their sums are beyond the
-        floats.
-        """
-        position = {b: _first_from(self.table, typical, b) for b in self.breaks}
-        stands = []
-        for k, (begin, end) in enumerate(self._ends(position, self.table.start[1:] - 1)):
-            stands += [Stand(k, *part) for part in cast(ExactRun, self.runs[k]).parts(begin, end)]
-        sides = sides_of(interval, stands)
-        return None if sides is None else Crowd(interval, sides, MOST_APART)
-
-    def _ends(self, position: dict[float, Ints], last: Ints) -> list[tuple[Ints | None, Ints]]:
-        """Where the run of each piece begins and ends."""
-        return [(position.get(piece.low), position.get(piece.high, last)) for piece in self.pieces]
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def visit(
-        self,
-        problem: Problem,
-        slope: NDArray[Any] | None,
-        crowd: Crowd[Stands] | None,
-        first: int = 0,
-        last: int | None = None,
-    ) -> tuple[float, list[Floats]]:
-        """The value of some rows, and what they hand to the positives; their own slopes go into ``slope``."""
-        last = len(problem.scores) if last is None else last
-        landed = [run.landing() for run in self.runs]
-        if crowd is None:
-            return self._search_tiles(problem, first, last, landed, slope), landed
-        value, sums, apart = 0.0, crowd.sums(), Apart()
-        for rows in crowd.blocks(problem, first, last):
-            exceptions = crowd.visit(problem, rows, sums, slope)
-            if exceptions is None:
-                value += self._search_tiles(problem, rows.start, rows.stop, landed, slope)
-            elif apart.add(exceptions):
-                value += self._search_apart(apart.take(), landed, slope)
-        if apart:
-            value += self._search_apart(apart.take(), landed, slope)
-        value += sum(side.settle(moments, landed) for side, moments in zip(crowd.sides, sums, strict=True))
+    def visit(self, part: Iterable[Negatives], slope: NDArray[Any] | None) -> tuple[float, list[Floats]]:
+        """The value of some tiles, and what they hand to the positives; their own slopes go into ``slope``."""
+        value, landed = 0.0, [run.landing() for run in self.runs]
+        for tile in part:
+            position = {b: _first_from(self.table, tile, b) for b in self.breaks}
+            last = tile.along(self.table.start[1:] - 1)
+            steepness = np.zeros(1)
+            for k, (piece, run) in enumerate(zip(self.pieces, self.runs, strict=True)):
+                begin, end = position.get(piece.low), position.get(piece.high, last)
+                of_tile, steeper = run.visit(tile, begin, end, None if slope is None else landed[k])
+                total = float(np.vdot(tile.weight, of_tile))
+                if not np.isfinite(total):
+                    of_tile, steeper = _defined(of_tile, tile.weight), _defined(steeper, tile.weight)
+                    total = float(np.vdot(tile.weight, of_tile))
+                value += total
+                steepness = steepness + steeper if k else steeper
+            if slope is not None:
+                tile.store(steepness, slope)
         return value, landed
-
-    @cached_property
-    def _binned(self) -> SortedColumns:
-        return self.table.binned()
-
-    def _search_tiles(
-        self, problem: Problem, first: int, last: int, landed: list[Floats], slope: NDArray[Any] | None
-    ) -> float:
-        found = (self._search(self._binned, tile, landed, slope) for tile in tiles(problem, first, last))
-        return sum(found, 0.0)
-
-    def _search_apart(self, scores: Scattered, landed: list[Floats], slope: NDArray[Any] | None) -> float:
-        return self._search(self.table if len(scores.x) <= FEW_SEARCHED else self._binned, scores, landed, slope)
-
-    def _search(
-        self, table: SortedColumns, negatives: Negatives, landed: list[Floats], slope: NDArray[Any] | None
-    ) -> float:
-        position = {b: _first_from(table, negatives, b) for b in self.breaks}
-        value, steepness = 0.0, np.zeros(1)
-        for k, (begin, end) in enumerate(self._ends(position, negatives.along(self.table.start[1:] - 1))):
-            of_run, steeper = self.runs[k].visit(negatives, begin, end, None if slope is None else landed[k])
-            total = float(np.vdot(negatives.weight, of_run))
-            if not np.isfinite(total):
-                of_run, steeper = _defined(of_run, negatives.weight), _defined(steeper, negatives.weight)
-                total = float(np.vdot(negatives.weight, of_run))
-            value += total
-            steepness = steepness + steeper if k else steeper
-        if slope is not None:
-            negatives.store(steepness, slope)
-        return value
 
     def collect(self, landed: list[Floats]) -> Floats:
         """``(M + C,)`` slope in the value at each position, per unit of its weight, from what all parts handed over."""
         return np.asarray(sum(run.collect(total) for run, total in zip(self.runs, landed, strict=True)))
-
-
-def _breaks(pieces: list[Piece]) -> list[float]:
-    return sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
-
-
-def _are_approximated(pieces: list[Piece]) -> bool:
-    return any(piece.half_width is not None for piece in pieces)
 
 
 def _defined(x: Floats, weight: Floats) -> Floats:
@@ -188,16 +151,15 @@ def _defined(x: Floats, weight: Floats) -> Floats:
 LARGE = 64.0
 
 
-def _first_from(table: SortedColumns, negatives: Negatives, b: float) -> Ints:
-    """Position of the first positive with ``p − q >= b`` for each negative ``q``."""
-    x = negatives.x
-    position = negatives.locate(table, x + b)
-    if max(x.max(initial=-np.inf), -x.min(initial=np.inf)) > LARGE * abs(b):
+def _first_from(table: SortedColumns, tile: Negatives, b: float) -> Ints:
+    """Position of the first positive with ``p − q >= b`` for each negative ``q`` of a tile."""
+    position = tile.locate(table, tile.x + b)
+    if max(tile.x.max(), -tile.x.min()) > LARGE * abs(b):
         # q + b is rounded to a neighbour, p − q is not: the search may be off by one value.
-        start = negatives.along(table.start[:-1])
+        start = tile.along(table.start[:-1])
         before = table.values.take(np.maximum(position - 1, 0))
-        position -= (position > start) & (before - x >= b)
-        position += table.values.take(position) - x < b
+        position -= (position > start) & (before - tile.x >= b)
+        position += table.values.take(position) - tile.x < b
     return position
 
 
@@ -233,16 +195,14 @@ class _Approximated:
     def landing(self) -> Floats:
         return np.zeros_like(self.slope_of_p)
 
-    def visit(
-        self, negatives: Negatives, begin: Ints | None, end: Ints, landed: Floats | None
-    ) -> tuple[Floats, Floats]:
-        terms = self._terms(negatives.x - negatives.along(self.centre), len(self.of_q))
+    def visit(self, tile: Negatives, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+        terms = self._terms(tile.x - tile.along(self.centre), len(self.of_q))
         value = _polynomial(self.of_q, begin, end, terms)
         if landed is None:
             return value, np.zeros(1)
         # Each negative's ω φ_l(q) is added at the end of its run and taken away at its start.
         for row, term in zip(landed, terms, strict=False):
-            weighted = negatives.weight * term
+            weighted = tile.weight * term
             if end.shape == weighted.shape:
                 np.add.at(row, end.ravel(), weighted.ravel())
             else:

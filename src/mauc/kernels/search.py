@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
 
-__all__ = ["SortedColumns", "locate", "locate_each", "sort_columns", "sort_few"]
+__all__ = ["SortedColumns", "locate", "locate_each", "sort_columns"]
 
 # With 8 bins a value, 1 score in 140 meets a bin of two values or more. Tables beyond the caches are faster with fewer.
 BINS_PER_VALUE = 8
@@ -61,19 +61,12 @@ class SortedColumns(NamedTuple):
     """``(C + 1,)`` first position of each column."""
     slot: Ints
     """``(N,)`` position of each given score."""
-    coarse: Bins | None
-    """Bins over each column; None where few scores are to be searched, which halves settle."""
+    coarse: Bins
+    """Bins over each column."""
     fine: Bins | None
     """Bins over the values of each crowded coarse bin: scores that pile up (softmax near 0 and 1) need them."""
     crowded: tuple[Ints, Ints]
     """First and last position of the crowded bins, of the fine ones where there are any."""
-
-    def binned(self) -> "SortedColumns":
-        """The same with bins."""
-        if self.coarse is not None:
-            return self
-        offsets, held = self.start - np.arange(len(self.start)), np.isfinite(self.values)
-        return sort_columns(self.values[held], offsets, self.mass[held])._replace(slot=self.slot)
 
 
 def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None) -> SortedColumns:
@@ -142,28 +135,6 @@ def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None
     if len(size) and size.max() > FEW:
         return SortedColumns(values, mass, start, slot, coarse, *_fine_bins(values, begin, size))
     return SortedColumns(values, mass, start, slot, coarse, None, (begin, begin + size - 1))
-
-
-def sort_few(own: NDArray[np.floating], offsets: Ints, weight: Floats) -> SortedColumns:
-    """:func:`sort_columns` without bins: for some thousand positives, and few scores to be searched."""
-    n_columns = len(offsets) - 1
-    column: Ints = np.arange(n_columns, dtype=np.int64).repeat(offsets[1:] - offsets[:-1])
-    order = np.argsort(own)
-    narrow = column.astype(np.int16) if n_columns < 2**15 else column  # sorted by digits: see Classes.order
-    order = order[np.argsort(narrow[order], kind="stable")]
-    new = _runs(own[order])
-    new[offsets[:-1][offsets[:-1] < len(own)]] = True
-    counted = np.zeros(len(own) + 1, dtype=np.int64)
-    np.cumsum(new, out=counted[1:])
-    slot = np.empty(len(own), dtype=np.int64)
-    slot[order] = counted[1:] - 1
-    slot += column  # the closing values before
-    start = counted[offsets] + np.arange(n_columns + 1, dtype=np.int64)
-    values = np.full(int(start[-1]), np.inf, own.dtype)
-    values[slot] = own
-    mass = np.bincount(slot, weight, len(values)).astype(np.float64, copy=False)
-    nowhere = np.zeros(0, dtype=np.int64)
-    return SortedColumns(values, mass, start, slot, None, None, (nowhere, nowhere))
 
 
 def _empty_bins(low: Floats, high: Floats, length: Ints, precision: np.dtype[Any] = DOUBLE) -> tuple[Bins, Ints]:
@@ -241,22 +212,18 @@ def locate(table: SortedColumns, x: NDArray[np.floating], *, columns_first: bool
     must be contiguous.
     """
     coarse = table.coarse
-    assert coarse is not None
-    return _in_bins(table, coarse, x, _bin(x, coarse.map(lambda a: a[:, None]) if columns_first else coarse))
+    if columns_first:
+        coarse = coarse.map(lambda a: a[:, None])
+    return _in_bins(table, x, _bin(x, coarse))
 
 
 def locate_each(table: SortedColumns, x: NDArray[np.floating], column: Ints) -> tuple[Ints, NDArray[np.bool_]]:
     """:func:`locate` for ``(n,)`` scores, each in a ``column`` of its own."""
-    if table.coarse is None:
-        position = _bisect(table.values, x, table.start.take(column), table.start.take(column + 1) - 1)
-        return position, table.values.take(position) == x
-    return _in_bins(table, table.coarse, x, _bin(x, table.coarse, column))
+    return _in_bins(table, x, _bin(x, table.coarse, column))
 
 
-def _in_bins(
-    table: SortedColumns, coarse: Bins, x: NDArray[np.floating], bins: NDArray[np.int32]
-) -> tuple[Ints, NDArray[np.bool_]]:
-    position = coarse.first.take(bins).astype(np.int64)
+def _in_bins(table: SortedColumns, x: NDArray[np.floating], bins: NDArray[np.int32]) -> tuple[Ints, NDArray[np.bool_]]:
+    position = table.coarse.first.take(bins).astype(np.int64)
     crowded = np.flatnonzero(position < 0)
     if len(crowded):
         position.ravel()[crowded] = _locate_crowded(table, x.ravel()[crowded], ~position.ravel()[crowded])

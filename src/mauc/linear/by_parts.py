@@ -20,7 +20,7 @@ from mauc.activations import activate, pull_back
 from mauc.kernels.moments import chebyshev_moments, polynomial_slope
 from mauc.kernels.piecewise import Piece, RankedSums
 from mauc.kernels.search import sort_columns
-from mauc.kernels.tiles import Classes, Problem
+from mauc.kernels.tiles import Classes, Problem, tiles
 from mauc.log_loss import LogTerm
 from mauc.metrics.partial_counts import OwnScores, merge
 from mauc.plan import needs_range
@@ -250,7 +250,7 @@ class RankedParts:
     def visit(self, problem: Problem, table: RankedSums) -> Visited:
         """The negatives of a part."""
         slope = np.zeros(problem.scores.shape)
-        return Visited(*table.visit(problem, slope, table.crowd(problem)), slope)
+        return Visited(*table.visit(tiles(problem), slope), slope)
 
     def add(self, parts: Sequence[tuple[float, list[Floats]]]) -> tuple[float, list[Floats]]:
         """Values, and what has landed, of several parts."""
