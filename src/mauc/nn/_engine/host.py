@@ -2,9 +2,11 @@
 
 Two walks over blocks of rows that stay in the caches: scores, their terms and column sums; then the slope through the
 softmax. The log-loss takes the softmax that is there, ``softmax(z + log r) = F r / ΣF r``, instead of one of its own.
-Piecewise polynomials are left to :mod:`mauc.kernels`, whose bins find a score faster than a search by halves.
+Piecewise and longer polynomials are left to :mod:`mauc.kernels`, which take most scores of a softmax together, and
+whose bins find the others faster than a search by halves.
 """
 
+import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -156,8 +158,8 @@ def evaluate(
 
 def _within(scores: Tensor, line: _Line) -> bool:
     """Whether all differences of these scores lie on the line."""
-    high, low = scores.amax(0).double(), scores.amin(0).double()
-    return bool(float((high - low).max()) < line.reach)
+    x = scores.numpy()
+    return bool((x.max(axis=0).astype(np.float64) - x.min(axis=0)).max() < line.reach)
 
 
 class _Batch:
@@ -256,7 +258,7 @@ def searches(scores: Tensor, batch: Batch) -> bool:
         return False
     if batch.matrix is not None and scores.shape[1] > MOST_CLASSES:
         return False
-    return bool(torch.isfinite(scores.sum()))
+    return math.isfinite(scores.sum().item())
 
 
 def ranked(scores: Tensor, batch: Batch, pieces: tuple[Piece, ...], *, gradient: bool) -> Result:
