@@ -59,7 +59,7 @@ def crowds(most_apart=0.9, block=100, most_pairs=crowd_pieces.MOST_PAIRS):
         patch.setattr(crowd_pieces, "MANY", 0)
         patch.setattr(crowd_pieces, "MOST_APART", most_apart)
         patch.setattr(crowd_pieces, "MOST_PAIRS", most_pairs)
-        patch.setattr(crowd, "BLOCK", block)
+        patch.setattr(crowd, "BLOCK", 8 * block)
         patch.setattr(crowd, "AT_ONCE", 5)
         patch.setattr(crowd.Crowd, "visit", lambda self, *args: found.append(visit(self, *args)) or found[-1])
         yield found

@@ -7,11 +7,13 @@ Approximated pieces are ``ℓ(p − q) = Σ_kl A_kl φ_k(p) φ_l(q)``: differenc
 the run are the coefficients of a polynomial in ``q``, and the same holds for its derivative. The gradients of the
 positives come the other way round: each negative adds its ``φ_l(q)`` to a run of positives, which a difference array
 collects. These differences cancel, to the rounding that the choice of the polynomial allowed for.
+
+Scores that all meet the same pieces, as most of a softmax do, are not searched: :mod:`.crowd_pieces`.
 """
 
 from collections.abc import Iterable
-from functools import cached_property
 from itertools import chain
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,17 +92,24 @@ class _Search:
     def __init__(self, problem: Problem, pieces: list[Piece]) -> None:
         self.problem, self.pieces = problem, pieces
         self.approximated = any(piece.half_width is not None for piece in pieces)
+        self._lock = Lock()
+        self._sums: RankedSums | None = None
 
-    @cached_property
+    @property
     def sums(self) -> "RankedSums":
-        classes, order = self.problem.classes, self.problem.classes.order
-        table = sort_columns(self.problem.own[order], classes.offsets, classes.unit[order])
-        return RankedSums(table, self.pieces, column_centre(self.problem) if self.approximated else None)
+        with self._lock:  # the first thread sorts, the others wait for it
+            if self._sums is None:
+                classes, order = self.problem.classes, self.problem.classes.order
+                table = sort_columns(self.problem.own[order], classes.offsets, classes.unit[order])
+                centre = column_centre(self.problem) if self.approximated else None
+                self._sums = RankedSums(table, self.pieces, centre)
+            return self._sums
 
     def own_slope(self, landed: list[Floats]) -> Floats:
         """``(N,)`` slope in each positive, in the order of the classes."""
         classes = self.problem.classes
-        return np.asarray(classes.unit[classes.order] * self.sums.collect(landed)[self.sums.table.slot])
+        sums = self.sums
+        return np.asarray(classes.unit[classes.order] * sums.collect(landed)[sums.table.slot])
 
 
 class RankedSums:
