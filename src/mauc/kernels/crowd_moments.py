@@ -24,13 +24,13 @@ __all__ = ["crowd_moments_risk", "short_form"]
 
 WIDTH = 1.0 / 16.0
 MOST_APART = 0.1
-"""Share of the scores that may be beyond: each costs as much as ten in a block."""
+"""Share of the scores that may be beyond: at 15 to 20 in a hundred the long form for all is as fast."""
 GRID = 33
 
 
 def short_form(matrix: Floats, centre: float, half_width: float, tolerance: float) -> Floats | None:
     """``(K + 1, m + 1)`` ``B`` of the smallest degree ``m`` whose ℓ and ℓ′ are within ``tolerance`` of the long form's,
-    relative to those at ``p = q = 0``; None where it would not be shorter.
+    relative to those at ``p = q = 0``; None where ``m`` would be more than half of ``K``.
     """
     degree = len(matrix) - 1
 
@@ -44,15 +44,14 @@ def short_form(matrix: Floats, centre: float, half_width: float, tolerance: floa
     grid = np.linspace(0.0, WIDTH, GRID)
     of_p = chebyshev.chebvander((np.linspace(0.0, 1.0, GRID) - centre) / half_width, degree)
     exact = [of_p @ of_q for of_q in long_form(grid)]
-    for size in range(2, degree):
+    for size in range(2, degree // 2 + 2):
         nodes = 0.5 * WIDTH * (1.0 + chebyshev.chebpts1(size))
         scale = WIDTH ** np.arange(size)
         short = np.linalg.solve(np.vander(nodes / WIDTH, increasing=True), long_form(nodes)[0].T).T / scale
         powers = np.vander(grid, size, increasing=True)
         slopes = np.arange(1, size) * powers[:, :-1]
         found = of_p @ short @ powers.T, of_p @ short[:, 1:] @ slopes.T
-        errors = [np.abs(a - b).max() / abs(b[0, 0]) for a, b in zip(found, exact, strict=True)]
-        if max(errors) <= tolerance:
+        if all(np.abs(a - b).max() <= tolerance * abs(b[0, 0]) for a, b in zip(found, exact, strict=True)):
             return np.asarray(short)
     return None
 
