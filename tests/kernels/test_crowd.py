@@ -15,7 +15,7 @@ from strategies import examples
 
 from mauc.kernels import crowd, crowd_pieces
 from mauc.kernels.crowd_pieces import MOST_APART
-from mauc.kernels.crowd_sums import sum_dtype
+from mauc.kernels.crowd_sums import _short_sums, sum_dtype
 from mauc.kernels.pairwise import pairwise_risk
 from mauc.kernels.piecewise import ranked_risk
 from mauc.kernels.tiles import COLUMNS_FIRST_BELOW
@@ -185,3 +185,12 @@ def test_single_precision_keeps_its_digits(loss):
     assert sum_dtype(problem) == np.float32
     assert value == pytest.approx(expected[0], rel=1e-7)
     assert np.linalg.norm(slope - expected[1]) < 1e-7 * np.linalg.norm(expected[1])
+
+
+@pytest.mark.parametrize("n_rows", [1, 128, 6000])
+def test_sums_of_many_rows_keep_their_digits(n_rows):
+    """A sum of 6000 rows in single precision alone is off by 7e-7."""
+    rng = np.random.default_rng(0)
+    row = np.full(n_rows, 0.022, np.float32)
+    x = (0.1 + 0.003 * rng.random((n_rows, 40))).astype(np.float32)
+    np.testing.assert_allclose(_short_sums(row, x), row.astype(np.float64) @ x.astype(np.float64), rtol=1.2e-7)
