@@ -79,9 +79,9 @@ def error(data: Data, loss_of: Callable[[Tensor, Tensor], Tensor]) -> float:
     exact.backward()
     assert x.grad is not None
     assert wide.grad is not None
-    off = (x.grad - wide.grad).norm() / wide.grad.norm()
+    off = (x.grad - wide.grad).norm().item() / (wide.grad.norm().item() or 1.0)
     x.grad = None
-    return max(off.item(), abs(loss.item() - exact.item()) / abs(exact.item()))
+    return max(off, abs(loss.item() - exact.item()) / (abs(exact.item()) or 1.0))
 
 
 def in_turns(functions: list[Callable[[int], None]], device: torch.device, budget: float) -> list[float]:

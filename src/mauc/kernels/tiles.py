@@ -3,17 +3,20 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
+from mauc.kernels.search import SortedColumns, locate, locate_each
 from mauc.kernels.threads import over_rows
 
 __all__ = [
     "Classes",
+    "Negatives",
     "Problem",
+    "Scattered",
     "Tile",
     "chebyshev_terms",
     "column_centre",
@@ -46,6 +49,8 @@ class Classes:
     n_classes: int
     pair_weights: Floats | None = None
     """``(C, C)`` ``v_ij``, 0 on the diagonal and where a class is absent; None where each pair is told by itself."""
+    factors: tuple[Floats, Floats] | None = None
+    """``(N,)`` and ``(C,)``: where ``unit[n] · v[i, y[n]]`` is the product of a row's and a column's, in its place."""
 
     @property
     def v(self) -> Floats:
@@ -87,6 +92,18 @@ class Classes:
         """``(N, C)`` 1 in the column of each sample's class."""
         return np.asarray(self.y[:, None] == np.arange(self.n_classes), dtype=np.float64)
 
+    def negative_weights(self, rows: slice, *, columns_first: bool) -> Floats:
+        """``(rows, C)``, or ``(C, rows)``, weights of scores as negatives: 0 in each sample's own column."""
+        y = self.y[rows]
+        if self.factors is not None:
+            of_row, of_column = self.factors[0][rows], self.factors[1]
+            weight = of_column[:, None] * of_row if columns_first else of_row[:, None] * of_column
+            (weight.T if columns_first else weight)[np.arange(len(y)), y] = 0.0
+            return weight
+        weight = self.v.take(y, axis=1) if columns_first else self.of_negative.take(y, axis=0)
+        weight *= self.unit[rows] if columns_first else self.unit[rows][:, None]
+        return weight
+
     def with_scores(self, scores: NDArray[np.floating]) -> "Problem":
         """These classes scored; what was worked out of them serves every problem made of them."""
         return Problem(self, scores)
@@ -106,6 +123,48 @@ class Problem:
         return self.scores[np.arange(len(self.classes.y)), self.classes.y].astype(np.float64)
 
 
+class Negatives(Protocol):
+    """Scores with their weights as negatives."""
+
+    @property
+    def x(self) -> Floats:
+        """The scores."""
+
+    @property
+    def weight(self) -> Floats:
+        """Their weights; 0 in the sample's own column."""
+
+    def along(self, of_class: V) -> V:
+        """A ``(C,)`` vector in a shape that goes with ``x``."""
+
+    def locate(self, table: SortedColumns, x: Floats) -> Ints:
+        """Position of the first value ``>= x`` in its column, for ``x`` in the place of the scores."""
+
+    def store(self, steepness: Floats, out: NDArray[Any]) -> None:
+        """Write the weighted ``steepness`` at each score to its place in an ``(N, C)`` array."""
+
+
+class Scattered(NamedTuple):
+    """Some scores from anywhere."""
+
+    x: Floats
+    weight: Floats
+    row: Ints
+    column: Ints
+
+    def along(self, of_class: V) -> V:
+        """The entry of each score's column."""
+        return of_class.take(self.column)
+
+    def locate(self, table: SortedColumns, x: Floats) -> Ints:
+        """As :class:`Negatives` has it."""
+        return locate_each(table, x, self.column)[0]
+
+    def store(self, steepness: Floats, out: NDArray[Any]) -> None:
+        """As :class:`Negatives` has it."""
+        out[self.row, self.column] = self.weight * steepness
+
+
 class Tile(NamedTuple):
     """Some rows of the scores, as float64, with their weights.
 
@@ -123,6 +182,14 @@ class Tile(NamedTuple):
         """A ``(C,)`` vector in the shape that broadcasts over the tile."""
         return of_class[:, None] if self.columns_first else of_class
 
+    def locate(self, table: SortedColumns, x: Floats) -> Ints:
+        """As :class:`Negatives` has it."""
+        return locate(table, x, columns_first=self.columns_first)[0]
+
+    def store(self, steepness: Floats, out: NDArray[Any]) -> None:
+        """As :class:`Negatives` has it."""
+        np.multiply(self.weight, steepness, out=self.of(out), casting="same_kind")
+
     def total(self, a: Floats, b: Floats) -> Floats:
         """``(C,)`` sums of ``a·b`` over the rows."""
         return np.einsum("cn,cn->c" if self.columns_first else "nc,nc->c", a, b)
@@ -135,7 +202,7 @@ class Tile(NamedTuple):
         """``(C,)`` largest entry of each class."""
         return a.max(axis=1 if self.columns_first else 0)
 
-    def of(self, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+    def of(self, scores: NDArray[Any]) -> NDArray[Any]:
         """The view of an ``(N, C)`` array that has the shape of the tile."""
         part = scores[self.rows]
         return part.T if self.columns_first else part
@@ -149,19 +216,15 @@ def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator
     n_rows, n_columns = problem.scores.shape
     last = n_rows if last is None else last
     columns_first = n_columns < COLUMNS_FIRST_BELOW
-    classes = problem.classes
-    of_class = classes.v if columns_first else classes.of_negative
     step = max(1, TILE_ELEMENTS // max(1, n_columns))
     for begin in range(first, last, step):
         rows = slice(begin, min(begin + step, last))
-        scores, y, unit = problem.scores[rows], classes.y[rows], classes.unit[rows]
+        scores = problem.scores[rows]
         if columns_first:
-            x, weight = np.array(scores.T, dtype=np.float64, order="C"), of_class.take(y, axis=1)
-            weight *= unit
+            x = np.array(scores.T, dtype=np.float64, order="C")
         else:
-            x, weight = np.asarray(scores, dtype=np.float64, order="C"), of_class.take(y, axis=0)
-            weight *= unit[:, None]
-        yield Tile(rows, x, weight, columns_first)
+            x = np.asarray(scores, dtype=np.float64, order="C")
+        yield Tile(rows, x, problem.classes.negative_weights(rows, columns_first=columns_first), columns_first)
 
 
 def walk(problem: Problem, visit: Callable[[Iterable[Tile]], R]) -> list[R]:

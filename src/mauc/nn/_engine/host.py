@@ -2,11 +2,13 @@
 
 Two walks over blocks of rows that stay in the caches: scores, their terms and column sums; then the slope through the
 softmax. The log-loss takes the softmax that is there, ``softmax(z + log r) = F r / ΣF r``, instead of one of its own.
-Small batches are left to :mod:`mauc.nn._engine.small`. Piecewise polynomials are left to :mod:`mauc.kernels`, whose
-bins find a score faster than a search by halves.
+Small batches are left to :mod:`mauc.nn._engine.small`. Piecewise and longer polynomials are left to
+:mod:`mauc.kernels`, which take most scores of a softmax together, and whose bins find the others faster than a search
+by halves.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,8 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mauc._typing import Floats, Ints
+from mauc.kernels.crowd import MANY
+from mauc.kernels.crowd_moments import crowd_moments_risk, short_form
 from mauc.kernels.piecewise import Piece, ranked_risk
-from mauc.kernels.tiles import Classes
+from mauc.kernels.tiles import Classes, Problem
 from mauc.nn._engine import small
 from mauc.nn._engine.batch import Batch, chunks, class_sum, is_free, take
 from mauc.nn._engine.forms import FAINT, Form, Line, Weights, form_of, weights_of
@@ -23,14 +27,14 @@ from mauc.nn._engine.log_term import LogTerm
 from mauc.nn._engine.moments import FLAT_ALPHA, Result, Slope
 from mauc.surrogates import Surrogate
 
-__all__ = ["evaluate", "ranked", "searches"]
+__all__ = ["evaluate", "ranked", "searches", "smooth"]
 
 DTYPES = (torch.float32, torch.float64)
 LOG2_E = 1.0 / math.log(2.0)
 """``exp(x) = 2 ** (LOG2_E · x)``, which torch has in a third of the time."""
 MOST_CLASSES = 2048
-"""Up to here the ``(C, C)`` pair weights that the kernels take are no burden."""
-FEW_ROWS = 64
+"""Up to here own pair weights, ``(C, C)``, are no burden for the kernels."""
+FEW_ROWS = 16
 """That spare most scores, which span more than a piece, the look at all of them."""
 
 
@@ -101,8 +105,8 @@ def _in_blocks(
 
 def _within(scores: Tensor, reach: float) -> bool:
     """Whether all differences of these scores lie on a line."""
-    high, low = scores.amax(0).double(), scores.amin(0).double()
-    return bool(float((high - low).max()) < reach)
+    x = scores.numpy()
+    return bool((x.max(axis=0).astype(np.float64) - x.min(axis=0)).max() < reach)
 
 
 class _Batch:
@@ -194,19 +198,62 @@ class _Batch:
             torch._softmax_backward_data(part, score, 1, score.dtype, grad_input=part)
 
 
-def searches(scores: Tensor) -> bool:
+def searches(scores: Tensor, batch: Batch) -> bool:
     """Whether :func:`ranked` may be called: values on the host, all of them numbers."""
-    if not is_free(scores.device) or scores.numel() == 0 or scores.shape[1] > MOST_CLASSES:
+    if not is_free(scores.device) or scores.numel() == 0:
         return False
-    return bool(torch.isfinite(scores.sum()))
+    if batch.matrix is not None and scores.shape[1] > MOST_CLASSES:
+        return False
+    return math.isfinite(scores.sum().item())
 
 
 def ranked(scores: Tensor, batch: Batch, pieces: tuple[Piece, ...], *, gradient: bool) -> Result:
     """:func:`mauc.kernels.piecewise.ranked_risk` of scores between 0 and 1, in one process."""
-    n_classes = scores.shape[1]
-    v = torch.outer(batch.column, class_sum(batch.y, batch.row, n_classes))
-    v = v if batch.matrix is None else v.sign_().mul_(batch.matrix.T)
-    classes = Classes(batch.y.numpy(), batch.unit.numpy(), n_classes, v.fill_diagonal_(0.0).numpy())
-    value, slope = ranked_risk(classes.with_scores(scores.numpy()), list(pieces), gradient=gradient)
+    problem, dtype = _problem(scores, batch)
+    value, slope = ranked_risk(problem, list(pieces), gradient=gradient, dtype=dtype)
+    return _result(value, slope)
+
+
+def smooth(scores: Tensor, batch: Batch, piece: Piece, tolerance: float, *, gradient: bool) -> Result | None:
+    """:func:`mauc.kernels.crowd_moments.crowd_moments_risk` of scores between 0 and 1, in one process; None where most
+    are not near 0, or nothing is gained.
+    """
+    if scores.numel() < MANY or piece.half_width is None or not searches(scores, batch):
+        return None
+    short = _short_form(piece, tolerance)
+    if short is None:
+        return None
+    problem, dtype = _problem(scores, batch)
+    found = crowd_moments_risk(problem, piece.matrix, short, 0.5, piece.half_width, gradient=gradient, dtype=dtype)
+    return None if found is None else _result(*found)
+
+
+_SHORT_FORMS: dict[tuple[int, float], tuple[Floats, Floats | None]] = {}
+MOST_SHORT_FORMS = 64
+
+
+def _short_form(piece: Piece, tolerance: float) -> Floats | None:
+    """Kept with the matrix it was made of, so that no other one gets its number."""
+    key = (id(piece.matrix), tolerance)
+    if key not in _SHORT_FORMS:
+        assert piece.half_width is not None
+        while len(_SHORT_FORMS) >= MOST_SHORT_FORMS:
+            del _SHORT_FORMS[next(iter(_SHORT_FORMS))]
+        _SHORT_FORMS[key] = piece.matrix, short_form(piece.matrix, 0.5, piece.half_width, tolerance)
+    return _SHORT_FORMS[key][1]
+
+
+def _problem(scores: Tensor, batch: Batch) -> tuple[Problem, np.dtype[Any]]:
+    factors = v = None
+    if batch.matrix is None:
+        factors = (batch.row.numpy(), batch.column.numpy())
+    else:
+        weight_of = class_sum(batch.y, batch.row, scores.shape[1])
+        v = torch.outer(batch.column, weight_of).sign_().mul_(batch.matrix.T).fill_diagonal_(0.0).numpy()
+    x = scores.numpy()
+    return Classes(batch.y.numpy(), batch.unit.numpy(), scores.shape[1], v, factors).with_scores(x), x.dtype
+
+
+def _result(value: float, slope: NDArray[Any] | None) -> Result:
     found = torch.tensor(value, dtype=torch.float64)
-    return found, None if slope is None else Slope(torch.from_numpy(slope).to(scores.dtype), None, None)
+    return found, None if slope is None else Slope(torch.from_numpy(slope), None, None)

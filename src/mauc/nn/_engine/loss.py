@@ -381,8 +381,11 @@ def _piecewise(
         return _not_a_number(scores, gradient)
     found = plan(surrogate, radius, tolerances=TOLERANCES[precision], saturated=bounded)
     if found is not None and found.scheme == "moments":
-        return moments.polynomial(scores, batch, found.pieces[0], centre, world, gradient=gradient)
-    if found is not None and bounded and world.size == 1 and host.searches(scores):
+        near = None
+        if bounded and world.size == 1:
+            near = host.smooth(scores, batch, found.pieces[0], TOLERANCES[precision][0], gradient=gradient)
+        return near or moments.polynomial(scores, batch, found.pieces[0], centre, world, gradient=gradient)
+    if found is not None and bounded and world.size == 1 and host.searches(scores, batch):
         return host.ranked(scores, batch, found.pieces, gradient=gradient)
     if found is not None:
         return ranked.ranked(scores, batch, found.pieces, centre, world, gradient=gradient)
@@ -425,6 +428,9 @@ def _through(slope: Slope, scores: Tensor, y: Tensor, activation: str) -> Tensor
             part = part.mul_(slope.column)
         if slope.own is not None:
             part = part.scatter_(1, take(y, rows)[:, None], take(slope.own, rows))
+        if activation == "softmax" and rows is not EVERY:
+            torch.ops.aten._softmax_backward_data.out(part, score, 1, score.dtype, grad_input=part)
+            continue
         if activation == "softmax":
             part = torch.ops.aten._softmax_backward_data.default(part, score, 1, score.dtype)
         elif activation == "sigmoid":

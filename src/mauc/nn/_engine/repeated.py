@@ -36,11 +36,8 @@ class Repeated:
         return plans
 
 
-def kind_of_call(logits: Any, target: Any, weight: Any, *settings: Any) -> Any:
-    """What a plan depends on besides the settings themselves; None where none can be made.
-
-    ``settings``: tensors among them, or None, of which a plan keeps the addresses.
-    """
+def kind_of_call(logits: Any, target: Any, weight: Any, ratios: Tensor | None, class_counts: Tensor | None) -> Any:
+    """What a plan depends on besides the settings, of whose tensors it has the addresses; None where none is made."""
     # Plain tensors alone: others stand for something else, or come with functions of their own.
     if logits.__class__ is not Tensor or target.__class__ is not Tensor:
         return None
@@ -69,7 +66,8 @@ def kind_of_call(logits: Any, target: Any, weight: Any, *settings: Any) -> Any:
         of_weight,
         torch.is_autocast_enabled(device.type),
         torch.are_deterministic_algorithms_enabled(),
-        *(None if x is None else x.data_ptr() for x in settings),
+        None if ratios is None else ratios.data_ptr(),
+        None if class_counts is None else class_counts.data_ptr(),
     )
 
 
