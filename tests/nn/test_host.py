@@ -2,7 +2,9 @@
 
 import itertools
 
+import numpy as np
 import pytest
+from cases import EACH_KIND, Case
 
 torch = pytest.importorskip("torch")
 
@@ -71,6 +73,38 @@ def test_closed_forms(monkeypatch, elsewhere, way, surrogate, dtype):
             found = value_and_gradient(logits, target, surrogate, **options)
         assert seen.pop() is not None
         torch.testing.assert_close(found, expected, **close)
+
+
+@pytest.mark.usefixtures("all_pairs")
+@pytest.mark.filterwarnings("ignore:.*taking all pairs in blocks:UserWarning")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    "case", [*EACH_KIND, Case("hinge", {"alpha": 0.3}), Case("exponential", {"alpha": 40.0})], ids=str
+)
+def test_all_pairs(monkeypatch, elsewhere, case, dtype):
+    """The definition, whatever the surrogate, and whatever ties."""
+    logits, target = draw(27, 5, dtype=dtype)
+    tied = torch.randint(0, 2, (27, 5), generator=torch.Generator().manual_seed(1)).to(dtype) * np.log(3.0)
+    sizes = torch.tensor([5.0, 900.0, 7.0, 80.0, 1.0])
+    for z, pairs, log_loss in ((logits, "ovo", 0.0), (tied, "ova", 0.7), (logits[:9], "ova", 0.0)):
+        options = {"pairs": pairs, "log_loss": log_loss, "class_counts": sizes} | case.options
+        expected = elsewhere(z, target[: len(z)], case.surrogate, **options)
+        with monkeypatch.context() as patch:
+            patch.setattr("mauc.nn._engine.loss._evaluate", None)  # nothing else is asked
+            found = value_and_gradient(z, target[: len(z)], case.surrogate, **options)
+        # The other way is an approximation of some losses, to 1e-8 of their value at 0.
+        close = 1e-5 if dtype == torch.float32 else 1e-7
+        torch.testing.assert_close(found, expected, rtol=close, atol=0.2 * close * expected[1].abs().max().item())
+
+
+@pytest.mark.usefixtures("all_pairs")
+def test_all_pairs_of_what_is_no_number_or_teaches_nothing():
+    logits, target = draw(20, 4)
+    value, gradient = value_and_gradient(logits, torch.full((20,), 2), "hinge", alpha=0.5)
+    assert value == 0.0
+    assert not gradient.any()
+    logits[2, 1] = torch.nan
+    assert value_and_gradient(logits, target, "logistic")[0].isnan()
 
 
 @pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])

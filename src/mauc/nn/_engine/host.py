@@ -25,7 +25,7 @@ from mauc.nn._engine.batch import Batch, chunks, class_sum, is_free, take
 from mauc.nn._engine.forms import FAINT, Form, Line, Weights, form_of, weights_of
 from mauc.nn._engine.log_term import LogTerm
 from mauc.nn._engine.moments import FLAT_ALPHA, Result, Slope
-from mauc.surrogates import Surrogate
+from mauc.surrogates import ClosedForm, Surrogate
 
 __all__ = ["evaluate", "ranked", "searches", "smooth"]
 
@@ -53,10 +53,13 @@ def evaluate(
     ``size`` is ``(C,)``, the number of samples of each class. None for a loss of another form; where the log-loss needs
     more care; and where the scores meet more than a straight piece.
     """
-    form = form_of(surrogate)
+    form: Form | Surrogate | None = form_of(surrogate)
+    if isinstance(form, ClosedForm) and form.kind == "exponential" and form.alpha > FLAT_ALPHA:
+        form = None
+    if len(y) <= small.MOST_PAIRED and (form is None or (isinstance(form, Line) and not form.all_scores)):
+        form = surrogate
     if (
         form is None
-        or (form[0] == "exponential" and form[1] > FLAT_ALPHA)
         or activation != "softmax"
         or not isinstance(pairs, str)
         or not term.ranks
@@ -74,8 +77,10 @@ def evaluate(
         else:
             known = size if counts is None else counts
             ratios = known if pairs == "ovo" else np.sign(known)
-    way = small.evaluate if logits.numel() <= small.MOST else _in_blocks
-    return way(logits, y, form, weights_of(size, pairs, counts), term.share, ratios)
+    weights = weights_of(size, pairs, counts)
+    if isinstance(form, Surrogate) or logits.numel() <= small.MOST:
+        return small.evaluate(logits, y, form, weights, term.share, ratios)
+    return _in_blocks(logits, y, form, weights, term.share, ratios)
 
 
 @np.errstate(all="ignore")

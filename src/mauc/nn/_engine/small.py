@@ -3,6 +3,7 @@
 Mostly in NumPy, whose calls cost a third of torch's and whose exponential half; torch has the faster loops over rows.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -11,11 +12,14 @@ from torch import Tensor
 
 from mauc._typing import Floats, Ints
 from mauc.nn._engine.forms import FAINT, Array, Form, Line, Weights, ones
+from mauc.surrogates import Surrogate
 
-__all__ = ["MOST", "evaluate"]
+__all__ = ["MOST", "MOST_PAIRED", "evaluate"]
 
 MOST = 1 << 17
 """Scores up to which NumPy's one thread is not behind the several that torch may have."""
+MOST_PAIRED = 128
+"""Samples up to which all pairs take no longer than the search, or the sums, of a loss without a closed form."""
 TINY = 1 << 12
 """Scores up to which double precision costs no more than single."""
 FEW = 1 << 15
@@ -33,9 +37,9 @@ Terms = tuple[float, Array, Floats]
 
 @np.errstate(all="ignore")
 def evaluate(
-    logits: Tensor, y: Ints, form: Form, weights: Weights, share: float, ratios: Floats | None
+    logits: Tensor, y: Ints, form: Form | Surrogate, weights: Weights, share: float, ratios: Floats | None
 ) -> tuple[float, Tensor] | None:
-    """The loss and its gradient, as :func:`mauc.nn._engine.host.evaluate`."""
+    """The loss and its gradient, as :func:`mauc.nn._engine.host.evaluate`; of a surrogate itself by all pairs."""
     z: Array = logits.numpy(force=True)  # of an imaginary part too, which may be stored with its sign turned
     f = _softmax(z)
     at = _starts(*f.shape) + y
@@ -43,6 +47,10 @@ def evaluate(
         if not form.all_scores and not np.max(f.max(0) - f.min(0)) < form.reach:
             return None
         value, g, at_own = _line(f, at, y, weights, form)
+    elif isinstance(form, Surrogate):
+        value, g, at_own = _pairs(f, at, y, weights, form)
+        if not math.isfinite(value):
+            return None
     elif form.kind == "squared":
         value, g, at_own = _squared(f, at, y, weights, form.alpha)
     else:
@@ -76,6 +84,18 @@ def _squared(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float) -> Ter
     sums = _column_sums(g)
     value = at_own.dot(centred) + sums.dot(origin) + np.add.reduce(np.vecdot(f, g), dtype=np.float64)
     return 0.5 * float(value), g, at_own - (unit * sums).take(y)
+
+
+def _pairs(f: Array, at: Ints, y: Ints, weights: Weights, surrogate: Surrogate) -> Terms:
+    """The definition: each sample as a positive, in rows, with all others in the column of its class."""
+    unit, row, column, _ = weights
+    t = f.take(at)[:, None] - f.T.take(y, 0)
+    weight = (unit * column).take(y)[:, None] * row.take(y)
+    weight[y[:, None] == y] = 0.0
+    value = float(np.vdot(weight, surrogate.loss(t)))
+    weight *= surrogate.derivative(t)
+    of_class = (y[:, None] == np.arange(len(unit))).astype(np.float64)
+    return value, np.dot(-weight.T, of_class), weight.sum(1)
 
 
 def _line(f: Array, at: Ints, y: Ints, weights: Weights, line: Line) -> Terms:
