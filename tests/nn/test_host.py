@@ -92,8 +92,8 @@ def test_all_pairs(monkeypatch, elsewhere, case, dtype):
         with monkeypatch.context() as patch:
             patch.setattr("mauc.nn._engine.loss._evaluate", None)  # nothing else is asked
             found = value_and_gradient(z, target[: len(z)], case.surrogate, **options)
-        # The other way is an approximation of some losses, to 1e-8 of their value at 0.
-        close = 1e-5 if dtype == torch.float32 else 1e-7
+        # The other way is an approximation of some losses, to 1e-7 or so.
+        close = 1e-5 if dtype == torch.float32 else 1e-6
         torch.testing.assert_close(found, expected, rtol=close, atol=0.2 * close * expected[1].abs().max().item())
 
 
