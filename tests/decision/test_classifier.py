@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score, fbeta_score
+from sklearn.metrics import balanced_accuracy_score, f1_score, fbeta_score
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -141,6 +141,18 @@ def test_a_metric_is_maximised(data):
     assert model.best_score_ > scoring(data.y[some], data.posterior(data.X[some]).argmax(axis=1)) + 0.03
 
 
+def test_a_scorer_by_its_name(data):
+    """As the function, with weights too."""
+    X, y = data.X[:120], data.y[:120]
+    for own in (None, np.linspace(1.0, 2.0, 120)):
+        named, given = (
+            prefit(data.posterior, scoring=scoring).fit(X, y, own)
+            for scoring in ("f1_macro", partial(f1_score, average="macro"))
+        )
+        assert named.best_score_ == given.best_score_
+        assert (named.offsets_ == given.offsets_).all()
+
+
 def test_a_class_of_one_row_and_text_labels(data):
     names = np.array(["a", "b", "c", "d", "lonely"])
     X, y = np.vstack([data.X, data.X[:1]]), names[np.append(data.y, 4)]
@@ -158,7 +170,9 @@ def test_a_class_of_one_row_and_text_labels(data):
         ({"costs": np.full((4, 4), np.nan)}, r"costs must be .*, got nan at \(0, 0\)"),
         ({"costs": np.ones((4, 4))}, "costs must differ between decisions, got rows of equal numbers"),
         ({"costs": DISTANCES, "scoring": fbeta_score}, "scoring must be None where costs are given"),
-        ({"scoring": "accuracy"}, r"scoring must be a function of \(y_true, y_pred\), got 'accuracy'"),
+        ({"scoring": 3}, r"scoring must be a function of \(y_true, y_pred\) or the name of a scorer, got 3"),
+        ({"scoring": "f1_macor"}, "scoring must be the name of a scorer, got 'f1_macor': sklearn.metrics.get_scorer"),
+        ({"scoring": "roc_auc_ovo"}, "scoring must judge predicted classes, got 'roc_auc_ovo', which judges scores"),
         ({"shrinkage": -1}, "shrinkage must be a finite number of at least 0, got -1"),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import Parameter, signature
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from mauc._estimators import RankingClassifier, encode_classes, scores_by_class,
 from mauc._typing import Floats, Ints
 from mauc._validation import check_not_negative, check_sample_weight, invalid, unwrap
 from mauc.decision.posterior import fit_posterior, log_scores, lowest_probability, posterior_of
+from mauc.decision.scoring import metric_of, takes_weights
 from mauc.decision.sweep import Judged, cheapest, least_loss
 from mauc.ensemble.bases import fit_base, weight_argument
 from mauc.model_selection import folds_of
@@ -58,9 +58,10 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
     costs : (C, C) array, optional
         ``[i, j]`` is the cost of deciding for class j where class i is true, classes in sorted order; gains are
         negative costs. Default: balanced accuracy, at which a mistake costs one over the frequency of its class.
-    scoring : function, optional
-        To be maximised in place of costs: of ``(y_true, y_pred)``, as those of ``sklearn.metrics``; options with
-        ``functools.partial``. It is asked in at most 64 places per sweep.
+    scoring : function or str, optional
+        To be maximised in place of costs: of ``(y_true, y_pred)``, as those of ``sklearn.metrics``, options with
+        ``functools.partial``; or the name of a scorer of scikit-learn's that judges predicted classes, such as
+        ``"f1_macro"``. It is asked in at most 64 places per sweep.
     cv : int, splitter, list of folds or "prefit", default=5
         Folds whose held-out scores are learnt from; a number gives :class:`~mauc.model_selection.RareClassKFold`.
         ``"prefit"``: the estimator is fitted, and ``fit`` learns from its scores of other samples.
@@ -115,7 +116,7 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
         estimator: Any = None,
         *,
         costs: ArrayLike | None = None,
-        scoring: Callable[..., float] | None = None,
+        scoring: Callable[..., float] | str | None = None,
         cv: Any = 5,
         shrinkage: float = 3.0,
     ) -> None:
@@ -235,13 +236,9 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
         """The function that is to be maximised, of the decisions alone."""
         if self.scoring is None:
             return None
-        if not callable(self.scoring):
-            advice = "pass e.g. sklearn.metrics.cohen_kappa_score"
-            raise invalid("scoring", "must be a function of (y_true, y_pred)", repr(self.scoring), advice)
-        score, true, options = self.scoring, self.classes_[codes], {}
+        score, true, options = metric_of(self.scoring, self.classes_), self.classes_[codes], {}
         if (weight != 1.0).any():
-            known = signature(score).parameters.values()
-            if not any(p.name == "sample_weight" or p.kind == Parameter.VAR_KEYWORD for p in known):
+            if not takes_weights(score):
                 advice = "pass no weights, or a function that takes them"
                 raise invalid("sample_weight", "needs a scoring that takes it", repr(score), advice)
             options["sample_weight"] = weight
