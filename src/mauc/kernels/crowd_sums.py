@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, Classes, Problem, Scattered, V
+from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, Classes, Problem, Scattered, V, sums_of_others
 
 __all__ = ["Block", "sum_dtype", "weights_of"]
 
@@ -119,11 +119,7 @@ class Product:
     def leave_out(self, index: Ints, apart: Scattered) -> None:
         """As :meth:`Matrix.leave_out`, and the own columns."""
         self.out = index
-        of_class = np.bincount(self.y, self.row, len(self.column))
-        # Sums of the others from both ends: the whole less the class would cancel where one class is nearly all.
-        others = np.zeros(len(of_class))
-        others[1:] = np.cumsum(of_class[:-1])
-        others[:-1] += np.cumsum(of_class[:0:-1])[::-1]
+        others = sums_of_others(np.asarray(np.bincount(self.y, self.row, len(self.column)), dtype=np.float64))
         first = self.block.rows.start
         self.left = others - np.bincount(apart.column, self.row.take(apart.row - first), len(self.column))
         self.are_left = bool((self.left >= LEFT * others).all())

@@ -22,6 +22,7 @@ __all__ = [
     "column_centre",
     "column_range",
     "power_terms",
+    "sums_of_others",
     "tiles",
     "walk",
     "walks",
@@ -121,6 +122,14 @@ class Problem:
     def own(self) -> Floats:
         """``(N,)`` score of each sample in the column of its own class."""
         return self.scores[np.arange(len(self.classes.y)), self.classes.y].astype(np.float64)
+
+
+def sums_of_others(of_class: Floats) -> Floats:
+    """``(C,)`` sum over all other classes, from both ends: the whole less a class cancels where it is nearly all."""
+    others = np.zeros(len(of_class))
+    others[1:] = np.cumsum(of_class[:-1])
+    others[:-1] += np.cumsum(of_class[:0:-1])[::-1]
+    return others
 
 
 class Negatives(Protocol):

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats
+from mauc.kernels.tiles import sums_of_others
 from mauc.surrogates import ClosedForm, Surrogate
 
 __all__ = ["FAINT", "Array", "Form", "Line", "Weights", "form_of", "ones", "weights_of"]
@@ -72,10 +73,7 @@ def weights_of(size: Floats, pairs: str, class_counts: Floats | None) -> Weights
         return Weights(unit, unit, np.minimum(size, total / max(count - 1, 1)), total)
     here = np.sign(size)
     mass = size if class_counts is None else here * class_counts
-    # Sums of the others from both ends: the whole less the class would cancel where one class is nearly all.
-    others = np.zeros(len(mass))
-    others[1:] = np.cumsum(mass[:-1])
-    others[:-1] += np.cumsum(mass[:0:-1])[::-1]
+    others = sums_of_others(mass)
     column = np.divide(total * here, others, out=np.zeros(len(mass)), where=others > 0)
     return Weights(unit, unit * mass, column, total)
 

@@ -11,20 +11,19 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mauc.nn._engine import fused_bilinear, fused_ranked, fused_tiny
-from mauc.nn._engine.batch import prepare
+from mauc.nn._engine import batch, fused_bilinear, fused_ranked, fused_tiny
 from mauc.nn._engine.fused_bilinear import Bilinear, closed_bilinear, expanded
 from mauc.nn._engine.fused_moments import MOST_CLASSES, Form, form_of
 from mauc.nn._engine.fused_tiny import Pairwise, is_tiny, pairwise
 from mauc.nn._engine.launch import runs_kernels
 from mauc.nn._engine.log_term import LogTerm, class_ratios, class_sizes
-from mauc.nn._engine.plans import AgainOf, Plan, evaluate, number_on
+from mauc.nn._engine.plans import number_on
 from mauc.nn._engine.processes import communicator
 from mauc.nn._engine.tiles import Data, Settings
 from mauc.nn._engine.truncated import Truncated, truncated_powers
 from mauc.surrogates import Surrogate
 
-__all__ = ["Form", "form_of", "fused_loss", "fuses", "place_numbers"]
+__all__ = ["Form", "form_of", "fuses", "place_numbers", "prepare"]
 
 WIDEST_OF_BOTH = 8192
 """Classes up to which the two kernels of moments take the log-loss too: 0.88x of cross-entropy at (8196, 5089), where
@@ -86,50 +85,12 @@ def place_numbers(surrogate: Surrogate, device: torch.device) -> None:
             fused_tiny.form_on(of_pairs, device)
 
 
-def fused_loss(
-    logits: Tensor,
-    target: Tensor,
-    form: AnyForm,
-    again_of: AgainOf,
-    term: LogTerm,
-    *,
-    activation: str,
-    pairs: str | Tensor,
-    weight: Tensor | None,
-    class_counts: Tensor | None,
-    ignore_index: int,
-    dtype: torch.dtype,
-) -> tuple[Tensor, Plan]:
-    """The loss, of ``dtype``, and the plan that others of its kind can follow."""
-    data, settings = _prepare(logits, target, form, term, activation, pairs, weight, class_counts, ignore_index, dtype)
-    plan = Plan.of(data, settings, again_of, gradient=logits.requires_grad and torch.is_grad_enabled())
-    return plan.loss(data), plan
-
-
-def value_and_gradient(
+def prepare(
     logits: Tensor,
     target: Tensor,
     form: AnyForm,
     term: LogTerm,
     *,
-    activation: str,
-    pairs: str | Tensor,
-    weight: Tensor | None,
-    class_counts: Tensor | None,
-    ignore_index: int,
-    dtype: torch.dtype,
-    gradient: bool,
-) -> tuple[Tensor, Tensor | None]:
-    """The loss and its gradient, without a graph."""
-    data, settings = _prepare(logits, target, form, term, activation, pairs, weight, class_counts, ignore_index, dtype)
-    return evaluate(data, settings, gradient=gradient)
-
-
-def _prepare(
-    logits: Tensor,
-    target: Tensor,
-    form: AnyForm,
-    term: LogTerm,
     activation: str,
     pairs: str | Tensor,
     weight: Tensor | None,
@@ -137,6 +98,7 @@ def _prepare(
     ignore_index: int,
     dtype: torch.dtype,
 ) -> tuple[Data, Settings]:
+    """What the kernels are given for a loss of ``dtype``."""
     if logits.stride(1) != 1:
         logits = logits.contiguous()
     named = isinstance(pairs, str)
@@ -157,7 +119,7 @@ def _prepare(
 def _normalised(logits: Tensor, target: Tensor, weight: Tensor | None, pairs: Tensor, ignore_index: int) -> Tensor:
     """``(C, C)`` pair weights of the classes present, ``[j, i]`` for column i."""
     valid = (target != ignore_index) & (target >= 0) & (target < logits.shape[1])
-    batch = prepare(
+    weights = batch.prepare(
         target.long(),
         logits.shape[1],
         weight=weight,
@@ -166,8 +128,8 @@ def _normalised(logits: Tensor, target: Tensor, weight: Tensor | None, pairs: Te
         class_counts=None,
         world=communicator(False),
     )
-    assert batch.matrix is not None
-    return batch.matrix.to(torch.float32)
+    assert weights.matrix is not None
+    return weights.matrix.to(torch.float32)
 
 
 def _flat(x: Tensor | None) -> Tensor | None:

@@ -32,7 +32,7 @@ from mauc.nn._engine.log_term import (
     read_log_loss,
 )
 from mauc.nn._engine.moments import Result, Slope
-from mauc.nn._engine.plans import Plan
+from mauc.nn._engine.plans import Plan, evaluate
 from mauc.nn._engine.processes import Communicator, communicator
 from mauc.nn._engine.repeated import Repeated, is_of, kind_of_call
 from mauc.nn._engine.second_order import (
@@ -134,11 +134,10 @@ def loss_of(
         return value.to(dtype)
     form = None if sync or not ranks or traced else fused.fuses(logits, chosen, activation, pairs, share)
     if form is not None:
-        value, made = fused.fused_loss(
+        data, settings = fused.prepare(
             logits,
             target,
             form,
-            partial(again_of, ignore_index),
             term,
             activation=activation,
             pairs=pairs,
@@ -147,9 +146,10 @@ def loss_of(
             ignore_index=ignore_index,
             dtype=dtype,
         )
+        made = Plan.of(data, settings, partial(again_of, ignore_index), gradient=wants_gradient)
         if kind is not None and is_of(made, ratios, class_counts):
             plans[kind] = made
-        return value
+        return made.loss(data)
     with torch.no_grad(), torch.autocast(place.type, enabled=False) if mixed else nullcontext():
         value, gradient = _evaluate(
             logits.detach(),
@@ -191,7 +191,7 @@ def value_and_gradient(
     form = fused.fuses(logits, surrogate, activation, pairs, log_loss)
     with torch.no_grad():
         if form is not None:
-            value, slope = fused.value_and_gradient(
+            data, settings = fused.prepare(
                 logits.detach(),
                 target,
                 form,
@@ -202,8 +202,8 @@ def value_and_gradient(
                 class_counts=class_counts,
                 ignore_index=ignore_index,
                 dtype=dtype,
-                gradient=gradient,
             )
+            value, slope = evaluate(data, settings, gradient=gradient)
         else:
             value, slope = _evaluate(
                 logits.detach(),
