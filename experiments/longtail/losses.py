@@ -155,22 +155,31 @@ class LogRisk(TwoTerms):
 
     def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
         alpha = self.settings["alpha"]
-        own = F.one_hot(y, s.shape[1]).to(s.dtype)
-        counts = own.sum(0)
-        here = (counts > 0).to(s.dtype)
-        n = counts.clamp_min(1)
-        positive = (own * torch.exp(-alpha * s)).sum(0) / n  # of class i, column i
-        means = (own / n).t() @ torch.exp(alpha * s)  # [j, i]: of class j, column i
-        apart = here[:, None] * here[None, :] * (1 - torch.eye(len(n), device=s.device))
-        K = here.sum()
         if self.over == "pair":
+            positive, means, apart, K = self.means(s, y)
             both = torch.where(apart > 0, positive[None, :] * means, 1.0)
             return both.log().sum() / (K * (K - 1)).clamp_min(1) / alpha
-        risk = positive * (apart * means).sum(0) / (K - 1).clamp_min(1)
+        risk, K = self.by_class(s, y)
         if self.over == "whole":
             whole = risk.sum() / K
             return torch.where(whole > 0, whole, 1.0).log() / alpha
         return torch.where(risk > 0, risk, 1.0).log().sum() / K / alpha
+
+    def means(self, s: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+        """Of class i in column i, exp(−αs); of class j in column i, exp(αs); which pairs are there; how many classes."""
+        alpha, own = self.settings["alpha"], F.one_hot(y, s.shape[1]).to(s.dtype)
+        counts = own.sum(0)
+        here = (counts > 0).to(s.dtype)
+        n = counts.clamp_min(1)
+        positive = (own * torch.exp(-alpha * s)).sum(0) / n
+        means = (own / n).t() @ torch.exp(alpha * s)
+        apart = here[:, None] * here[None, :] * (1 - torch.eye(len(n), device=s.device))
+        return positive, means, apart, here.sum()
+
+    def by_class(self, s: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The risk of each class against the mean of the others, 0 where it is absent; how many classes there are."""
+        positive, means, apart, K = self.means(s, y)
+        return positive * (apart * means).sum(0) / (K - 1).clamp_min(1), K
 
 
 class LogRiskByPair(LogRisk):
@@ -179,6 +188,39 @@ class LogRiskByPair(LogRisk):
 
 class LogRiskWhole(LogRisk):
     over = "whole"
+
+
+class SoftRisk(LogRisk):
+    """log(1 + R_i), the mean over classes, or log(1 + R): as the risk where it is small, as its logarithm where it is
+    large. Of a single pair of samples it would be the logistic loss."""
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        risk, K = self.by_class(s, y)
+        return torch.log1p(risk.sum() / K) if self.over == "whole" else torch.log1p(risk).sum() / K
+
+
+class SoftRiskWhole(SoftRisk):
+    over = "whole"
+
+
+class SoftRows(LogRisk):
+    """The logistic loss of each sample against the others' soft maximum in its column: log(1 + exp(−α(s − T_i))) with
+    exp(αT_i) the mean of exp(αs) over the other classes; each class alike."""
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        alpha = self.settings["alpha"]
+        _, means, apart, K = self.means(s, y)
+        others = (apart * means).sum(0) / (K - 1).clamp_min(1)
+        log_others = torch.where(others > 0, others, 1.0).log()
+        each = F.softplus(log_others[y] - alpha * s.gather(1, y[:, None])[:, 0])
+        counts = F.one_hot(y, s.shape[1]).to(s.dtype).sum(0)
+        return (each / counts[y]).sum() / K / 0.6931471805599453 * (K > 1)
+
+
+class Huber(Pairs):
+    """ℓ(t) = exp(−αt) where t ≥ 0, and its tangent 1 − αt below."""
+
+    ell = staticmethod(lambda t, a: torch.where(t > 0, torch.exp(-a * t.clamp_min(0)), 1 - a * t))
 
 
 class Scaled(Exponential):
@@ -203,6 +245,10 @@ CANDIDATES: dict[str, type[Loss]] = {
     "log-risk": LogRisk,
     "log-risk-pair": LogRiskByPair,
     "log-risk-whole": LogRiskWhole,
+    "soft-class": SoftRisk,
+    "soft-whole": SoftRiskWhole,
+    "soft-rows": SoftRows,
+    "huber": Huber,
     "scaled": Scaled,
 }
 RIVALS: dict[str, type[Loss]] = {"adjusted": Adjusted, "vs": VectorScaling, "cb-focal": BalancedFocal, "ldam": LDAM}
