@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from mauc.nn import MAUCLoss
+
 __all__ = ["CANDIDATES", "RIVALS", "Loss", "make"]
 
 
@@ -235,7 +237,19 @@ class Scaled(Exponential):
         return (z * (g1 + factor * g2)).sum()
 
 
+class Recommended(Loss):
+    """:class:`mauc.nn.MAUCLoss` with nothing set but the class counts: ``soft-class:alpha=8,weight=2``, halved."""
+
+    def __init__(self, counts: Tensor, **settings: float) -> None:
+        super().__init__(counts, **settings)
+        self.module = MAUCLoss(counts, **settings).to(counts.device)
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:
+        return 2.0 * self.module(z, y)
+
+
 CANDIDATES: dict[str, type[Loss]] = {
+    "mauc": Recommended,
     "exponential": Exponential,
     "growing": GrowingExponential,
     "logistic": Logistic,

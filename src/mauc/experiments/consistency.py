@@ -19,6 +19,7 @@ from mauc.experiments.report_parts import machines, markdown_table, save_figure,
 from mauc.experiments.score_tables import done
 from mauc.experiments.store import Cell, Store, write_whole
 from mauc.metrics import mauc_score
+from mauc.nn.baselines import LogitAdjustedLoss
 from mauc.nn.modules import MAUCLoss
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
@@ -116,12 +117,12 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
 def _loss(method: str, counts: Ints) -> nn.Module:
     """Logits are adjusted by the frequencies of what is drawn: the sample's, or those of a batch with every class."""
     if method == BOTH:
-        return MAUCLoss("exponential", **OPTIONS["exponential"], log_loss=1.0)
+        return MAUCLoss(counts, **OPTIONS["exponential"], log_loss=1.0, log1p=False)
     if method == ADJUSTED:
-        return MAUCLoss(log_loss="only", class_counts=counts)
+        return LogitAdjustedLoss(counts)
     if method.startswith("MAUC "):
         name = method.removeprefix("MAUC ")
-        return MAUCLoss(name, **OPTIONS[name])
+        return MAUCLoss(surrogate=name, **OPTIONS[name], log_loss=0.0)
     return nn.CrossEntropyLoss()
 
 

@@ -46,6 +46,7 @@ from mauc.surrogates import Surrogate
 
 __all__ = ["loss_of"]
 
+
 def loss_of(
     logits: Tensor,
     target: Tensor,
@@ -357,9 +358,7 @@ def _risk(
         return _piecewise(scores, batch, surrogate, bounded, world, gradient=gradient)
     if form.kind == "squared":
         return moments.squared(scores, batch, form.alpha, world, gradient=gradient)
-    return moments.exponential(
-        scores, batch, form.alpha, world, bounded=bounded, gradient=gradient, log1p=term.log1p
-    )
+    return moments.exponential(scores, batch, form.alpha, world, bounded=bounded, gradient=gradient, log1p=term.log1p)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]

@@ -14,7 +14,17 @@ from mauc.kernels.piecewise import Piece
 from mauc.nn._engine.batch import Batch, chunks, class_sum, exact_dtype, is_traced, take
 from mauc.nn._engine.processes import Communicator
 
-__all__ = ["Result", "Slope", "basis", "chebyshev_derivative", "exponential", "log1p_risk", "own_scores", "polynomial", "squared"]
+__all__ = [
+    "Result",
+    "Slope",
+    "basis",
+    "chebyshev_derivative",
+    "exponential",
+    "log1p_risk",
+    "own_scores",
+    "polynomial",
+    "squared",
+]
 
 
 class Slope(NamedTuple):
