@@ -168,7 +168,7 @@ class LogRisk(TwoTerms):
         return torch.where(risk > 0, risk, 1.0).log().sum() / K / alpha
 
     def means(self, s: Tensor, y: Tensor) -> tuple[Tensor, ...]:
-        """Of class i in column i, exp(−αs); of class j in column i, exp(αs); which pairs are there; how many classes."""
+        """Means of exp(−αs) of class i in column i and of exp(αs) of class j there; the pairs; how many classes."""
         alpha, own = self.settings["alpha"], F.one_hot(y, s.shape[1]).to(s.dtype)
         counts = own.sum(0)
         here = (counts > 0).to(s.dtype)

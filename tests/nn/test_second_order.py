@@ -6,8 +6,8 @@ import torch
 from cases import EACH_KIND, SIGMOID, Bent
 from pair_loss import PairLoss, pair_loss
 
-from mauc.nn._engine import fused
-from mauc.nn._engine.log_term import LogTerm, processes
+from mauc.nn._engine import fused, processes
+from mauc.nn._engine.log_term import LogTerm
 from mauc.surrogates import SURROGATES, CustomSurrogate
 
 blocks_are_fine = pytest.mark.filterwarnings("ignore:.*taking all pairs in blocks:UserWarning")

@@ -148,7 +148,7 @@ def _adjusted(counts: Ints, epochs: int, *, tau: float = 1.0) -> nn.Module:
 
 
 class AdjustedToBatch(nn.Module):
-    """Cross-entropy adjusted to the class frequencies of each batch, which are those of the sampler; beside ``rank``."""
+    """Cross-entropy adjusted to the class frequencies of each batch, plus ``rank``."""
 
     def __init__(self, log_loss: float = 1.0, rank: nn.Module | None = None) -> None:
         super().__init__()
