@@ -60,7 +60,7 @@ def prepared(table: pd.DataFrame, source: Source) -> pd.DataFrame:
         table[source.target] = target.astype("int64")
     texts = [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
     for name in texts:
-        table[name] = table[name].where(table[name].isna(), table[name].astype(str)).astype("string")
+        table[name] = [None if pd.isna(value) else str(value) for value in table[name]]
     return table
 
 
