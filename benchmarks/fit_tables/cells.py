@@ -101,7 +101,8 @@ def _why(done: Measured) -> str:
 def _told(method: str, said: dict[str, Any]) -> dict[str, Any]:
     """What is kept of the JSON that the command printed."""
     if method == OURS:
-        return {"model": said["model"], "cut": said.get("cut") or [], "decisions": said.get("decisions", [])}
+        decided = said["decisions"] if isinstance(said["decisions"], dict) else None
+        return {"model": said["model"], "cut": said.get("cut", []), "decided": decided}
     return {"model": said.get("chosen", method), "cut": [], "fit_seconds": said["fit_seconds"]}
 
 

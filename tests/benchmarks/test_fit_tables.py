@@ -101,7 +101,8 @@ def stored(tmp_path, ours, seconds=5.0, load=0, store=None, **told):
         place.parent.mkdir(exist_ok=True)
         np.savez(place, labels=labels, scores=quality * truth + noise)
         result = {"seconds": seconds, "peak_mib": 1.0, "mauc": 0.5 + quality / 10, "model": "stack", "cut": []}
-        store.add(cell, {**result, "accuracy": 0.5, "balanced_accuracy": 0.5, "scores": str(quality), **told})
+        result |= {"accuracy": 0.5, "balanced_accuracy": 0.4, "majority": 0.3, "scores": str(quality)}
+        store.add(cell, {**result, **told})
     return store
 
 
@@ -130,6 +131,12 @@ def test_a_model_that_differs_under_load_is_marked_unless_it_said_so(tmp_path, l
     stored(tmp_path, loaded, load=2, store=store, cut=cut)
     write_page(store, made(tmp_path), tmp_path / "page.md")
     assert verdict in (tmp_path / "page.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_what_the_decisions_reach(tmp_path):
+    store = stored(tmp_path, 2.0, decided={"accuracy": 0.61, "balanced_accuracy": 0.72})
+    write_page(store, made(tmp_path), tmp_path / "page.md")
+    assert "| 0.6100, 0.7200 |" in (tmp_path / "page.md").read_text(encoding="utf-8")
 
 
 def test_a_fit_that_fails_is_on_the_page(tmp_path):
