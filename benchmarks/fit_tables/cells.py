@@ -16,6 +16,7 @@ from sklearn.metrics import balanced_accuracy_score
 from benchmarks.fit_tables.process import Measured, busy, measured
 from benchmarks.fit_tables.rivals import default_split, labels_of
 from mauc import mauc_score
+from mauc.experiments.report_parts import machine
 
 __all__ = ["AUTOGLUON", "BASELINES", "DEFAULT_LIMIT", "OURS", "Cell", "Store", "compute"]
 
@@ -85,7 +86,7 @@ def compute(
             (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
             command = [sys.executable, "-m", "benchmarks.fit_tables.rivals", str(folder / "task.json")]
         done = measured(command, folder, most_seconds=120.0 + 3.0 * (cell.limit or 300.0))
-        result: dict[str, Any] = {"seconds": done.seconds, "peak_mib": done.peak_mib}
+        result: dict[str, Any] = {"seconds": done.seconds, "peak_mib": done.peak_mib, "machine": machine()}
         if done.returncode != 0 or not scores.exists():
             return result | {"failed": _why(done)}
         judged = _judged(scores, labels_of(pd.read_parquet(table)[target]), keep)
@@ -101,7 +102,7 @@ def _why(done: Measured) -> str:
 def _told(method: str, said: dict[str, Any]) -> dict[str, Any]:
     """What is kept of the JSON that the command printed."""
     if method == OURS:
-        decided = said["decisions"] if isinstance(said["decisions"], dict) else None
+        decided = said["decisions"] if isinstance(said.get("decisions"), dict) else None
         return {"model": said["model"], "cut": said.get("cut", []), "decided": decided}
     return {"model": said.get("chosen", method), "cut": [], "fit_seconds": said["fit_seconds"]}
 

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.fit_tables.cells import AUTOGLUON, BASELINES, OURS, Cell, Store
 from mauc import compare_mauc
 from mauc._io import write_whole
-from mauc.experiments.report_parts import folded, machine, markdown_table
+from mauc.experiments.report_parts import folded, machines, markdown_table
 from mauc.metrics import Comparison
 
 __all__ = ["write_page"]
@@ -32,7 +32,8 @@ was seen. Choices may be made on the development tables; the others only judge.
 MAUC is the multiclass AUC of the test rows. Δ is its difference to the better of the two rivals, with the half-width \
 of its 95 % interval. Accuracies are those of the class with the largest score; "as decided" has accuracy and balanced \
 accuracy of the classes that `mauc predict` would write. Seconds and memory are those of the whole process tree from \
-start to end: imports, reading the table and writing the report count."""
+start to end: imports, reading the table and writing the report count. `python -m benchmarks.fit_tables --page PAGE` \
+wrote this page."""
 
 
 def write_page(store: Store, index: Index, path: Path, *, tolerance: float = 0.003, grace: float = 0.1) -> None:
@@ -47,7 +48,7 @@ def write_page(store: Store, index: Index, path: Path, *, tolerance: float = 0.0
             names = [n for n, about in index.items() if belongs(about) and Cell(n, OURS, limit, load) in store.results]
             if names:
                 parts += _group(store, index, title, names, limit, load, tolerance)
-    parts += [_same_model(store), _against_autogluon(store, index), _sources(index), machine()]
+    parts += [_same_model(store), _against_autogluon(store, index), _sources(index), machines(store.results.values())]
     write_whole(path, "\n\n".join(part for part in parts if part) + "\n")
 
 
@@ -184,8 +185,10 @@ def _same_model(store: Store) -> str:
 def _pair_row(cell: Cell, loaded: Result, quiet: Result) -> list[str]:
     """A model that differs although neither run said that the deadline cut it is marked."""
     cut = bool(loaded.get("cut") or quiet.get("cut"))
-    same = "scores" in loaded and loaded["scores"] == quiet.get("scores")
+    same = loaded.get("scores") == quiet.get("scores")
     verdict = "yes" if same else "no, as said" if cut else "**no, without notice**"
+    if "failed" in loaded or "failed" in quiet:
+        verdict = "no result"
     models = [run.get("model", "no result") for run in (quiet, loaded)]
     maucs = [f"{run['mauc']:.6f}" if "mauc" in run else "–" for run in (quiet, loaded)]
     return [cell.table, f"{cell.limit:g} s", *models, *maucs, "yes" if cut else "no", verdict]

@@ -29,7 +29,7 @@ class Measured:
     stderr: str
 
 
-def measured(command: Sequence[str], folder: Path, most_seconds: float, interval: float = 0.1) -> Measured:
+def measured(command: Sequence[str], folder: Path, most_seconds: float, interval: float = 0.2) -> Measured:
     """Run a command in a folder, with the code of this repository; end its process tree after ``most_seconds``."""
     with (folder / "stdout").open("w+") as out, (folder / "stderr").open("w+") as err:
         began = time.perf_counter()

@@ -150,6 +150,15 @@ def test_a_fit_that_fails_is_on_the_page(tmp_path):
     assert "no such column" in text
 
 
+def test_a_run_without_a_result_has_no_verdict_on_its_model(tmp_path):
+    store = stored(tmp_path, 2.0)
+    store.add(Cell("made", OURS, 60.0, 2), {"seconds": 300.0, "peak_mib": 1.0, "failed": "ended by force"})
+    write_page(store, made(tmp_path), tmp_path / "page.md")
+    text = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "| no result |" in text
+    assert "without notice" not in text
+
+
 def test_a_command_that_does_not_end_is_ended(tmp_path):
     nested = "import subprocess, sys; subprocess.run([sys.executable, '-c', 'import time; time.sleep(600)'])"
     done = measured([sys.executable, "-c", nested], tmp_path, most_seconds=1.0)
