@@ -40,12 +40,14 @@ def main(
                 progress.console.print(name)
             return
         index, store = read_index(folder), Store(out)
+        wanted = tables.split(",") if tables else list(index)
+        unknown = [name for name in wanted if name not in index]
+        if unknown:
+            raise typer.BadParameter(f"no table {unknown[0]!r} in {folder}: choose among {', '.join(index)}")
         chosen = [
             name
             for name, about in index.items()
-            if name in (tables.split(",") if tables else index)
-            and not (only_small and about["large"])
-            and not (only_large and not about["large"])
+            if name in wanted and not (only_small and about["large"]) and not (only_large and not about["large"])
         ]
         loads = {0, load or cores} if repeat else {load}
         cells = [Cell(name, method) for name in chosen if baselines for method in BASELINES]

@@ -48,9 +48,7 @@ def made(folder, n=120):
 def run(*arguments):
     app = typer.Typer()
     app.command()(main)
-    done = typer_testing.CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.output
+    return typer_testing.CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
 
 
 def test_a_rival_is_judged_on_the_rows_that_mauc_fit_holds_out(tmp_path):
@@ -72,7 +70,8 @@ def test_the_command_fits_judges_and_writes_the_page(tmp_path):
     made(tmp_path)
     out, page = tmp_path / "fit.jsonl", tmp_path / "page.md"
     arguments = ("--folder", tmp_path, "--out", out, "--time-limit", 3, "--page", page)
-    run(*arguments)
+    done = run(*arguments)
+    assert done.exit_code == 0, done.output
     results = Store(out).results
     assert set(results) == {Cell("made", OURS, 3.0), *(Cell("made", method) for method in BASELINES)}
     for result in results.values():
@@ -86,6 +85,14 @@ def test_the_command_fits_judges_and_writes_the_page(tmp_path):
     before = out.read_text(encoding="utf-8")
     run(*arguments)
     assert out.read_text(encoding="utf-8") == before, "what is done is not run again"
+
+
+def test_an_unknown_table_is_refused(tmp_path):
+    made(tmp_path)
+    done = run("--folder", tmp_path, "--out", tmp_path / "fit.jsonl", "--tables", "made,mad")
+    assert done.exit_code == 2
+    assert "no table 'mad'" in done.output
+    assert not (tmp_path / "fit.jsonl").exists()
 
 
 def stored(tmp_path, ours, seconds=5.0, load=0, store=None, **told):
