@@ -63,10 +63,12 @@ def _deadline(store: Store, limit: float, load: int, grace: float) -> str:
     late = {name: run["seconds"] for name, run in runs.items() if run["seconds"] > limit * (1.0 + grace)}
     missed = [f"- **Deadline missed**: {name} took {s:.1f} s of {limit:g} s" for name, s in late.items()]
     longest = max(run["seconds"] for run in runs.values())
-    held = f"The deadline of {limit:g} s, with {grace:.0%} grace, held on {len(runs) - len(late)} of {len(runs)} tables"
-    return "\n".join(
-        [f"{held}; the longest run took {longest:.1f} s.", *([""] if failed or missed else []), *failed, *missed]
+    cut = [name for name, run in runs.items() if run.get("cut")]
+    told = (
+        f"The deadline of {limit:g} s, with {grace:.0%} grace, held on {len(runs) - len(late)} of {len(runs)} tables; "
+        f"the longest run took {longest:.1f} s. The limit cut training on {len(cut)} tables"
     )
+    return "\n".join([f"{told}{': ' if cut else ''}{', '.join(cut)}.", "", *failed, *missed]).strip()
 
 
 def _group(
@@ -75,9 +77,10 @@ def _group(
     """Verdict and tables of some tables that have all three results."""
     runs = {name: _runs(store, name, limit, load) for name in names}
     complete = {name: found for name, found in runs.items() if all("mauc" in run for run in found.values())}
-    heading = f"### {title} ({len(complete)})"
+    heading, lacking = f"### {title} ({len(complete)})", [name for name in names if name not in complete]
+    without = [f"**Not compared**, for lack of a result of one of the three: {', '.join(lacking)}."] if lacking else []
     if not complete:
-        return [heading, "No table has all three results."]
+        return [heading, *without]
     differences = {
         name: _difference(store, Cell(name, OURS, limit, load), _better(name, complete)) for name in complete
     }
@@ -88,6 +91,7 @@ def _group(
     kinds = [f"{what}, {method}" for what in ("accuracy", "balanced") for method in methods] + ["as decided"]
     return [
         heading,
+        *without,
         _verdict(complete, differences, tolerance),
         markdown_table(["table", "rows", "columns", "classes", "model", *methods, "Δ"], scores),
         folded(

@@ -137,7 +137,9 @@ def test_a_model_that_differs_under_load_is_marked_unless_it_said_so(tmp_path, l
     store = stored(tmp_path, 2.0)
     stored(tmp_path, loaded, load=2, store=store, cut=cut)
     write_page(store, made(tmp_path), tmp_path / "page.md")
-    assert verdict in (tmp_path / "page.md").read_text(encoding="utf-8")
+    text = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert verdict in text
+    assert ("The limit cut training on 1 tables: made." in text) == bool(cut)
 
 
 def test_the_page_has_what_the_decisions_reach(tmp_path):
@@ -163,6 +165,7 @@ def test_a_run_without_a_result_has_no_verdict_on_its_model(tmp_path):
     write_page(store, made(tmp_path), tmp_path / "page.md")
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert "| no result |" in text
+    assert "**Not compared**, for lack of a result of one of the three: made." in text
     assert "without notice" not in text
 
 
