@@ -31,6 +31,15 @@ def test_numbers_are_those_of_the_metrics(scored):
     assert (found.of_training, found.imbalance.ratio) == (True, 9)
 
 
+def test_identical_scores_differ_by_exactly_nothing(scored):
+    y, models, _ = scored([10, 60, 25])
+    (scores,) = models.values()
+    same, alike = judge(y, {"a": scores, "b": scores.copy(), "c": 2.0 * scores}).tests
+    assert dataclasses.astuple(same.comparison) == (0.0, 0.0, 0.0, 0.0, 1.0)
+    assert same.holm == 1.0
+    assert alike.comparison.low < alike.comparison.difference == 0.0, "other scores may differ on other rows"
+
+
 def test_pairs_are_listed_by_rarity_and_by_what_their_intervals_show(scored):
     y, models, _ = scored([40, 5, 9, 3, 1, 22])
     found = judge(y, models)

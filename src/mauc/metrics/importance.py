@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc._validation import check_real, check_scored_classes, check_whole, invalid
 from mauc.kernels.auc import auc_influence, auc_matrix
+from mauc.metrics.inference import NO_DIFFERENCE
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import Sample, comparison
 from mauc.partition import ClassPartition
@@ -27,7 +28,7 @@ class Importance:
     pair: tuple[str, str] | None
     """The two classes; None for all pairs."""
     drop: float
-    """Mean over the repeats of the AUC as it is less the AUC with the column shuffled; below 0 the column hurts."""
+    """The AUC minus the AUC with the column shuffled, mean over the repeats. Below 0 the column hurts."""
     low: float
     high: float
     stderr: float
@@ -81,7 +82,8 @@ def mauc_importance(
     -------
     list of Importance
         Over all pairs first, then pair by pair as in ``between``; each by falling drop. Where two columns say the same,
-        neither is missed when it is shuffled alone: a small drop is no proof that a column says nothing.
+        neither is missed when it is shuffled alone: a small drop is no proof that a column says nothing. A column that
+        the model does not use has a drop of exactly 0 ± 0.
 
     Notes
     -----
@@ -115,13 +117,14 @@ def mauc_importance(
     for name, place in _columns(X):
         if watch is not None:
             watch(name)
-        values = []
+        values, unused = [], True
         for shuffled in _shuffled(X, place, n_repeats, rng):
             scores = check_scored_classes(y, score(shuffled), labels, None).scores
             values.append([each.value(scores) for each in measures])
+            unused = unused and np.array_equal(scores, scored.scores)
         for k, measure in enumerate(measures):
             after = (float(np.mean([v[k][0] for v in values])), np.mean([v[k][1] for v in values], axis=0))
-            c = comparison(measure.sample, before[k], after, level)
+            c = NO_DIFFERENCE if unused else comparison(measure.sample, before[k], after, level)
             found[k].append(Importance(name, measure.pair, c.difference, c.low, c.high, c.stderr))
     return [each for part in found for each in sorted(part, key=lambda one: -one.drop)]
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc._validation import check_real, check_scored_classes, invalid
 from mauc.kernels.auc import auc_influence, auc_matrix_and_influence
+from mauc.metrics.inference import NO_DIFFERENCE
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
@@ -245,12 +246,21 @@ def _mean(arrays: Iterable[Floats]) -> Floats:
 def _tests(partition: ClassPartition, models: list[ModelScore], level: float) -> tuple[PairedTest, ...]:
     sample = Sample.of(partition, partition.pair_weights("ovo"))
     judged = [(model.mauc.score, model.influence) for model in models]
-    found = [comparison(sample, other, judged[0], level) for other in judged[1:]]
+    found = [
+        NO_DIFFERENCE if _same(model, models[0]) else comparison(sample, other, judged[0], level)
+        for model, other in zip(models[1:], judged[1:], strict=True)
+    ]
     corrected = holm(np.array([c.pvalue for c in found]))
     return tuple(
         PairedTest(model.name, comparison, float(p))
         for model, comparison, p in zip(models[1:], found, corrected, strict=True)
     )
+
+
+def _same(a: ModelScore, b: ModelScore) -> bool:
+    """Whether two models have identical scores in every repeat."""
+    pairs = zip(a.repeats, b.repeats, strict=False)
+    return len(a.repeats) == len(b.repeats) and all(np.array_equal(x, y) for x, y in pairs)
 
 
 def holm(pvalues: Floats) -> Floats:
