@@ -83,6 +83,13 @@ def test_data_frames_of_mixed_types_keep_them():
     pd.testing.assert_frame_equal(table, before)
 
 
+def test_some_columns():
+    X, y = sample([40, 20, 6], 2)
+    assert [f.column for f in mauc_importance(scoring, X, y, columns=["1"])] == ["1"]
+    with pytest.raises(ValueError, match="columns must name columns of X, got 'soil': choose from 0, 1, 2"):
+        mauc_importance(scoring, X, y, columns=["soil"])
+
+
 def test_classes_without_rows_and_wrong_pairs():
     X, y = sample([40, 20, 6], 3)
     model = MAUCClassifier(max_iter=5, tol=1.0).fit(X, y)

@@ -44,6 +44,7 @@ def mauc_importance(
     y: ArrayLike,
     *,
     labels: ArrayLike | None = None,
+    columns: Sequence[str] | None = None,
     between: Sequence[tuple[Any, Any]] = (),
     n_repeats: int = 5,
     level: float = 0.95,
@@ -69,6 +70,8 @@ def mauc_importance(
     labels : (C,) array, optional
         The class of each column of scores. Default: ``model.classes_``, else the sorted classes of ``y``. Classes
         without a row are left out.
+    columns : sequence of str, optional
+        Names of the columns to shuffle, or their positions as text for an array. Default: all.
     between : sequence of pairs of classes
         The drop of the mean of both AUCs of these pairs as well, each by itself.
     n_repeats : int, default=5
@@ -87,7 +90,7 @@ def mauc_importance(
 
     Notes
     -----
-    ``d · n_repeats + 1`` predictions.
+    ``d · n_repeats + 1`` predictions for d columns.
 
     Examples
     --------
@@ -114,7 +117,7 @@ def mauc_importance(
     before = [each.value(scored.scores) for each in measures]
     rng = np.random.default_rng(check_whole("random_state", random_state, least=0, advice="pass a seed"))
     found: list[list[Importance]] = [[] for _ in measures]
-    for name, place in _columns(X):
+    for name, place in _columns(X, columns):
         if watch is not None:
             watch(name)
         values, unused = [], True
@@ -172,10 +175,14 @@ def _scoring(model: Any) -> Callable[[Any], Any]:
     return lambda X: scores_of(model, X)
 
 
-def _columns(X: Any) -> Iterator[tuple[str, int]]:
-    if hasattr(X, "columns"):
-        return ((str(name), k) for k, name in enumerate(X.columns))
-    return ((str(k), k) for k in range(np.shape(X)[1]))
+def _columns(X: Any, wanted: Sequence[str] | None) -> list[tuple[str, int]]:
+    """Name and place of the columns to shuffle."""
+    names = [str(name) for name in (X.columns if hasattr(X, "columns") else range(np.shape(X)[1]))]
+    unknown = [name for name in wanted or () if name not in names]
+    if unknown:
+        advice = f"choose from {', '.join(names[:8])}" + (", …" if len(names) > 8 else "")
+        raise invalid("columns", "must name columns of X", repr(unknown[0]), advice)
+    return [(name, k) for k, name in enumerate(names) if wanted is None or name in wanted]
 
 
 def _shuffled(X: Any, place: int, n_repeats: int, rng: np.random.Generator) -> Iterator[Any]:
