@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 import mauc
 from mauc.metrics.importance import Importance
-from mauc.report.advice import advice, gain_sentence, headline_sentence, verdict
+from mauc.report.advice import advice, headline_sentence, verdict
 from mauc.report.class_data import class_data, decision_text
 from mauc.report.judgement import Judgement, judge
 from mauc.report.pairs import pair_data
@@ -96,12 +96,11 @@ def render(
         further=further,
         accuracies=[share(model.accuracy * rows, rows, judgement.level) for model in judgement.models],
         decision_texts=[] if further is None else [decision_text(each) for each in further.decisions],
-        gain_sentence=gain_sentence(judgement),
         importance=_importance_tables(importance),
         how_shuffled=how_shuffled,
         sentence=headline_sentence(judgement),
         verdicts=[verdict(test, judgement) for test in judgement.tests],
-        advice=advice(judgement.imbalance),
+        advice=advice(judgement),
         balanced_chi=_balanced_chi(len(judgement.imbalance.classes)),
         classes=_class_rows(judgement),
         scale=_interval_scale(judgement),
@@ -208,4 +207,6 @@ def _pvalue(value: float) -> str:
 
 
 def _signed(value: float) -> str:
+    if value == 0:
+        return "0"
     return f"{value:+z.4f}".replace("-", "−")

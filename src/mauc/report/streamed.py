@@ -1,6 +1,7 @@
 """The judgement of scores that are read in parts: the same numbers and the same page as of scores in memory."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -54,7 +55,7 @@ def judge_streamed(
     rarest, worst = pairs.rarest(listed), pairs.worst(listed)
     _draw_curves(rows, scored[0].drawn, layout, (*worst, *rarest), budget)
     in_order = np.argsort(labels)
-    return Judgement(
+    judged = Judgement(
         labels=tuple(labels),
         counts=rows.counts,
         codes=rows.codes,
@@ -66,8 +67,9 @@ def judge_streamed(
         of_training=False,
         absent=tuple(absent),
         level=level,
-        notes=notes_of(tuple(labels), rows.counts, scored[0]),
+        notes=(),
     )
+    return replace(judged, notes=notes_of(judged))
 
 
 def _sizes(counts: Ints, v: Floats) -> Sizes:

@@ -85,10 +85,15 @@ def column_doubts(table: Table, labels: NDArray[Any], target: str, seed: int = 0
             continue
         alone = score_alone(values.iloc[rows], some_labels, seed)
         if _counts_rows(values):
-            kind, text = "counter", f"looks like a row number (MAUC {alone:.3f} alone): new rows will have other numbers"
+            kind, text = (
+                "counter",
+                f"looks like a row number (MAUC {alone:.3f} alone): new rows will have other numbers",
+            )
         elif _is_map(values, labels) or (enough and alone >= SURE):
             kind = "target"
-            text = f"alone predicts {target!r} almost perfectly (MAUC {alone:.3f}); will you have it at prediction time?"
+            text = (
+                f"alone predicts {target!r} almost perfectly (MAUC {alone:.3f}); will you have it at prediction time?"
+            )
         elif _is_code(name, values):
             kind = "code"
             text = f"is different in nearly every row, like an ID (MAUC {alone:.3f} alone): new rows will have others"
@@ -112,7 +117,9 @@ def repeated_rows(table: Table, train: Ints, test: Ints, but: Sequence[str] = ()
     n_repeated = int(np.isin(hashes[test], hashes[train]).sum())
     if not n_repeated:
         return []
-    rows = "1 test row duplicates a training row" if n_repeated == 1 else f"{n_repeated} test rows duplicate training rows"
+    rows = (
+        "1 test row duplicates a training row" if n_repeated == 1 else f"{n_repeated} test rows duplicate training rows"
+    )
     text = (
         f"{rows}{' in all columns that are not flagged' if but else ''} ({100 * n_repeated / len(test):.1f} % of the "
         "test rows): drop duplicates, or keep rows of one origin together with --group"

@@ -235,7 +235,12 @@ def _times(values: Any, *, least: int = 20) -> NDArray[np.float64] | None:
     """Dates as numbers; None where the column holds none, or has gaps."""
     import pandas as pd
 
-    if values.dtype.kind in "iufb" or values.nunique() < least or values.isna().any() or not are_dates(values.astype(str)):
+    if (
+        values.dtype.kind in "iufb"
+        or values.nunique() < least
+        or values.isna().any()
+        or not are_dates(values.astype(str))
+    ):
         return None
     dates = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
     return None if dates.isna().any() else np.asarray(dates.astype("int64"), dtype=np.float64)
