@@ -115,13 +115,13 @@ def comparison(judgement: Judgement) -> TextTable:
     title = f"Models compared; p: paired test against {judgement.headline.name}"
     table = TextTable(title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("model", overflow="fold")
-    for heading in ("MAUC", f"{judgement.level_text} interval", "one-vs-rest", "accuracy", "difference", "p"):
+    for heading in ("MAUC", f"{judgement.level_text} interval", "accuracy", "difference", "p"):
         table.add_column(heading, justify="right")
     tests = {test.name: test for test in judgement.tests}
     for model in judgement.models:
         interval = model.mauc
         reach = f"{interval.low:.3f}–{interval.high:.3f}"
-        row = (f"{interval.score:.4f}", reach, f"{model.ova.score:.4f}", f"{model.accuracy:.4f}")
+        row = (f"{interval.score:.4f}", reach, f"{model.accuracy:.4f}")
         table.add_row(model.name, *row, *_tested(tests.get(model.name)))
     return table
 
