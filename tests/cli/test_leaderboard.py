@@ -143,15 +143,15 @@ def test_doubts_are_told_and_suspects_are_left_out_only_on_demand(run, trees, ir
     call = ("fit", "iris.csv", "--target", "kind", "--no-importance", "--report", "r.html")
     told = run(*call)
     page = Path("r.html").read_text()
-    assert page.index("seems to count the rows") < page.index("Every pair of classes"), "beside the score"
-    assert re.search(r"note: column 'Id' seems to count the rows \(MAUC 0\.9\d\d by itself\)", told.stderr)
-    assert "note: column 'unit' has one value in all rows" in told.stderr
+    assert page.index("looks like a row number") < page.index("Every pair of classes"), "beside the score"
+    assert re.search(r"note: column 'Id' looks like a row number \(MAUC 0\.9\d\d alone\)", told.stderr)
+    assert "note: column 'unit' has the same value in every row" in told.stderr
     assert "the 2 doubted columns are used all the same: --drop-suspects leaves out" in told.stderr
     assert "Id" in read_model(Path("model.skops")).kinds
     dropped = run(*call, "--drop-suspects", "--json")
     found = json.loads(dropped.stdout)
     assert found["dropped"] == ["Id", "unit"]
-    assert "one value in all rows" in (page := Path("r.html").read_text())
+    assert "the same value in every row" in (page := Path("r.html").read_text())
     assert page.count("(left out)") == 2
     assert [d["kind"] for d in found["doubts"] if d["column"]] == ["counter", "constant"]
     assert list(read_model(Path("model.skops")).kinds) == list("abcd")

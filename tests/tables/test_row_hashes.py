@@ -10,7 +10,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 import pandas as pd
 
 from mauc.tables.read import read_table
-from mauc.tables.row_hashes import fingerprints, known_note, known_rows, row_hashes, training_hashes
+from mauc.tables.row_hashes import are_known, fingerprints, known_note, known_rows, row_hashes, training_hashes
 
 
 @pytest.fixture
@@ -41,6 +41,7 @@ def test_csv_and_parquet_give_the_same_rows(table, tmp_path):
     assert fingerprints(from_csv) == fingerprints(from_parquet)
     kept = training_hashes(from_parquet.iloc[:200])
     assert known_rows(from_csv, kept) == (200, True)
+    assert np.flatnonzero(are_known(from_csv, kept)).tolist() == list(range(200))
 
 
 def test_order_of_rows_and_columns_does_not_matter_and_values_do(table):
@@ -81,6 +82,7 @@ def test_the_kept_hashes_are_bounded_and_still_estimate():
     assert not exact
     assert n_known == pytest.approx(10_000, rel=0.1)
     assert known_rows(table + 0.5, kept) == (0, False)
+    assert known_rows(table, kept[:1]) == (0, False), "no hash below the limit"
 
 
 def test_note():

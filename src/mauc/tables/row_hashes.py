@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mauc.tables.read import Table
 
-__all__ = ["Hashes", "fingerprints", "known_note", "known_rows", "row_hashes", "training_hashes"]
+__all__ = ["Hashes", "are_known", "fingerprints", "known_note", "known_rows", "row_hashes", "training_hashes"]
 
 Hashes = NDArray[np.uint64]
 MISSING = np.uint64(0x9E3779B97F4A7C15)
@@ -56,6 +56,13 @@ def training_hashes(table: Table, columns: Sequence[str] | None = None, *, most:
     return np.concatenate([np.array([limit], dtype=np.uint64), hashes[hashes <= np.uint64(limit)]])
 
 
+def are_known(table: Table, kept: Hashes, columns: Sequence[str] | None = None) -> NDArray[np.bool_]:
+    """``(N,)`` which rows of a table were trained on, by what :func:`training_hashes` returned."""
+    hashes, trained = row_hashes(table, columns), kept[1:]
+    place = np.minimum(np.searchsorted(trained, hashes), len(trained) - 1)
+    return np.asarray(trained[place] == hashes) if len(trained) else np.zeros(len(hashes), dtype=bool)
+
+
 def known_rows(table: Table, kept: Hashes, columns: Sequence[str] | None = None) -> tuple[int, bool]:
     """How many rows of a table were trained on, and whether that number is exact.
 
@@ -69,9 +76,8 @@ def known_rows(table: Table, kept: Hashes, columns: Sequence[str] | None = None)
     >>> known_rows(pd.DataFrame({"x": [5, 7, 200]}), training_hashes(train))
     (2, True)
     """
-    limit, trained = int(kept[0]), kept[1:]
-    hashes = row_hashes(table, columns)
-    n_known = int(np.isin(hashes, trained).sum())
+    limit = int(kept[0])
+    n_known = int(are_known(table, kept, columns).sum())
     if limit == LARGEST:
         return n_known, True
     return min(len(table), round(n_known * LARGEST / limit)), False
@@ -94,18 +100,24 @@ def _cells(values: Any) -> Hashes:
     """``(N,)`` hash of each cell of a column."""
     import pandas as pd
 
-    missing = np.asarray(values.isna())
     if values.dtype.kind in "iufb":
-        numbers, others = _numbers(values), np.zeros(len(missing), dtype=bool)
-    else:
-        text = values.astype(object).where(~missing, "").map(_written)
-        found = pd.to_numeric(text, errors="coerce")
-        others = np.asarray(found.isna()) & ~missing
-        numbers = np.asarray(found, dtype=np.float64)
+        hashes = _of_numbers(_numbers(values))
+        hashes[np.asarray(values.isna())] = MISSING
+        return hashes
+    # Each value once: a column of a few categories may have millions of rows. A missing value has the code -1.
+    codes, found = pd.factorize(values.astype(object))
+    return np.append(_of_words([_written(value) for value in found]), MISSING)[codes]
+
+
+def _of_words(words: list[str]) -> Hashes:
+    """Of numbers written as text as of numbers, of all others by their letters."""
+    import pandas as pd
+
+    text = np.array(words, dtype=object)
+    numbers = np.asarray(pd.to_numeric(pd.Series(text), errors="coerce"), dtype=np.float64)
+    others = np.isnan(numbers)
     hashes = _of_numbers(numbers)
-    if others.any():
-        hashes[others] = pd.util.hash_array(np.asarray(text)[others], categorize=True)
-    hashes[missing] = MISSING
+    hashes[others] = pd.util.hash_array(text[others], categorize=False)
     return hashes
 
 
