@@ -10,11 +10,16 @@ import pytest
 pytest.importorskip("jinja2", reason="needs jinja2")
 
 from mauc.metrics.importance import Importance
-from mauc.report import build_report, judge
+from mauc.report import judge, render
 from mauc.report.advice import advice
 from mauc.report.page import _auc, _pvalue
 
 VOID = {"meta", "link"}
+
+
+def page_of(y, scores, **options):
+    """The page of these scores."""
+    return render(judge(y, scores), **options)
 
 
 class Tree(HTMLParser):
@@ -43,7 +48,7 @@ class Tree(HTMLParser):
 @pytest.mark.parametrize("n_models", [1, 3])
 def test_one_file_and_no_network(scored, n_models):
     y, models, _ = scored([60, 20, 5], models=n_models)
-    page = build_report(y, models, title="Three")
+    page = page_of(y, models, title="Three")
     tree = Tree(page)
     assert page.startswith("<!doctype html>")
     assert len(tree.ids) == len(set(tree.ids))
@@ -66,7 +71,7 @@ def test_hostile_names_are_text():
     hostile = ["</script><script>alert(1)</script>", "<b>&\"'", "{{ 7 * 7 }}"]
     y = np.repeat(hostile, [20, 10, 5])
     scores = np.random.default_rng(0).normal(size=(35, 3))
-    page = build_report(y, {"<i>m</i>": scores}, title="<u>t", details=[("<a>", "<p>")])
+    page = page_of(y, {"<i>m</i>": scores}, title="<u>t", details=[("<a>", "<p>")])
     Tree(page)
     assert "<script>alert" not in page
     assert "<b>&" not in page
@@ -82,7 +87,7 @@ def test_importance_over_all_pairs_and_of_one(scored):
         Importance("height", None, 0.2, 0.1, 0.3, 0.05),
         Importance("height", ("oak", "elm"), -0.01, -0.03, 0.01, 0.01),
     ]
-    page = build_report(y, models, importance=found, how_shuffled="each column shuffled twice")
+    page = page_of(y, models, importance=found, how_shuffled="each column shuffled twice")
     tree = Tree(page)
     assert {"importance", "importance-1"} <= set(tree.ids)
     assert page.index('<th scope="row">height') < page.index('<th scope="row">&lt;b&gt;soil'), "by falling drop"
@@ -91,18 +96,18 @@ def test_importance_over_all_pairs_and_of_one(scored):
     assert "−0.0100" in page
     assert "Here: each column shuffled twice." in page
     assert "Permutation importance (MAUC drop)" in page
-    assert "Permutation importance" not in build_report(y, models)
+    assert "Permutation importance" not in page_of(y, models)
 
 
 def test_huge_scores_make_a_page(scored):
     y, models, _ = scored([60, 20, 5])
-    Tree(build_report(y, np.sign(models["model a"]) * 1e308))
+    Tree(page_of(y, np.sign(models["model a"]) * 1e308))
 
 
 def test_identical_models_read_so(scored):
     y, models, _ = scored([60, 20, 5])
     (scores,) = models.values()
-    page = build_report(y, {"a": scores, "b": scores.copy()})
+    page = page_of(y, {"a": scores, "b": scores.copy()})
     assert "identical scores" in page
     assert "0.0000" not in page
 
@@ -164,7 +169,7 @@ def test_a_class_that_makes_the_score_uncertain():
 def test_a_page_of_two_classes_and_of_a_class_with_one_row(scored):
     for counts in ([30, 10], [30, 10, 1]):
         y, models, _ = scored(counts)
-        page = build_report(y, models)
+        page = page_of(y, models)
         Tree(page)
         assert f"{sum(counts)} test rows" in page
         assert f"{len(counts)} classes" in page

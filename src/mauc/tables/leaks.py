@@ -122,7 +122,7 @@ def recurring_codes(
     """Columns of codes that are in training and in test rows, and whose rows share their class: persons, devices, …
 
     With ``fit_and_score``, the ``most_scored`` strongest ones are fitted with a random split and with a split by whole
-    groups. A column whose split costs less than ``least_loss`` is not mentioned.
+    groups. A column whose split costs less than ``least_loss``, or no more than chance allows, is not mentioned.
     """
     rows = train[some_of_each(labels[train], most_rows, seed)]
     found = []
@@ -136,7 +136,7 @@ def recurring_codes(
     told = []
     for alone, name in sorted(found, reverse=True)[:most_scored]:
         scores = _both_ways(table, labels, name, "group", fit_and_score, most_rows, seed)
-        if scores is not None and scores[0] - scores[1] < least_loss:
+        if scores is not None and scores[0] - scores[1] < max(least_loss, scores[2]):
             continue
         both = "" if scores is None else f" (MAUC {scores[0]:.3f} so, {scores[1]:.3f} with whole groups held out)"
         text = (
@@ -154,14 +154,17 @@ def times_that_matter(
     *,
     least_loss: float = 0.03,
     most_rows: int = 5_000,
+    most_scored: int = 2,
     seed: int = 0,
 ) -> list[Doubt]:
-    """The first column of dates by which the latest rows are predicted worse than random rows, by ``least_loss``."""
+    """The first of up to ``most_scored`` columns of dates by which the latest rows are predicted worse than random
+    rows, by ``least_loss`` and beyond chance."""
     if fit_and_score is None:
         return []
-    for name in map(str, table.columns):
+    names = [str(name) for name in table.columns if _times(table[name]) is not None]
+    for name in names[:most_scored]:
         scores = _both_ways(table, labels, name, "time", fit_and_score, most_rows, seed)
-        if scores is not None and scores[0] - scores[1] >= least_loss:
+        if scores is not None and scores[0] - scores[1] >= max(least_loss, scores[2]):
             text = (
                 f"the latest rows by column {name!r} are predicted worse than random rows (MAUC {scores[1]:.3f} and "
                 f"{scores[0]:.3f}): if the model is for later rows, use --time-column {name}"
@@ -179,8 +182,9 @@ def _both_ways(
     most_rows: int,
     seed: int,
     share: float = 0.25,
-) -> tuple[float, float] | None:
-    """The score with a random split, and with one by whole groups or by time; None where one of them is unknown."""
+) -> tuple[float, float, float] | None:
+    """The score with a random split, with one by whole groups or by time, and by how much chance may make them differ;
+    None where one of the scores is unknown."""
     keys = _times(table[name]) if kind == "time" else np.asarray(table[name].astype(str))
     if fit_and_score is None or keys is None:
         return None
@@ -193,9 +197,17 @@ def _both_ways(
         )
     except Failure:  # too few groups or moments
         return None
-    random = fit_and_score(table, *(rows[part] for part in stratified(labels[rows], share, seed)))
+    splits = [stratified(labels[rows], share, seed), split]
+    random = fit_and_score(table, *(rows[part] for part in splits[0]))
     other = fit_and_score(table.drop(columns=name), *(rows[part] for part in split)) if table.shape[1] > 1 else 0.5
-    return None if math.isnan(random) or math.isnan(other) else (random, other)
+    variances = [_variance(score, labels[rows[test]]) for score, (_, test) in zip((random, other), splits, strict=True)]
+    return None if math.isnan(random + other) else (random, other, 2.0 * math.sqrt(sum(variances)))
+
+
+def _variance(score: float, labels: NDArray[Any]) -> float:
+    """About that of a multiclass AUC θ of these test rows: ``θ(1 − θ)/3 · Σ_i (2/C)² / n_i``."""
+    counts = np.unique(labels, return_counts=True)[1]
+    return score * (1.0 - score) / 3.0 * float(np.sum((2.0 / len(counts)) ** 2 / counts))
 
 
 def _some_groups(keys: NDArray[Any], most: int, seed: int) -> Ints:
