@@ -24,8 +24,8 @@ FAST = ("--alpha", 4, "--l2", 0.01, "--no-importance")
 def test_fit_predict_evaluate(run, trees, tmp_path):
     fitted = run("fit", "trees.csv", "--target", "species", *FAST, "--out", "sub/m.skops")
     assert fitted.exit_code == 0, fitted.output
-    assert re.search(r"MAUC \(ovo[^\d]*0\.\d{4}   95 % interval 0\.\d{4} to 0\.\d{4}", fitted.stdout)
-    for words in ("Rows of each class", "worst pairs of classes", "wrote sub/m.skops", "wrote mauc-report/index.html"):
+    assert re.search(r"MAUC \(every[^\d]*0\.\d{4}   95 % interval 0\.\d{4} to 0\.\d{4}", fitted.stdout)
+    for words in ("Classes", "Weakest class pairs", "wrote sub/m.skops", "wrote mauc-report/index.html"):
         assert words in fitted.stdout
     assert "<h1>species of trees.csv</h1>" in (tmp_path / "mauc-report/index.html").read_text()
 

@@ -82,7 +82,7 @@ def test_json_holds_the_comparison(run, trees, two_models):
     assert {each["column"] for each in columns} == {"height", "soil", "seen", "plot"}
     assert columns[0]["drop"] == max(each["drop"] for each in columns[:4])
     assert columns[0]["drop"] > 2 * columns[0]["stderr"] > 0
-    assert found["importance"]["how"] == "each column shuffled 5 times among 40 rows judged by"
+    assert found["importance"]["how"] == "each column shuffled 5 times among 40 test rows"
 
 
 def test_the_rows_judged_by_choose_nothing(run, trees, monkeypatch):
@@ -143,15 +143,15 @@ def test_doubts_are_told_and_suspects_are_left_out_only_on_demand(run, trees, ir
     call = ("fit", "iris.csv", "--target", "kind", "--no-importance", "--report", "r.html")
     told = run(*call)
     page = Path("r.html").read_text()
-    assert page.index("seems to count the rows") < page.index("Every pair of classes"), "beside the score"
-    assert re.search(r"note: column 'Id' seems to count the rows \(MAUC 0\.9\d\d by itself\)", told.stderr)
-    assert "note: column 'unit' has one value in all rows" in told.stderr
+    assert page.index("looks like a row number") < page.index("Every pair of classes"), "beside the score"
+    assert re.search(r"note: column 'Id' looks like a row number \(MAUC 0\.9\d\d alone\)", told.stderr)
+    assert "note: column 'unit' has the same value in every row" in told.stderr
     assert "the 2 doubted columns are used all the same: --drop-suspects leaves out" in told.stderr
     assert "Id" in read_model(Path("model.skops")).kinds
     dropped = run(*call, "--drop-suspects", "--json")
     found = json.loads(dropped.stdout)
     assert found["dropped"] == ["Id", "unit"]
-    assert "one value in all rows" in (page := Path("r.html").read_text())
+    assert "the same value in every row" in (page := Path("r.html").read_text())
     assert page.count("(left out)") == 2
     assert [d["kind"] for d in found["doubts"] if d["column"]] == ["counter", "constant"]
     assert list(read_model(Path("model.skops")).kinds) == list("abcd")
@@ -166,7 +166,7 @@ def test_suspects_that_are_all_there_is(fails, iris):
 def test_repeated_rows_are_told(run, trees, two_models):
     pd.concat([trees, trees]).to_csv("trees.csv", index=False)
     result = run(*QUICK)
-    assert re.search(r"note: \d+ rows are both trained on and judged by, alike in every column", result.stderr)
+    assert re.search(r"note: \d+ test rows duplicate training rows", result.stderr)
 
 
 @pytest.mark.parametrize("options", [("--alpha", 4, "--l2", 0.01), ()])
@@ -195,7 +195,7 @@ def test_cross_validation_in_groups_and_in_words(run, trees, two_models):
     assert "(cross-validation in 3 folds of whole groups)" in result.stdout
     assert "Each fold chose by its training rows alone" in result.stdout
     assert "training 4 of 4: logistic regression: MAUC" in result.stderr
-    assert "What the MAUC loses without a column (each column shuffled 5 times among" in result.stdout
+    assert "Permutation importance (MAUC drop): each column shuffled 5 times among" in result.stdout
 
 
 def test_compare(run, fails, trees, two_models, tmp_path):
@@ -214,7 +214,7 @@ def test_compare(run, fails, trees, two_models, tmp_path):
     assert run(*QUICK, "--out", "c.skops").exit_code == 0
     some = run("compare", "a.skops", "c.skops")
     assert some.exit_code == 0, some.output
-    assert "a.skops was judged by 160 rows, and is compared by the 40 of all models" in some.stderr
+    assert "a.skops has 160 test rows; the comparison uses the 40 that all models share" in some.stderr
 
     trees.assign(height=trees["height"] + 1).to_csv("trees.csv", index=False)
     assert run(*QUICK, "--out", "d.skops").exit_code == 0

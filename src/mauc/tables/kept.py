@@ -20,7 +20,7 @@ from mauc._io import write_whole
 from mauc._typing import Floats, Ints
 from mauc.tables.errors import Failure
 from mauc.tables.model_file import is_model
-from mauc.tables.read import Table
+from mauc.tables.row_hashes import fingerprints
 
 __all__ = ["KeptScores", "check_same_table", "common_rows", "fingerprints", "place_of", "read_kept", "write_kept"]
 
@@ -52,16 +52,6 @@ class KeptScores:
 def place_of(model: Path) -> Path:
     """Where the scores of a model file are: ``model.scores.npz`` beside ``model.skops``."""
     return model.with_name(model.name.removesuffix(".skops") + ".scores.npz")
-
-
-def fingerprints(table: Table) -> dict[str, str]:
-    """Of each column, in the order of its rows."""
-    import pandas as pd
-
-    return {
-        str(name): hashlib.sha256(pd.util.hash_pandas_object(table[name], index=False).to_numpy().tobytes()).hexdigest()
-        for name in table.columns
-    }
 
 
 def write_kept(model: Path, kept: KeptScores) -> Path:
