@@ -2,9 +2,12 @@
 
 import gzip
 import io
+import re
 import sys
+import tracemalloc
 import types
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -248,3 +251,67 @@ def test_one_column_tells_of_another(tmp_path):
         assert with_iso_dates(table[["a"]], {"a": "other"}, None, Path("t"))[1] == {"a": "other"}
     with pytest.warns(UserWarning, match="with the day first"):
         assert with_iso_dates(table[["a"]], {"a": "other"}, "day-first", Path("t"))[1] == {"a": "day first"}
+
+
+def with_sheet(path, change):
+    """The workbook with the XML of its first sheet changed."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    changed = change(members[sheet].decode())
+    assert changed.encode() != members[sheet]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in {**members, sheet: changed.encode()}.items():
+            archive.writestr(name, data)
+    return path
+
+
+@pytest.mark.parametrize("tag", ["A1:B31", "A1", "C40:D50", "A1:XFD1048576", None])
+def test_every_row_of_a_sheet_is_read_whatever_size_it_claims(tmp_path, tag):
+    pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    frame = pd.DataFrame({"x": range(60), "y": ["a", "b"] * 30, "z": 0.5})
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    said = "" if tag is None else f'<dimension ref="{tag}" />'
+    path = with_sheet(tmp_path / "t.xlsx", lambda xml: re.sub(r"<dimension [^>]*/>", said, xml))
+    pd.testing.assert_frame_equal(read_table(path), frame)
+
+
+def test_a_cell_far_out_takes_no_memory(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+
+    def far(cell):
+        made = openpyxl.Workbook()
+        made.active["A1"], made.active["A2"], made.active["Z3"] = "x", 1, 5
+        made.save(tmp_path / "t.xlsx")
+        row = cell.lstrip("XFDZ")
+        return with_sheet(tmp_path / "t.xlsx", lambda xml: xml.replace("Z3", cell).replace('r="3"', f'r="{row}"'))
+
+    path = far("Z1048576")
+    tracemalloc.start()
+    table = read_table(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (table.shape, table.iloc[1, -1]) == ((2, 26), 5)
+    assert peak < 30e6
+    with pytest.raises(Failure, match=r"t\.xlsx holds a sheet of 3 rows or more and 16384 columns.*: raise --max-size"):
+        read_table(far("XFD1048576"), max_size=2e-4)
+    with pytest.raises(Failure, match="holds a row beyond the last of a sheet, 1048576"):
+        read_table(far("Z1048577000"))
+
+
+def test_gzipped_text_unpacks_within_max_size(tmp_path, monkeypatch):
+    packed = gzip.compress(b"x,y\n" + b"1,a\n" * 5_000_000)
+    (tmp_path / "t.csv.gz").write_bytes(packed)
+    monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(packed)))
+    for path in (tmp_path / "t.csv.gz", STDIN):
+        tracemalloc.start()
+        with pytest.raises(
+            Failure,
+            match=r"unpacks from \S+ to over 0\.01\d* GB, and 0\.01 more are allowed: raise --max-size if you know",
+        ):
+            read_table(path, max_size=0.01)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 10e6
+    (tmp_path / "t.csv").write_bytes(b"x,y\n" + b"1,a\n" * 9)
+    assert len(read_table(tmp_path / "t.csv", max_size=0.0)) == 9, "a plain file is no archive"

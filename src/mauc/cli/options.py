@@ -8,7 +8,8 @@ __all__ = ["TABLE", "Dates", "DropUnlabelled", "Encoding", "MaxSize", "Missing",
 
 TABLE = "CSV, TSV, Excel, Parquet or NPZ; - is standard input."
 MaxSize = Annotated[
-    float, typer.Option(min=0.0, help="GB that unpacking a model file, Excel or NPZ may add to the size of the file.")
+    float,
+    typer.Option(min=0.0, help="GB that unpacking a model file, Excel, NPZ or .gz may add to the size of the file."),
 ]
 Missing = Annotated[
     list[str] | None,

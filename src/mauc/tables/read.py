@@ -54,7 +54,7 @@ def read_table(
     how = how or Reading()
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
-    source = Source.of(path)
+    source = Source.of(path, max_size)
     if source.kept is None and not path.exists():
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise Failure(f"{path} is not there: check the name{_did_you_mean(path.name, others)}")
