@@ -3,7 +3,7 @@
 import csv
 import io
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Any
@@ -105,12 +105,14 @@ class _Cells:
             yield [*[""] * (first - self.first), *texts, *[""] * (width - (first - self.first) - len(texts))]
 
 
-def _filled(lines: Iterable[Iterable[Any]], allowed: float) -> _Cells:
+def _filled(lines: Iterable[Sequence[Any]], allowed: float) -> _Cells:
     """The cells of a sheet that take at most ``allowed`` bytes; a single cell far out makes a sheet of many rows."""
     cells = _Cells()
     for number, line in enumerate(lines, 1):
         if number > MOST_ROWS:
             raise Refused(f"it holds a row beyond the last of a sheet, {MOST_ROWS}")
+        if not line:
+            continue
         cells.add(line)
         if cells.size > allowed:
             raise TooLarge(
