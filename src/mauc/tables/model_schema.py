@@ -166,7 +166,9 @@ def is_itself(name: str) -> bool:
         return True
     try:
         thing = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError):
+    except (ImportError, AttributeError) as error:
+        if isinstance(error, ImportError) and error.name == module.partition(".")[0]:
+            raise  # the library is not installed
         return False
     return f"{thing.__module__}.{thing.__qualname__}" == name
 
