@@ -1,6 +1,7 @@
 """Reading tables: the four formats, and every way in which that can fail."""
 
 from contextlib import nullcontext
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
+from mauc.tables.doubts import column_doubts, suspects
 from mauc.tables.errors import Failure, Usage
 from mauc.tables.read import classes_of, column, nearest, read_table
 
@@ -51,6 +53,20 @@ def test_dates_and_categories_read_as_in_text(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     read, text = (read_table(tmp_path / name) for name in ("t.parquet", "t.csv"))
     pd.testing.assert_frame_equal(read.astype("str"), text.astype("str"))
+
+
+def test_decimals_are_numbers(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    rng = np.random.default_rng(0)
+    cents = rng.choice(10**6, 60, replace=False)
+    price = [None, *(Decimal(int(c)) / 100 for c in cents[1:])]
+    frame = pd.DataFrame({"price": price, "count": [Decimal(int(c)) for c in cents], "kind": ["a", "b", "c"] * 20})
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    read, text = (read_table(tmp_path / name) for name in ("t.parquet", "t.csv"))
+    pd.testing.assert_frame_equal(read, text)
+    assert suspects(column_doubts(read, frame["kind"].to_numpy(), "kind")) == [], "no code"
+    assert classes_of(read["count"], "count", tmp_path).tolist() == [str(c) for c in cents]
 
 
 def test_two_columns_of_one_name(tmp_path):

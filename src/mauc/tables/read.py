@@ -91,7 +91,9 @@ def _without(table: Table, missing: Collection[str]) -> Table:
 
 
 def as_in_text(table: Table) -> Table:
-    """Dates and categories as a CSV file would have them, so that all formats give the same model."""
+    """Dates, categories and decimals as a CSV file would have them, so that all formats give the same model."""
+    from pandas.api.types import infer_dtype
+
     table = table.copy()
     for name in table.columns:
         values = table[name]
@@ -99,7 +101,17 @@ def as_in_text(table: Table) -> Table:
             table[name] = values.dt.strftime(date_form(values))
         elif str(values.dtype) == "category":
             table[name] = values.astype(values.cat.categories.dtype)
+        elif values.dtype == object and infer_dtype(values, skipna=True) == "decimal":
+            table[name] = _of_decimals(values)
     return table
+
+
+def _of_decimals(values: Any) -> Any:
+    """Numbers, as CSV would have them: whole ones where all are, as far as these keep every digit."""
+    there = values.dropna()
+    if len(there) == len(values) and all(v.is_finite() and v == int(v) and abs(v) < 2**63 for v in there):
+        return values.map(int).astype("int64")
+    return values.astype("float64")
 
 
 def date_form(values: Any) -> str:
