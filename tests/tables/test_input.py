@@ -19,6 +19,7 @@ import pandas as pd
 
 from mauc.tables.dates import as_iso, order_of, with_iso_dates
 from mauc.tables.errors import Failure, Usage
+from mauc.tables.layout import check_separator
 from mauc.tables.read import Reading, classes_of, labelled, read_table
 from mauc.tables.source import STDIN
 
@@ -315,3 +316,74 @@ def test_gzipped_text_unpacks_within_max_size(tmp_path, monkeypatch):
         assert peak < 10e6
     (tmp_path / "t.csv").write_bytes(b"x,y\n" + b"1,a\n" * 9)
     assert len(read_table(tmp_path / "t.csv", max_size=0.0)) == 9, "a plain file is no archive"
+
+
+IRIS = "5.1,3.5,1.4,0.2,setosa\n4.9,3.0,1.4,0.2,setosa\n7.0,3.2,4.7,1.4,versicolor\n"
+CARS = "vhigh,vhigh,2,2,small\nvhigh,low,2,4,small\nlow,low,3,4,big\n"
+
+
+@pytest.mark.parametrize("text", [IRIS, CARS, "5,1,1,1,2\n3,4,1,1,2\n", "8.8,1.001,3\n6.3,0.994,5\n"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_a_file_without_a_header_loses_no_row(tmp_path, text, encoding):
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding=encoding)
+    table, said = told(path)
+    cells = [line.split(",") for line in text.splitlines()]
+    assert list(table.columns) == [f"column_{k + 1}" for k in range(len(cells[0]))]
+    assert len(table) == len(cells)
+    assert str(table.iloc[0, 0]) == cells[0][0]
+    assert any("seems to have no header, its first line is read as a row" in words for words in said)
+    assert not any("no header" in words for words in told(path, how=Reading(header=False))[1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x,y\n1,a\n2,b\n",
+        "2019,2020,2021\n1.5,2.5,3.5\n",
+        "400.5,401.0,401.5,class\n0.1,0.2,0.3,a\n0.1,0.2,0.3,b\n",
+        "0,1,2,3\n5.1,3.5,1.4,0.2\n",
+        "name\nname\nother\n",
+        "male,age\nmale,3\nfemale,4\n",
+    ],
+)
+def test_a_header_is_a_header(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert list(map(str, told(path)[0].columns)) == text.split("\n")[0].split(",")
+    path.write_text(IRIS)
+    assert list(told(path, how=Reading(header=True))[0].columns)[-1] == "setosa"
+
+
+def test_separators_that_are_told_and_lines_that_end_elsewhere(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a|b|c,d|e|f\n1|2|3,4|5|6\n")
+    assert told(path)[0].shape == (1, 5)
+    assert list(told(path, how=Reading(separator=","))[0].columns) == ["a|b|c", "d|e|f"]
+    path.write_text("y,score:a|b|c,score:d|e|f\na|b|c,0.5,0.5\n")
+    assert told(path)[0].shape == (1, 3), "as mauc predict writes it"
+    path.write_text("y;score:a,b;score:c,d\nx;1;2\n")
+    assert told(path)[0].shape == (1, 3)
+    path.write_text("y,score:yew\u2028a;b;c,score:oak\u2028a;b;c\nyew\u2028a;b;c,0.5,0.5\n", encoding="utf-8")
+    assert told(path)[0].shape == (1, 3)
+    path.write_text("\u2028x,y\n1,2\n", encoding="utf-8")
+    assert list(told(path)[0].columns) == ["\u2028x", "y"]
+    assert [check_separator(each) for each in (None, "tab", "\\t", ";", "bar")] == [None, "\t", "\t", ";", "|"]
+    with pytest.raises(Usage, match="--separator must be comma, semicolon, tab or bar, got '::'"):
+        check_separator("::")
+    np.savez(tmp_path / "t.npz", x=np.ones(3))
+    for how, words in ((Reading(separator=";"), "--separator is for text"), (Reading(header=False), "--no-header are")):
+        with pytest.raises(Usage, match=words):
+            read_table(tmp_path / "t.npz", how=how)
+
+
+def test_signs_among_numbers_are_hinted_at(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y,z,w\n1,?,a,1\n?,2,1,2\n3,3,b,3\n4,-,c,4\n5,5,2,5\n")
+    assert sorted(told(path, codes=["w"])[1]) == [
+        f"column 'x' of {path} holds numbers, and '?' in 1 of 5 rows: it is read as text; --missing '?' reads numbers "
+        "with gaps",
+        f"column 'y' of {path} holds numbers, and '?' and '-' in 2 of 5 rows: it is read as text; --missing '?' "
+        "--missing '-' reads numbers with gaps",
+    ]
+    assert told(path, how=Reading(missing=("?", "-")))[1] == []

@@ -12,7 +12,7 @@ from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import as_cell, visible
 from mauc.cli.files import check_ending, check_writable
-from mauc.cli.options import TABLE, Encoding, MaxSize, Missing, Sheet
+from mauc.cli.options import TABLE, Encoding, Header, MaxSize, Missing, Separator, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
@@ -45,6 +45,8 @@ def predict(
     ] = False,
     missing: Missing = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     sheet: Sheet = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load types that mauc does not know.")] = False,
     max_size: MaxSize = MAX_SIZE,
@@ -57,6 +59,7 @@ def predict(
     import pandas as pd
 
     from mauc.tables.features import text_columns
+    from mauc.tables.layout import check_separator
     from mauc.tables.model_file import read_model
     from mauc.tables.parts import find_parts
     from mauc.tables.read import Reading, read_table
@@ -67,13 +70,13 @@ def predict(
     to_stdout = out == STDOUT
     if to_stdout and output.as_json:
         raise Usage("--out - and --json both write to standard output: leave one of them out")
-    how = Reading(tuple(missing or ()), encoding, sheet)
+    how = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
     parts = find_parts(tables, "TABLE")
     if parts.several or out.is_dir():
         if how != Reading():
             raise Usage(
-                f"{parts.shown} is read in parts, where --missing, --encoding and --sheet have no effect: "
-                "leave them out, or name one file and a file to write"
+                f"{parts.shown} is read in parts, where --missing, --encoding, --separator, --header and --sheet have "
+                "no effect: leave them out, or name one file and a file to write"
             )
         from mauc.cli.predict_parts import predict_parts
 

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from mauc._typing import Ints
 from mauc.tables.errors import Failure
-from mauc.tables.parts import BATCH_ROWS, UNREADABLE, Parts, no_table, opened, parquet_batches
+from mauc.tables.layout import no_table, separator_of
+from mauc.tables.parts import BATCH_ROWS, UNREADABLE, Parts, opened, parquet_batches
 from mauc.tables.read import as_in_text, classes_of
 from mauc.tables.source import Source
-from mauc.tables.text import as_code, separator_of
+from mauc.tables.text import as_code
 
 __all__ = ["ScoreColumns", "TrueClasses", "narrow", "read_classes", "read_columns"]
 
@@ -70,7 +71,7 @@ def read_classes(parts: Parts, name: str) -> TrueClasses:
         part_rows.append(row)
     if not places:
         raise Failure(f"{parts.shown} has no rows: check that it is the right file")
-    labels = classes_of(_as_series(parts, name, list(places)), name, Path(parts.shown))
+    labels = classes_of(_as_series(parts, name, list(places)), name, Path(parts.shown), as_named=True)
     codes = np.empty(sum(map(len, found)), narrow(np.zeros(0), len(places)).dtype)
     end = 0
     while found:  # not all in memory twice
