@@ -189,7 +189,7 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
     _same_length(path, len(table), true_path, len(true_classes))
     kept = np.ones(len(table), dtype=bool)
     if wanted.drop_unlabelled:
-        kept = labelled(true_classes, target, true_path)
+        kept = labelled(true_classes, target, true_path).copy()
     written = classes_of(true_classes[kept], target, true_path, as_named=True)
     labels = as_in_columns(written, table, prefix)
     scored = scored_rows(_without(table, target), labels, path, prefix)

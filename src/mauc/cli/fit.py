@@ -333,8 +333,10 @@ def _read(path: Path, wanted: _Wanted, max_size: float, how: Any) -> _Data:
     if left_out:
         current().note(f"left out: {left_out}")
     features = table.drop(columns=list({target, *drop, *(n for n in (time_column, group) if n)}))[kept]
-    if features.shape[1] == 0:
-        raise Failure(f"{path} has no column besides {target!r}: a model needs at least one to learn from")
+    if not features.notna().to_numpy().any():
+        raise Failure(
+            f"{path} has no column besides {target!r} that holds a value: a model needs at least one to learn from"
+        )
     check_single(features, path, "spread them over columns, or leave the column out with --drop")
     check_finite(features, path)
     features, kinds = with_iso_dates(features.reset_index(drop=True), kinds_of(features), wanted.dates, path)

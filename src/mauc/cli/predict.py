@@ -2,6 +2,7 @@
 
 import csv
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -94,7 +95,10 @@ def predict(
         loaded = read_model(model, trust=trust, max_size=max_size)
         names = [loaded.target, *(keep or [])]
         rows = read_table(table, text_columns(loaded.kinds), max_size=max_size, names=names, how=how)
-        copied, written, extra = score_rows(rows, loaded, keep or [], shown(table))
+        with warnings.catch_warnings():
+            if _note_new_values(rows, loaded.features, shown(table)):
+                warnings.filterwarnings("ignore", "Found unknown categories")
+            copied, written, extra = score_rows(rows, loaded, keep or [], shown(table))
         note_unused(extra)
     classes = [str(c) for c in loaded.classifier.classes_]
     frame = pd.DataFrame({**copied, **written})
@@ -138,6 +142,29 @@ def score_rows(
     written |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(classes)}
     _check_distinct(columns, written, loaded.target, table)
     return columns, written, extra
+
+
+def _note_new_values(rows: Any, features: Any, table: Path) -> bool:
+    """Which columns hold categories that training did not have; returns whether any does."""
+    import pandas as pd
+
+    encoders: dict[str, Any] = {}
+    for _, step in getattr(features, "steps", []):
+        encoders |= getattr(step, "transformers_", {})
+    found = False
+    for name, encoder in encoders.items():
+        if not hasattr(encoder, "categories_") or name not in rows.columns:
+            continue
+        values = rows[name].dropna()
+        new = values[~values.astype(str).isin([str(c) for c in encoder.categories_[0] if not pd.isna(c)])]
+        if len(new):
+            found = True
+            rows_of = "1 row" if len(new) == 1 else f"{len(new)} rows"
+            current().note(
+                f"column {name!r} of {table} holds values that training did not have, such as {new.iloc[0]!r} "
+                f"({rows_of}): these count as none of the known ones"
+            )
+    return found
 
 
 def note_unused(names: list[str]) -> None:
