@@ -322,7 +322,9 @@ IRIS = "5.1,3.5,1.4,0.2,setosa\n4.9,3.0,1.4,0.2,setosa\n7.0,3.2,4.7,1.4,versicol
 CARS = "vhigh,vhigh,2,2,small\nvhigh,low,2,4,small\nlow,low,3,4,big\n"
 
 
-@pytest.mark.parametrize("text", [IRIS, CARS, "5,1,1,1,2\n3,4,1,1,2\n", "8.8,1.001,3\n6.3,0.994,5\n"])
+@pytest.mark.parametrize(
+    "text", [IRIS, CARS, "5,1,1,1,2\n3,4,1,1,2\n", "Bo,5.1,3.5\nJo,4.9,3.0\n", "8.8,1.001,3\n6.3,0.994,5\n"]
+)
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_a_file_without_a_header_loses_no_row(tmp_path, text, encoding):
     path = tmp_path / "t.csv"
@@ -345,6 +347,9 @@ def test_a_file_without_a_header_loses_no_row(tmp_path, text, encoding):
         "0,1,2,3\n5.1,3.5,1.4,0.2\n",
         "name\nname\nother\n",
         "male,age\nmale,3\nfemale,4\n",
+        "y,007,10,7\n007,0.1,0.2,0.3\n7,0.1,0.2,0.3\n",
+        "y,1.5,10.5,2.5\n1.5,0.1,0.2,0.3\n2.5,0.1,0.2,0.3\n",
+        "kind,1.5,10.5,2.5\na,0.1,0.2,0.3\na,0.1,0.2,0.3\n",
     ],
 )
 def test_a_header_is_a_header(tmp_path, text):

@@ -106,21 +106,29 @@ def _separator(sample: str) -> str:
 def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     """Whether the first line names columns: it does unless its words recur below, or its numbers are measurements.
 
-    Numbers that rise from column to column, such as wavelengths, and whole ones, such as years, may well be names.
+    A word above numbers, or above words that recur without it, is a name. Numbers that rise from column to column,
+    such as wavelengths, and whole ones, such as years, may well be names.
 
     >>> has_header(["5.1", "3.5", "setosa"], [["4.9", "3.0", "setosa"]])
     False
     >>> has_header(["400.5", "401.0", "401.5"], [["4.9", "3.0", "5.1"]])
     True
     """
-    values = [_as_number(cell) for cell in first]
-    numbers = [value for value in values if value is not None]
-    words = [k for k, value in enumerate(values) if value is None and first[k].strip()]
-    again = sum(any(len(row) > k and row[k].strip() == first[k].strip() for row in rows) for k in words)
-    if words and 2 * again >= len(words) and again + len(numbers) > 1:
+    numbers = [value for cell in first if (value := _as_number(cell)) is not None]
+    words = {k: cell.strip() for k, cell in enumerate(first) if _as_number(cell) is None and cell.strip()}
+    below = {k: [row[k].strip() for row in rows if len(row) > k and row[k].strip()] for k in words}
+    n_again = sum(words[k] in below[k] for k in words)
+    for k, word in words.items():
+        is_above_numbers = bool(below[k]) and all(_as_number(cell) is not None for cell in below[k])
+        if is_above_numbers and any(map(str.isalpha, word)):
+            return True
+    if words and 2 * n_again >= len(words) and n_again + len(numbers) > 1:
         return False
+    if any(words[k] not in below[k] and 2 * len(set(below[k])) <= len(below[k]) for k in words):
+        return True
+    written = [cell.strip() for cell in first if _as_number(cell) is not None]
+    measured = len(set(written)) < len(written) or any(value != int(value) for value in numbers)
     rising = all(a < b for a, b in pairwise(numbers))
-    measured = len(set(numbers)) < len(numbers) or any(value != int(value) for value in numbers)
     return not (measured and len(numbers) > 1 and 2 * len(numbers) > len(first) and not rising)
 
 
