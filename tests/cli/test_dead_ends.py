@@ -33,6 +33,11 @@ def test_a_class_that_training_left_out_is_left_out_of_the_judgement(run, fails,
     found = run(*call)
     assert found.exit_code == 0, found.output
     assert "1 row of scores.csv without scores left out, of classes that the model does not know: 'fir'" in found.stderr
+    streamed = run(*call, "--stream", "--json")
+    assert "1 row of scores.csv without scores left out" in streamed.stderr
+    whole = json.loads(run(*call, "--json").stdout)
+    for one, other in zip(json.loads(streamed.stdout)["models"], whole["models"], strict=True):
+        assert one["mauc"] == pytest.approx(other["mauc"])
     scores = pd.read_csv("scores.csv")
     scores.assign(species=scores["species"].replace("oak", "Oak")).to_csv("other.csv", index=False)
     assert "has no column 'score:Oak'" in fails("evaluate", "other.csv", "--target", "species")

@@ -192,7 +192,8 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
         kept = labelled(true_classes, target, true_path).copy()
     written = classes_of(true_classes[kept], target, true_path, as_named=True)
     labels = as_in_columns(written, table, prefix)
-    scored = scored_rows(_without(table, target), labels, path, prefix)
+    names = [str(name) for name in _without(table, target).columns]
+    scored = scored_rows(names, *np.unique(labels, return_inverse=True), path, prefix)
     kept[kept], labels = scored, labels[scored]
     table = table[kept].reset_index(drop=True)
     first = scores_in(_without(table, target), labels, path, prefix)

@@ -33,22 +33,20 @@ def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) 
     return Scores(list(columns), _numbers(table, list(columns.values()), path))
 
 
-def scored_rows(table: Table, labels: Any, path: Path, prefix: str | None = None) -> Any:
+def scored_rows(names: Sequence[str], classes: Any, codes: Any, path: Path | str, prefix: str | None = None) -> Any:
     """``(N,)`` which rows are of classes that have scores, in a table of ``mauc predict``; the others are told.
 
-    A model does not know the classes that ``--min-rows`` left out of its training. Elsewhere a class without scores is
-    a slip, and so is one that differs from another in capitals or blanks: all rows stay, for :func:`score_columns` to
-    say so.
+    ``codes`` are the places of the rows' classes among ``classes``. A model does not know the classes that
+    ``--min-rows`` left out of its training. Elsewhere a class without scores is a slip, and so is one that differs from
+    another in capitals or blanks: all rows stay, for :func:`score_columns` to say so.
     """
-    names = {str(c) for c in table.columns}
-    found, code = np.unique(labels, return_inverse=True)
     before = PREFIX if prefix is None else prefix
-    unknown = [str(c) for c in found if before + c not in names]
+    known = np.array([before + c in names for c in classes])
+    unknown = [str(c) for c, is_known in zip(classes, known, strict=True) if not is_known]
     alike = {name.casefold().strip() for name in names} & {(before + c).casefold().strip() for c in unknown}
-    known = np.array([before + c in names for c in found])
     if before != PREFIX or not unknown or alike or known.sum() < 2:
-        return np.ones(len(labels), dtype=bool)
-    rows = known[code]
+        return np.ones(len(codes), dtype=bool)
+    rows = known[codes]
     n = int((~rows).sum())
     which = ", ".join(map(repr, unknown[:5])) + (", …" if len(unknown) > 5 else "")
     warnings.warn(
