@@ -248,5 +248,5 @@ def test_parts_of_a_second_are_kept(tmp_path):
 def test_repeated_rows_are_taken_once(tmp_path):
     frame = pd.DataFrame({"x": [1, 1, 2, 1], "y": ["a", "a", "b", "b"], "z": [[1], [1], [1], [1]]})
     for table in (frame, frame[["x", "y"]]):
-        with pytest.warns(UserWarning, match=r"1 row of t\.csv repeat others in every column, and are left out"):
+        with pytest.warns(UserWarning, match=r"1 row of t\.csv repeats another in every column, and is left out"):
             assert without_repeats(table, Path("t.csv"))["x"].tolist() == [1, 2, 1]

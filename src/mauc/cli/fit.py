@@ -143,10 +143,8 @@ def fit(
         raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}")
     if time_column and group:
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
-    parts, reading = (
-        find_parts([table], "TABLE"),
-        Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header),
-    )
+    parts = find_parts([table], "TABLE")
+    reading = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
     if target is None:
         raise no_target(parts, reading, max_size)
     check_writable(out, "--out", parts.paths)
@@ -162,7 +160,7 @@ def fit(
         unused = {
             "--time-column": time_column, "--group": group, "--min-rows": min_rows > 1, "--refit": refit,
             "--drop-unlabelled": drop_unlabelled, "--missing": missing, "--dates": dates, "--encoding": encoding,
-            "--separator": separator, "--no-header": header is False, "--drop-duplicates": drop_duplicates,
+            "--separator": separator, "--header": header is not None, "--drop-duplicates": drop_duplicates,
             "--sheet": sheet, "--cv": cv, "--time-limit": time_limit, "--drop-suspects": drop_suspects,
             "--importance-pair": importance_pair,
         }  # fmt: skip

@@ -136,14 +136,15 @@ def _hint_at_gaps(table: Table, as_they_are: Collection[str], path: Path, most_s
 def without_repeats(table: Table, path: Path) -> Table:
     """The rows that are alike in every column once each, which is told."""
     try:
-        again = table.duplicated()
+        repeated = table.duplicated()
     except TypeError:  # lists, which Parquet may hold
-        again = table.map(repr).duplicated()
-    n = int(again.sum())
+        repeated = table.map(repr).duplicated()
+    n = int(repeated.sum())
     if n:
-        rows = "1 row of" if n == 1 else f"{n} rows of"
-        warnings.warn(f"{rows} {path} repeat others in every column, and are left out", stacklevel=2)
-    return table[~again].reset_index(drop=True)
+        rows, again = ("1 row", "repeats another") if n == 1 else (f"{n} rows", "repeat others")
+        left = "is" if n == 1 else "are"
+        warnings.warn(f"{rows} of {path} {again} in every column, and {left} left out", stacklevel=2)
+    return table[~repeated].reset_index(drop=True)
 
 
 def _without(table: Table, missing: Collection[str]) -> Table:
