@@ -151,6 +151,9 @@ OURS = node("FunctionNode", "mauc._io.write_whole")
 SKLEARN = "sklearn.preprocessing._function_transformer"
 TREE = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
 TOKENS = as_object("sklearn.feature_extraction.text.TfidfVectorizer", input=as_json("filename"))
+VECTORIZER = "sklearn.feature_extraction.text.TfidfVectorizer"
+DATES = "skrub._to_datetime.ToDatetime"
+ZONED = next(name for name in sorted(ALLOWED["ObjectNode"]) if name.endswith("DatetimeTZDtype") and is_itself(name))
 POINTER = as_dict(data=as_tuple(as_json(64), as_json(False)), shape=as_tuple(as_json(9)), typestr=as_json("<f8"))
 
 
@@ -173,6 +176,20 @@ POINTER = as_dict(data=as_tuple(as_json(64), as_json(False)), shape=as_tuple(as_
         (as_object("sklearn.pipeline.Pipeline", memory=as_json("/tmp")), "Pipeline.memory"),
         (as_object("sklearn.kernel_approximation.Nystroem", n_jobs=as_json(10**6)), "Nystroem.n_jobs"),
         (TOKENS, "TfidfVectorizer.input"),
+        (as_object(VECTORIZER, encoding=as_json("idna")), "TfidfVectorizer.encoding"),
+        (as_object(DATES, output_time_zone_=as_json("dateutil//etc/passwd")), "ToDatetime.output_time_zone_"),
+        (as_object(DATES, output_time_zone_=as_json("dateutil/passwd")), "ToDatetime.output_time_zone_"),
+        (as_object(DATES, output_time_zone_=as_json("/etc/passwd")), "ToDatetime.output_time_zone_"),
+        (as_object(DATES, output_dtype_=as_json("datetime64[ns, dateutil//etc/passwd]")), "ToDatetime.output_dtype_"),
+        (
+            as_object(
+                DATES, output_dtype_=node("NdArrayNode", "numpy.str_", type="json", content=[], shape=as_tuple())
+            ),
+            "ToDatetime.output_dtype_",
+        ),
+        (as_object(ZONED, tz=as_json("dateutil//etc/passwd"), unit=as_json("ns")), "DatetimeTZDtype.tz"),
+        (as_object("skrub._apply_to_each_col.ApplyToEachCol", rename_columns=as_json("{:>999999999}")), "rename_col"),
+        (as_object("mauc.tables.array_mlp.ArrayMLP", activation=as_json("../x")), "ArrayMLP.activation"),
         (node("ObjectNode", "sklearn.pipeline.Pipeline", content=as_json({"memory": "/tmp"})), "that are no dict"),
         (
             node(
@@ -190,6 +207,12 @@ def test_parts_that_fit_does_not_write(forge, refused, classifier, words):
     assert words in told
     assert "pass --trust if you know where the file comes from" in told
     assert told.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+3", "UTC+01:00"])
+def test_zones_are_plain_names(zone):
+    dates = as_object(DATES, output_time_zone_=as_json(zone), format_=as_json("%d/%m/%Y"))
+    assert foreign_parts(dates) == []
 
 
 def test_a_node_that_stands_for_another(forge, refused):

@@ -10,7 +10,7 @@ from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import visible
 from mauc.cli.files import REPORTS, check_ending, check_writable
-from mauc.cli.options import TABLE, Dates, DropUnlabelled, Encoding, MaxSize, Missing, Sheet
+from mauc.cli.options import TABLE, Dates, DropUnlabelled, Encoding, Header, MaxSize, Missing, Separator, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
@@ -68,9 +68,14 @@ def fit(
     repeats: Annotated[int, typer.Option(min=1, help="How often to cross-validate, by other folds.")] = 1,
     min_rows: Annotated[int, typer.Option(min=1, help="Leave out classes with fewer rows.")] = 1,
     drop_unlabelled: DropUnlabelled = False,
+    drop_duplicates: Annotated[
+        bool, typer.Option("--drop-duplicates", help="Take rows that are alike in every column once each.")
+    ] = False,
     missing: Missing = None,
     dates: Dates = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     sheet: Sheet = None,
     refit: Annotated[bool, typer.Option("--refit", help="After judging, train again on all rows.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
@@ -116,6 +121,7 @@ def fit(
     from mauc.tables.doubts import column_doubts, repeated_rows, suspects
     from mauc.tables.judging import cross_validate, cv_folds, hold_out
     from mauc.tables.kept import KeptScores, fingerprints, place_of, write_kept
+    from mauc.tables.layout import check_separator
     from mauc.tables.model_file import TableModel, write_model
     from mauc.tables.models import Choice, make_classifier
     from mauc.tables.parts import check_fits, find_parts, no_target
@@ -137,7 +143,8 @@ def fit(
         raise Usage(f"--holdout must be a number strictly between 0 and 1, got {holdout:g}")
     if time_column and group:
         raise Usage("--time-column and --group each say what to hold out: leave one of them out")
-    parts, reading = find_parts([table], "TABLE"), Reading(tuple(missing or ()), encoding, sheet)
+    parts = find_parts([table], "TABLE")
+    reading = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
     if target is None:
         raise no_target(parts, reading, max_size)
     check_writable(out, "--out", parts.paths)
@@ -153,6 +160,7 @@ def fit(
         unused = {
             "--time-column": time_column, "--group": group, "--min-rows": min_rows > 1, "--refit": refit,
             "--drop-unlabelled": drop_unlabelled, "--missing": missing, "--dates": dates, "--encoding": encoding,
+            "--separator": separator, "--header": header is not None, "--drop-duplicates": drop_duplicates,
             "--sheet": sheet, "--cv": cv, "--time-limit": time_limit, "--drop-suspects": drop_suspects,
             "--importance-pair": importance_pair,
         }  # fmt: skip
@@ -167,7 +175,7 @@ def fit(
     check_fits(parts)
 
     with output.working(f"reading {shown(table)}"):
-        wanted = _Wanted(target, time_column, group, drop or [], min_rows, drop_unlabelled, dates)
+        wanted = _Wanted(target, time_column, group, drop or [], min_rows, drop_unlabelled, dates, drop_duplicates)
         data = _read(table, wanted, max_size, reading)
         _check_no_singles(data.labels)
         folds = cv_folds(data.labels, data.groups, cv, repeats, seed) if cv else [[_split(data, holdout, seed)]]
@@ -270,6 +278,7 @@ class _Wanted:
     min_rows: int
     drop_unlabelled: bool
     dates: str | None
+    drop_duplicates: bool = False
 
 
 @dataclass(frozen=True)
@@ -289,7 +298,7 @@ def _read(path: Path, wanted: _Wanted, max_size: float, how: Any) -> _Data:
 
     from mauc.tables.dates import check_order, with_iso_dates
     from mauc.tables.features import check_finite, check_single, kinds_of
-    from mauc.tables.read import classes_of, column, labelled, read_table
+    from mauc.tables.read import classes_of, column, labelled, read_table, without_repeats
     from mauc.tables.source import shown
 
     target, time_column, group = wanted.target, wanted.time_column, wanted.group
@@ -297,6 +306,8 @@ def _read(path: Path, wanted: _Wanted, max_size: float, how: Any) -> _Data:
     check_order(wanted.dates)
     table = read_table(path, codes=[group] if group else [], max_size=max_size, names=[target], how=how)
     path = shown(path)
+    if wanted.drop_duplicates:
+        table = without_repeats(table, path)
     single = column(table, target, "--target", path).to_frame()
     check_single(single, path, "choose another --target")
     if wanted.drop_unlabelled:
@@ -320,8 +331,10 @@ def _read(path: Path, wanted: _Wanted, max_size: float, how: Any) -> _Data:
     if left_out:
         current().note(f"left out: {left_out}")
     features = table.drop(columns=list({target, *drop, *(n for n in (time_column, group) if n)}))[kept]
-    if features.shape[1] == 0:
-        raise Failure(f"{path} has no column besides {target!r}: a model needs at least one to learn from")
+    if not features.notna().to_numpy().any():
+        raise Failure(
+            f"{path} has no column besides {target!r} that holds a value: a model needs at least one to learn from"
+        )
     check_single(features, path, "spread them over columns, or leave the column out with --drop")
     check_finite(features, path)
     features, kinds = with_iso_dates(features.reset_index(drop=True), kinds_of(features), wanted.dates, path)

@@ -21,6 +21,8 @@ __all__ = ["TableModel", "is_model", "read_model", "write_model"]
 
 FORMAT = "mauc model 1"
 SCHEMA = "schema.json"
+REAL = (ImportError, MemoryError, OSError)
+"""Errors that say nothing about the file: they are told as they are."""
 SCHEMA_SHARE = 0.25  # of the size allowed: as Python objects it takes several times its length
 
 
@@ -94,6 +96,8 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
             f"{path} is no model file of mauc fit, its tree is forged or damaged ({printable(str(error))}): "
             "it is not loaded"
         ) from None
+    except REAL:
+        raise
     except Exception:
         raise Failure(another) from None
     if not trust:
@@ -102,6 +106,8 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         _refuse(foreign, path)
     try:
         parts = skops.io.loads(clean, trusted=sorted(needed))
+    except REAL:
+        raise
     except Exception as error:
         reason = printable(str(error).splitlines()[0] if str(error) else type(error).__name__)
         raise Failure(f"{path} cannot be loaded ({reason}): train it again with this version of mauc") from error
