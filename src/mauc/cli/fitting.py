@@ -1,7 +1,9 @@
 """The steps of ``mauc fit``: read, train, write, and tell."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -55,6 +57,8 @@ def fit_and_write(
         with output.working(f"reading {shown(table)}"):
             data = read_data(table, wanted, max_size, reading)
             check_pair(options.importance_pairs, data.labels)
+        # It takes seconds to import, and there is nothing to do here while the workers train.
+        threading.Thread(target=import_module, args=("skops.io",), daemon=True).start()
         with watching(output, began + options.time_limit) as watch:
             fitted = fit_data(data, options, began=began, workers=workers, watch=watch)
     _tell_doubts(fitted.doubts, dropped=options.drop_suspects)
