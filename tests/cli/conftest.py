@@ -61,7 +61,7 @@ def small_stack(monkeypatch):
         return Plan(tuple(Member(name, model, size.rows) for name, model in models), 3)
 
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc.cli.fitting.Workers", lambda n_workers=None: Here(None))
+    monkeypatch.setattr("mauc.cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
 
 
 @pytest.fixture(scope="session")

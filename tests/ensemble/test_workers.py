@@ -94,6 +94,29 @@ def test_a_member_that_never_ends_costs_no_other(monkeypatch, workers):
     np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
 
 
+def test_control_c_keeps_what_is_done_if_that_is_wanted(monkeypatch):
+    class Impatient:
+        def begins(self, name, step):
+            """Nothing."""
+
+        def ends(self, name, score, seconds):
+            raise KeyboardInterrupt
+
+    planned(monkeypatch, lr=dict(default_estimators())["lr"], forever=Sleeper())
+    y = np.arange(60) % 3
+    X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
+    said = []
+    with Workers(1, on_stop=lambda: said.append("stopped")) as workers:
+        model = MAUCStackingClassifier()
+        model._train(X, y, deadline=later(), workers=workers, watch=Impatient())
+        assert said == ["stopped"]
+        assert not workers.stop(), "the second time it ends all"
+    assert list(model.named_estimators_) == ["lr"]
+    assert model.cut_ == {"forever": "was not ready when Ctrl-C came"}
+    with Workers(1) as workers, pytest.raises(KeyboardInterrupt):
+        MAUCStackingClassifier()._train(X, y, deadline=later(), workers=workers, watch=Impatient())
+
+
 def test_where_nothing_is_ready_there_is_a_small_forest(monkeypatch):
     planned(monkeypatch, forever=Sleeper())
     y = np.arange(60) % 3

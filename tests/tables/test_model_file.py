@@ -390,7 +390,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc.cli.fitting.Workers", lambda n_workers=None: Here(None))
+    monkeypatch.setattr("mauc.cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
     # All have a say, so that all are written.
     monkeypatch.setattr("mauc.ensemble.classifier.learn", lambda data, risk, pairs, random_state: unlearnt(data, pairs))
     monkeypatch.setattr("mauc.ensemble.combination._best", lambda *_: 0)

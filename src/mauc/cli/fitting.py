@@ -53,7 +53,7 @@ def fit_and_write(
     """Read the table, train and judge, write model, scores and report, and say what came of it."""
     output = current()
     check_fits(parts)
-    with Workers(0 if options.choice else None) as workers:
+    with Workers(0 if options.choice else None, on_stop=_stopped) as workers:
         with output.working(f"reading {shown(table)}"):
             data = read_data(table, wanted, max_size, reading)
             check_pair(options.importance_pairs, data.labels)
@@ -67,6 +67,10 @@ def fit_and_write(
     _tell(fitted, files)
 
 
+def _stopped() -> None:
+    current().note("stopped: the best model so far is kept; Ctrl-C again ends without one")
+
+
 def _note(fitted: FittedTable) -> None:
     """What is worth knowing, and no result."""
     output, judged = current(), fitted.judged
@@ -76,7 +80,7 @@ def _note(fitted: FittedTable) -> None:
     for name in sorted({name for pair in fitted.options.importance_pairs for name in pair} - there):
         output.note(f"--importance-pair: no test row is of class {name!r}")
     for each in fitted.cut:
-        output.note(f"the time limit of {fitted.options.time_limit:g} s cut: {each}")
+        output.note(f"cut: {each}")
     if fitted.cut:
         output.note(MAY_DIFFER)
 
@@ -87,7 +91,7 @@ def _write(fitted: FittedTable, places: Places) -> dict[str, Path]:
     if places.report is not None:
         found, dropped = fitted.judged.found, fitted.options.drop_suspects
         # A page is handed on without its terminal: what makes the score doubtful stands beside it.
-        cut = (f"The time limit cut: {'; '.join(fitted.cut)}. {MAY_DIFFER}",) if fitted.cut else ()
+        cut = (f"Cut: {'; '.join(fitted.cut)}. {MAY_DIFFER}",) if fitted.cut else ()
         doubted = replace(found, notes=(*found.notes, *cut, *_in_words(fitted.doubts, dropped=dropped)))
         page = render(
             doubted,
@@ -151,7 +155,7 @@ def _compared(fitted: FittedTable, board: Leaderboard | None) -> list[str | Text
     chosen = f"{board.winner} was chosen by {board.chosen_by}; the test rows chose nothing."
     if fitted.options.cv:
         chosen = f"Each fold chose by its training rows alone, and is judged by its own choice. {chosen}"
-    cut = [f"The time limit cut: {'; '.join(board.cut)}. {MAY_DIFFER}"] if board.cut else []
+    cut = [f"Cut: {'; '.join(board.cut)}. {MAY_DIFFER}"] if board.cut else []
     found = fitted.judged.found
     return [comparison(found) if fitted.options.cv else leaderboard(found, board), chosen, *cut, ""]
 

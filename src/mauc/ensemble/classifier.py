@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone, is_regressor
 from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
@@ -89,7 +90,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     effort : {"quick", "normal", "best"}, default="normal"
         How much work the default models may be; normal is about a minute on two cores up to 100,000 samples.
     n_jobs : int, optional
-        Processes without a time limit, as in joblib: one fit of one model on one fold at a time, each on one thread.
+        Processes, as in joblib: one fit of one model on one fold at a time, each on one thread. Default: one, and with
+        a time limit as many as there are cores.
     random_state : int, default=0
         Of the folds and of the default models.
     columns : "auto", transformer or None, default="auto"
@@ -378,9 +380,12 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if deadline is None or self.estimators is not None:
             yield Here(samples, self.n_jobs)
             return
-        with nullcontext(workers) if workers else Workers() as own:
+        with nullcontext(workers) if workers else Workers(self._n_workers()) as own:
             own.shared = samples
             yield own
+
+    def _n_workers(self) -> int | None:
+        return None if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
 
     def _settled(self, fits: Fits, score: _Score, ordered: NDArray[Any] | None) -> list[str]:
         """Names of the models that are complete, without those of an order that does not show."""

@@ -227,6 +227,13 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         others = None if self.vectorizer_ is None else self.vectorizer_.transform(_by_text(table[self.others_]))
         return self._joined(table, self._numbers(table), others)
 
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Of the columns that it makes."""
+        check_is_fitted(self, "n_features_in_")
+        words = [] if self.encoder_ is None else self.encoder_.get_feature_names_out(list(map(str, self.categories_)))
+        others = [] if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
+        return np.array([*map(str, self.numbers_), *words, *others], dtype=object)
+
     def _table(self, X: Any, *, reset: bool) -> Any:
         """A data frame of pandas; None for a sparse matrix."""
         with needing("cli", "mauc.ensemble.TableColumns"):

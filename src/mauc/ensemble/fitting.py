@@ -132,7 +132,12 @@ class Watch(Protocol):
 class Runner(Protocol):
     """Runs tasks and gives their answers as they come."""
 
+    late: str
+    """Why there is no answer."""
+
     def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]: ...
+    def stop(self) -> bool:
+        """Whether Ctrl-C ends the tasks and no more."""
 
 
 class Here(AbstractContextManager["Here"]):
@@ -146,8 +151,14 @@ class Here(AbstractContextManager["Here"]):
         As in joblib.
     """
 
+    late = "was not ready in time"
+
     def __init__(self, shared: Any, n_jobs: int | None = None) -> None:
         self.shared, self.n_jobs = shared, n_jobs
+
+    def stop(self) -> bool:
+        """Ctrl-C ends all."""
+        return False
 
     def __exit__(self, *_: object) -> None:
         """Nothing is left open."""
@@ -209,23 +220,27 @@ def fit_folds(
         )
     if members:
         watch.begins(members[0].name, _of_folds(0, n_folds))
-    for answer in runner.run(tasks, deadline):
-        member, fold = work[answer.place]
-        done.seconds[member.name] = done.seconds.get(member.name, 0.0) + answer.seconds
-        if answer.error is not None:
-            errors.append(answer.error)
-            done.cut[member.name] = f"failed: {answer.error}"
-            continue
-        parts[member.name][fold] = answer.value
-        if len(parts[member.name]) == n_folds:
-            done.folds[member.name] = [parts[member.name][k] for k in range(n_folds)]
-            done.held_out[member.name] = _held_out(done.folds[member.name], samples)
-            watch.ends(member.name, score(done.held_out[member.name]), done.seconds[member.name])
-        following = work[min(answer.place + 1, len(work) - 1)]
-        watch.begins(following[0].name, _of_folds(following[1], n_folds))
+    try:
+        for answer in runner.run(tasks, deadline):
+            member, fold = work[answer.place]
+            done.seconds[member.name] = done.seconds.get(member.name, 0.0) + answer.seconds
+            if answer.error is not None:
+                errors.append(answer.error)
+                done.cut[member.name] = f"failed: {answer.error}"
+                continue
+            parts[member.name][fold] = answer.value
+            if len(parts[member.name]) == n_folds:
+                done.folds[member.name] = [parts[member.name][k] for k in range(n_folds)]
+                done.held_out[member.name] = _held_out(done.folds[member.name], samples)
+                watch.ends(member.name, score(done.held_out[member.name]), done.seconds[member.name])
+            following = work[min(answer.place + 1, len(work) - 1)]
+            watch.begins(following[0].name, _of_folds(following[1], n_folds))
+    except KeyboardInterrupt:
+        if not runner.stop():
+            raise
     for member in members:
         if member.name not in done.folds:
-            done.cut.setdefault(member.name, "was not ready in time")
+            done.cut.setdefault(member.name, runner.late)
     if errors and len(errors) == len(tasks):
         raise errors[0]
     # In the order of the plan, whichever was ready first.
@@ -241,16 +256,20 @@ def fit_whole(
     if members:
         watch.begins(members[0].name, "all training rows")
     tasks = [(fit_one, (member, None, True)) for member in members]
-    for answer in runner.run(tasks, deadline):
-        name = members[answer.place].name
-        done.seconds[name] += answer.seconds
-        if answer.error is None:
-            done.whole[name] = answer.value
-        else:
-            done.cut[name] = f"failed on all rows: {answer.error}"
+    try:
+        for answer in runner.run(tasks, deadline):
+            name = members[answer.place].name
+            done.seconds[name] += answer.seconds
+            if answer.error is None:
+                done.whole[name] = answer.value
+            else:
+                done.cut[name] = f"failed on all rows: {answer.error}"
+    except KeyboardInterrupt:
+        if not runner.stop():
+            raise
     for member in members:
         if member.name not in done.whole:
-            done.cut.setdefault(member.name, "was not trained on all rows in time, only on those of a fold")
+            done.cut.setdefault(member.name, f"{runner.late} with all rows: it is trained on those of a fold")
 
 
 def fit_one(samples: Samples, member: Member, fold: int | None, kept: bool) -> Fit:

@@ -23,6 +23,7 @@ from threadpoolctl import threadpool_limits
 
 __all__ = ["Answer", "Task", "Workers", "serve"]
 
+STOPPED = "was not ready when Ctrl-C came"
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function of a module, called with what all tasks share and these arguments."""
 
@@ -47,6 +48,8 @@ class Workers:
     ----------
     n_workers : int, optional
         Default: the cores that this process may use, eight at most. 0 starts none.
+    on_stop : function, optional
+        Called when Ctrl-C comes for the first time: what is done by then is kept. Without it Ctrl-C ends all.
 
     Attributes
     ----------
@@ -54,8 +57,10 @@ class Workers:
         First argument of every task; sent to each child once, before its next task.
     """
 
-    def __init__(self, n_workers: int | None = None) -> None:
+    def __init__(self, n_workers: int | None = None, on_stop: Callable[[], None] | None = None) -> None:
         self.shared: Any = None
+        self.on_stop = on_stop
+        self.late = "was not ready in time"
         self.n_workers = min(8, cpu_count()) if n_workers is None else n_workers
         self._round = 0
         self._tasks: queue.Queue[tuple[int, int, Task, Any] | None] = queue.Queue()
@@ -86,6 +91,7 @@ class Workers:
         What is not done then is ended and forgotten, as it is where the caller takes no more answers.
         """
         self._round += 1
+        tasks = () if self.late == STOPPED else tasks
         for place, task in enumerate(tasks):
             self._tasks.put((self._round, place, task, self.shared))
         left = len(tasks)
@@ -100,6 +106,14 @@ class Workers:
         finally:
             if left:
                 self._forget()
+
+    def stop(self) -> bool:
+        """Run nothing more because of Ctrl-C, if that is wanted and has not happened before."""
+        if self.on_stop is None or self.late == STOPPED:
+            return False
+        self.late = STOPPED
+        self.on_stop()
+        return True
 
     def _forget(self) -> None:
         """Drop the tasks that wait, and end the children, which may be busy."""
