@@ -59,8 +59,6 @@ def fit_on_dask(
     from mauc.theory.imbalance import imbalance_of_counts
 
     output = current()
-    if choice.auto or choice.model != "linear":
-        raise Usage("--engine dask trains the linear model: leave --auto and --model out")
     column = target_name(parts, target, "")
     for name in drop:
         if name not in parts.names:

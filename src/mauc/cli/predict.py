@@ -138,7 +138,7 @@ def score_rows(
         columns[loaded.target] = rows[loaded.target]
     classes = [str(c) for c in loaded.classifier.classes_]
     name = "predicted" if "predicted" not in columns else "mauc:predicted"
-    written = {name: np.asarray(classes, dtype=object)[scores.argmax(axis=1)]}
+    written = {name: np.asarray(classes, dtype=object)[loaded.decided(scores)]}
     written |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(classes)}
     _check_distinct(columns, written, loaded.target, table)
     return columns, written, extra

@@ -36,10 +36,18 @@ class TableModel:
     kinds: dict[str, str]
     target: str
     about: str
+    decision: dict[str, Any] | None = None
+    """How to decide by the scores (:mod:`mauc.tables.decide`); None: for the class of the highest."""
 
     def scores(self, table: Any) -> Any:
         """``(N, C)`` scores, columns in the order of ``classifier.classes_``."""
         return self.classifier.predict_proba(self.features.transform(table))
+
+    def decided(self, scores: Any) -> Any:
+        """``(N,)`` place of the class decided for among ``classifier.classes_``."""
+        from mauc.tables.decide import decisions_of
+
+        return decisions_of(scores, self.decision)
 
 
 def write_model(path: Path, model: TableModel) -> None:
@@ -153,13 +161,21 @@ def _is_ours(parts: Any) -> bool:
     """All parts of a model are there, each of its kind."""
     from sklearn.pipeline import Pipeline
 
+    from mauc.ensemble import TableColumns
+
     if not isinstance(parts, dict) or parts.get("format") != FORMAT:
         return False
     kinds, classifier = parts.get("kinds"), parts.get("classifier")
     return (
-        isinstance(parts.get("features"), Pipeline)
+        isinstance(parts.get("features"), Pipeline | TableColumns)
+        and _is_decision(parts.get("decision"))
         and hasattr(classifier, "predict_proba")
         and hasattr(classifier, "classes_")
         and isinstance(kinds, dict)
         and all(isinstance(text, str) for text in (*kinds, *kinds.values(), parts.get("target"), parts.get("about")))
     )
+
+
+def _is_decision(decision: Any) -> bool:
+    names = {"scale", "offsets", "lowest", "costs"}
+    return decision is None or (isinstance(decision, dict) and decision.keys() == names)
