@@ -1,6 +1,8 @@
 """``mauc bench traditional`` from end to end."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -103,3 +105,21 @@ def test_a_table_that_is_missing_is_told_in_one_line(made_up_data, tmp_path, mon
     (said,) = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
     assert said.startswith("mauc: ")
     assert "svmguide2" in said
+
+
+def test_the_plain_entry_needs_neither_typer_nor_rich_nor_matplotlib(made_up_data, tmp_path):
+    """It computes what the command then only has to report."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('typer', 'rich', 'matplotlib')));"
+        "from mauc.experiments.traditional.__main__ import main; main(sys.argv[1:])"
+    )
+    arguments = ["--out", str(tmp_path), "--data-home", str(made_up_data), "--table", "new-thyroid", "--quick"]
+    arguments += ["--splits", "80-10-10", "--preprocessing", "rows", "--n-splits", "1", "--method", "LR, C=1"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=True, text=True)
+    assert "1 fits, 0 of them there already" in done.stdout
+    assert "1 of 1 in" in done.stdout
+    (cell,) = tmp_path.rglob("*.json")
+    stamp = cell.stat().st_mtime_ns
+    assert bench(*arguments).exit_code == 0
+    assert (tmp_path / "traditional-80-10-10-rows.md").is_file()
+    assert cell.stat().st_mtime_ns == stamp

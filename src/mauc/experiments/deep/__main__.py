@@ -10,7 +10,8 @@ from pathlib import Path
 
 from mauc.experiments.deep import experiment
 from mauc.experiments.deep.data import DATASETS
-from mauc.experiments.store import Cell, Store, compute, missing_of
+from mauc.experiments.plain import print_cells
+from mauc.experiments.store import Store
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -35,25 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     planned, store = experiment(**options), Store(out / "cells")
     if jobs == 1 and planned.check is not None:
         planned.check(store)
-    _run(planned.cells, store, jobs, stop_at)
+    print_cells(planned.cells, store, jobs, stop_at)
     if planned.then is not None:
-        _run(planned.then(store), store, jobs, stop_at)
-
-
-def _run(cells: Sequence[Cell], store: Store, jobs: int, stop_at: float | None) -> None:
-    missing, began, done = missing_of(cells, store), time.time(), 0
-    print(f"{len(cells)} fits, {len(cells) - len(missing)} of them there already", flush=True)
-    # A long run is not to be lost to one method that fails.
-    for keys in compute(missing, store, jobs=jobs, stop_at=stop_at, keep_going=True):
-        done += len(keys)
-        for key in keys:
-            result = store.read(key)
-            shown = " ".join(f"{k} {100 * v:.2f}" for k in ("validation", "test") if (v := result.get(k)) is not None)
-            seconds = result.get("fit_seconds", 0.0)
-            pace = f"{done} of {len(missing)} in {time.time() - began:.0f} s"
-            print(f"{pace}: {' / '.join(key[3:])}: {shown}, {seconds:.2f} s to fit", flush=True)
-    if done < len(missing):
-        print(f"{len(missing) - done} are left: run the same command again", flush=True)
+        print_cells(planned.then(store), store, jobs, stop_at)
 
 
 if __name__ == "__main__":

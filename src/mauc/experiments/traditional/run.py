@@ -67,9 +67,11 @@ def _ours(table: str, quick: bool) -> list[Method]:
     out = []
     for loss, (penalty, alpha) in zip(LOSSES, AUTHORS_SETTINGS[table], strict=True):
         grid = combinations(alpha=ALPHAS[loss], l2=L2S[::3] if quick else L2S)
-        out.append(Method(f"MAUC {loss}", partial(MAUCClassifier, loss), grid))
+        out.append(Method(f"MAUC {loss}", partial(MAUCClassifier, loss, log_loss=0.0), grid))
         theirs = partial(with_authors_penalty, loss, penalty, alpha)
         out.append(Method(f"MAUC {loss}, authors' settings", theirs, ({"max_iter": 100},)))
+    both = partial(MAUCClassifier, "exponential", alpha=4.0, log_loss=1.0)
+    out.append(Method("MAUC and log-loss, l2 tuned", both, combinations(l2=L2S[::3] if quick else L2S)))
     return out
 
 
@@ -80,7 +82,8 @@ def authors_l2(loss: str, penalty: float, n_classes: int) -> float:
 
 def with_authors_penalty(loss: str, penalty: float, alpha: float, max_iter: int) -> Any:
     """The classifier at the authors' λ and α, with their solver and without intercept."""
-    return _AuthorsClassifier(loss, alpha=alpha, l2=penalty, solver="nesterov", fit_intercept=False, max_iter=max_iter)
+    fixed: dict[str, Any] = {"log_loss": 0.0, "solver": "nesterov", "fit_intercept": False}
+    return _AuthorsClassifier(loss, alpha=alpha, l2=penalty, max_iter=max_iter, **fixed)
 
 
 class _AuthorsClassifier(MAUCClassifier):
