@@ -166,12 +166,13 @@ class LogitClassifier(RankingClassifier):
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def _has_probabilities(self) -> bool:
-        return bool(self._scores_are() == "softmax")
+        # Log-odds are those of the softmax.
+        return self._scores_are() in ("softmax", "log_odds")
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Softmax scores of shape ``(N, C)``; they rank, they are not calibrated. Only with
-        ``activation="softmax"`` or a log-loss.
+        ``activation="softmax"`` or ``"log_odds"``, or with a log-loss.
         """
         return activate(self._logits(X), "softmax")
 

@@ -4,6 +4,11 @@ A surrogate is a small immutable object with ``loss(t)`` and ``derivative(t)``, 
 ``t = F_mi − F_ni`` of a positive and a negative score. ``pieces`` tells how it is computed fast: ℓ restricted to
 ``[low, high)`` is a polynomial (its coefficients, from the constant up) or smooth (``None``, to be approximated).
 To add one, write the class and enter it in :data:`SURROGATES`: every test and every scheme then runs on it.
+
+The default α of each is the one of its class, for every model and loss of the package. It suits softmax scores, which
+differ by 1 at most (``docs/results/linear-defaults.md``)::
+
+    squared 1, exponential 4, hinge 0.5, q_hinge 1, generalized_hinge 0.5, logistic 4
 """
 
 from __future__ import annotations
@@ -174,7 +179,7 @@ class Exponential(Surrogate):
     """``ℓ(t) = exp(−α t)``."""
 
     name: ClassVar[str] = "exponential"
-    alpha: float = 1.0
+    alpha: float = 4.0
 
     def __post_init__(self) -> None:
         _check_parameter("alpha", self.alpha)
@@ -211,7 +216,7 @@ class Hinge(Surrogate):
 
     name: ClassVar[str] = "hinge"
     smooth = False
-    alpha: float = 1.0
+    alpha: float = 0.5
 
     def __post_init__(self) -> None:
         _check_parameter("alpha", self.alpha)
@@ -277,7 +282,7 @@ class GeneralizedHinge(Surrogate):
     """
 
     name: ClassVar[str] = "generalized_hinge"
-    alpha: float = 1.0
+    alpha: float = 0.5
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
@@ -309,7 +314,7 @@ class Logistic(Surrogate):
     """``ℓ(t) = log(1 + exp(−α t))``."""
 
     name: ClassVar[str] = "logistic"
-    alpha: float = 1.0
+    alpha: float = 4.0
 
     def __post_init__(self) -> None:
         _check_parameter("alpha", self.alpha)
@@ -422,27 +427,23 @@ SURROGATES: dict[str, type[Surrogate]] = {
 }
 
 
-def get_surrogate(
-    surrogate: str | Any, *, alpha: float | None = None, default_alpha: float | None = None, **options: float
-) -> Surrogate:
+def get_surrogate(surrogate: str | Any, *, alpha: float | None = None, **options: float) -> Surrogate:
     """The surrogate of that name with its parameters, or the object itself.
 
-    ``alpha=None`` is ``default_alpha`` where the surrogate has an α and a default is given, else the surrogate's own.
+    ``alpha=None`` is the surrogate's own default.
     An object needs ``loss(t)`` and ``derivative(t)``; ``breakpoints``, if it has them, tell where it is not smooth, and
     ``second_derivative(t)`` serves second derivatives of the torch loss.
 
     >>> get_surrogate("q_hinge", alpha=0.5, q=3)
     QHinge(alpha=0.5, q=3)
-    >>> get_surrogate("hinge"), get_surrogate("hinge", default_alpha=4.0), get_surrogate("distance_weighted")
-    (Hinge(alpha=1.0), Hinge(alpha=4.0), DistanceWeighted(epsilon=0.1))
+    >>> get_surrogate("hinge"), get_surrogate("hinge", alpha=1.0), get_surrogate("distance_weighted")
+    (Hinge(alpha=0.5), Hinge(alpha=1.0), DistanceWeighted(epsilon=0.1))
     """
     if alpha is not None:
         options = {"alpha": alpha, **options}
     if not isinstance(surrogate, str):
         return _from_object(surrogate, options)
     kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
-    if default_alpha is not None and has_alpha(surrogate):
-        options = {"alpha": default_alpha, **options}
     # Those of NumPy as Python's: float32 would make float32 of what it meets, and compiled code asks for the type.
     plain = {name: x.item() if isinstance(x, np.generic) else x for name, x in options.items()}
     given = tuple((name, value, type(value)) for name, value in plain.items())

@@ -122,9 +122,8 @@ def test_refit_and_search(run, trees):
 @pytest.mark.parametrize(
     ("options", "model"),
     [
-        (("--log-loss", "only", "--l2", 0.01), "MAUCClassifier: log-loss"),
         ((*FAST, "--log-loss", 0.5), "MAUCClassifier: exponential, alpha 4, log-loss 0.5"),
-        (("--log-loss", "only"), "MAUCClassifierCV: log-loss, l2 "),
+        (("--log-loss", 2, "--l2", 0.01), "MAUCClassifierCV: exponential, alpha "),
     ],
 )
 def test_log_loss(run, trees, options, model):
@@ -138,7 +137,7 @@ def test_the_log_loss_reaches_the_mlp():
     pytest.importorskip("torch", reason="needs the extra mauc[torch]")
     from mauc.tables.models import Choice, describe, make_classifier
 
-    mlp = make_classifier(Choice("mlp", log_loss="2"))
+    mlp = make_classifier(Choice("mlp", log_loss=2.0))
     assert mlp.log_loss == 2.0
     assert describe(mlp) == "MAUCMLPClassifier: exponential, alpha 4, log-loss 2"
 
@@ -188,9 +187,8 @@ def test_auto_stack_is_stored_and_trusted(run, trees, monkeypatch):
         (("--surrogate", "cubic"), "--surrogate must be one of"),
         (("--auto", "--surrogate", "hinge"), "--auto chooses the model by itself"),
         (("--auto", "--log-loss", 1), "--auto chooses the model by itself and cannot be combined with --log-loss"),
-        (("--log-loss", "all"), "--log-loss must be a finite number of at least 0 or 'only', got 'all'"),
-        (("--log-loss", -1), "--log-loss must be a finite number of at least 0 or 'only', got '-1'"),
-        (("--log-loss", "only", "--alpha", 2), "--log-loss only leaves the ranking loss out"),
+        (("--log-loss", -1), "--log-loss must be a finite number of at least 0, got -1"),
+        (("--log-loss", "nan"), "--log-loss must be a finite number of at least 0, got nan"),
         (("--alpha", -1), "--alpha must be a finite number above 0"),
         (("--surrogate", "distance_weighted", "--alpha", 3), "--alpha does not exist for the distance_weighted"),
         (("--holdout", 1.5), "--holdout must be a number strictly between 0 and 1, got 1.5"),

@@ -43,7 +43,7 @@ def fit(
         float | None, typer.Option(help="Margin of the loss; unless told, cross-validated if linear, 4 if mlp.")
     ] = None,
     log_loss: Annotated[
-        str | None, typer.Option(help="Weight of the log-loss beside the pair loss, or only.", show_default=False)
+        float | None, typer.Option(help="Weight of the log-loss beside the pair loss.", show_default=False)
     ] = None,
     l2: Annotated[
         float | None, typer.Option(help="Penalty; unless told, cross-validated if linear, 1e-6 if mlp.")

@@ -33,7 +33,6 @@ from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCMLPClassifier"]
 
-DEFAULT_ALPHA = 4.0
 LOSSES = ("mauc", "cross_entropy")
 OPTIMIZERS = ("adam", "sgd")
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
@@ -56,7 +55,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object
         with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
-        Margin or rate of the surrogate; 4 unless told, where it has one: the paper's choice for deep networks.
+        Margin or rate of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`).
     log_loss : float >= 0 or "only", default=0.0
         Weight of the log-loss of logits shifted by the class shares, for ``loss="mauc"``; ``"only"``: that alone. The
         shares are those of the minibatches, in which rare classes come more often than in the data.
@@ -293,7 +292,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
 
     def _surrogate(self) -> Surrogate:
         options = self.surrogate_options or {}
-        return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
+        return get_surrogate(self.surrogate, alpha=self.alpha, **options)
 
     def _network(self, n_features: int, classes: NDArray[Any], seed: int) -> nn.Module:
         with torch.random.fork_rng(devices=[]):

@@ -52,7 +52,7 @@ def mauc_loss(
         no polynomial (logistic, 1/t, own ones) is approximated to the rounding of the logits; where that fails, all
         pairs are taken in blocks on the host, with a warning.
     alpha : float, optional
-        Margin or rate α of the surrogate; None is the surrogate's own, 1 for the named ones.
+        Margin or rate α of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`).
     **options
         Further parameters of the surrogate: ``q``, ``epsilon``.
     log_loss : float >= 0 or "only"

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid, is_sparse
-from mauc.activations import activate
+from mauc.activations import BOUNDED, activate
 from mauc.linear import MAUCClassifier, MAUCClassifierCV
 from mauc.risk import SurrogateRisk
 from mauc.theory._checks import check_p
@@ -140,15 +140,16 @@ def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float)
     scores = activate(model._logits(X), model.activation)
     options = model.surrogate_options or {}
     if isinstance(model, MAUCClassifierCV):
-        # The log-loss alone has no surrogate. The bound is about scores and holds for any.
-        risk = SurrogateRisk(model.surrogate_ or "exponential", alpha=model.alpha_, **options)
+        risk = SurrogateRisk(model.surrogate_, alpha=model.alpha_, **options)
     else:
         risk = SurrogateRisk(model.surrogate, alpha=model.alpha, **options)
     weights, radius = model.coef_, _largest_norm(X)
     if model.intercept_.any() and model.activation != "identity":  # it cancels in differences
         weights, radius = np.column_stack([weights, model.intercept_]), float(np.hypot(radius, 1.0))
     gamma = float(np.linalg.norm(weights, ord=p, axis=1).max())
-    reach = 1.0 if model.activation != "identity" else max(2.0 * gamma * radius, 1e-300)
+    # A log-odd moves by twice the largest change of a logit.
+    stretch = {"identity": 2.0, "log_odds": 4.0}.get(model.activation, 0.0)
+    reach = 1.0 if model.activation in BOUNDED else max(stretch * gamma * radius, 1e-300)
     constants = surrogate_constants(risk.surrogate, radius=reach)
     found = linear(
         risk.value(codes, scores),
