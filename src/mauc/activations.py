@@ -15,6 +15,10 @@ LINEAR_ACTIVATIONS = (*ACTIVATIONS, "log_odds")
 """Linear models offer the log-odds too."""
 BOUNDED = ("softmax", "sigmoid")
 """Their scores lie in [0, 1]."""
+TINY = 1e-290
+"""Below it the sum of the other powers has lost digits, or is 0."""
+LARGEST_LOG_ODD = 700.0
+"""Beyond it the odds exceed the largest float."""
 
 
 def activate(logits: Floats, activation: str) -> Floats:
@@ -43,12 +47,19 @@ def activate(logits: Floats, activation: str) -> Floats:
 def _log_odds(logits: Floats) -> Floats:
     """``z_i − log Σ_{j≠i} e^{z_j}``: the sum without the largest is taken by itself, as ``Σ − e^{z_i}`` would cancel."""
     rows, top = np.arange(len(logits)), logits.argmax(axis=1)
-    largest = logits[rows, top]
-    power = np.exp(logits - largest[:, None])
-    scores = logits - largest[:, None] - np.log(np.maximum(power.sum(axis=1, keepdims=True) - power, 0.5))
-    others = logits.astype(np.float64)
-    others[rows, top] = -np.inf
-    scores[rows, top] = largest - special.logsumexp(others, axis=1)
+    scores = logits - logits[rows, top][:, None]
+    power = np.exp(scores)
+    power[rows, top] = 0.0
+    others = power.sum(axis=1)
+    np.subtract((1.0 + others)[:, None], power, out=power)
+    power[rows, top] = others
+    with np.errstate(divide="ignore"):
+        scores -= np.log(power, out=power)
+    lost = np.flatnonzero(others < TINY)
+    if len(lost):
+        rest = logits[lost]
+        rest[np.arange(len(lost)), top[lost]] = -np.inf
+        scores[lost, top[lost]] = logits[lost, top[lost]] - special.logsumexp(rest, axis=1)
     return scores
 
 
@@ -70,13 +81,20 @@ def pull_back(scores: Floats, gradient: Floats, activation: str) -> Floats:
 
 
 def _through_log_odds(scores: Floats, gradient: Floats) -> None:
-    """The largest score of a row is taken by itself: only there ``1 − p`` may be 0, and then ``p_k / (1 − p)`` is the
-    quotient of two tiny numbers, which their logarithms have.
-    """
+    """The largest score of a row is taken by itself: only there ``1 − p`` may be 0. All others are at most 0."""
     rows, top = np.arange(len(scores)), scores.argmax(axis=1)
-    of_top = gradient[rows, top][:, None].copy()
-    log_shares = special.log_expit(scores) - special.log_expit(-scores[rows, top])[:, None]
-    log_shares[rows, top] = -np.inf
-    over = gradient * (1.0 + np.exp(np.minimum(scores, 0.0)))  # 1 / (1 − p) where u <= 0, as it is but for the top
-    over[rows, top] = 0.0
-    gradient -= special.expit(scores) * (over.sum(axis=1, keepdims=True) - over) + np.exp(log_shares) * of_top
+    highest, of_top = scores[rows, top], gradient[rows, top]
+    far = np.flatnonzero(highest > LARGEST_LOG_ODD)
+    # Where e^u overflows, the other p are e^u themselves, and p_k / (1 − p) is the exponential of a sum.
+    beyond = gradient[far] - np.exp(np.minimum(scores[far] + highest[far, None], 0.0)) * of_top[far, None]
+    p = np.exp(np.minimum(scores, 0.0))
+    rest = 1.0 + p
+    p /= rest
+    rest *= gradient  # G / (1 − p)
+    rest[rows, top] = 0.0
+    total = rest.sum(axis=1)
+    np.subtract((total + of_top * (1.0 + np.exp(np.minimum(highest, LARGEST_LOG_ODD))))[:, None], rest, out=rest)
+    rest *= p
+    gradient -= rest
+    gradient[far] = beyond
+    gradient[rows, top] = of_top - special.expit(highest) * total

@@ -9,6 +9,8 @@ The default α of each is the one of its class, for every model and loss of the 
 differ by 1 at most (``docs/results/linear-defaults.md``)::
 
     squared 1, exponential 4, hinge 0.5, q_hinge 1, generalized_hinge 0.5, logistic 4
+
+Log-odds have no bound. There two surrogates have an α that is right, ``log_odds_alpha``: exponential 0.5, logistic 1.
 """
 
 from __future__ import annotations
@@ -89,6 +91,8 @@ class Surrogate(ABC):
     """ℓ is convex on the whole line."""
     smooth: bool = True
     """ℓ is differentiable on the whole line."""
+    log_odds_alpha: ClassVar[float | None] = None
+    """The α for which the risk of log-odds is consistent (``docs/theory.md``), where there is one."""
 
     @abstractmethod
     def loss(self, t: Floats) -> Floats:
@@ -179,6 +183,7 @@ class Exponential(Surrogate):
     """``ℓ(t) = exp(−α t)``."""
 
     name: ClassVar[str] = "exponential"
+    log_odds_alpha = 0.5
     alpha: float = 4.0
 
     def __post_init__(self) -> None:
@@ -314,6 +319,7 @@ class Logistic(Surrogate):
     """``ℓ(t) = log(1 + exp(−α t))``."""
 
     name: ClassVar[str] = "logistic"
+    log_odds_alpha = 1.0
     alpha: float = 4.0
 
     def __post_init__(self) -> None:

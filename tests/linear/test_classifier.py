@@ -179,7 +179,7 @@ def test_weights_act_within_classes_only():
 
 def test_warm_start():
     X, y = blobs()
-    model = MAUCClassifier(warm_start=True, l2=1e-2, max_iter=1000, tol=1e-7).fit(X, y)
+    model = MAUCClassifier(warm_start=True, log_loss=0.0, l2=1e-2, max_iter=1000, tol=1e-7).fit(X, y)
     cold, value = model.n_iter_, model.objective_
     model.fit(X, y)
     assert model.objective_curve_[0] == pytest.approx(value, rel=1e-14)
@@ -203,7 +203,8 @@ def test_warm_start_is_cold_where_the_last_solution_does_not_fit(change):
 
 def test_warm_start_without_the_intercept_of_before():
     X, y = blobs()
-    model = MAUCClassifier(warm_start=True, l2=1e-2).fit(X, y).set_params(fit_intercept=False).fit(X, y)
+    model = MAUCClassifier(warm_start=True, log_loss=0.0, l2=1e-2, tol=1e-8).fit(X, y)
+    model.set_params(fit_intercept=False).fit(X, y)
     assert not model.intercept_.any()
     assert model.objective_ == pytest.approx(fit(X, y, fit_intercept=False).objective_, rel=1e-8)
 
@@ -258,8 +259,9 @@ def test_surrogate_options():
     cubic = fit(X, y, "q_hinge", surrogate_options={"q": 3.0}, tol=1e-6)
     same(cubic, fit(X, y, get_surrogate("q_hinge", q=3.0), tol=1e-6))
     assert abs(cubic.objective_ - fit(X, y, "q_hinge", surrogate_options={"q": 2.0}, tol=1e-6).objective_) > 1e-3
-    loose = fit(X, y, "logistic", surrogate_options={"approximation": "bernstein", "degree": 40}, tol=1e-5)
-    assert loose.objective_ == pytest.approx(fit(X, y, "logistic", tol=1e-5).objective_, rel=1e-2)
+    bernstein = {"approximation": "bernstein", "degree": 40}
+    loose = fit(X, y, "logistic", alpha=1.0, surrogate_options=bernstein, tol=1e-5)
+    assert loose.objective_ == pytest.approx(fit(X, y, "logistic", alpha=1.0, tol=1e-5).objective_, rel=1e-2)
     with pytest.raises(ValueError, match="epsilon is not an option of the hinge surrogate"):
         fit(X, y, "hinge", surrogate_options={"epsilon": 0.1})
 
@@ -543,12 +545,35 @@ def test_balanced_classes_leave_the_minimiser_where_it_was(pairs):
     np.testing.assert_allclose(*(model.predict_proba(np.eye(3)) for model in both), atol=1e-3)
 
 
+def test_what_the_defaults_are():
+    """Log-odds with the α that is right for them, beside a balanced log-loss; softmax as soon as α or 0 is given."""
+    X, y = blobs()
+    by_default = MAUCClassifier().fit(X, y)
+    told = {"alpha": 0.5, "log_loss": 0.5, "balanced": True, "l2": 1.0 / len(y), "activation": "log_odds"}
+    np.testing.assert_array_equal(by_default.coef_, MAUCClassifier("exponential", **told).fit(X, y).coef_)
+    paper = {"surrogate": "exponential", "alpha": 1.0, "log_loss": 0.0}
+    softmax = MAUCClassifier(**paper, activation="softmax").fit(X, y)
+    np.testing.assert_array_equal(MAUCClassifier(**paper).fit(X, y).coef_, softmax.coef_)
+    steep = {"alpha": 4.0, "log_loss": 1.0}
+    expected = MAUCClassifier(**steep, activation="softmax").fit(X, y)
+    np.testing.assert_array_equal(MAUCClassifier(**steep).fit(X, y).coef_, expected.coef_)
+    hinge = MAUCClassifier("hinge", max_iter=500, tol=1e-3, activation="softmax").fit(X, y)
+    np.testing.assert_array_equal(MAUCClassifier("hinge", max_iter=500, tol=1e-3).fit(X, y).coef_, hinge.coef_)
+
+
+def test_log_odds_rank_by_the_softmax():
+    X, y = blobs()
+    model = fit(X, y, alpha=0.5, activation="log_odds", l2=1e-1)
+    assert model.score(X, y) == mauc_score(y, model.predict_proba(X))
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
 def test_the_penalty_is_that_of_logistic_regression_by_default():
-    """``C=1`` for each term, beside a sum over the samples: over their number, or their summed weight."""
+    """``C=1`` beside a sum over the samples: over their number, or their summed weight."""
     X, y = blobs()
     weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     for weights, total in ((None, len(y)), (weight, weight.sum())):
-        by_default, told = (MAUCClassifier(l2=l2).fit(X, y, weights) for l2 in (None, 2.0 / total))
+        by_default, told = (MAUCClassifier(l2=l2).fit(X, y, weights) for l2 in (None, 1.0 / total))
         np.testing.assert_array_equal(by_default.coef_, told.coef_)
 
 

@@ -111,7 +111,7 @@ class MAUCClassifier(LocalClassifier):
         prepared = [task(_prepare, each, known) for each in rows]
         return PartitionedObjective(
             keep(*prepared),
-            RowParts(self.activation, bool(self.fit_intercept)),
+            RowParts(self._activation(), bool(self.fit_intercept)),
             self._risk(),
             self._penalty(float(np.ldexp(whole.units, whole.exponent).sum())),
             (len(classes), n_features + bool(self.fit_intercept)),

@@ -31,7 +31,7 @@ from mauc.linear.solvers import SOLVERS, Solution, minimize
 from mauc.log_loss import check_log_loss, log_term
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
-from mauc.surrogates import Surrogate
+from mauc.surrogates import SURROGATES, Surrogate, has_alpha
 
 __all__ = ["MAUCClassifier"]
 
@@ -55,8 +55,9 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
         ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
-        Margin or rate of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`), 4 for the exponential.
-    log_loss : float >= 0, default=1.0
+        Margin or rate of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`): 4 for the exponential
+        of bounded scores, ½ of log-odds.
+    log_loss : float >= 0, default=0.5
         Weight μ of the log-loss; 0 is the ranking term alone. With ``pairs="ova"`` nothing is shifted; with a matrix of
         the form :math:`a_i b_j` the shift is :math:`\log(p_j / b_j)`; another matrix has no log-loss and needs 0.
     balanced : bool, default=True
@@ -64,11 +65,12 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         shifting by p. Both have the same minimiser where the model can reach it; with balanced classes the rare ones
         are heard from the first iteration.
     l2 : float, optional
-        Weight λ of the penalty; the intercept is not penalised. None: (1 + μ) / N, which is ``C=1`` of
-        :class:`~sklearn.linear_model.LogisticRegression` for each of the terms; N is the sum of the sample weights.
-    activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
+        Weight λ of the penalty; the intercept is not penalised. None: 1 / N, which is ``C=1`` of
+        :class:`~sklearn.linear_model.LogisticRegression`; N is the sum of the sample weights.
+    activation : {"log_odds", "softmax", "sigmoid", "identity"}, optional
         What turns the linear function into scores. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it and α =
-        ½ of the exponential, or 1 of the logistic loss, both terms are consistent.
+        ½ of the exponential, or 1 of the logistic loss, both terms are consistent. None: the log-odds, with that α,
+        unless ``alpha`` is given, ``log_loss`` is 0 or the surrogate is another; then softmax, as in the paper.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs.
     solver : {"lbfgs", "nesterov"}, default="lbfgs"
@@ -130,10 +132,10 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         surrogate: str | Any = "exponential",
         *,
         alpha: float | None = None,
-        log_loss: float = 1.0,
+        log_loss: float = 0.5,
         balanced: bool = True,
         l2: float | None = None,
-        activation: str = "softmax",
+        activation: str | None = None,
         pairs: str | ArrayLike = "ovo",
         solver: str = "lbfgs",
         fit_intercept: bool = True,
@@ -186,7 +188,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             X,
             partition.classes(partition.pair_weights(pairs)),
             self._risk(),
-            activation=self.activation,
+            activation=self._activation(),
             l2=self._penalty(float(len(codes) if weight is None else weight.sum())),
             fit_intercept=bool(self.fit_intercept),
             log_term=log_term(
@@ -201,17 +203,27 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _risk(self) -> SurrogateRisk:
-        return SurrogateRisk(self.surrogate, alpha=self.alpha, **(self.surrogate_options or {}))
+        alpha = self.alpha
+        if alpha is None and has_alpha(self.surrogate) and self._activation() == "log_odds":
+            alpha = SURROGATES[self.surrogate].log_odds_alpha
+        return SurrogateRisk(self.surrogate, alpha=alpha, **(self.surrogate_options or {}))
 
     def _penalty(self, total_weight: float) -> float:
-        """As ``C=1`` of LogisticRegression, whose loss is a sum, for each of the terms, unless it was given."""
-        return (1.0 + self.log_loss) / total_weight if self.l2 is None else self.l2
+        """As ``C=1`` of LogisticRegression, whose loss is a sum, unless it was given."""
+        return 1.0 / total_weight if self.l2 is None else self.l2
+
+    def _activation(self) -> str:
+        if self.activation is not None:
+            return self.activation
+        rate = SURROGATES[self.surrogate].log_odds_alpha if has_alpha(self.surrogate) else None
+        return "log_odds" if self.alpha is None and self.log_loss > 0 and rate is not None else "softmax"
 
     def _surrogate(self) -> Surrogate:
         return self._risk().surrogate
 
     def _check_parameters(self) -> None:
-        check_choice("activation", self.activation, LINEAR_ACTIVATIONS)
+        if self.activation is not None:
+            check_choice("activation", self.activation, LINEAR_ACTIVATIONS)
         check_choice("solver", self.solver, SOLVERS)
         check_real("tol", self.tol, low=0)
         if self.l2 is not None:

@@ -134,7 +134,7 @@ def risk_minimiser(
     Five points whose best scores have five levels; on [0, 1] the logistic loss ties two at each end:
 
     >>> from mauc import theory
-    >>> found = theory.risk_minimiser("logistic", theory.likelihoods([0.2, 0.5, 1, 2, 5]), "unit")
+    >>> found = theory.risk_minimiser("logistic", theory.likelihoods([0.2, 0.5, 1, 2, 5]), "unit", alpha=1)
     >>> found.scores[:, 0].round(3)
     array([0. , 0. , 0.5, 1. , 1. ])
     >>> round(found.mauc, 4), round(found.bayes_mauc, 4)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mauc._validation import check_choice, invalid
-from mauc.surrogates import CustomSurrogate, Surrogate
+from mauc.surrogates import SURROGATES, CustomSurrogate, Surrogate
 from mauc.theory.alphas import PROVED, largest_alpha, smallest_alpha
 from mauc.theory.minimiser import OF_LOGITS, SCORES, TIE, RiskMinimiser, likelihoods, risk_minimiser
 
@@ -27,8 +27,6 @@ NEVER_WITH_SOFTMAX = ("squared", "exponential")
 counterexample decides."""
 NEVER_WITH_SIGMOID = ("exponential",)
 """Beside the log-loss, with three classes or more: proved there too."""
-ON_LOG_ODDS = {"exponential": 0.5, "logistic": 1.0}
-"""The α for which softmax(z) = b minimises every column at once."""
 SEEDS, POINTS = range(8), 5
 SOLVED = 1e-6
 """Largest duality gap, as a part of the risk, of a counterexample."""
@@ -92,7 +90,7 @@ def judge(
 def _log_odds(ell: Surrogate, *, met: bool, named: bool, log_loss: float, n_classes: int | None) -> Verdict:
     """Two classes have one free score; more have one of which every column is right, for one α."""
     scores = "log_odds"
-    if named and ON_LOG_ODDS.get(ell.name) == vars(ell).get("alpha"):
+    if named and ell.log_odds_alpha is not None and ell.log_odds_alpha == vars(ell)["alpha"]:
         beside = " and the log-loss" if log_loss else ""
         reason = f"for any number of classes: the best scores minimise every column{beside} at once"
         return Verdict(scores, True, reason)
@@ -100,8 +98,9 @@ def _log_odds(ell: Surrogate, *, met: bool, named: bool, log_loss: float, n_clas
         return Verdict(scores, True, "with two classes: they have one score, and it is free")
     found = None if n_classes == 2 else _of_three_classes(ell, scores, log_loss)
     if found is not None:
-        rates = ", ".join(f"{name} with alpha = {alpha:g}" for name, alpha in ON_LOG_ODDS.items())
-        return Verdict(scores, False, f"with three classes or more; {rates} would be", found)
+        rates = {name: kind.log_odds_alpha for name, kind in SURROGATES.items()}
+        right = " and ".join(f"{name} with alpha = {alpha:g}" for name, alpha in rates.items() if alpha is not None)
+        return Verdict(scores, False, f"with three classes or more; {right} are", found)
     return Verdict(scores, None, UNDECIDED)
 
 

@@ -137,19 +137,19 @@ def _largest_norm(X: Any) -> float:
 def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float) -> Bound:
     check_is_fitted(model)
     codes = _codes(y, model.classes_, "the model")
-    scores = activate(model._logits(X), model.activation)
-    options = model.surrogate_options or {}
+    activation = model._activation()
+    scores = activate(model._logits(X), activation)
     if isinstance(model, MAUCClassifierCV):
-        risk = SurrogateRisk(model.surrogate_, alpha=model.alpha_, **options)
+        risk = SurrogateRisk(model.surrogate_, alpha=model.alpha_, **(model.surrogate_options or {}))
     else:
-        risk = SurrogateRisk(model.surrogate, alpha=model.alpha, **options)
+        risk = model._risk()
     weights, radius = model.coef_, _largest_norm(X)
-    if model.intercept_.any() and model.activation != "identity":  # it cancels in differences
+    if model.intercept_.any() and activation != "identity":  # it cancels in differences
         weights, radius = np.column_stack([weights, model.intercept_]), float(np.hypot(radius, 1.0))
     gamma = float(np.linalg.norm(weights, ord=p, axis=1).max())
     # A log-odd moves by twice the largest change of a logit.
-    stretch = {"identity": 2.0, "log_odds": 4.0}.get(model.activation, 0.0)
-    reach = 1.0 if model.activation in BOUNDED else max(stretch * gamma * radius, 1e-300)
+    stretch = {"identity": 2.0, "log_odds": 4.0}.get(activation, 0.0)
+    reach = 1.0 if activation in BOUNDED else max(stretch * gamma * radius, 1e-300)
     constants = surrogate_constants(risk.surrogate, radius=reach)
     found = linear(
         risk.value(codes, scores),
@@ -160,7 +160,7 @@ def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float)
         lipschitz=constants.lipschitz,
         bound=constants.bound,
         delta=delta,
-        activation=model.activation,
+        activation=activation,
     )
     return _noted(found)
 
