@@ -534,7 +534,9 @@ def test_the_shift_takes_the_priors_out():
     np.testing.assert_allclose(moved, moved.mean(), atol=1e-2)
 
 
-@pytest.mark.parametrize("pairs", ["ovo", "ova", np.outer([1.0, 3.0, 2.0], [2.0, 1.0, 5.0])], ids=["ovo", "ova", "matrix"])
+@pytest.mark.parametrize(
+    "pairs", ["ovo", "ova", np.outer([1.0, 3.0, 2.0], [2.0, 1.0, 5.0])], ids=["ovo", "ova", "matrix"]
+)
 def test_balanced_classes_leave_the_minimiser_where_it_was(pairs):
     """Balanced or shifted, the log-loss has the same minimiser where the model can reach it: here one point a class."""
     counts = np.array([[60, 20, 20], [10, 8, 2], [1, 2, 3]])

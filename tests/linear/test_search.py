@@ -83,7 +83,9 @@ def test_the_final_model_is_the_chosen_one_on_all_data():
     X, y = blobs()
     names = np.array(["x", "y", "z"])[y]
     model = MAUCClassifierCV(**GRID).fit(X, names)
-    alone = MAUCClassifier(model.surrogate_, alpha=model.alpha_, log_loss=0.0, l2=model.l2_, tol=1e-4, max_iter=500).fit(X, names)
+    alone = MAUCClassifier(
+        model.surrogate_, alpha=model.alpha_, log_loss=0.0, l2=model.l2_, tol=1e-4, max_iter=500
+    ).fit(X, names)
     np.testing.assert_array_equal(model.coef_, alone.coef_)
     np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
     np.testing.assert_array_equal(model.predict(X), alone.predict(X))

@@ -82,7 +82,9 @@ def test_only_the_risk_strays_where_the_complexity_is_fixed():
     assert ours == pytest.approx(2 * 3.0 / 3 * xi_of(COUNTS) * math.sqrt(math.log(2 / 0.05) / (2 * 1000)))
     assert bounds.linear(0.1, COUNTS, **LINEAR, sharp=False).concentration == pytest.approx(5 * ours)
     for build, options in ((bounds.dnn, DNN), (bounds.cnn, CNN)):
-        assert build(0.1, COUNTS, **options).concentration == pytest.approx(ours * build(0.1, COUNTS, **options).range / 3)
+        assert build(0.1, COUNTS, **options).concentration == pytest.approx(
+            ours * build(0.1, COUNTS, **options).range / 3
+        )
 
 
 def test_linear_activations():
@@ -326,7 +328,9 @@ def test_other_bad_numbers():
             bounds.linear(0.1, COUNTS, **LINEAR, p=p)
     with pytest.raises(ValueError, match="rademacher must be a finite number of at least 0, got -1"):
         bounds.abstract(0.1, COUNTS, -1)
-    with pytest.raises(ValueError, match="activation must be one of 'identity', 'sigmoid', 'softmax', 'log_odds', got 'relu'"):
+    with pytest.raises(
+        ValueError, match="activation must be one of 'identity', 'sigmoid', 'softmax', 'log_odds', got 'relu'"
+    ):
         bounds.linear(0.1, COUNTS, **LINEAR, activation="relu")
     with pytest.raises(ValueError, match="depth must be a whole number of at least 1, got 0"):
         bounds.dnn(0.1, COUNTS, **{**DNN, "depth": 0})

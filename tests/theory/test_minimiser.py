@@ -306,7 +306,9 @@ def test_bad_arguments():
         risk_minimiser("squared", likelihoods([0.5, 2.0]), "unit", log_loss=1.0)
     with pytest.raises(ValueError, match="log_loss needs scores that are made of logits, got it with 'unbounded'"):
         consistency_report("squared", log_loss=1.0)
-    with pytest.raises(ValueError, match="scores must be one of 'unbounded', 'unit', 'softmax', 'sigmoid', 'log_odds', got"):
+    with pytest.raises(
+        ValueError, match="scores must be one of 'unbounded', 'unit', 'softmax', 'sigmoid', 'log_odds', got"
+    ):
         consistency_report("squared", "free")
     with pytest.raises(ValueError, match=r"ratio must be at least 1, got 0\.5: pass the largest likelihood ratio"):
         consistency_report("squared", "unit", ratio=0.5)

@@ -22,6 +22,8 @@ OF_LOGITS = ("softmax", "sigmoid", "log_odds")
 """Scores made of logits, which a log-loss can stand beside."""
 # Scores closer than this part of their column's spread are ties: the programmes are solved to about 1e-8 of it.
 TIE = 1e-6
+SOLVED = 1e-6
+"""Duality gap, as a part of the risk, from which on a programme of both terms is solved again in the logits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,6 +151,8 @@ def risk_minimiser(
         raise invalid("log_loss", "needs scores that are made of logits", f"it with {scores!r}", advice)
     if scores == "softmax":
         f = _on_the_simplex(ell, g, others, log_loss)
+        if log_loss > 0 and not _excess(ell, f, g, others, scores, log_loss) < SOLVED:
+            f = _of_logits(ell, g, others, scores, log_loss)
     elif scores == "log_odds" or log_loss > 0:
         f = _of_logits(ell, g, others, scores, log_loss)
     else:

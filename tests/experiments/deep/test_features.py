@@ -36,7 +36,9 @@ class Tiny(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.body = torch.nn.Sequential(torch.nn.Conv2d(3, 6, 3), torch.nn.BatchNorm2d(6), torch.nn.AdaptiveAvgPool2d(1))
+        self.body = torch.nn.Sequential(
+            torch.nn.Conv2d(3, 6, 3), torch.nn.BatchNorm2d(6), torch.nn.AdaptiveAvgPool2d(1)
+        )
         self.fc = torch.nn.Linear(6, 1000)
 
     def forward(self, x):
@@ -69,7 +71,9 @@ def images(tmp_path):
     for name, n in (("cat", 3), ("dog", 2)):
         (tmp_path / "images" / name).mkdir(parents=True)
         for k in range(n):
-            Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(tmp_path / "images" / name / f"{k}.png")
+            Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(
+                tmp_path / "images" / name / f"{k}.png"
+            )
     return tmp_path / "images"
 
 
