@@ -1,9 +1,9 @@
 """What the defaults of ``MAUCClassifier`` and of the surrogates' α rest on, and whether they lose to balanced LR.
 
 Needs the data folder: ``MAUC_DATA_HOME=… python -m benchmarks.linear_defaults [judged] [kddcup99] [terms] [alphas]``,
-all parts by default. α and the terms are compared on the validation parts of five of the paper's tables, on the authors' splits; the
-default is then judged on the test parts of all nine, on imbalanced digits and on KDD Cup 99, after as many iterations.
-Every part is written to ``results``, and the page of all parts that are there.
+all parts by default. α and the terms are compared on the validation parts of five of the paper's tables, on the
+authors' splits; the default is then judged on the test parts of all nine, on imbalanced digits, and on KDD Cup 99 after
+as many iterations. Every part is written to ``results``, and the page of all parts that are there.
 """
 
 import sys

@@ -52,7 +52,8 @@ def test_log_odds_go_back_exactly_where_probabilities_are_0_or_1():
 
 @pytest.mark.parametrize("activation", LINEAR_ACTIVATIONS)
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_pull_back_is_the_gradient(activation, n_classes, step=1e-6):
+def test_pull_back_is_the_gradient(activation, n_classes):
+    step = 1e-6
     rng = np.random.default_rng(n_classes)
     logits, gradient = rng.normal(size=(3, n_classes)), rng.normal(size=(3, n_classes))
 

@@ -45,7 +45,7 @@ def activate(logits: Floats, activation: str) -> Floats:
 
 
 def _log_odds(logits: Floats) -> Floats:
-    """``z_i − log Σ_{j≠i} e^{z_j}``: the sum without the largest is taken by itself, as ``Σ − e^{z_i}`` would cancel."""
+    """``z_i − log Σ_{j≠i} e^{z_j}``: the sum without the largest is taken by itself, as a difference would cancel."""
     rows, top = np.arange(len(logits)), logits.argmax(axis=1)
     scores = logits - logits[rows, top][:, None]
     power = np.exp(scores)

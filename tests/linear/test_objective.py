@@ -180,8 +180,9 @@ PAIRS = {"ovo": "ovo", "ova": "ova", "matrix": np.outer([1.0, 3.0, 2.0], [2.0, 1
 
 @pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
 @activations
-def test_the_log_loss_is_that_of_the_oracle(activation, pairs, monkeypatch, log_loss=0.7):
+def test_the_log_loss_is_that_of_the_oracle(activation, pairs, monkeypatch):
     """In blocks of three rows, the last one shorter."""
+    log_loss = 0.7
     monkeypatch.setattr(module, "TILE_ELEMENTS", 9)
     X, y, weight, theta = draw()
     case = FAMILIES[1]

@@ -1,8 +1,8 @@
 """What follows from a surrogate for scores of a kind: consistent or not, by proof or by a counterexample."""
 
 import math
-from itertools import product
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np

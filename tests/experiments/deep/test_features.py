@@ -1,13 +1,17 @@
 """Feature files from a folder of images: with a tiny network of random weights in torchvision's place."""
 
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
+pytest.importorskip("torch", reason="needs the extra mauc[torch]")
+pytest.importorskip("PIL", reason="needs Pillow")
+
+import torch
+from PIL import Image
 
 from mauc.experiments.deep.data import read_features
 from mauc.experiments.deep.features import features_of, main, resnet50
@@ -17,8 +21,6 @@ class Folder(torch.utils.data.Dataset):
     """As torchvision's ImageFolder: one class per folder, in the order of their names."""
 
     def __init__(self, root, transform):
-        from pathlib import Path
-
         self.classes = sorted(p.name for p in Path(root).iterdir())
         self.files = [(p, k) for k, name in enumerate(self.classes) for p in sorted((Path(root) / name).iterdir())]
         self.transform = transform
