@@ -140,7 +140,7 @@ def main() -> None:
         generator = torch.Generator(device).manual_seed(0)
         X = torch.randn(n, setting.d, generator=generator, device=device)
         y = torch.randint(0, setting.c, (n,), generator=generator, device=device)
-        ours = [MAUCLoss(kind, alpha=alpha) for kind, alpha, _ in setting.losses]
+        ours = [MAUCLoss(surrogate=kind, alpha=alpha, log_loss=0.0) for kind, alpha, _ in setting.losses]
         torch.compiler.reset()  # torch keeps eight graphs of one function at most
         runs = [epoch(setting, X, y, loss, arguments.mode) for loss in (cross_entropy, *ours)]
         for run in runs:

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from cases import assert_close, evaluate
+from pair_loss import PairLoss
 
 from mauc import MAUCClassifier, SurrogateRisk
 from mauc.surrogates import SURROGATES, Piece, Surrogate
@@ -50,11 +51,10 @@ def test_the_risk_and_the_torch_loss_take_its_name():
     oracle = SurrogateRisk("hyperbola", alpha=0.5, scheme="pairwise").value_and_gradient(y, scores)
     assert_close(evaluate(SurrogateRisk("hyperbola", alpha=0.5), y, scores), oracle, 1e-6)
     torch = pytest.importorskip("torch")
-    from mauc.nn import MAUCLoss
 
     for activation, given in (("softmax", X[:, :3]), ("identity", scores)):
         logits = torch.tensor(given, requires_grad=True)
-        loss = MAUCLoss("hyperbola", alpha=0.5, activation=activation)(logits, torch.as_tensor(y))
+        loss = PairLoss("hyperbola", alpha=0.5, activation=activation)(logits, torch.as_tensor(y))
         loss.backward()
         assert loss.item() == pytest.approx(oracle[0], rel=1e-10)
     np.testing.assert_allclose(logits.grad.numpy(), oracle[1], atol=1e-9)

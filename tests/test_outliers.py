@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from cases import EACH_KIND, Case, evaluate
 from oracles import draw_outlier, errors, extended_risk
+from pair_loss import pair_loss
 
 from mauc import SurrogateRisk
 
@@ -33,7 +34,6 @@ def test_an_outlier_costs_no_digits(case):
 @pytest.mark.parametrize("case", [*(case for case in EACH_KIND if case.exact), *POWERS], ids=str)
 def test_an_outlier_costs_no_digits_in_torch(case):
     torch = pytest.importorskip("torch")
-    from mauc.nn.functional import mauc_loss
 
     surrogate = case.build()
     for dtype, tolerance, largest in ((torch.float64, 1e-11, 12.0), (torch.float32, 3e-6, 4.0)):
@@ -43,7 +43,7 @@ def test_an_outlier_costs_no_digits_in_torch(case):
             expected = extended_risk(surrogate, y, logits.detach().numpy())
             if not reached(case, *expected, size=37.0 if dtype == torch.float32 else 300.0):
                 continue
-            value = mauc_loss(logits, torch.tensor(y), surrogate=surrogate, activation="identity")
+            value = pair_loss(logits, torch.tensor(y), surrogate=surrogate, activation="identity")
             value.backward()
             assert max(errors((value.item(), logits.grad.numpy()), expected)) <= tolerance, (dtype, seed)
 
@@ -64,11 +64,10 @@ def test_a_large_power_of_small_distances():
 @pytest.mark.parametrize("q", [2, 5, 60])
 def test_a_large_power_of_softmax_scores_in_torch(q):
     torch = pytest.importorskip("torch")
-    from mauc.nn.functional import mauc_loss
 
     logits = torch.tensor([[3.0, 0.0], [2.5, 0.0], [0.0, 3.0], [0.0, 2.0]], dtype=torch.float64)
     expected = extended_risk(SurrogateRisk("q_hinge", q=q).surrogate, [0, 0, 1, 1], torch.softmax(logits, 1).numpy())
-    value = mauc_loss(logits, torch.tensor([0, 0, 1, 1]), surrogate="q_hinge", q=q)
+    value = pair_loss(logits, torch.tensor([0, 0, 1, 1]), surrogate="q_hinge", q=q)
     # Moments are relative to ℓ(0) = 1; a power that large is not taken by moments.
     assert value.item() == pytest.approx(float(expected[0]), rel=1e-11, abs=1e-13 if q < 10 else 0.0)
 
@@ -92,10 +91,9 @@ def test_scores_at_the_end_of_the_floats_are_never_undefined(name, library, far)
         value, gradient = risk.value_and_gradient(y, scores)
     else:
         torch = pytest.importorskip("torch")
-        from mauc.nn.functional import mauc_loss
 
         logits = torch.tensor(scores, requires_grad=True)
-        loss = mauc_loss(logits, torch.tensor(y), surrogate=name, activation="identity")
+        loss = pair_loss(logits, torch.tensor(y), surrogate=name, activation="identity")
         loss.backward()
         value, gradient = loss.item(), logits.grad.numpy()
     # A difference beyond the floats is infinite by the definition, whatever its weight.
@@ -134,9 +132,8 @@ def test_runs_between_two_bounds_keep_their_digits(kind, epsilon):
     tolerance = 1e-11 if epsilon > 1e-6 else 2e-2  # where a rounding is a tenth of the piece
     assert max(errors(case.risk().value_and_gradient(y, scores), expected)) <= tolerance
     torch = pytest.importorskip("torch")
-    from mauc.nn.functional import mauc_loss
 
     logits = torch.tensor(scores, requires_grad=True)
-    value = mauc_loss(logits, torch.tensor(y), surrogate=case.build(), activation="identity")
+    value = pair_loss(logits, torch.tensor(y), surrogate=case.build(), activation="identity")
     value.backward()
     assert max(errors((value.item(), logits.grad.numpy()), expected)) <= tolerance

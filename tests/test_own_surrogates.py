@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from cases import Quartic
+from pair_loss import PairLoss
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -107,11 +108,10 @@ def test_the_search_takes_its_own_alphas_only_where_there_is_one():
 def test_risks_losses_and_objectives_take_them(surrogate):
     torch = pytest.importorskip("torch")
     from mauc.boosting import BoostingObjective, lightgbm_objective, xgboost_objective
-    from mauc.nn import MAUCLoss
 
     X, y = blobs()
     expected = SurrogateRisk(surrogate, scheme="pairwise").value(y, np.exp(X) / np.exp(X).sum(axis=1, keepdims=True))
-    assert MAUCLoss(surrogate)(torch.as_tensor(X), torch.as_tensor(y)).item() == pytest.approx(expected, rel=1e-6)
+    assert PairLoss(surrogate)(torch.as_tensor(X), torch.as_tensor(y)).item() == pytest.approx(expected, rel=1e-6)
     if surrogate == "distance_weighted":
         for make in (BoostingObjective, lightgbm_objective, xgboost_objective):
             assert make(surrogate).risk.surrogate == get_surrogate(surrogate)

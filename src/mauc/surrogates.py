@@ -433,10 +433,12 @@ SURROGATES: dict[str, type[Surrogate]] = {
 }
 
 
-def get_surrogate(surrogate: str | Any, *, alpha: float | None = None, **options: float) -> Surrogate:
+def get_surrogate(
+    surrogate: str | Any, *, alpha: float | None = None, default_alpha: float | None = None, **options: float
+) -> Surrogate:
     """The surrogate of that name with its parameters, or the object itself.
 
-    ``alpha=None`` is the surrogate's own default.
+    ``alpha=None`` is ``default_alpha`` where that is given and the surrogate has an α, else the surrogate's own default.
     An object needs ``loss(t)`` and ``derivative(t)``; ``breakpoints``, if it has them, tell where it is not smooth, and
     ``second_derivative(t)`` serves second derivatives of the torch loss.
 
@@ -450,6 +452,8 @@ def get_surrogate(surrogate: str | Any, *, alpha: float | None = None, **options
     if not isinstance(surrogate, str):
         return _from_object(surrogate, options)
     kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
+    if default_alpha is not None and has_alpha(surrogate):
+        options = {"alpha": default_alpha, **options}
     # Those of NumPy as Python's: float32 would make float32 of what it meets, and compiled code asks for the type.
     plain = {name: x.item() if isinstance(x, np.generic) else x for name, x in options.items()}
     given = tuple((name, value, type(value)) for name, value in plain.items())

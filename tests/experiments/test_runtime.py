@@ -10,6 +10,7 @@ pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
 pytest.importorskip("rich", reason="needs the extra mauc[cli]")
 
 import torch
+from pair_loss import pair_loss
 
 from mauc.experiments import runtime
 from mauc.experiments.runtime import (
@@ -26,7 +27,6 @@ from mauc.experiments.runtime import (
     write_report,
 )
 from mauc.experiments.store import Store
-from mauc.nn.functional import mauc_loss
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_the_loops_are_the_definition(loss, way, terms):
     every = list(terms(scores, y, runtime.elementwise(loss, 0.6)))
     assert len(every) == runtime.n_terms(way, y)
     value = torch.stack(every).sum()
-    exact = mauc_loss(scores, y, surrogate=loss, alpha=0.6, activation="identity")
+    exact = pair_loss(scores, y, surrogate=loss, alpha=0.6, activation="identity")
     torch.testing.assert_close(value, exact, rtol=1e-10, atol=1e-12)
     (slope,), (expected,) = torch.autograd.grad(value, scores), torch.autograd.grad(exact, scores)
     torch.testing.assert_close(slope, expected, rtol=1e-10, atol=1e-12)

@@ -5,12 +5,12 @@ import warnings
 import numpy as np
 import torch
 from cases import CASES
+from pair_loss import pair_loss
 from scipy.special import expit, softmax
 
 from fuzz import definitions
 from fuzz.draw import problem
 from mauc.nn import MAUC
-from mauc.nn.functional import mauc_loss
 
 IGNORED = -100
 CHOICES = [case for case in CASES if not case.label]
@@ -49,7 +49,7 @@ def _loss(rng: np.random.Generator) -> None:
             extra["weight"] = torch.cat([extra["weight"], torch.ones(2, dtype=dtype)])
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*taking all pairs in blocks", category=UserWarning)
-        loss = mauc_loss(
+        loss = pair_loss(
             padded, target, surrogate=surrogate, **options, activation=activation, pairs=_tensor(pairs), **extra
         )
         loss.backward()

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from pair_loss import PairLoss
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import make_classification
@@ -18,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
 
 from mauc import mauc_score
-from mauc.nn import MAUCLoss, MAUCMLPClassifier
+from mauc.nn import MAUCMLPClassifier
 from mauc.nn._engine.rows import hold_out
 
 SMALL = {"hidden_layer_sizes": (16,), "batch_size": 64, "learning_rate": 0.01, "accelerator": "cpu"}
@@ -74,7 +75,7 @@ def _in_an_empty_folder(tmp_path, monkeypatch, capfd):
         {"log_loss": "only", "pairs": "ova"},
         {"loss": "cross_entropy"},
         {"loss": nn.CrossEntropyLoss(label_smoothing=0.1), "batch_norm": False},
-        {"loss": MAUCLoss("logistic"), "hidden_layer_sizes": (8, 8), "lr_decay": 0.5, "lr_decay_every": 2},
+        {"loss": PairLoss("logistic"), "hidden_layer_sizes": (8, 8), "lr_decay": 0.5, "lr_decay_every": 2},
         {"hidden_layer_sizes": ()},
     ],
     ids=str,
@@ -159,7 +160,7 @@ def test_sample_weights(problem):
     X, y = problem
     weight = np.random.default_rng(0).integers(0, 3, 400).astype(float)
     plain = model().fit(X, y).predict_proba(X)
-    for loss in ("mauc", nn.CrossEntropyLoss(), MAUCLoss("squared")):
+    for loss in ("mauc", nn.CrossEntropyLoss(), PairLoss("squared")):
         ones = model(loss=loss).fit(X, y, np.ones(400)).predict_proba(X)
         # Weighted sums go another way to the same number, and training makes the last digit a larger one.
         np.testing.assert_allclose(ones, model(loss=loss).fit(X, y).predict_proba(X), atol=5e-3)

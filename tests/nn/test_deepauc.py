@@ -5,11 +5,11 @@ import copy
 import numpy as np
 import pytest
 import torch
+from pair_loss import pair_loss
 from torch import nn
 
 from mauc import SurrogateRisk, mauc_score
 from mauc.nn.deepauc import DeepAUCLoss, PPDOptimizer
-from mauc.nn.functional import mauc_loss
 
 SIZES = [17, 6, 2, 1]
 
@@ -34,7 +34,7 @@ def test_the_saddle_is_the_squared_risk(pairs, priors, alpha, activation):
     loss.double().solve(logits, y)
     value = loss(logits, y)
     gradient, *of_own = torch.autograd.grad(value, [logits, loss.a, loss.b, loss.dual])
-    exact = mauc_loss(logits, y, surrogate="squared", alpha=alpha, activation=activation, pairs=pairs)
+    exact = pair_loss(logits, y, surrogate="squared", alpha=alpha, activation=activation, pairs=pairs)
     (expected,) = torch.autograd.grad(exact, logits)
     torch.testing.assert_close(value, exact, rtol=1e-12, atol=1e-12)
     torch.testing.assert_close(gradient, expected, rtol=1e-10, atol=1e-12)
@@ -93,7 +93,7 @@ def test_absent_classes_drop_out():
     some = y != 2
     loss = DeepAUCLoss(4).double().solve(logits[some], y[some])
     value = loss(logits[some], y[some])
-    exact = mauc_loss(logits[some], y[some], surrogate="squared")
+    exact = pair_loss(logits[some], y[some], surrogate="squared")
     torch.testing.assert_close(value, exact, rtol=1e-12, atol=1e-12)
     assert (loss.a[2], loss.b[2], loss.dual[2]) == (0, 0, 1)
     value.backward()

@@ -4,11 +4,12 @@ import re
 
 import pytest
 import torch
+from pair_loss import PairLoss
 from torch import nn
 
-from mauc.nn import MAUCLoss, full_batch_backward
+from mauc.nn import full_batch_backward
 
-LOSSES = [MAUCLoss("exponential", alpha=4.0), MAUCLoss("squared"), MAUCLoss("hinge"), nn.CrossEntropyLoss()]
+LOSSES = [PairLoss("exponential", alpha=4.0), PairLoss("squared"), PairLoss("hinge"), nn.CrossEntropyLoss()]
 
 
 def problem(n=50, seed=0):
@@ -45,7 +46,7 @@ def test_weights_and_gradients_add_up():
     X, y = problem()
     weight = torch.rand(50, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     plain, chunked = network(), network()
-    loss_fn = MAUCLoss("squared")
+    loss_fn = PairLoss("squared")
     (loss_fn(plain(X), y, weight) + loss_fn(plain(X), y)).backward()
     full_batch_backward(chunked, loss_fn, X, y, chunk_size=8, weight=weight)
     full_batch_backward(chunked, loss_fn, X, y, chunk_size=8)
@@ -58,19 +59,19 @@ def test_batch_normalisation_in_eval_mode_and_once_only_buffers():
     for model in (plain, chunked):
         model[1].running_mean.fill_(0.3)
         model.eval()
-    MAUCLoss()(plain(X), y).backward()
-    full_batch_backward(chunked, MAUCLoss(), X, y, chunk_size=8)
+    PairLoss()(plain(X), y).backward()
+    full_batch_backward(chunked, PairLoss(), X, y, chunk_size=8)
     torch.testing.assert_close(gradients(chunked), gradients(plain))
     chunked.train()
-    full_batch_backward(chunked, MAUCLoss(), X, y, chunk_size=25)
+    full_batch_backward(chunked, PairLoss(), X, y, chunk_size=25)
     assert chunked[1].num_batches_tracked == 2
 
 
 def test_batch_normalisation_in_training_mode_is_that_of_the_chunks():
     X, y = problem()
     plain, chunked = network(nn.BatchNorm1d(8)), network(nn.BatchNorm1d(8))
-    MAUCLoss()(torch.cat([plain(part) for part in X.split(25)]), y).backward()
-    full_batch_backward(chunked, MAUCLoss(), X, y, chunk_size=25)
+    PairLoss()(torch.cat([plain(part) for part in X.split(25)]), y).backward()
+    full_batch_backward(chunked, PairLoss(), X, y, chunk_size=25)
     torch.testing.assert_close(gradients(chunked), gradients(plain))
 
 
@@ -78,10 +79,10 @@ def test_dropout_draws_the_same_masks_in_both_passes():
     X, y = problem()
     plain, chunked = network(nn.Dropout(0.5)), network(nn.Dropout(0.5))
     torch.manual_seed(3)
-    MAUCLoss()(torch.cat([plain(part) for part in X.split(8)]), y).backward()
+    PairLoss()(torch.cat([plain(part) for part in X.split(8)]), y).backward()
     after = torch.get_rng_state()
     torch.manual_seed(3)
-    full_batch_backward(chunked, MAUCLoss(), X, y, chunk_size=8)
+    full_batch_backward(chunked, PairLoss(), X, y, chunk_size=8)
     torch.testing.assert_close(gradients(chunked), gradients(plain))
     assert torch.equal(torch.get_rng_state(), after)
 
@@ -91,7 +92,7 @@ def test_graph_of_one_chunk_only():
     X, y = problem()
     model, sizes = network(), []
     model.register_forward_hook(lambda _, inputs, output: sizes.append((len(inputs[0]), output.requires_grad)))
-    full_batch_backward(model, MAUCLoss(), X, y, chunk_size=20)
+    full_batch_backward(model, PairLoss(), X, y, chunk_size=20)
     assert sizes == [(20, False), (20, False), (10, False), (20, True), (20, True), (10, True)]
 
 
@@ -100,9 +101,9 @@ def test_rows_move_to_the_gpu_a_chunk_at_a_time():
     X, y = problem()
     plain, chunked = network(nn.Dropout(0.5)).cuda(), network(nn.Dropout(0.5)).cuda()
     torch.manual_seed(3)
-    MAUCLoss()(torch.cat([plain(part.cuda()) for part in X.split(8)]), y.cuda()).backward()
+    PairLoss()(torch.cat([plain(part.cuda()) for part in X.split(8)]), y.cuda()).backward()
     torch.manual_seed(3)
-    full_batch_backward(chunked, MAUCLoss(), X, y, chunk_size=8)
+    full_batch_backward(chunked, PairLoss(), X, y, chunk_size=8)
     torch.testing.assert_close(gradients(chunked), gradients(plain))
 
 
@@ -120,5 +121,5 @@ def test_bad_arguments(arguments, message):
     X, y = problem()
     with pytest.raises(ValueError, match=re.escape(message)):
         full_batch_backward(
-            **{"model": network(), "loss_fn": MAUCLoss(), "X": X, "target": y, "chunk_size": 5, **arguments}
+            **{"model": network(), "loss_fn": PairLoss(), "X": X, "target": y, "chunk_size": 5, **arguments}
         )

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 from cases import EACH_KIND, SOME_CASES, Case, Quartic, draw_classes, draw_pairs, draw_weight, settings
+from pair_loss import pair_loss
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mauc import SurrogateRisk
-from mauc.nn.functional import mauc_loss
 from mauc.surrogates import CustomSurrogate
 
 # With what torch alone tells apart: exponentials that need a shift, and hinges that are lines on [−1, 1] or are not.
@@ -66,7 +66,7 @@ def test_equals_the_definition(loss, activation, dtype):
     for seed, (what, y, _, weight, pairs) in enumerate(settings("softmax", 4, n_samples=23)):
         logits = draw_logits(len(y), 4, dtype, seed)
         expected = oracle(logits, y, surrogate, options, activation, pairs, weight)
-        got = mauc_loss(
+        got = pair_loss(
             logits,
             torch.tensor(y),
             surrogate=surrogate,
@@ -93,7 +93,7 @@ def test_many_rows_and_columns(case, c, monkeypatch):
     for pairs in ("ovo", "ova", draw_pairs("matrix", c, rng)):
         logits.grad = None
         expected = oracle(logits, y, surrogate, options, "softmax", pairs, weight)
-        got = mauc_loss(
+        got = pair_loss(
             logits, torch.tensor(y), surrogate=surrogate, pairs=pairs, weight=torch.tensor(weight), **options
         )
         assert_equal(got, logits, expected, tolerance)
@@ -108,12 +108,12 @@ def test_ignored_samples_are_not_there(loss):
     keep = torch.tensor(rng.random(30) > 0.3)
     logits = draw_logits(30, 4)
     alone = logits.detach()[keep].requires_grad_()
-    expected = mauc_loss(alone, y[keep], surrogate=surrogate, **options)
+    expected = pair_loss(alone, y[keep], surrogate=surrogate, **options)
     expected.backward()
     for ignored in (-100, 7):
         logits.grad = None
         target = torch.where(keep, y, ignored)
-        got = mauc_loss(logits, target, surrogate=surrogate, ignore_index=ignored, **options)
+        got = pair_loss(logits, target, surrogate=surrogate, ignore_index=ignored, **options)
         got.backward()
         assert got.item() == pytest.approx(expected.item(), rel=1e-12)
         assert torch.allclose(logits.grad[keep], alone.grad, rtol=1e-9, atol=1e-13)
@@ -126,7 +126,7 @@ def test_ignored_rows_may_hold_anything():
         logits[4] = torch.nan
     y = torch.arange(12) % 3
     y[4] = -100
-    loss = mauc_loss(logits, y)
+    loss = pair_loss(logits, y)
     loss.backward()
     assert loss.isfinite()
     assert logits.grad.isfinite().all()
@@ -135,9 +135,9 @@ def test_ignored_rows_may_hold_anything():
 def test_an_ignored_class_of_the_batch():
     """ignore_index may be a class: its samples are then gone, and its column too."""
     logits, y = draw_logits(20, 4), torch.arange(20) % 4
-    got = mauc_loss(logits, y, ignore_index=2)
+    got = pair_loss(logits, y, ignore_index=2)
     rest = y != 2
-    assert got.item() == pytest.approx(mauc_loss(logits[rest], y[rest]).item(), rel=1e-12)
+    assert got.item() == pytest.approx(pair_loss(logits[rest], y[rest]).item(), rel=1e-12)
 
 
 @blocks_are_fine
@@ -154,7 +154,7 @@ def test_no_pair_is_zero_with_zero_gradient(loss, activation):
         (torch.zeros(0, dtype=torch.long), "ovo"),
     ):
         logits = draw_logits(len(y), 3)
-        value = mauc_loss(logits, y, surrogate=surrogate, activation=activation, pairs=pairs, **options)
+        value = pair_loss(logits, y, surrogate=surrogate, activation=activation, pairs=pairs, **options)
         value.backward()
         assert value.item() == 0.0
         assert logits.grad.shape == logits.shape
@@ -171,7 +171,7 @@ def test_a_logit_that_is_not_a_number_is_never_masked(loss, activation):
         logits = draw_logits(6, 4)
         with torch.no_grad():
             logits[row, column] = torch.nan
-        value = mauc_loss(logits, y, surrogate=surrogate, activation=activation, **options)
+        value = pair_loss(logits, y, surrogate=surrogate, activation=activation, **options)
         value.backward()
         assert value.isnan()
         assert logits.grad.isnan().any()
@@ -187,7 +187,7 @@ def test_gradcheck(loss, activation):
     logits = draw_logits(7, 4, seed=3, scale=0.7)
 
     def value(z):
-        return mauc_loss(z, y, surrogate=surrogate, activation=activation, weight=weight, pairs="ova", **options)
+        return pair_loss(z, y, surrogate=surrogate, activation=activation, weight=weight, pairs="ova", **options)
 
     # The value of an approximation jumps by its tolerance where two pieces meet: a longer step does not see it.
     exact = tolerance <= 1e-10
@@ -196,22 +196,22 @@ def test_gradcheck(loss, activation):
 
 def test_backward_twice_and_scaled():
     logits, y = draw_logits(9, 3), torch.arange(9) % 3
-    loss = mauc_loss(logits, y)
+    loss = pair_loss(logits, y)
     (once,) = torch.autograd.grad(loss, logits, retain_graph=True)
     (thrice,) = torch.autograd.grad(3.0 * loss, logits, retain_graph=True)
     assert torch.allclose(thrice, 3.0 * once)
     loss.backward(retain_graph=True)
     loss.backward()
     assert torch.allclose(logits.grad, 2.0 * once)
-    (again,) = torch.autograd.grad(mauc_loss(logits, y), logits)
+    (again,) = torch.autograd.grad(pair_loss(logits, y), logits)
     assert torch.equal(again, once)
 
 
 def test_no_gradient_is_made_where_none_is_asked_for():
     logits = draw_logits(9, 3)
     with torch.no_grad():
-        assert not mauc_loss(logits, torch.arange(9) % 3).requires_grad
-    assert not mauc_loss(logits.detach(), torch.arange(9) % 3).requires_grad
+        assert not pair_loss(logits, torch.arange(9) % 3).requires_grad
+    assert not pair_loss(logits.detach(), torch.arange(9) % 3).requires_grad
 
 
 @blocks_are_fine
@@ -222,7 +222,7 @@ def test_half_precision_is_summed_in_float32(loss, dtype):
     y = draw_classes(400, np.arange(4), np.random.default_rng(0))
     logits = draw_logits(400, 4, dtype)
     value, gradient = oracle(logits, y, surrogate, options, "softmax")
-    got = mauc_loss(logits, torch.tensor(y), surrogate=surrogate, **options)
+    got = pair_loss(logits, torch.tensor(y), surrogate=surrogate, **options)
     got.backward()
     assert got.dtype == logits.grad.dtype == dtype
     rounding = torch.finfo(dtype).eps
@@ -232,15 +232,15 @@ def test_half_precision_is_summed_in_float32(loss, dtype):
 
 def test_half_precision_counts_do_not_overflow():
     logits, y = draw_logits(70_000, 2, torch.float16), torch.arange(70_000) % 2
-    expected = mauc_loss(logits.detach().double(), y)
-    assert mauc_loss(logits, y).item() == pytest.approx(expected.item(), rel=1e-3)
+    expected = pair_loss(logits.detach().double(), y)
+    assert pair_loss(logits, y).item() == pytest.approx(expected.item(), rel=1e-3)
 
 
 def test_autocast_is_float32():
     layer, x, y = torch.nn.Linear(5, 3), torch.randn(20, 5), torch.arange(20) % 3
     with torch.autocast("cpu", torch.bfloat16):
         logits = layer(x)
-        loss = mauc_loss(logits, y, surrogate="squared")
+        loss = pair_loss(logits, y, surrogate="squared")
     assert logits.dtype == torch.bfloat16
     assert loss.dtype == torch.float32
     loss.backward()
@@ -256,7 +256,7 @@ def test_huge_scores_do_not_cancel_or_overflow(surrogate):
     for offset in (1e3, 1e6):
         logits = (offset + torch.randn(30, 3, generator=generator, dtype=torch.float64)).requires_grad_()
         expected = oracle(logits, y.numpy(), surrogate, {}, "identity")
-        got = mauc_loss(logits, y, surrogate=surrogate, activation="identity")
+        got = pair_loss(logits, y, surrogate=surrogate, activation="identity")
         assert_equal(got, logits, expected, 1e-9)
 
 
@@ -267,14 +267,14 @@ def test_class_counts_bring_back_the_training_sets_weights():
     y = torch.repeat_interleave(torch.arange(3), sizes)
     logits = torch.randn(100, 3, generator=generator, dtype=torch.float64)
     logits[:, 0] += 3.0 * (y == 0) + 2.0 * (y == 2)  # pairs with class 2 are hard, those with class 1 easy
-    whole = mauc_loss(logits, y, pairs="ova").item()
+    whole = pair_loss(logits, y, pairs="ova").item()
     begin = sizes.cumsum(0) - sizes
     plain, corrected = [], []
     for _ in range(3000):
         draws = torch.rand(3, 4, generator=generator, dtype=torch.float64) * sizes[:, None]
         rows = (begin[:, None] + draws.long()).flatten()
-        plain.append(mauc_loss(logits[rows], y[rows], pairs="ova").item())
-        corrected.append(mauc_loss(logits[rows], y[rows], pairs="ova", class_counts=sizes).item())
+        plain.append(pair_loss(logits[rows], y[rows], pairs="ova").item())
+        corrected.append(pair_loss(logits[rows], y[rows], pairs="ova", class_counts=sizes).item())
     standard_error = np.std(corrected) / np.sqrt(len(corrected))
     assert abs(np.mean(corrected) - whole) < 4 * standard_error
     assert abs(np.mean(plain) - whole) > 8 * standard_error
@@ -284,10 +284,10 @@ def test_class_counts_of_the_batch_change_nothing():
     logits, y = draw_logits(40, 5), torch.tensor(draw_classes(40, np.array([0, 1, 4]), np.random.default_rng(2)))
     counts = torch.bincount(y, minlength=5).clamp(min=3)
     for pairs in ("ovo", "ova"):
-        expected = mauc_loss(logits, y, pairs=pairs).item()
-        assert mauc_loss(logits, y, pairs=pairs, class_counts=counts).item() == pytest.approx(expected, rel=0.5)
+        expected = pair_loss(logits, y, pairs=pairs).item()
+        assert pair_loss(logits, y, pairs=pairs, class_counts=counts).item() == pytest.approx(expected, rel=0.5)
     same = torch.where(torch.bincount(y, minlength=5) > 0, torch.bincount(y, minlength=5), 99)
-    assert mauc_loss(logits, y, pairs="ova", class_counts=same.tolist()).item() == pytest.approx(expected, rel=1e-12)
+    assert pair_loss(logits, y, pairs="ova", class_counts=same.tolist()).item() == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("surrogate", ["hinge", "logistic", "squared", "exponential"])
@@ -303,9 +303,9 @@ def test_sums_over_each_side_ask_nothing_of_the_host_again(surrogate):
                 copied.append(str(function))
             return function(*args, **(kwargs or {}))
 
-    mauc_loss(logits, target, surrogate=surrogate).backward()
+    pair_loss(logits, target, surrogate=surrogate).backward()
     with Watch():
-        mauc_loss(logits, target, surrogate=surrogate).backward()
+        pair_loss(logits, target, surrogate=surrogate).backward()
     assert not copied
 
 
@@ -315,15 +315,15 @@ def test_own_functions_without_a_polynomial_go_pair_by_pair():
     )
     logits, y = draw_logits(40, 3), np.arange(40) % 3
     with pytest.warns(UserWarning, match="taking all pairs in blocks"):
-        got = mauc_loss(logits, torch.tensor(y), surrogate=rough)
+        got = pair_loss(logits, torch.tensor(y), surrogate=rough)
     assert_equal(got, logits, oracle(logits, y, rough, {}, "softmax"), 1e-10)
 
 
 def test_target_may_be_any_kind_of_whole_number():
     logits, y = draw_logits(12, 3), torch.arange(12) % 3
-    expected = mauc_loss(logits, y).item()
+    expected = pair_loss(logits, y).item()
     for dtype in (torch.int32, torch.int16, torch.uint8):
-        assert mauc_loss(logits, y.to(dtype)).item() == expected
+        assert pair_loss(logits, y.to(dtype)).item() == expected
 
 
 LOGITS, TARGET = torch.zeros(4, 3), torch.tensor([0, 1, 2, 0])
@@ -377,4 +377,4 @@ BAD = {
 def test_bad_input_has_a_clear_error(bad):
     positional, named, message = BAD[bad]
     with pytest.raises(ValueError, match=message):
-        mauc_loss(*positional, **named)
+        pair_loss(*positional, **named)

@@ -7,9 +7,9 @@ import pytest
 import torch
 from cases import CASES, EACH_KIND, Case
 from numpy.polynomial.chebyshev import chebval2d
+from pair_loss import PairLoss, pair_loss
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from mauc.nn import MAUCLoss, mauc_loss
 from mauc.nn._engine import fused, fused_bilinear, fused_ranked, fused_tiny, plans
 from mauc.nn._engine.fused_bilinear import expanded
 from mauc.nn._engine.fused_moments import Form, form_of
@@ -152,7 +152,7 @@ def reference(logits, y, **settings):
     for name in ("weight", "class_counts", "pairs"):
         if isinstance(settings.get(name), torch.Tensor):
             settings[name] = settings[name].cpu()
-    loss = mauc_loss(z, y.cpu(), **settings)
+    loss = pair_loss(z, y.cpu(), **settings)
     loss.backward()
     return loss.item(), z.grad
 
@@ -168,7 +168,7 @@ def _of_a_pair_at_the_kink(logits, y, surrogate, alpha=1.0, **_):
 def assert_equal(logits, y, tolerance=1e-5, **settings):
     value, gradient = reference(logits, y, **settings)
     logits.grad = None
-    got = mauc_loss(logits, y, **settings)
+    got = pair_loss(logits, y, **settings)
     got.backward()
     assert got.device == logits.device
     assert got.item() == pytest.approx(value, rel=tolerance)
@@ -234,7 +234,7 @@ def test_half_precision(surrogate, dtype):
     logits, y = draw(300, 100, dtype)
     assert_equal(logits, y, tolerance=torch.finfo(dtype).eps, surrogate=surrogate)
     with torch.autocast("cuda", dtype):
-        assert mauc_loss(logits, y, surrogate=surrogate).dtype == torch.float32
+        assert pair_loss(logits, y, surrogate=surrogate).dtype == torch.float32
 
 
 @pytest.mark.gpu
@@ -244,33 +244,33 @@ def test_no_pair_and_not_a_number(surrogate):
     for y in (torch.full((20,), 2, device="cuda"), torch.full((20,), -100, device="cuda")):
         for pairs in ("ovo", "ova"):
             logits.grad = None
-            loss = mauc_loss(logits, y, surrogate=surrogate, pairs=pairs)
+            loss = pair_loss(logits, y, surrogate=surrogate, pairs=pairs)
             loss.backward()
             assert loss.item() == 0.0
             assert not logits.grad.any()
     y = torch.arange(20, device="cuda") % 4
     with torch.no_grad():
         logits[3, 4] = torch.nan
-    assert mauc_loss(logits, y, surrogate=surrogate).isnan()
+    assert pair_loss(logits, y, surrogate=surrogate).isnan()
     ignored = y.clone()
     ignored[3] = -100
-    assert mauc_loss(logits, ignored, surrogate=surrogate).isfinite()
-    assert mauc_loss(logits.detach().nan_to_num(), y + 2, surrogate=surrogate).isnan()  # class 5 does not exist
+    assert pair_loss(logits, ignored, surrogate=surrogate).isfinite()
+    assert pair_loss(logits.detach().nan_to_num(), y + 2, surrogate=surrogate).isnan()  # class 5 does not exist
 
 
 @pytest.mark.gpu
 def test_scaled_strided_and_twice():
     logits, y = draw(100, 24)
-    loss = mauc_loss(logits, y)
+    loss = pair_loss(logits, y)
     (once,) = torch.autograd.grad(loss, logits, retain_graph=True)
     (thrice,) = torch.autograd.grad(3.0 * loss, logits)
     assert torch.allclose(thrice, 3.0 * once)
     wide = torch.zeros(100, 30, device="cuda")
     wide[:, :24] = logits.detach()
     part = wide[:, :24].requires_grad_()
-    assert torch.allclose(torch.autograd.grad(mauc_loss(part, y), part)[0], once, rtol=1e-4, atol=1e-9)
+    assert torch.allclose(torch.autograd.grad(pair_loss(part, y), part)[0], once, rtol=1e-4, atol=1e-9)
     turned = logits.detach().T.contiguous().T.requires_grad_()
-    assert torch.allclose(torch.autograd.grad(mauc_loss(turned, y), turned)[0], once, rtol=1e-4, atol=1e-9)
+    assert torch.allclose(torch.autograd.grad(pair_loss(turned, y), turned)[0], once, rtol=1e-4, atol=1e-9)
 
 
 @pytest.mark.gpu
@@ -278,20 +278,20 @@ def test_scaled_strided_and_twice():
 @pytest.mark.parametrize("shape", [(100, 24), (32, 12)], ids=str)
 def test_the_kernels_never_wait_for_the_device(shape):
     logits, y = draw(*shape)
-    mauc_loss(logits, y).backward()
-    mauc_loss(logits, y, activation="identity").backward()
+    pair_loss(logits, y).backward()
+    pair_loss(logits, y, activation="identity").backward()
     ranked = [{"surrogate": case.surrogate, **case.options} for case in (*RANKED, Case("logistic"))]
     for settings in ranked:
-        mauc_loss(logits, y, **settings).backward()
+        pair_loss(logits, y, **settings).backward()
     torch.cuda.synchronize()
     torch.cuda.set_sync_debug_mode("error")
     try:
         with pytest.raises(RuntimeError, match="synchronizing"):
             logits.sum().item()
         for settings in ({}, {"surrogate": "squared", "pairs": "ova"}, {"activation": "identity"}):
-            mauc_loss(logits, y, **settings).backward()
+            pair_loss(logits, y, **settings).backward()
         for settings in ranked:
-            mauc_loss(logits, y, **settings).backward()
+            pair_loss(logits, y, **settings).backward()
     finally:
         torch.cuda.set_sync_debug_mode("default")
 
@@ -299,12 +299,12 @@ def test_the_kernels_never_wait_for_the_device(shape):
 @pytest.mark.gpu
 def test_extra_memory_is_the_gradient():
     logits, y = draw(20_000, 1000)
-    mauc_loss(logits, y).backward()
+    pair_loss(logits, y).backward()
     logits.grad = None
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
     torch.cuda.reset_peak_memory_stats()
-    mauc_loss(logits, y).backward()
+    pair_loss(logits, y).backward()
     extra = torch.cuda.max_memory_allocated() - before
     assert extra <= 1.01 * logits.numel() * logits.element_size()
 
@@ -387,17 +387,17 @@ def test_tiny_batches_without_pairs_or_numbers(case):
     loss = {"surrogate": case.surrogate, **case.options}
     for y in (torch.full((20,), 2, device="cuda"), torch.full((20,), -100, device="cuda")):
         logits.grad = None
-        value = mauc_loss(logits, y, **loss)
+        value = pair_loss(logits, y, **loss)
         value.backward()
         assert value.item() == 0.0
         assert not logits.grad.any()
     y = torch.arange(20, device="cuda") % 4
-    assert mauc_loss(logits, y + 2, **loss).isnan()  # class 5 does not exist
+    assert pair_loss(logits, y + 2, **loss).isnan()  # class 5 does not exist
     with torch.no_grad():
         logits[3, 4] = torch.nan
-    assert mauc_loss(logits, y, **loss, activation="sigmoid").isnan()
+    assert pair_loss(logits, y, **loss, activation="sigmoid").isnan()
     y[3] = -100
-    assert mauc_loss(logits, y, **loss, activation="sigmoid").isfinite()
+    assert pair_loss(logits, y, **loss, activation="sigmoid").isfinite()
 
 
 @pytest.mark.gpu
@@ -409,11 +409,11 @@ def test_captured_in_a_graph(case, shape):
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         for _ in range(3):
-            (gradient,) = torch.autograd.grad(mauc_loss(logits, y, surrogate=case.surrogate, **case.options), logits)
+            (gradient,) = torch.autograd.grad(pair_loss(logits, y, surrogate=case.surrogate, **case.options), logits)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=side):
-        value = mauc_loss(logits, y, surrogate=case.surrogate, **case.options)
+        value = pair_loss(logits, y, surrogate=case.surrogate, **case.options)
         (gradient,) = torch.autograd.grad(value, logits)
     for _ in range(2):
         graph.replay()
@@ -426,11 +426,11 @@ def test_captured_in_a_graph(case, shape):
 @pytest.mark.parametrize("case", [Case("hinge", {"alpha": 0.5}), Case("logistic"), Case("exponential")], ids=str)
 def test_a_module_that_is_called_again(case, shape):
     """In other dtypes, on another stream, under autocast, in a graph, and as the plain function."""
-    loss = MAUCLoss(case.surrogate, **case.options).cuda()
+    loss = PairLoss(case.surrogate, **case.options).cuda()
     side = torch.cuda.Stream()
     for dtype in (torch.float32, torch.float32, torch.bfloat16, torch.float32):
         logits, y = draw(*shape, dtype)
-        plain = mauc_loss(logits, y, surrogate=case.surrogate, **case.options)
+        plain = pair_loss(logits, y, surrogate=case.surrogate, **case.options)
         (slope,) = torch.autograd.grad(plain, logits)
         plain = plain.detach()  # no graph of one stream is alive while another is at work
         for stream in (torch.cuda.current_stream(), side):
@@ -465,7 +465,7 @@ def test_compiled_with_graphs(case, shape):
     logits, y = draw(*shape)
     value, gradient = reference(logits, y, surrogate=case.surrogate, **case.options)
     torch.compiler.reset()
-    compiled = torch.compile(MAUCLoss(case.surrogate, **case.options), fullgraph=True, mode="reduce-overhead")
+    compiled = torch.compile(PairLoss(case.surrogate, **case.options), fullgraph=True, mode="reduce-overhead")
     for _ in range(3):
         got = compiled(logits, y)
         (ours,) = torch.autograd.grad(got, logits)
@@ -476,5 +476,5 @@ def test_compiled_with_graphs(case, shape):
 @pytest.mark.gpu
 def test_module_follows_to_the_device():
     logits, y = draw(50, 5)
-    criterion = MAUCLoss(pairs=torch.rand(5, 5), class_counts=[1, 2, 3, 4, 5]).cuda()
+    criterion = PairLoss(pairs=torch.rand(5, 5), class_counts=[1, 2, 3, 4, 5]).cuda()
     assert criterion(logits, y).is_cuda

@@ -7,8 +7,8 @@ import os
 
 import pytest
 import torch
+from pair_loss import pair_loss
 
-from mauc.nn import mauc_loss
 from mauc.nn._engine import fused, fused_tiny
 from mauc.nn._engine.launch import Kernel
 
@@ -86,20 +86,20 @@ def test_compiles(loss, activation, dtype, compiled, monkeypatch):
     weight, counts = torch.ones(40), torch.ones(5)
     for settings in ({}, {"pairs": "ova", "weight": weight, "class_counts": counts, "log_loss": 0.5}):
         logits = torch.zeros(40, 5, dtype=dtype, requires_grad=True)
-        mauc_loss(logits, y, surrogate=name, **options, activation=activation, **settings).backward()
+        pair_loss(logits, y, surrogate=name, **options, activation=activation, **settings).backward()
     assert compiled == 2 * KERNELS[family]
-    mauc_loss(logits.detach(), y, surrogate=name, **options, activation=activation, pairs=torch.ones(5, 5))
+    pair_loss(logits.detach(), y, surrogate=name, **options, activation=activation, pairs=torch.ones(5, 5))
     assert len(compiled) > 2 * len(KERNELS[family])
     compiled.clear()
     wide = torch.zeros(3, 2100, dtype=dtype, requires_grad=True)
-    mauc_loss(wide, y[:3], surrogate=name, **options, activation=activation, log_loss=0.5).backward()
+    pair_loss(wide, y[:3], surrogate=name, **options, activation=activation, log_loss=0.5).backward()
     assert compiled == KERNELS[family]
 
 
 def test_compiles_the_order_within_classes(compiled, monkeypatch):
     monkeypatch.setattr(fused_tiny, "MOST_SAMPLES", 0)
     monkeypatch.setattr("mauc.nn._engine.fused_ranked.FEW", 0)
-    mauc_loss(torch.zeros(40, 5), torch.arange(40) % 5, surrogate="hinge", alpha=0.5)
+    pair_loss(torch.zeros(40, 5), torch.arange(40) % 5, surrogate="hinge", alpha=0.5)
     assert compiled == ["survey", "group", "rank_in_class", "tabulate", "columns_of"]
 
 
@@ -113,8 +113,8 @@ def test_compiles_one_kernel_for_tiny_batches(loss, compiled):
     for settings in calls:
         for dtype in (torch.float32, torch.bfloat16):
             logits = torch.zeros(40, 5, dtype=dtype, requires_grad=True)
-            mauc_loss(logits, y, surrogate=name, **options, **settings).backward()
+            pair_loss(logits, y, surrogate=name, **options, **settings).backward()
     assert compiled == 2 * len(calls) * ["tiny"]
     if name != "logistic":
-        mauc_loss(torch.zeros(40, 5), y, surrogate=name, **options, activation="identity")
+        pair_loss(torch.zeros(40, 5), y, surrogate=name, **options, activation="identity")
         assert compiled == (2 * len(calls) + 1) * ["tiny"]

@@ -10,11 +10,12 @@ import pickle
 
 import pytest
 import torch
+from pair_loss import PairLoss, pair_loss
 
-from mauc.nn import MAUCLoss, mauc_loss
 from mauc.nn._engine import fused, fused_tiny
 from mauc.nn._engine.fused_moments import Form
 from mauc.nn._engine.fused_tiny import Pairwise
+from mauc.nn._engine.log_term import LogTerm
 from mauc.nn._engine.loss import value_and_gradient
 from mauc.surrogates import get_surrogate
 
@@ -49,11 +50,13 @@ def draw(n, c, *, ties=False):
 
 def assert_equal(logits, y, loss, tolerance=3e-6, **settings):
     name, options = loss
-    form = fused.fuses(logits, get_surrogate(name, **options), settings.get("activation", "softmax"), settings["pairs"])
+    form = fused.fuses(
+        logits, get_surrogate(name, **options), settings.get("activation", "softmax"), settings["pairs"], LogTerm(0.0)
+    )
     assert isinstance(form, Form) or (form is not None and isinstance(form, Pairwise) == (fused_tiny.MOST_SAMPLES > 0))
     wide = logits.detach().double().requires_grad_()
-    exact = mauc_loss(wide, y, surrogate=name, **options, **settings)
-    got = mauc_loss(logits, y, surrogate=name, **options, **settings)
+    exact = pair_loss(wide, y, surrogate=name, **options, **settings)
+    got = pair_loss(logits, y, surrogate=name, **options, **settings)
     (gradient,) = torch.autograd.grad(exact, wide)
     (ours,) = torch.autograd.grad(got, logits)
     assert got.item() == pytest.approx(exact.item(), rel=tolerance)
@@ -87,6 +90,26 @@ def test_own_pairs_weights_ignored_samples_and_both_terms(loss):
     assert_equal(logits, y, loss, pairs=torch.rand(5, 5, generator=generator), weight=weight)
     counts = torch.arange(1.0, 6.0)
     assert_equal(logits, y, loss, pairs="ova", weight=weight, class_counts=counts, log_loss=0.5)
+
+
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid"])
+@pytest.mark.parametrize("pairs", ["ovo", "ova"])
+def test_the_recommended_loss(activation, pairs):
+    logits, y, _ = draw(40, 6)
+    y[::7], y[y == 2] = -100, 1
+    with torch.no_grad():
+        logits[:20] *= 4.0
+    counts = [1, 2, 3, 4, 5, 60]
+    assert_equal(
+        logits,
+        y,
+        ("exponential", {}),
+        activation=activation,
+        pairs=pairs,
+        class_counts=counts,
+        log_loss=0.5,
+        log1p=True,
+    )
 
 
 @pytest.mark.usefixtures("kernels")
@@ -124,11 +147,11 @@ def test_every_way_to_the_order_agrees(many, monkeypatch):
     logits, y, _ = draw(40, 6, ties=True)
     y[::7], y[y == 2] = -100, 1
     monkeypatch.setattr(fused_tiny, "MOST_SAMPLES", 0)
-    counted = mauc_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
+    counted = pair_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
     monkeypatch.setattr("mauc.nn._engine.fused_ranked.FEW", 0)
     monkeypatch.setattr("mauc.nn._engine.fused_ranked.MANY", many)
     monkeypatch.setattr("mauc.nn._engine.fused_ranked._RECIPES", {})
-    assert mauc_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity") == counted
+    assert pair_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity") == counted
 
 
 @pytest.mark.usefixtures("kernels")
@@ -137,30 +160,37 @@ def test_no_pair_and_not_a_number(loss):
     logits, _, _ = draw(20, 5)
     name, options = loss
     for y in (torch.full((20,), 2), torch.full((20,), -100)):
-        value = mauc_loss(logits, y, surrogate=name, **options)
+        value = pair_loss(logits, y, surrogate=name, **options)
         assert value.item() == 0.0
         assert not torch.autograd.grad(value, logits)[0].any()
     y = torch.arange(20) % 4
     with torch.no_grad():
         logits[3, 4] = torch.nan
     for activation in ("softmax", "sigmoid"):
-        assert mauc_loss(logits, y, surrogate=name, **options, activation=activation).isnan()
+        assert pair_loss(logits, y, surrogate=name, **options, activation=activation).isnan()
     y[3] = -100
-    assert mauc_loss(logits, y, surrogate=name, **options).isfinite()
+    assert pair_loss(logits, y, surrogate=name, **options).isfinite()
 
 
 @pytest.mark.parametrize("loss", [ROUNDED, LOGISTIC], ids=lambda x: x[0])
 def test_one_kernel_without_a_graph_and_in_half_precision(loss):
     name, options = loss
     logits, y, _ = draw(33, 17)
-    settings = {"activation": "softmax", "pairs": "ovo", "ignore_index": -100, "log_loss": 0.0, "gradient": True}
+    settings = {
+        "activation": "softmax",
+        "pairs": "ovo",
+        "ignore_index": -100,
+        "log_loss": 0.0,
+        "log1p": False,
+        "gradient": True,
+    }
     others = dict.fromkeys(("weight", "class_counts", "ratios"))
     value, gradient = value_and_gradient(logits, y, get_surrogate(name, **options), **settings, **others)
-    attached = mauc_loss(logits, y, surrogate=name, **options)
+    attached = pair_loss(logits, y, surrogate=name, **options)
     assert value == attached
     assert torch.equal(gradient, torch.autograd.grad(attached, logits)[0])
     with torch.no_grad():
-        assert mauc_loss(logits, y, surrogate=name, **options) == value
+        assert pair_loss(logits, y, surrogate=name, **options) == value
     y[7] = 17  # which does not exist: the device cannot say so
     assert value_and_gradient(logits, y, get_surrogate(name, **options), **settings, **others)[0].isnan()
     y[7] = 0
@@ -171,8 +201,8 @@ def test_one_kernel_without_a_graph_and_in_half_precision(loss):
         assert_equal(certain.requires_grad_(), classes, LOGISTIC, 1e-6, pairs="ovo")
     # What comes from above is multiplied before the gradient is rounded, whose digits float16 would not have else.
     half, wide = logits.detach().half().requires_grad_(), logits.detach().half().double().requires_grad_()
-    (ours,) = torch.autograd.grad(4096.0 * mauc_loss(half, y, surrogate=name, **options).float(), half)
-    (exact,) = torch.autograd.grad(4096.0 * mauc_loss(wide, y, surrogate=name, **options), wide)
+    (ours,) = torch.autograd.grad(4096.0 * pair_loss(half, y, surrogate=name, **options).float(), half)
+    (exact,) = torch.autograd.grad(4096.0 * pair_loss(wide, y, surrogate=name, **options), wide)
     assert ours.dtype == torch.float16
     torch.testing.assert_close(ours.double(), exact, rtol=torch.finfo(torch.float16).eps, atol=1e-6)
 
@@ -181,7 +211,7 @@ def test_one_kernel_without_a_graph_and_in_half_precision(loss):
 @pytest.mark.parametrize("loss", [EXPONENTIAL, HINGE], ids=lambda x: x[0])
 def test_a_module_that_is_called_again(loss, monkeypatch):
     name, options = loss
-    module = MAUCLoss(name, **options, pairs="ova", log_loss=0.5, class_counts=torch.arange(1.0, 7.0))
+    module = PairLoss(name, **options, pairs="ova", log_loss=0.5, class_counts=torch.arange(1.0, 7.0))
     counts, ratios = module.class_counts.clone(), module.ratios.clone()
 
     def assert_same(activation="softmax", ignore_index=-100):
@@ -190,7 +220,7 @@ def test_a_module_that_is_called_again(loss, monkeypatch):
             y[::5] = ignore_index
             settings = {"activation": activation, "pairs": "ova", "ignore_index": ignore_index, "log_loss": 0.5}
             settings |= {"weight": weight, "class_counts": module.class_counts}
-            plain = mauc_loss(logits, y, surrogate=name, **options, **settings)
+            plain = pair_loss(logits, y, surrogate=name, **options, **settings)
             ours = module(logits, y, weight)
             assert ours.item() == pytest.approx(plain.item(), rel=1e-6)
             for create_graph in (True, False):
@@ -227,7 +257,7 @@ def test_a_module_that_is_called_again(loss, monkeypatch):
 
 
 def test_counts_that_are_copied_are_not_kept():
-    module = MAUCLoss(pairs="ova", class_counts=torch.arange(1.0, 5.0))
+    module = PairLoss(pairs="ova", class_counts=torch.arange(1.0, 5.0))
     module.class_counts = torch.arange(1.0, 9.0).double()[::2]
     logits, y, _ = draw(12, 4)
     before = module(logits, y)
@@ -242,8 +272,8 @@ def test_saved_tensors_may_come_back_in_another_layout(loss, monkeypatch):
     logits, y, _ = draw(40, 6)
     part = torch.cat([logits.detach(), torch.full((40, 3), torch.nan)], 1)[:, :6].requires_grad_()
     with torch.autograd.graph.saved_tensors_hooks(torch.clone, lambda x: x):
-        (copied,) = torch.autograd.grad(mauc_loss(part, y, surrogate=name, **options), part)
-    (plain,) = torch.autograd.grad(mauc_loss(logits, y, surrogate=name, **options), logits)
+        (copied,) = torch.autograd.grad(pair_loss(part, y, surrogate=name, **options), part)
+    (plain,) = torch.autograd.grad(pair_loss(logits, y, surrogate=name, **options), logits)
     torch.testing.assert_close(copied, plain)
 
 
@@ -252,13 +282,13 @@ def test_saved_tensors_may_come_back_in_another_layout(loss, monkeypatch):
 def test_scaled_and_second_derivatives(loss):
     logits, y, _ = draw(12, 4)
     name, options = loss
-    value = mauc_loss(logits, y, surrogate=name, **options)
+    value = pair_loss(logits, y, surrogate=name, **options)
     (once,) = torch.autograd.grad(value, logits, retain_graph=True)
     (thrice,) = torch.autograd.grad(3.0 * value, logits, retain_graph=True)
     torch.testing.assert_close(thrice, 3.0 * once)
     wide = logits.detach().double().requires_grad_()
     bends = []
     for x in (logits, wide):
-        (slope,) = torch.autograd.grad(mauc_loss(x, y, surrogate=name, **options), x, create_graph=True)
+        (slope,) = torch.autograd.grad(pair_loss(x, y, surrogate=name, **options), x, create_graph=True)
         bends.append(torch.autograd.grad(slope.square().sum(), x)[0].double())
     torch.testing.assert_close(bends[0], bends[1], rtol=1e-4, atol=1e-6)

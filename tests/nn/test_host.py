@@ -8,9 +8,10 @@ from cases import EACH_KIND, Case
 
 torch = pytest.importorskip("torch")
 
+from pair_loss import pair_loss  # noqa: E402
+
 from mauc.kernels.crowd import MANY, Crowd  # noqa: E402
 from mauc.nn._engine import batch, host, small  # noqa: E402
-from mauc.nn.functional import mauc_loss  # noqa: E402
 
 
 def draw(n, c, seed=0, dtype=torch.float32):
@@ -21,7 +22,7 @@ def draw(n, c, seed=0, dtype=torch.float32):
 
 def value_and_gradient(logits, target, surrogate, **options):
     logits = logits.clone().requires_grad_()
-    loss = mauc_loss(logits, target, surrogate=surrogate, **options)
+    loss = pair_loss(logits, target, surrogate=surrogate, **options)
     loss.backward()
     return loss.detach(), logits.grad
 
@@ -116,7 +117,7 @@ def test_logits_in_any_layout(way, surrogate):
     assert conjugated.is_neg()
     for same in (transposed, strided, conjugated):
         leaf = same.detach().requires_grad_()
-        loss = mauc_loss(leaf, target, surrogate=surrogate, log_loss=0.3)
+        loss = pair_loss(leaf, target, surrogate=surrogate, log_loss=0.3)
         torch.testing.assert_close((loss.detach(), *torch.autograd.grad(loss, leaf)), expected)
 
 
@@ -193,7 +194,7 @@ def test_classes_out_of_range_are_told_whatever_their_size():
     for wrong in (-1, -5, 4, 1 << 60, -(1 << 60)):
         target[5] = wrong
         with pytest.raises(ValueError, match=f"target must be a class from 0 to 3 .*, got {wrong} at 5"):
-            mauc_loss(logits, target)
+            pair_loss(logits, target)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

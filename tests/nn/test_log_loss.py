@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from pair_loss import PairLoss, pair_loss
 from torch.nn.functional import cross_entropy
 
 from mauc.nn import LogitAdjustedLoss, MAUCLoss
@@ -24,7 +25,7 @@ def draw(n=40, c=4, dtype=torch.float64, device="cpu"):
 
 
 def value_and_gradient(logits, y, **settings):
-    loss = mauc_loss(logits, y, **settings)
+    loss = pair_loss(logits, y, **settings)
     (gradient,) = torch.autograd.grad(loss, logits)
     return loss.detach(), gradient
 
@@ -40,9 +41,6 @@ def test_is_the_sum_of_its_terms(surrogate, activation):
     both, of_both = value_and_gradient(logits, y, **settings, log_loss=0.7, class_counts=COUNTS)
     torch.testing.assert_close(both, risk + 0.7 * adjusted.detach())
     torch.testing.assert_close(of_both, of_risk + 0.7 * of_adjusted)
-    only, of_only = value_and_gradient(logits, y, **settings, log_loss="only", class_counts=COUNTS)
-    torch.testing.assert_close(only, adjusted.detach())
-    torch.testing.assert_close(of_only, of_adjusted)
 
 
 def test_none_is_the_risk_to_the_bit():
@@ -51,18 +49,78 @@ def test_none_is_the_risk_to_the_bit():
         assert torch.equal(a, b)
 
 
-def test_frequencies_of_the_batch_where_none_are_given():
-    logits, y = draw()
-    counts = torch.bincount(y, minlength=4)
-    with_counts = value_and_gradient(logits, y, log_loss=1.0, class_counts=counts)
-    for a, b in zip(value_and_gradient(logits, y, log_loss=1.0), with_counts, strict=True):
-        torch.testing.assert_close(a, b)
+def recommended(logits, y, counts, activation="softmax", alpha=8.0):
+    """The definition, pair by pair."""
+    scores = {"softmax": logits.softmax(1), "sigmoid": logits.sigmoid(), "identity": logits}[activation]
+    present = y.unique().tolist()
+    each = []
+    for i in present:
+        of_others = [
+            torch.exp(-alpha * (scores[y == i, i][:, None] - scores[y == j, i][None, :])).mean()
+            for j in present
+            if j != i
+        ]
+        each.append(torch.log1p(torch.stack(of_others).mean()))
+    shift = (torch.tensor(counts, dtype=logits.dtype) / sum(counts)).log()
+    return torch.stack(each).mean() + 0.5 * cross_entropy(logits + shift, y)
 
 
-def test_ova_is_plain_cross_entropy():
+@pytest.mark.parametrize("activation", ["softmax", "sigmoid", "identity"])
+@pytest.mark.parametrize("shape", [(40, 4), (2000, 4)], ids=str)
+@pytest.mark.parametrize("ignored", [False, True])
+def test_the_default_is_the_recommended_loss(activation, shape, ignored):
+    logits, y = draw(*shape)
+    with torch.no_grad():
+        logits /= 4.0
+    y[y == 2] = 1  # a class that the batch lacks
+    kept = torch.ones(len(y), dtype=torch.bool)
+    if ignored:
+        kept[::5] = False
+    exact = recommended(logits[kept], y[kept], COUNTS, activation)
+    (of_exact,) = torch.autograd.grad(exact, logits)
+    target = torch.where(kept, y, -100)
+    loss = MAUCLoss(COUNTS, activation=activation)
+    for got in (loss(logits, target), mauc_loss(logits, target, class_counts=COUNTS, activation=activation)):
+        (gradient,) = torch.autograd.grad(got, logits)
+        torch.testing.assert_close(got, exact, rtol=1e-12, atol=0.0)
+        torch.testing.assert_close(gradient, of_exact)
+
+
+def test_a_risk_beyond_the_floats_still_has_a_bounded_slope():
+    logits = torch.tensor([[-300.0, 300.0], [300.0, -300.0]], dtype=torch.float64, requires_grad=True)
+    value = MAUCLoss([1, 1], activation="identity")(logits, torch.tensor([0, 1]))
+    (gradient,) = torch.autograd.grad(value, logits)
+    assert value.item() == pytest.approx(8 * 600.0 + 0.5 * 600.0)
+    assert gradient.abs().max() <= 8.0 + 0.5
+
+
+def test_what_the_counts_are_needed_for():
+    with pytest.raises(
+        ValueError, match=r"class_counts must be the size of each class .* pass torch.bincount\(labels\)"
+    ):
+        MAUCLoss()
+    with pytest.raises(ValueError, match="class_counts is used by the log-loss and by pairs='ova' alone"):
+        MAUCLoss(COUNTS, log_loss=0.0)
+    with pytest.raises(ValueError, match="log1p is for the exponential surrogate"):
+        MAUCLoss(COUNTS, surrogate="hinge", log1p=True)
+    assert MAUCLoss(COUNTS, surrogate="hinge").log1p is False
+    assert MAUCLoss(surrogate="exponential", alpha=1.0, log_loss=0.0).log1p is False
+
+
+def test_both_terms_keep_double_precision():
     logits, y = draw()
-    only = mauc_loss(logits, y, pairs="ova", log_loss="only", class_counts=COUNTS)
-    torch.testing.assert_close(only, cross_entropy(logits, y))
+    counts = [0.1, 0.2, 0.3, 0.7]  # shares that single precision rounds
+    torch.testing.assert_close(
+        MAUCLoss(counts)(logits, y), mauc_loss(logits, y, class_counts=counts), rtol=1e-15, atol=0.0
+    )
+    torch.testing.assert_close(MAUCLoss(counts)(logits, y), recommended(logits, y, counts), rtol=1e-13, atol=0.0)
+
+
+def test_ova_shifts_nothing():
+    logits, y = draw()
+    alone = pair_loss(logits, y, pairs="ova", class_counts=COUNTS)
+    both = pair_loss(logits, y, pairs="ova", log_loss=1.0, class_counts=COUNTS)
+    torch.testing.assert_close(both - alone, cross_entropy(logits, y))
 
 
 def test_weights_and_ignored_samples():
@@ -83,43 +141,43 @@ def test_a_matrix_of_products_and_another_one():
     logits, y = draw()
     b = np.array([1.0, 2.0, 4.0, 1.0])
     matrix = np.outer([1.0, 3.0, 1.0, 2.0], b)
-    only = mauc_loss(logits, y, pairs=matrix, log_loss="only", class_counts=COUNTS)
-    torch.testing.assert_close(only, cross_entropy(logits + torch.tensor(COUNTS / b).log(), y))
+    both, alone = (pair_loss(logits, y, pairs=matrix, log_loss=s, class_counts=COUNTS) for s in (1.0, 0.0))
+    torch.testing.assert_close(both - alone, cross_entropy(logits + torch.tensor(COUNTS / b).log(), y))
     matrix[0, 1] = 7.0
     with pytest.raises(ValueError, match="log_loss needs pairs that are products"):
-        mauc_loss(logits, y, pairs=matrix, log_loss=1.0)
+        pair_loss(logits, y, pairs=matrix, log_loss=1.0, class_counts=COUNTS)
     with pytest.raises(ValueError, match="log_loss needs pairs that are products"):
-        MAUCLoss(pairs=matrix, log_loss=1.0, class_counts=COUNTS)
+        PairLoss(pairs=matrix, log_loss=1.0, class_counts=COUNTS)
 
 
 @pytest.mark.parametrize("bad", [-1.0, float("nan"), float("inf"), True, "yes", None])
 def test_bad_weights_are_refused(bad):
-    with pytest.raises(ValueError, match="log_loss must be a finite number >= 0 or 'only', got"):
-        MAUCLoss(log_loss=bad)
-    with pytest.raises(ValueError, match="log_loss must be a finite number >= 0 or 'only', got"):
-        mauc_loss(*draw(), log_loss=bad)
+    with pytest.raises(ValueError, match="log_loss must be"):
+        MAUCLoss(COUNTS, log_loss=bad)
+    with pytest.raises(ValueError, match="log_loss must be"):
+        mauc_loss(*draw(), class_counts=COUNTS, log_loss=bad)
 
 
 def test_module_is_the_function():
     logits, y = draw(dtype=torch.float32)
     for pairs in ("ovo", "ova"):
-        module = MAUCLoss("exponential", alpha=4.0, log_loss=2.0, pairs=pairs, class_counts=COUNTS)
-        function = mauc_loss(logits, y, alpha=4.0, log_loss=2.0, pairs=pairs, class_counts=COUNTS)
+        module = PairLoss("exponential", alpha=4.0, log_loss=2.0, pairs=pairs, class_counts=COUNTS)
+        function = pair_loss(logits, y, alpha=4.0, log_loss=2.0, pairs=pairs, class_counts=COUNTS)
         torch.testing.assert_close(module(logits, y), function)
-    assert "log_loss=2.0" in repr(module)
+    assert "log_loss=2" in repr(module)
 
 
 def test_second_derivatives():
     logits, y = draw(8, 4)
-    for surrogate in SURROGATES:
+    for surrogate in (*SURROGATES, {"log1p": True}):
         settings = {**surrogate, "log_loss": 0.5, "class_counts": COUNTS}
-        assert torch.autograd.gradgradcheck(lambda z, s=settings: mauc_loss(z, y[:8], **s), logits)
+        assert torch.autograd.gradgradcheck(lambda z, s=settings: pair_loss(z, y[:8], **s), logits)
 
 
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by torch itself
 def test_compiled():
     logits, y = draw(dtype=torch.float32)
-    loss = MAUCLoss("exponential", alpha=4.0, log_loss=1.0, class_counts=COUNTS)
+    loss = MAUCLoss(COUNTS)
     compiled = torch.compile(loss, backend="aot_eager", fullgraph=True)
     torch.testing.assert_close(compiled(logits, y), loss(logits, y))
 
@@ -134,15 +192,19 @@ def test_fused(shape, activation):
         y[::7] = -100
     weight = torch.rand(n, device="cuda")
     counts = torch.arange(1, c + 1)
-    for surrogate in ({"surrogate": "squared"}, {"surrogate": "exponential", "alpha": 8.0}, {"surrogate": "hinge"}):
+    kinds = (
+        {"surrogate": "squared"},
+        {"surrogate": "exponential", "alpha": 8.0},
+        {"surrogate": "exponential", "log1p": True},
+        {"surrogate": "hinge"},
+    )
+    for surrogate in kinds:
         for pairs in ("ovo", "ova"):
-            for sizes in (None, counts):
-                settings = {**surrogate, "activation": activation, "pairs": pairs, "log_loss": 0.5}
-                z = logits.detach().double().cpu().requires_grad_()
-                exact, of_exact = value_and_gradient(
-                    z, y.cpu(), weight=weight.double().cpu(), class_counts=sizes, **settings
-                )
-                on_device = None if sizes is None else sizes.cuda()
-                got, of_got = value_and_gradient(logits, y, weight=weight, class_counts=on_device, **settings)
-                assert got.item() == pytest.approx(exact.item(), rel=1e-5)
-                assert (of_got.double().cpu() - of_exact).abs().max() <= 1e-5 * of_exact.abs().max()
+            settings = {**surrogate, "activation": activation, "pairs": pairs, "log_loss": 0.5}
+            z = logits.detach().double().cpu().requires_grad_()
+            exact, of_exact = value_and_gradient(
+                z, y.cpu(), weight=weight.double().cpu(), class_counts=counts, **settings
+            )
+            got, of_got = value_and_gradient(logits, y, weight=weight, class_counts=counts.cuda(), **settings)
+            assert got.item() == pytest.approx(exact.item(), rel=1e-5)
+            assert (of_got.double().cpu() - of_exact).abs().max() <= 1e-5 * of_exact.abs().max()

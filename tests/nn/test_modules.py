@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from cases import SIGMOID
+from pair_loss import PairLoss, pair_loss
 
-from mauc.nn import MAUCLoss, mauc_loss
 from mauc.surrogates import SURROGATES
 
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
@@ -33,7 +33,7 @@ def data(n=30, c=4, dtype=torch.float32):
 def test_equals_the_function(settings):
     logits, y = data()
     weight = torch.rand(30)
-    assert torch.equal(MAUCLoss(**settings)(logits, y, weight), mauc_loss(logits, y, weight=weight, **settings))
+    assert torch.equal(PairLoss(**settings)(logits, y, weight), pair_loss(logits, y, weight=weight, **settings))
 
 
 def test_trains():
@@ -41,7 +41,7 @@ def test_trains():
     torch.manual_seed(0)
     y = torch.arange(60) % 3
     x = torch.nn.functional.one_hot(y).float() + 0.1 * torch.randn(60, 3)
-    layer, criterion = torch.nn.Linear(3, 3), MAUCLoss("squared")
+    layer, criterion = torch.nn.Linear(3, 3), PairLoss("squared")
     optimiser = torch.optim.Adam(layer.parameters(), lr=0.3)
     for _ in range(60):
         optimiser.zero_grad()
@@ -52,7 +52,7 @@ def test_trains():
 
 
 def test_copies_and_pickles():
-    criterion = MAUCLoss("generalized_hinge", alpha=0.5, epsilon=0.2, pairs=np.ones((4, 4)), class_counts=[1, 2, 3, 4])
+    criterion = PairLoss("generalized_hinge", alpha=0.5, epsilon=0.2, pairs=np.ones((4, 4)), class_counts=[1, 2, 3, 4])
     logits, y = data()
     expected = criterion(logits, y)
     for other in (copy.deepcopy(criterion), pickle.loads(pickle.dumps(criterion))):
@@ -61,7 +61,7 @@ def test_copies_and_pickles():
 
 def test_settings_are_not_state_and_keep_their_digits():
     """.half() of a model must not turn class sizes above 65504 into infinity."""
-    criterion = MAUCLoss(pairs="ova", class_counts=[100_001, 3, 4])
+    criterion = PairLoss(pairs="ova", class_counts=[100_001, 3, 4])
     assert criterion.state_dict() == {}
     criterion.half()
     assert criterion.class_counts.dtype == torch.float64
@@ -70,7 +70,9 @@ def test_settings_are_not_state_and_keep_their_digits():
 
 
 def test_repr_names_the_settings():
-    assert repr(MAUCLoss("hinge", alpha=0.5)) == "MAUCLoss(Hinge(alpha=0.5), activation='softmax', pairs='ovo')"
+    assert repr(PairLoss("hinge", alpha=0.5)) == (
+        "MAUCLoss(Hinge(alpha=0.5), log_loss=0, activation='softmax', pairs='ovo')"
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,13 +82,13 @@ def test_repr_names_the_settings():
         ({"activation": "relu"}, "activation must be one of"),
         ({"pairs": "each"}, "pairs must be one of"),
         ({"pairs": [[1.0, 2.0]]}, "pairs must be"),
-        ({"class_counts": [1, -2]}, "class_counts must be 2 positive numbers, got -2 at 1"),
+        ({"class_counts": [1, -2], "log_loss": 1.0}, "class_counts must be 2 positive numbers, got -2 at 1"),
         ({"beta": 2.0}, "beta is not an option"),
     ],
 )
 def test_bad_settings_are_refused_at_once(settings, message):
     with pytest.raises(ValueError, match=message):
-        MAUCLoss(**settings)
+        PairLoss(**settings)
 
 
 @needs_compiler
@@ -95,7 +97,7 @@ def test_bad_settings_are_refused_at_once(settings, message):
 @pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
 def test_compiles_to_one_graph(surrogate):
     logits, y = data()
-    criterion = MAUCLoss(surrogate, pairs="ova", class_counts=[9, 8, 7, 6])
+    criterion = PairLoss(surrogate, pairs="ova", class_counts=[9, 8, 7, 6])
     expected = criterion(logits, y)
     (gradient,) = torch.autograd.grad(expected, logits)
     compiled = torch.compile(criterion, fullgraph=True)
@@ -112,7 +114,7 @@ def test_compiles_to_one_graph(surrogate):
 def test_compiles_with_a_break():
     """An object cannot be told by its name and numbers: it stays outside the graph, and works."""
     logits, y = data()
-    criterion = MAUCLoss(SIGMOID)
+    criterion = PairLoss(SIGMOID)
     expected = criterion(logits, y)
     (gradient,) = torch.autograd.grad(expected, logits)
     got = torch.compile(lambda z: 2.0 * criterion(z, y))(logits)
@@ -126,7 +128,7 @@ def test_compiles_with_a_break():
 def test_traces_to_one_graph(surrogate, log_loss):
     """The graph alone, without a compiler: the moments path operation by operation, the others as one operation."""
     logits, y = data()
-    criterion = MAUCLoss(surrogate, pairs="ova", log_loss=log_loss)
+    criterion = PairLoss(surrogate, pairs="ova", log_loss=log_loss, class_counts=[5, 6, 7, 8] if log_loss else None)
     expected = criterion(logits, y)
     (gradient,) = torch.autograd.grad(expected, logits)
     torch.compiler.reset()  # the graphs of other criteria count against a limit
@@ -143,9 +145,9 @@ def test_the_function_traces_to_one_graph_too(surrogate):
     logits, y = data()
     torch.compiler.reset()
     traced = torch.compile(
-        lambda z: mauc_loss(z, y, surrogate=surrogate, alpha=0.5), fullgraph=True, backend="aot_eager"
+        lambda z: pair_loss(z, y, surrogate=surrogate, alpha=0.5), fullgraph=True, backend="aot_eager"
     )
-    torch.testing.assert_close(traced(logits), mauc_loss(logits, y, surrogate=surrogate, alpha=0.5))
+    torch.testing.assert_close(traced(logits), pair_loss(logits, y, surrogate=surrogate, alpha=0.5))
 
 
 def train_on(criterion, batches):
@@ -157,7 +159,7 @@ def train_on(criterion, batches):
 
 @pytest.mark.parametrize("surrogate", ["exponential", "hinge"])
 def test_batches_of_one_class_are_told_once(surrogate):
-    criterion = MAUCLoss(surrogate)
+    criterion = PairLoss(surrogate)
     train_on(criterion, [[0, 0, 1]])
     with pytest.warns(UserWarning, match=r"one class only.*Shuffle.*ClassCoverageBatchSampler"):
         train_on(criterion, [[2, -100, 2]])
@@ -167,7 +169,7 @@ def test_batches_of_one_class_are_told_once(surrogate):
 
 
 def test_what_is_no_mistake_is_not_told():
-    criterion = MAUCLoss("hinge", alpha=0.1, activation="identity")
+    criterion = PairLoss("hinge", alpha=0.1, activation="identity")
     perfect = torch.tensor([[5.0, 0.0], [0.0, 5.0]], requires_grad=True)
     assert criterion(perfect, torch.tensor([0, 1])).item() == 0.0
     train_on(criterion, [[0, 1], [2], [0, 1], [1], []])  # epochs whose last batch is one sample
@@ -180,7 +182,7 @@ def test_what_is_no_mistake_is_not_told():
 @pytest.mark.gpu
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype:UserWarning")
 def test_batches_of_one_class_on_a_device_are_told_without_waiting():
-    criterion, batches = MAUCLoss(), [[0, 0, 1], [1, 1, 1]]
+    criterion, batches = PairLoss(), [[0, 0, 1], [1, 1, 1]]
     logits = [torch.randn(3, 3, device="cuda").requires_grad_() for _ in batches]
     targets = [torch.tensor(y, device="cuda") for y in batches]
     criterion(logits[0], targets[0])

@@ -10,9 +10,9 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 from cases import EACH_KIND
+from pair_loss import PairLoss, pair_loss
 
 from mauc.activations import ACTIVATIONS
-from mauc.nn import MAUCLoss, mauc_loss
 
 LIMIT = timedelta(seconds=60)
 PAIRS = {"ovo": "ovo", "ova": "ova", "matrix": np.arange(25.0).reshape(5, 5)}
@@ -62,10 +62,10 @@ def equals_one_process(rank, world):
             what = f"{case}, {activation}, {name}, rank {rank} of {world}"
             settings = {"surrogate": case.surrogate, "activation": activation, "pairs": pairs, **case.options}
             whole = network()
-            expected = mauc_loss(whole(x), y, weight=weight, **settings)
+            expected = pair_loss(whole(x), y, weight=weight, **settings)
             expected.backward()
             model = torch.nn.parallel.DistributedDataParallel(network())
-            got = MAUCLoss(sync=True, **settings)(model(mine[0]), mine[1], mine[2])
+            got = PairLoss(sync=True, **settings)(model(mine[0]), mine[1], mine[2])
             got.backward()
             assert abs(got.item() - expected.item()) <= 1e-10 * abs(expected.item()), what
             # On a wider range the pieces of an approximation are differences of larger sums.
@@ -80,9 +80,9 @@ def nothing_here(rank):
     x, y, _, _ = batch()
     for surrogate, activation in (("squared", "softmax"), ("exponential", "identity"), ("hinge", "identity")):
         logits = x[:, :5].clone().requires_grad_() if rank == 0 else torch.zeros(0, 5).double().requires_grad_()
-        got = mauc_loss(logits, y if rank == 0 else y[:0], surrogate=surrogate, activation=activation, sync=True)
+        got = pair_loss(logits, y if rank == 0 else y[:0], surrogate=surrogate, activation=activation, sync=True)
         got.backward()
-        assert got.item() == pytest.approx(mauc_loss(x[:, :5], y, surrogate=surrogate, activation=activation).item())
+        assert got.item() == pytest.approx(pair_loss(x[:, :5], y, surrogate=surrogate, activation=activation).item())
         assert logits.grad.shape == logits.shape
 
 
@@ -92,7 +92,7 @@ def nan_is_seen_by_all(rank):
         if rank == 0:
             logits[1, 1] = torch.nan
         for activation in ("softmax", "identity"):
-            assert mauc_loss(logits, torch.arange(3), surrogate=surrogate, activation=activation, sync=True).isnan()
+            assert pair_loss(logits, torch.arange(3), surrogate=surrogate, activation=activation, sync=True).isnan()
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ def test_a_group_of_one(tmp_path):
     dist.init_process_group("gloo", init_method=f"file://{tmp_path / 'store'}", rank=0, world_size=1)
     try:
         x, y, weight, _ = batch()
-        alone = mauc_loss(x[:, :5], y, weight=weight)
-        assert torch.allclose(mauc_loss(x[:, :5], y, weight=weight, sync=True), alone, rtol=1e-14)
+        alone = pair_loss(x[:, :5], y, weight=weight)
+        assert torch.allclose(pair_loss(x[:, :5], y, weight=weight, sync=True), alone, rtol=1e-14)
     finally:
         dist.destroy_process_group()

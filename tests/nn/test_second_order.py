@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 from cases import EACH_KIND, SIGMOID, Bent
+from pair_loss import PairLoss, pair_loss
 
-from mauc.nn import MAUCLoss, mauc_loss
 from mauc.nn._engine import fused, processes
+from mauc.nn._engine.log_term import LogTerm
 from mauc.surrogates import SURROGATES, CustomSurrogate
 
 blocks_are_fine = pytest.mark.filterwarnings("ignore:.*taking all pairs in blocks:UserWarning")
@@ -41,7 +42,7 @@ def test_equals_finite_differences(case, activation):
 
     def loss(z):
         settings = {"activation": activation, "pairs": "ova", "weight": weight, **case.options}
-        return mauc_loss(z, y, surrogate=case.surrogate, **settings)
+        return pair_loss(z, y, surrogate=case.surrogate, **settings)
 
     # The slope of an approximation jumps by its tolerance where two pieces meet: a longer step does not see it.
     eps, atol = (1e-6, 1e-6) if case.exact else (1e-4, 1e-2)
@@ -53,7 +54,7 @@ def test_equals_finite_differences(case, activation):
 def test_a_gradient_penalty(surrogate, pairs):
     x, y, _ = draw()
     w = torch.randn(4, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    criterion = MAUCLoss(surrogate, alpha=0.5, pairs=pairs)
+    criterion = PairLoss(surrogate, alpha=0.5, pairs=pairs)
     got = penalty(lambda z: 3.0 * criterion(z, y), x, w)
 
     def of_penalty(w):
@@ -72,7 +73,7 @@ def test_every_order_and_torch_func(surrogate):
     logits, y, weight = draw(6)
 
     def loss(z):
-        return mauc_loss(z, y, surrogate=surrogate, weight=weight[:6])
+        return pair_loss(z, y, surrogate=surrogate, weight=weight[:6])
 
     (gradient,) = torch.autograd.grad(loss(logits), logits)
     plain = logits.detach()
@@ -89,7 +90,7 @@ def test_huge_scores_and_no_weight():
     y, weight = torch.tensor([0, 1, 1, 0]), torch.tensor([1.0, 1.0, 1.0, 0.0])
 
     def loss(z):
-        return mauc_loss(z, y, activation="identity", weight=weight)
+        return pair_loss(z, y, activation="identity", weight=weight)
 
     near = torch.cat([logits[:3] - torch.tensor([800.0, 0.0]), torch.zeros(1, 2)])
     expected = torch.autograd.functional.hessian(loss, near)
@@ -101,7 +102,7 @@ def test_huge_scores_and_no_weight():
 def test_no_pair_has_second_derivative_zero(surrogate):
     logits, _, _ = draw(5)
     hessian = torch.autograd.functional.hessian(
-        lambda z: mauc_loss(z, torch.full((5,), 2), surrogate=surrogate), logits.detach()
+        lambda z: pair_loss(z, torch.full((5,), 2), surrogate=surrogate), logits.detach()
     )
     assert not hessian.any()
 
@@ -110,9 +111,9 @@ def test_no_pair_has_second_derivative_zero(surrogate):
 def test_lower_precision(dtype):
     logits, y, _ = draw()
     w = torch.eye(4, dtype=torch.float64, requires_grad=True)
-    expected = penalty(lambda z: mauc_loss(z, y), logits, w)
+    expected = penalty(lambda z: pair_loss(z, y), logits, w)
     low = logits.detach().to(dtype).requires_grad_()
-    got = penalty(lambda z: mauc_loss(z, y), low, torch.eye(4, dtype=dtype, requires_grad=True))
+    got = penalty(lambda z: pair_loss(z, y), low, torch.eye(4, dtype=dtype, requires_grad=True))
     assert got.dtype == dtype
     assert torch.allclose(got.double(), expected, atol=8 * torch.finfo(dtype).eps * expected.abs().max())
 
@@ -135,13 +136,13 @@ def test_objects_without_a_second_derivative_say_so():
     logits, y, _ = draw()
     w = torch.eye(4, dtype=torch.float64, requires_grad=True)
     with pytest.raises(NotImplementedError, match=r"give the object a method second_derivative\(t\)"):
-        penalty(lambda z: mauc_loss(z, y, surrogate=Bent()), logits, w)
-    assert torch.autograd.gradgradcheck(lambda z: mauc_loss(z, y, surrogate=Known()), (logits,), eps=1e-4, atol=1e-2)
+        penalty(lambda z: pair_loss(z, y, surrogate=Bent()), logits, w)
+    assert torch.autograd.gradgradcheck(lambda z: pair_loss(z, y, surrogate=Known()), (logits,), eps=1e-4, atol=1e-2)
 
 
 def test_third_derivatives_by_pairs_are_refused():
     logits, y, _ = draw()
-    (g,) = torch.autograd.grad(mauc_loss(logits, y, surrogate="logistic"), logits, create_graph=True)
+    (g,) = torch.autograd.grad(pair_loss(logits, y, surrogate="logistic"), logits, create_graph=True)
     (h,) = torch.autograd.grad(g.square().sum(), logits, create_graph=True)
     with pytest.raises(NotImplementedError, match="third derivatives of the loss with the logistic surrogate"):
         h.sum().backward()
@@ -153,7 +154,7 @@ def test_torch_func_takes_the_gradient_of_every_named_surrogate_and_refuses_the_
     logits, y, weight = draw()
 
     def loss(z):
-        return mauc_loss(z, y, surrogate=surrogate, weight=weight, log_loss=0.5)
+        return pair_loss(z, y, surrogate=surrogate, weight=weight, log_loss=0.5)
 
     (gradient,) = torch.autograd.grad(loss(logits), logits)
     assert torch.allclose(torch.func.grad(loss)(logits.detach()), gradient)
@@ -164,7 +165,7 @@ def test_torch_func_takes_the_gradient_of_every_named_surrogate_and_refuses_the_
 def test_torch_func_with_an_own_surrogate_says_what_to_take():
     logits, y, _ = draw()
     with pytest.raises(NotImplementedError, match=r"torch\.func transforms of the loss with the custom surrogate"):
-        torch.func.grad(lambda z: mauc_loss(z, y, surrogate=SIGMOID))(logits.detach())
+        torch.func.grad(lambda z: pair_loss(z, y, surrogate=SIGMOID))(logits.detach())
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
@@ -173,9 +174,9 @@ def test_torch_func_with_an_own_surrogate_says_what_to_take():
 def test_compiled_they_are_refused(backend, surrogate):
     x, y, _ = draw()
     w = torch.eye(4, dtype=torch.float64, requires_grad=True)
-    criterion = torch.compile(MAUCLoss(surrogate, alpha=0.5), backend=backend)
+    criterion = torch.compile(PairLoss(surrogate, alpha=0.5), backend=backend)
     (g,) = torch.autograd.grad(criterion(x @ w, y), x)
-    assert torch.allclose(g, torch.autograd.grad(MAUCLoss(surrogate, alpha=0.5)(x @ w, y), x)[0])
+    assert torch.allclose(g, torch.autograd.grad(PairLoss(surrogate, alpha=0.5)(x @ w, y), x)[0])
     with pytest.raises(RuntimeError, match=r"leave the loss out of the compiled part|donated buffers|double backward"):
         penalty(lambda z: criterion(z, y), x, w)
 
@@ -186,7 +187,7 @@ def test_over_processes_they_are_refused(monkeypatch):
 
     monkeypatch.setattr("mauc.nn._engine.loss.communicator", lambda sync, group: Two())
     logits, y, _ = draw()
-    (g,) = torch.autograd.grad(mauc_loss(logits, y, sync=True), logits, create_graph=True)
+    (g,) = torch.autograd.grad(pair_loss(logits, y, sync=True), logits, create_graph=True)
     with pytest.raises(NotImplementedError, match="not available with sync=True: gather the logits"):
         g.sum().backward()
 
@@ -198,11 +199,11 @@ def test_fused(surrogate, activation):
     logits, y, weight = draw()
     settings = {"surrogate": surrogate, "activation": activation, "alpha": 2.0}
     w = torch.eye(4, dtype=torch.float64, requires_grad=True)
-    expected = penalty(lambda z: 3.0 * mauc_loss(z, y, weight=weight, **settings), logits, w)
+    expected = penalty(lambda z: 3.0 * pair_loss(z, y, weight=weight, **settings), logits, w)
     single = logits.detach().float().cuda().requires_grad_()
-    assert fused.fuses(single, MAUCLoss(surrogate, alpha=2.0).surrogate, activation, "ovo") is not None
+    assert fused.fuses(single, PairLoss(surrogate, alpha=2.0).surrogate, activation, "ovo", LogTerm(0.0)) is not None
     got = penalty(
-        lambda z: 3.0 * mauc_loss(z, y.cuda(), weight=weight.cuda(), **settings),
+        lambda z: 3.0 * pair_loss(z, y.cuda(), weight=weight.cuda(), **settings),
         single,
         torch.eye(4, device="cuda", requires_grad=True),
     )

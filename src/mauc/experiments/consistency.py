@@ -19,6 +19,7 @@ from mauc.experiments.report_parts import machines, markdown_table, save_figure,
 from mauc.experiments.score_tables import done
 from mauc.experiments.store import Cell, Store, write_whole
 from mauc.metrics import mauc_score
+from mauc.nn.baselines import LogitAdjustedLoss
 from mauc.nn.modules import MAUCLoss
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
@@ -94,7 +95,7 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
     order: Shuffled | ClassCoverageBatchSampler = Shuffled(len(y), BATCH, seed)
     if method.startswith("MAUC ") or method == COVERED:
         order = ClassCoverageBatchSampler(y, BATCH, min_per_class=4, seed=seed)
-    loss = _loss(method, counts)
+    loss = _loss(method, order.class_visits if isinstance(order, ClassCoverageBatchSampler) else counts)
     prior = torch.from_numpy(np.log(counts / counts.sum())).to(where) if method.startswith("plug-in") else None
     features = Features(X.astype(np.float32), where)
     train = Batches(features, torch.from_numpy(y).to(where), rows, order, steps // EPOCHS)
@@ -114,17 +115,15 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
     return {**out, "test": mauc_score(y_test, scores_of(model, test, prior))}
 
 
-def _loss(method: str, counts: Ints) -> nn.Module:
-    """Logits are adjusted by the frequencies of what is drawn: the sample's, or those of a batch with every class."""
+def _loss(method: str, counts: Ints | Floats) -> nn.Module:
+    """``counts`` of what is drawn, which logits are adjusted by: the sample's, or those of covered batches."""
     if method == BOTH:
-        return MAUCLoss("exponential", **OPTIONS["exponential"], log_loss=1.0)
-    if method == COVERED:
-        return MAUCLoss(log_loss="only")
-    if method == ADJUSTED:
-        return MAUCLoss(log_loss="only", class_counts=counts)
+        return MAUCLoss(counts, **OPTIONS["exponential"], log_loss=1.0, log1p=False)
+    if method in (ADJUSTED, COVERED):
+        return LogitAdjustedLoss(counts)
     if method.startswith("MAUC "):
         name = method.removeprefix("MAUC ")
-        return MAUCLoss(name, **OPTIONS[name])
+        return MAUCLoss(surrogate=name, **OPTIONS[name], log_loss=0.0)
     return nn.CrossEntropyLoss()
 
 

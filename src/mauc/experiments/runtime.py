@@ -132,7 +132,9 @@ def measure(name: str, loss: str, way: str, place: str, budget: float) -> dict[s
     n_batches = batches_of_an_epoch(name)
     schedule, alpha = recipe.ours[loss] if loss in LOSSES else (recipe.plain, 0.0)
     function: nn.Module = (
-        nn.CrossEntropyLoss() if loss == CROSS_ENTROPY or way != "accelerated" else MAUCLoss(loss, alpha=alpha)
+        nn.CrossEntropyLoss()
+        if loss == CROSS_ENTROPY or way != "accelerated"
+        else MAUCLoss(surrogate=loss, alpha=alpha, log_loss=0.0)
     )
     model = network(batches[0][0].shape[1], recipe.hidden, len(PRESETS[name].class_counts), seed=0).to(place)
     kind = torch.optim.SGD if schedule.optimizer == "sgd" else torch.optim.Adam

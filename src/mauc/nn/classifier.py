@@ -26,10 +26,8 @@ from mauc._validation import (
     check_whole,
     invalid,
 )
-from mauc.log_loss import read_log_loss
 from mauc.nn._engine.rows import Rows, dense, hold_out, rows_at_a_time
 from mauc.nn.samplers import ClassCoverageBatchSampler
-from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCMLPClassifier"]
 
@@ -39,7 +37,7 @@ ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
 
 
 class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
-    r"""A multilayer perceptron that minimises a surrogate of the multiclass AUC.
+    r"""A multilayer perceptron trained by :class:`mauc.nn.MAUCLoss`.
 
     Hidden layers are linear, batch-normalised and rectified, as in the paper. Minibatches hold every class
     (:class:`mauc.nn.ClassCoverageBatchSampler`), and Lightning trains.
@@ -55,10 +53,12 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object
         with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
-        Margin or rate of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`).
-    log_loss : float >= 0 or "only", default=0.0
-        Weight of the log-loss of logits shifted by the class shares, for ``loss="mauc"``; ``"only"``: that alone. The
-        shares are those of the minibatches, in which rare classes come more often than in the data.
+        Margin or rate of the surrogate. Default: that of :class:`mauc.nn.MAUCLoss`.
+    log_loss : float >= 0, default=0.5
+        Weight of the adjusted cross-entropy, for ``loss="mauc"``. It is adjusted to the class shares of the
+        minibatches, in which rare classes come more often than in the data. 0 is the pair loss alone.
+    activation : {"softmax", "sigmoid", "identity"}, default="softmax"
+        What makes the scores that ``loss="mauc"`` ranks.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs in the loss, the validation score and :meth:`score`.
     surrogate_options : dict, optional
@@ -139,7 +139,8 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         loss: Any = "mauc",
         surrogate: Any = "exponential",
         alpha: float | None = None,
-        log_loss: float | str = 0.0,
+        log_loss: float = 0.5,
+        activation: str = "softmax",
         pairs: Any = "ovo",
         surrogate_options: dict[str, Any] | None = None,
         batch_norm: bool = True,
@@ -168,6 +169,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.surrogate = surrogate
         self.alpha = alpha
         self.log_loss = log_loss
+        self.activation = activation
         self.pairs = pairs
         self.surrogate_options = surrogate_options
         self.batch_norm = batch_norm
@@ -278,9 +280,15 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             raise invalid("loss", requirement, repr(self.loss))
         if self.loss == "cross_entropy":
             return nn.CrossEntropyLoss()
-        share, _ = read_log_loss(self.log_loss)
-        sizes = self._batch_shares(part) if share else None
-        return MAUCLoss(self._surrogate(), log_loss=self.log_loss, pairs=self.pairs, class_counts=sizes)
+        return MAUCLoss(
+            self._batch_shares(part) if self.log_loss else None,
+            surrogate=self.surrogate,
+            alpha=self.alpha,
+            log_loss=self.log_loss,
+            activation=self.activation,
+            pairs=self.pairs,
+            **(self.surrogate_options or {}),
+        )
 
     def _batch_shares(self, part: Rows) -> Floats:
         """``(C,)`` summed weight of each class in the minibatches of an epoch."""
@@ -289,10 +297,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         if part.weight is None:
             return sampler.class_visits
         return sampler.class_visits * np.bincount(codes, part.weight[part.rows]) / np.bincount(codes)
-
-    def _surrogate(self) -> Surrogate:
-        options = self.surrogate_options or {}
-        return get_surrogate(self.surrogate, alpha=self.alpha, **options)
 
     def _network(self, n_features: int, classes: NDArray[Any], seed: int) -> nn.Module:
         with torch.random.fork_rng(devices=[]):

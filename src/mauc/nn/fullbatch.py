@@ -62,7 +62,7 @@ def full_batch_backward(
     >>> optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
     >>> for _ in range(10):
     ...     optimizer.zero_grad()
-    ...     loss = full_batch_backward(model, MAUCLoss("squared"), X, y, chunk_size=2)
+    ...     loss = full_batch_backward(model, MAUCLoss(surrogate="squared", log_loss=0.0), X, y, chunk_size=2)
     ...     optimizer.step()
     """
     check_whole("chunk_size", chunk_size, least=1)

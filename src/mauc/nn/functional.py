@@ -5,8 +5,8 @@ from typing import Any
 from torch import Tensor
 
 from mauc.nn._engine.loss import loss_of
+from mauc.nn._engine.recommended import LOG_LOSS, read_settings
 from mauc.nn._engine.score import pairwise_of, score_of
-from mauc.surrogates import get_surrogate
 
 __all__ = ["mauc_loss", "mauc_score", "pairwise_auc"]
 
@@ -15,13 +15,14 @@ def mauc_loss(
     logits: Tensor,
     target: Tensor,
     *,
+    class_counts: Any = None,
     surrogate: Any = "exponential",
     alpha: float | None = None,
-    log_loss: float | str = 0.0,
+    log_loss: float = LOG_LOSS,
+    log1p: bool | None = None,
     activation: str = "softmax",
     pairs: Any = "ovo",
     weight: Tensor | None = None,
-    class_counts: Any = None,
     ignore_index: int = -100,
     sync: bool = False,
     process_group: Any = None,
@@ -34,10 +35,11 @@ def mauc_loss(
 
     With ``log_loss`` = λ > 0 the cross-entropy of logits Z that are shifted by the class frequencies is added,
 
-    .. math:: L = R + \lambda \, \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(Z + \log p)_{y_n}\right] .
+    .. math:: L = R + \lambda \, \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(Z + \log p)_{y_n}\right] ,
 
-    The risk is equal to :class:`mauc.SurrogateRisk` on those scores. Use it where you would use
-    :func:`torch.nn.functional.cross_entropy`.
+    and with ``log1p`` the risk is bounded class by class: in place of :math:`R = \sum_i w_i R_i`, where R_i is the mean
+    over the pairs of column i and :math:`w_i = \sum_j v_{ij}`, it is :math:`\sum_i w_i \log(1 + R_i)`.
+    The defaults are those of :class:`mauc.nn.MAUCLoss`. Without ``log1p`` R is equal to :class:`mauc.SurrogateRisk`.
 
     Parameters
     ----------
@@ -52,23 +54,24 @@ def mauc_loss(
         no polynomial (logistic, 1/t, own ones) is approximated to the rounding of the logits; where that fails, all
         pairs are taken in blocks on the host, with a warning.
     alpha : float, optional
-        Margin or rate α of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`).
+        Margin or rate α of the surrogate. Default: 8 for the exponential with ``log1p``, else the surrogate's own.
     **options
         Further parameters of the surrogate: ``q``, ``epsilon``.
-    log_loss : float >= 0 or "only"
-        Weight λ of the log-loss; ``"only"``: the log-loss alone. It is consistent for the multiclass AUC by itself
-        (:class:`LogitAdjustedLoss`); the risk spends the network's capacity on order. p are the shares of
-        ``class_counts``, or of the batch where these are not given. With ``pairs="ova"`` nothing is shifted; with a
-        matrix of the form :math:`a_i b_j` the shift is :math:`\log (p_j / b_j)`; another matrix is refused.
+    log_loss : float >= 0, default=0.5
+        Weight λ of the log-loss. Alone it is :class:`mauc.nn.LogitAdjustedLoss`, which is consistent for the
+        multiclass AUC by itself. p are the shares of ``class_counts``. With ``pairs="ova"`` nothing is shifted; with
+        a matrix of the form :math:`a_i b_j` the shift is :math:`\log (p_j / b_j)`; another matrix is refused.
+    log1p : bool, optional
+        Default: for the exponential surrogate beside a log-loss. Only the exponential has it.
     activation : {"softmax", "sigmoid", "identity"}
         What makes scores of logits.
     pairs : {"ovo", "ova"} or (C, C) array
         Weights of the class pairs, :math:`v_{ij}` at ``[i, j]``.
     weight : (N,) tensor, optional
         Weights of the samples, >= 0; no gradient flows into them. A class whose weights sum to 0 counts as absent.
-    class_counts : (C,) tensor or sequence, optional
-        Size of each class in the training set (with sample weights: their sum), for ``pairs="ova"``, see Notes, and for
-        ``log_loss``.
+    class_counts : (C,) tensor or sequence
+        Size of each class in the training set (with sample weights: their sum). Needed unless ``log_loss=0``;
+        ``pairs="ova"`` uses it too, see Notes.
     ignore_index : int
         Samples of this target count nowhere and get gradient 0.
     sync : bool
@@ -113,16 +116,18 @@ def mauc_loss(
     >>> import torch
     >>> from mauc.nn.functional import mauc_loss
     >>> logits = torch.tensor([[2.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 2.0]], requires_grad=True)
-    >>> loss = mauc_loss(logits, torch.tensor([0, 0, 1, 2]), surrogate="squared")
+    >>> loss = mauc_loss(logits, torch.tensor([0, 0, 1, 2]), surrogate="squared", log_loss=0.0)
     >>> loss.backward()
     >>> round(loss.item(), 4), tuple(logits.grad.shape)
     (0.3041, (4, 3))
     """
+    chosen, share, bounded = read_settings(surrogate, alpha, log_loss, log1p, class_counts, pairs, options)
     return loss_of(
         logits,
         target,
-        get_surrogate(surrogate, alpha=alpha, **options),
-        log_loss=log_loss,
+        chosen,
+        log_loss=share,
+        log1p=bounded,
         ratios=None,
         activation=activation,
         pairs=pairs,

@@ -10,67 +10,97 @@ from mauc.activations import ACTIVATIONS
 from mauc.nn._engine.batch import is_traced
 from mauc.nn._engine.buffers import ExactBuffers
 from mauc.nn._engine.checks import count_vector, pair_matrix
-from mauc.nn._engine.log_term import class_ratios, of_partners, read_log_loss
+from mauc.nn._engine.log_term import class_ratios
 from mauc.nn._engine.loss import loss_of
+from mauc.nn._engine.recommended import LOG_LOSS, read_settings
 from mauc.nn._engine.repeated import Repeated
 from mauc.nn._engine.watch import OneClassWatch
-from mauc.surrogates import get_surrogate
 
 __all__ = ["MAUCLoss"]
 
 
 class MAUCLoss(ExactBuffers):
-    """The surrogate risk of the multiclass AUC in place of :class:`torch.nn.CrossEntropyLoss`.
+    r"""Trains a network to rank: a pair loss for multiclass AUC beside cross-entropy.
 
-    Parameters are those of :func:`mauc.nn.functional.mauc_loss`, and are checked here once. A batch of one class has
-    loss 0 and gradient 0; the first such batch that is seen in training gives one warning. On CUDA the first batches
-    and then one in 64 are looked at, without waiting for the device; none are with ``sync=True`` or under
-    :func:`torch.compile`.
+    Put it where :class:`torch.nn.CrossEntropyLoss` stands. ``MAUCLoss(class_counts)`` is the recommended loss,
+
+    .. math:: L = \frac{1}{C} \sum_i \log(1 + R_i) + \tfrac12 \operatorname{mean}_n
+        \left[-\log \operatorname{softmax}(z_n + \log p)_{y_n}\right], \qquad
+        R_i = \operatorname{mean}_{j \ne i} \operatorname{mean}_{m \in N_i,\, n \in N_j} e^{-8 (F_{mi} - F_{ni})},
+
+    with F = softmax(z) and the class frequencies p. The second term is cross-entropy adjusted to the class
+    frequencies, as in :class:`LogitAdjustedLoss`. The first counts pairs that are ranked wrongly, every pair of
+    classes alike; the logarithm bounds what one class can add, so that training does not diverge.
+    ``MAUCLoss(surrogate="exponential", alpha=1.0, log_loss=0.0)`` is the paper's loss.
 
     Parameters
     ----------
+    class_counts : (C,) tensor or sequence
+        Size of each class in the training set: ``torch.bincount(labels, minlength=C)``. Needed unless
+        ``log_loss=0``.
     surrogate : str or object, default="exponential"
+        The pair loss ℓ: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``,
+        ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
-    log_loss : float or "only", default=0.0
+        Margin or rate α of the surrogate. Default: 8 for the exponential with ``log1p``, else the surrogate's own.
+    log_loss : float, default=0.5
+        Weight λ of the adjusted cross-entropy. 0 is the pair loss alone, which trains networks worse than
+        cross-entropy does.
+    log1p : bool, optional
+        Take log(1 + R_i) in place of the risk R_i of each class. Default: for the exponential surrogate beside a
+        log-loss. Without it the slope of the exponential is unbounded, and SGD at a rate of 0.1 diverges.
     activation : {"softmax", "sigmoid", "identity"}, default="softmax"
+        What makes scores F of logits.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
-    class_counts : (C,) tensor or sequence, optional
+        Weights of the class pairs, that of column i against class j at ``[i, j]``.
     ignore_index : int, default=-100
+        Samples of this target count nowhere and get gradient 0.
     sync : bool, default=False
+        Take the batches of all ranks of ``process_group`` as one.
     process_group : optional
     **options
         Further parameters of the surrogate: ``q``, ``epsilon``.
+
+    Notes
+    -----
+    :func:`mauc.nn.functional.mauc_loss` is the same as a function, and has the details. A batch of one class has no
+    pairs; with ``log_loss=0`` its loss is 0, and the first such batch in training gives a warning.
 
     Examples
     --------
     >>> import torch
     >>> from mauc.nn import MAUCLoss
-    >>> loss = MAUCLoss("squared", alpha=1.0)
-    >>> logits = torch.zeros(4, 3, requires_grad=True)
-    >>> loss(logits, torch.tensor([0, 0, 1, 2])).item()
-    1.0
+    >>> labels = torch.tensor([0, 0, 0, 1, 2])
+    >>> loss = MAUCLoss(torch.bincount(labels))
+    >>> logits = torch.zeros(5, 3, requires_grad=True)
+    >>> round(loss(logits, labels).item(), 4)  # log 2, and half the entropy of the classes
+    1.1683
     """
 
     pair_matrix: Tensor | None
     class_counts: Tensor | None
     ratios: Tensor | None
+    exact_ratios: Tensor | None
 
     def __init__(
         self,
-        surrogate: Any = "exponential",
+        class_counts: Any = None,
         *,
+        surrogate: Any = "exponential",
         alpha: float | None = None,
-        log_loss: float | str = 0.0,
+        log_loss: float = LOG_LOSS,
+        log1p: bool | None = None,
         activation: str = "softmax",
         pairs: Any = "ovo",
-        class_counts: Any = None,
         ignore_index: int = -100,
         sync: bool = False,
         process_group: Any = None,
         **options: float,
     ) -> None:
         super().__init__()
-        self.surrogate = get_surrogate(surrogate, alpha=alpha, **options)
+        self.surrogate, self.log_loss, self.log1p = read_settings(
+            surrogate, alpha, log_loss, log1p, class_counts, pairs, options
+        )
         self.activation = check_choice("activation", activation, ACTIVATIONS)
         self.ignore_index = ignore_index
         self.sync = sync
@@ -81,20 +111,16 @@ class MAUCLoss(ExactBuffers):
             self.pairs, matrix = check_choice("pairs", pairs, PAIRS), None
         else:
             self.pairs, matrix = "matrix", pair_matrix(pairs, len(pairs)).to(torch.float64)
-        counts = None
+        counts = exact = None
         if class_counts is not None:
             counts = count_vector(class_counts, len(class_counts)).to(torch.float64)
+        if self.log_loss and counts is not None:
+            exact = class_ratios(self.pairs if matrix is None else matrix, counts)
         # Buffers, so that they follow the module to its device; settings, so not part of its state.
         self.register_buffer("pair_matrix", matrix, persistent=False)
         self.register_buffer("class_counts", counts, persistent=False)
-        self.log_loss = log_loss
-        share, _ = read_log_loss(log_loss)
-        ratios = None
-        if share and counts is not None:
-            kind = self.pairs if matrix is None else matrix
-            ratios = class_ratios(kind, of_partners(kind), counts)
-            ratios = (ratios / ratios.max()).to(torch.float32)
-        self.register_buffer("ratios", ratios, persistent=False)
+        self.register_buffer("exact_ratios", exact, persistent=False)
+        self.register_buffer("ratios", None if exact is None else exact.to(torch.float32), persistent=False)
 
     def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
         """The loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
@@ -105,7 +131,8 @@ class MAUCLoss(ExactBuffers):
             target,
             self.surrogate,
             log_loss=self.log_loss,
-            ratios=buffers["ratios"],
+            log1p=self.log1p,
+            ratios=buffers["exact_ratios" if logits.dtype == torch.float64 else "ratios"],
             activation=self.activation,
             pairs=self.pairs if matrix is None else matrix,
             weight=weight,
@@ -121,6 +148,6 @@ class MAUCLoss(ExactBuffers):
 
     def extra_repr(self) -> str:
         """The settings."""
-        logs = f", log_loss={self.log_loss!r}" if self.log_loss else ""
+        logs = f", log_loss={self.log_loss:g}" + (", log1p=True" if self.log1p else "")
         shown = f"{self.surrogate!r}{logs}, activation={self.activation!r}, pairs={self.pairs!r}"
         return shown + (", sync=True" if self.sync else "")

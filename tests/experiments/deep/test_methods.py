@@ -13,6 +13,7 @@ pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
 pytest.importorskip("rich", reason="needs the extra mauc[cli]")
 
 import torch
+from pair_loss import PairLoss
 
 from mauc.experiments.deep.data import PAPER_SETS
 from mauc.experiments.deep.fit import Schedule
@@ -20,7 +21,7 @@ from mauc.experiments.deep.methods import METHODS, RECIPES, method_names, recipe
 from mauc.experiments.deep.paper import PAPER, PAPER_PAIRS, PAPER_SHARES
 from mauc.experiments.deep.run import OF_THE_FIT
 from mauc.experiments.deep.search import label, settings_of
-from mauc.nn import LogitAdjustedLoss, MAUCLoss
+from mauc.nn import LogitAdjustedLoss
 
 
 def test_methods():
@@ -44,7 +45,7 @@ def test_the_sum_is_of_both_terms():
     """With the frequencies of the training set; of covered batches, with the batch's."""
     counts, y = np.array([50, 20, 4]), torch.tensor([0, 0, 1, 2])
     logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
-    risk = MAUCLoss("exponential", alpha=4.0)(logits, y)
+    risk = PairLoss("exponential", alpha=4.0)(logits, y)
     options = {"surrogate": "exponential", "alpha": 4.0, "log_loss": 0.3}
     for name, sizes in (("softmax", counts), ("softmax, covered", np.array([2, 1, 1]))):
         both = METHODS[f"adjusted CE + exponential, {name}"].loss(counts, 10, **options)(logits, y)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from mauc._typing import Ints
 from mauc.datasets.images import IMAGES
@@ -147,24 +147,39 @@ def _class_balanced(loss: str) -> Callable[..., nn.Module]:
 
 
 def _mauc(counts: Ints, epochs: int, *, surrogate: str, alpha: float) -> nn.Module:
-    return MAUCLoss(surrogate, alpha=alpha)
+    return MAUCLoss(surrogate=surrogate, alpha=alpha, log_loss=0.0)
 
 
 def _adjusted(counts: Ints, epochs: int, *, tau: float = 1.0) -> nn.Module:
     return LogitAdjustedLoss(np.maximum(counts, 1), tau=tau)
 
 
+class AdjustedToBatch(nn.Module):
+    """Cross-entropy adjusted to the class frequencies of each batch, plus ``rank``."""
+
+    def __init__(self, log_loss: float = 1.0, rank: nn.Module | None = None) -> None:
+        super().__init__()
+        self.log_loss, self.rank = log_loss, rank
+
+    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
+        """The loss of ``(N, C)`` logits and ``(N,)`` classes."""
+        shift = torch.bincount(y, minlength=logits.shape[1]).to(logits.dtype).log()
+        value: Tensor = self.log_loss * nn.functional.cross_entropy(logits + shift, y)
+        return value if self.rank is None else value + self.rank(logits, y)
+
+
 def _adjusted_covered(counts: Ints, epochs: int) -> nn.Module:
-    # Of covered batches the frequencies are the batch's own.
-    return MAUCLoss(log_loss="only")
+    return AdjustedToBatch()
 
 
 def _both(activation: str, *, covered: bool = False) -> Callable[..., nn.Module]:
     """Adjusted cross-entropy and risk."""
 
     def loss(counts: Ints, epochs: int, *, surrogate: str, alpha: float, log_loss: float = 1.0) -> nn.Module:
-        sizes = None if covered else np.maximum(counts, 1)
-        return MAUCLoss(surrogate, alpha=alpha, log_loss=log_loss, activation=activation, class_counts=sizes)
+        settings: dict[str, Any] = {"surrogate": surrogate, "alpha": alpha, "activation": activation, "log1p": False}
+        if covered:
+            return AdjustedToBatch(log_loss, MAUCLoss(**settings, log_loss=0.0))
+        return MAUCLoss(np.maximum(counts, 1), **settings, log_loss=log_loss)
 
     return loss
 

@@ -94,7 +94,8 @@ def count_vector(class_counts: Any, n_classes: int | None) -> Tensor:
     advice = "pass the size of each class in the training set, e.g. torch.bincount(labels, minlength=C)"
     requirement = f"must be {n_classes or 'two or more'} positive numbers"
     try:
-        counts = torch.as_tensor(class_counts).detach()
+        is_tensor = isinstance(class_counts, Tensor)
+        counts = torch.as_tensor(class_counts, dtype=None if is_tensor else torch.float64).detach()
     except (TypeError, ValueError, RuntimeError):
         raise invalid("class_counts", requirement, repr(class_counts), advice) from None
     fits = counts.ndim == 1 and (len(counts) == n_classes if n_classes else len(counts) > 1)

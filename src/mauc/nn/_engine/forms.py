@@ -10,7 +10,7 @@ from mauc._typing import Floats
 from mauc.kernels.tiles import sums_of_others
 from mauc.surrogates import ClosedForm, Surrogate
 
-__all__ = ["FAINT", "Array", "Form", "Line", "Weights", "form_of", "ones", "weights_of"]
+__all__ = ["FAINT", "Array", "Form", "Line", "Weights", "form_of", "log1p_risk", "ones", "weights_of"]
 
 Array = NDArray[np.floating]
 FAINT = 1e-30
@@ -76,6 +76,12 @@ def weights_of(size: Floats, pairs: str, class_counts: Floats | None) -> Weights
     others = sums_of_others(mass)
     column = np.divide(total * here, others, out=np.zeros(len(mass)), where=others > 0)
     return Weights(unit, unit * mass, column, total)
+
+
+def log1p_risk(risks: Floats, weight: float) -> tuple[float, Floats]:
+    """As :func:`mauc.nn._engine.moments.log1p_risk`, where all classes weigh the same; 0 for one that is absent."""
+    means = risks / (weight or 1.0)
+    return weight * float(np.log1p(means).sum()), 1.0 / (1.0 + means)
 
 
 @lru_cache(maxsize=64)

@@ -16,7 +16,7 @@ from mauc.nn._engine.fused_bilinear import Bilinear, closed_bilinear, expanded
 from mauc.nn._engine.fused_moments import MOST_CLASSES, Form, form_of
 from mauc.nn._engine.fused_tiny import Pairwise, is_tiny, pairwise
 from mauc.nn._engine.launch import runs_kernels
-from mauc.nn._engine.log_term import LogTerm, class_ratios, class_sizes
+from mauc.nn._engine.log_term import LogTerm
 from mauc.nn._engine.plans import number_on
 from mauc.nn._engine.processes import communicator
 from mauc.nn._engine.tiles import Data, Settings
@@ -34,7 +34,7 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 AnyForm = Form | Truncated | Bilinear | Pairwise
 
 
-def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any, log_loss: float = 0.0) -> AnyForm | None:
+def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any, term: LogTerm) -> AnyForm | None:
     """The kernels' form of this loss, or None if they do not compute it."""
     if not runs_kernels(logits.device.type) or torch.are_deterministic_algorithms_enabled():
         return None
@@ -45,9 +45,11 @@ def fuses(logits: Tensor, surrogate: Surrogate, activation: str, pairs: Any, log
     if (
         form is not None
         and isinstance(pairs, str)
-        and logits.shape[1] <= (WIDEST_OF_BOTH if log_loss else MOST_CLASSES)
+        and logits.shape[1] <= (WIDEST_OF_BOTH if term.share else MOST_CLASSES)
     ):
         return form
+    if term.log1p:
+        return None
     of_pairs = pairwise(surrogate, bounded=bounded) if is_tiny(logits) else None
     if of_pairs is not None:
         return of_pairs
@@ -103,17 +105,11 @@ def prepare(
         logits = logits.contiguous()
     named = isinstance(pairs, str)
     sizes = class_counts if named and pairs == "ova" else None
-    ratios = None
-    if term.share:
-        ratios = term.ratios
-        if ratios is None:
-            counted = class_sizes(target, weight, class_counts, ignore_index, logits.shape[1])
-            ratios = class_ratios(pairs, term.partners, counted)
-        ratios = ratios.to(torch.float32)
+    ratios = term.ratios.to(torch.float32) if term.ratios is not None else None
     matrix = None if isinstance(pairs, str) else _normalised(logits, target, weight, pairs, ignore_index)
     data = Data(logits, target.contiguous(), _flat(weight), _flat(sizes), _flat(ratios), matrix)
     kind = pairs if isinstance(pairs, str) else "matrix"
-    return data, Settings(form, activation, kind, ignore_index, dtype, term.share)
+    return data, Settings(form, activation, kind, ignore_index, dtype, term.share, term.log1p)
 
 
 def _normalised(logits: Tensor, target: Tensor, weight: Tensor | None, pairs: Tensor, ignore_index: int) -> Tensor:

@@ -100,6 +100,7 @@ def statistics(
     KIND: tl.constexpr,
     SOFTMAX: tl.constexpr,
     LOG: tl.constexpr,
+    LOG1P: tl.constexpr,
     OVO: tl.constexpr,
     HAS_WEIGHT: tl.constexpr,
     HAS_SIZES: tl.constexpr,
@@ -154,7 +155,9 @@ def statistics(
     tl.debug_barrier()
     counter = (scratch + 5 * C).to(tl.pointer_type(tl.int32))
     if tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
-        _finish(scratch, sizes, coefficients, value, alpha, log_loss, columns, inside, C, KIND, LOG, OVO, HAS_SIZES)
+        _finish(
+            scratch, sizes, coefficients, value, alpha, log_loss, columns, inside, C, KIND, LOG, LOG1P, OVO, HAS_SIZES
+        )
 
 
 @triton.jit
@@ -170,6 +173,7 @@ def _finish(
     C: tl.constexpr,
     KIND: tl.constexpr,
     LOG: tl.constexpr,
+    LOG1P: tl.constexpr,
     OVO: tl.constexpr,
     HAS_SIZES: tl.constexpr,
 ):
@@ -198,6 +202,11 @@ def _finish(
     if KIND == EXPONENTIAL:
         part = column * p1 * s1
         of_negative, shift, of_own = alpha * column * p1, p1, -alpha * column * s1
+        if LOG1P:
+            mean = tl.where(total > 0.0, part / total, 0.0)
+            slope = 1.0 / (1.0 + mean)
+            part = total * tl.where(mean < 1e-3, mean * (1.0 - mean * (0.5 - mean / 3.0)), tl.log(1.0 + mean))
+            of_negative, of_own = of_negative * slope, of_own * slope
     else:
         delta = alpha - 1.0
         if KIND == SQUARED:

@@ -124,6 +124,7 @@ class Recipe:
             first.warps,
             common
             | {
+                "LOG1P": settings.log1p,
                 "OVO": ovo,
                 "HAS_WEIGHT": weight is not None,
                 "HAS_SIZES": sizes is not None,

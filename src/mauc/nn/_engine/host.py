@@ -22,7 +22,7 @@ from mauc.kernels.piecewise import Piece, ranked_risk
 from mauc.kernels.tiles import Classes, Problem
 from mauc.nn._engine import small
 from mauc.nn._engine.batch import Batch, chunks, class_sum, is_free, take
-from mauc.nn._engine.forms import FAINT, Form, Line, Weights, form_of, weights_of
+from mauc.nn._engine.forms import FAINT, Form, Line, Weights, form_of, log1p_risk, weights_of
 from mauc.nn._engine.log_term import LogTerm
 from mauc.nn._engine.moments import FLAT_ALPHA, Result, Slope
 from mauc.surrogates import ClosedForm, Surrogate
@@ -62,30 +62,30 @@ def evaluate(
         form is None
         or activation != "softmax"
         or not isinstance(pairs, str)
-        or not term.ranks
         or logits.dtype not in DTYPES
         or logits.numel() == 0
     ):
         return None
     counts: Floats | None = None
-    if class_counts is not None and (pairs == "ova" or term.ratios is None):
+    if class_counts is not None and pairs == "ova":
         counts = class_counts.double().numpy()
-    ratios: Floats | None = None
-    if term.share:
-        if term.ratios is not None:
-            ratios = term.ratios.numpy()
-        else:
-            known = size if counts is None else counts
-            ratios = known if pairs == "ovo" else np.sign(known)
+    ratios: Floats | None = None if term.ratios is None else term.ratios.double().numpy()
     weights = weights_of(size, pairs, counts)
     if isinstance(form, Surrogate) or logits.numel() <= small.MOST:
-        return small.evaluate(logits, y, form, weights, term.share, ratios)
-    return _in_blocks(logits, y, form, weights, term.share, ratios)
+        return small.evaluate(logits, y, form, weights, term.share, ratios, log1p=term.log1p)
+    return _in_blocks(logits, y, form, weights, term.share, ratios, log1p=term.log1p)
 
 
 @np.errstate(all="ignore")
 def _in_blocks(
-    logits: Tensor, y: Ints, form: Form, weights: Weights, share: float, ratios: Floats | None
+    logits: Tensor,
+    y: Ints,
+    form: Form,
+    weights: Weights,
+    share: float,
+    ratios: Floats | None,
+    *,
+    log1p: bool,
 ) -> tuple[float, Tensor] | None:
     reach = form.reach if isinstance(form, Line) and not form.all_scores else np.inf
     if reach < 1.0 and not _within(torch.softmax(logits[:FEW_ROWS], 1), reach):
@@ -95,8 +95,10 @@ def _in_blocks(
         return None
     if isinstance(form, Line):
         value = batch.line(form)
+    elif form.kind == "squared":
+        value = batch.squared(form.alpha)
     else:
-        value = (batch.squared if form.kind == "squared" else batch.exponential)(form.alpha)
+        value = batch.exponential(form.alpha, log1p=log1p)
     if ratios is None:
         batch.through()
     else:
@@ -169,7 +171,7 @@ class _Batch:
         self.scale, self.at_own = -line.slope * column, line.slope * total * unit
         return float(line.at_zero * (total > 0) + self.at_own @ self.own + self.scale @ sum_q)
 
-    def exponential(self, alpha: float) -> float:
+    def exponential(self, alpha: float, *, log1p: bool) -> float:
         """See :func:`mauc.nn._engine.moments.exponential`."""
         y, column = self.y, self.column
         of_p = self.unit * np.exp(-alpha * self.own)
@@ -182,8 +184,12 @@ class _Batch:
             sum_q += part.sum(0).numpy()
         sum_q *= column
         sum_p = np.bincount(y, of_p, len(column))
+        value = float(sum_p @ sum_q)
+        if log1p:
+            value, slope = log1p_risk(sum_p * sum_q, self.total)
+            sum_p, sum_q = sum_p * slope, sum_q * slope
         self.scale, self.at_own = alpha * column * sum_p, -alpha * of_p * sum_q[y]
-        return float(sum_p @ sum_q)
+        return value
 
     def through(self, ratios: Floats | None = None, mixed: Floats | None = None, share: float = 0.0) -> None:
         """``F ⊙ (G − Σ_i F G)`` with ``G`` as in :class:`mauc.nn._engine.moments.Slope`, and the log-loss's part.

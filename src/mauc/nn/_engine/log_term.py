@@ -10,64 +10,37 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mauc.log_loss import ONLY, partner_weights, read_log_loss
-from mauc.nn._engine.batch import Batch, exact_dtype
+from mauc.log_loss import partner_weights
+from mauc.nn._engine.batch import exact_dtype
 from mauc.nn._engine.processes import Communicator
 
 __all__ = [
-    "ONLY",
     "LogTerm",
     "class_ratios",
-    "class_sizes",
     "log_term",
     "log_term_and_gradient",
-    "of_partners",
-    "read_log_loss",
 ]
 
 
 class LogTerm(NamedTuple):
-    """How the log-loss is added."""
+    """How the log-loss is added, and what it is added to."""
 
     share: float
     """Its weight."""
-    ranks: bool
-    """Whether the risk counts beside it."""
+    log1p: bool = False
+    """Whether the risk of each class goes through :func:`mauc.nn._engine.moments.log1p_risk`."""
     ratios: Tensor | None = None
-    """``(C,)`` r, where it is known before the batch."""
-    partners: Tensor | None = None
-    """``(C,)`` b of pair weights given as a matrix."""
-
-    def of(self, batch: Batch, pairs: str | Tensor, class_counts: Tensor | None) -> Tensor:
-        """``(C,)`` r for a batch."""
-        if self.ratios is not None:
-            return self.ratios
-        sizes = batch.size if class_counts is None else class_counts.to(batch.size.dtype)
-        return class_ratios(pairs, self.partners, sizes)
+    """``(C,)`` r, where there is a log-loss."""
 
 
-def of_partners(pairs: str | Tensor) -> Tensor | None:
-    """``(C,)`` b of pair weights ``a_i b_j`` given as a matrix; reads the matrix on the host."""
-    return None if isinstance(pairs, str) else torch.as_tensor(partner_weights(pairs.detach().cpu().numpy()))
-
-
-def class_ratios(pairs: str | Tensor, partners: Tensor | None, sizes: Tensor) -> Tensor:
-    """``(C,)`` r up to a common factor, from the class sizes; 0 for absent classes."""
+def class_ratios(pairs: str | Tensor, class_counts: Tensor) -> Tensor:
+    """``(C,)`` r from the class sizes, the largest of them 1; a matrix of pair weights is read on the host."""
+    ratios = class_counts.to(exact_dtype(class_counts.device))
     if isinstance(pairs, str):
-        return sizes if pairs == "ovo" else sizes.sign()
-    assert partners is not None
-    return sizes / partners.to(sizes)
-
-
-def class_sizes(
-    target: Tensor, weight: Tensor | None, class_counts: Tensor | None, ignore_index: int, n_classes: int
-) -> Tensor:
-    """``(C,)`` sizes of the classes, of the batch where those of the training set are not known."""
-    if class_counts is not None:
-        return class_counts
-    counted = (target != ignore_index) & (target >= 0) & (target < n_classes)
-    mass = counted.to(torch.float32) if weight is None else torch.where(counted, weight.to(torch.float32), 0.0)
-    return mass.new_zeros(n_classes).index_add(0, torch.where(counted, target, 0).long(), mass)
+        ratios = ratios if pairs == "ovo" else ratios.sign()
+    else:
+        ratios = ratios / torch.as_tensor(partner_weights(pairs.detach().cpu().numpy())).to(ratios)
+    return ratios / ratios.max()
 
 
 def log_term_and_gradient(

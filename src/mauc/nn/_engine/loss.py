@@ -25,11 +25,8 @@ from mauc.nn._engine.launch import runs_kernels
 from mauc.nn._engine.log_term import (
     LogTerm,
     class_ratios,
-    class_sizes,
     log_term,
     log_term_and_gradient,
-    of_partners,
-    read_log_loss,
 )
 from mauc.nn._engine.moments import Result, Slope
 from mauc.nn._engine.plans import Plan, evaluate
@@ -49,16 +46,14 @@ from mauc.surrogates import Surrogate
 
 __all__ = ["loss_of"]
 
-RISK = LogTerm(0.0, True)
-"""The risk alone."""
-
 
 def loss_of(
     logits: Tensor,
     target: Tensor,
     chosen: Surrogate,
     *,
-    log_loss: float | str,
+    log_loss: float,
+    log1p: bool,
     ratios: Tensor | None,
     activation: str,
     pairs: Any,
@@ -78,12 +73,11 @@ def loss_of(
     if repeated is not None and not is_traced() and not sync and isinstance(pairs, str):
         kind = kind_of_call(logits, target, weight, ratios, class_counts)
     if repeated is not None and kind is not None:
-        plans = repeated.plans((chosen, log_loss, ratios, activation, pairs, class_counts, ignore_index))
+        plans = repeated.plans((chosen, log_loss, log1p, ratios, activation, pairs, class_counts, ignore_index))
         if kind in plans:
             return plans[kind].follow(logits, target, weight)
     if activation not in ACTIVATIONS:
         check_choice("activation", activation, ACTIVATIONS)
-    share, ranks = (0.0, True) if log_loss == 0 else read_log_loss(log_loss)
     classes = check_input(logits, target, weight, ignore_index)
     world = communicator(sync, process_group)
     n_classes = logits.shape[1]
@@ -97,8 +91,9 @@ def loss_of(
         counts = class_counts
     else:
         counts = count_vector(class_counts, n_classes).to(place)
-    known = None if ratios is None else ratios.to(place)
-    term = LogTerm(share, ranks, known, of_partners(pairs) if share and known is None else None) if share else RISK
+    if log_loss and ratios is None:
+        ratios = class_ratios(pairs, counts)
+    term = LogTerm(log_loss, log1p, None if ratios is None else ratios.to(place))
 
     mixed = place.type in ("cpu", "cuda") and torch.is_autocast_enabled(place.type)
     dtype = torch.float32 if mixed and logits.dtype != torch.float64 else logits.dtype
@@ -112,12 +107,10 @@ def loss_of(
             number = np.array(found[0], np.float64 if dtype == torch.float64 else np.float32)
             # Function.apply looks in every argument for functorch transforms, which never come here; its base does not.
             return _attach(logits, number, found[1], again) if wants_gradient else torch.from_numpy(number)
-    if _transformed() and (has_plain_form(chosen) or not ranks or (wants_gradient and not can_be_traced(chosen))):
+    if _transformed() and (has_plain_form(chosen) or (wants_gradient and not can_be_traced(chosen))):
         return again(logits).to(dtype)
     traced = is_traced()
-    if traced and ranks and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):
-        if share and known is None:
-            known = class_ratios(pairs, term.partners, class_sizes(target, weight, counts, ignore_index, n_classes))
+    if traced and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):
         value = traced_loss(
             logits,
             target,
@@ -126,13 +119,14 @@ def loss_of(
             pairs=pairs,
             weight=weight,
             class_counts=counts,
-            ratios=known,
+            ratios=term.ratios,
             ignore_index=ignore_index,
-            log_loss=share,
+            log_loss=log_loss,
+            log1p=log1p,
             gradient=logits.requires_grad,
         )
         return value.to(dtype)
-    form = None if sync or not ranks or traced else fused.fuses(logits, chosen, activation, pairs, share)
+    form = None if sync or traced else fused.fuses(logits, chosen, activation, pairs, term)
     if form is not None:
         data, settings = fused.prepare(
             logits,
@@ -183,12 +177,13 @@ def value_and_gradient(
     ratios: Tensor | None,
     ignore_index: int,
     log_loss: float,
+    log1p: bool,
     gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     """The loss, in float64 for such logits and float32 else, and its gradient, or none of it; no graph is made."""
-    term = LogTerm(log_loss, True, ratios)
+    term = LogTerm(log_loss, log1p, ratios)
     dtype = torch.float64 if logits.dtype == torch.float64 else torch.float32
-    form = fused.fuses(logits, surrogate, activation, pairs, log_loss)
+    form = fused.fuses(logits, surrogate, activation, pairs, term)
     with torch.no_grad():
         if form is not None:
             data, settings = fused.prepare(
@@ -275,7 +270,7 @@ def _again(
             "second derivatives of the loss are not available with sync=True: gather the logits and the targets of all "
             "ranks, with torch.distributed.nn.functional.all_gather, and pass them with sync=False"
         )
-    if term.ranks and _transformed() and not has_plain_form(surrogate):
+    if _transformed() and not has_plain_form(surrogate):
         raise NotImplementedError(
             f"torch.func transforms of the loss with the {surrogate.name} surrogate are not available: take 'squared' "
             "or 'exponential', or torch.autograd in place of torch.func"
@@ -294,14 +289,12 @@ def _again(
     clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)
     of_logs = logits.new_zeros(())
     if term.share:
-        of_logs = term.share * log_term(clean, batch.y, batch.mass, term.of(batch, pairs, class_counts))
-    if not term.ranks:
-        return of_logs
+        of_logs = term.share * log_term(clean, batch.y, batch.mass, term.ratios)
     scores = _activate(clean, activation, torch.float64 if logits.dtype == torch.float64 else torch.float32)
     if has_plain_form(surrogate):
-        return plain_risk(scores, batch, surrogate) + of_logs
+        return plain_risk(scores, batch, surrogate, log1p=term.log1p) + of_logs
     with torch.no_grad():
-        value, slope = _risk(scores.detach(), batch, surrogate, activation != "identity", world, gradient=True)
+        value, slope = _risk(scores.detach(), batch, surrogate, activation != "identity", world, term, gradient=True)
         assert slope is not None
         dense = _through(slope, scores, batch.y, "identity")
     return curved_risk(scores, value, dense, batch, surrogate) + of_logs
@@ -335,34 +328,37 @@ def _evaluate(
     clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)
     of_logs: Tensor | None = None
     if term.share:
-        known = term.of(batch, pairs, class_counts)
-        lost, of_logs = log_term_and_gradient(clean, batch.y, batch.mass, known, world)
+        assert term.ratios is not None
+        lost, of_logs = log_term_and_gradient(clean, batch.y, batch.mass, term.ratios, world)
         of_logs *= term.share
-    if not term.ranks:
-        value, gradient_of_logits = lost, of_logs
-    else:
-        scores = _activate(clean, activation, wide)
-        value, slope = _risk(scores, batch, surrogate, activation != "identity", world, gradient=gradient)
-        value = value if of_logs is None else value + term.share * lost
-        if slope is None:
-            return value, None
-        gradient_of_logits = _through(slope, scores, batch.y, activation)
-        gradient_of_logits = gradient_of_logits if of_logs is None else gradient_of_logits.add_(of_logs)
-    assert gradient_of_logits is not None
+    scores = _activate(clean, activation, wide)
+    value, slope = _risk(scores, batch, surrogate, activation != "identity", world, term, gradient=gradient)
+    value = value if of_logs is None else value + term.share * lost
+    if slope is None:
+        return value, None
+    gradient_of_logits = _through(slope, scores, batch.y, activation)
+    gradient_of_logits = gradient_of_logits if of_logs is None else gradient_of_logits.add_(of_logs)
     if world.size > 1:
         gradient_of_logits *= world.size
     return value, gradient_of_logits.to(logits.dtype)
 
 
 def _risk(
-    scores: Tensor, batch: Batch, surrogate: Surrogate, bounded: bool, world: Communicator, *, gradient: bool
+    scores: Tensor,
+    batch: Batch,
+    surrogate: Surrogate,
+    bounded: bool,
+    world: Communicator,
+    term: LogTerm,
+    *,
+    gradient: bool,
 ) -> Result:
     form = surrogate.closed_form
     if form is None:
         return _piecewise(scores, batch, surrogate, bounded, world, gradient=gradient)
     if form.kind == "squared":
         return moments.squared(scores, batch, form.alpha, world, gradient=gradient)
-    return moments.exponential(scores, batch, form.alpha, world, bounded=bounded, gradient=gradient)
+    return moments.exponential(scores, batch, form.alpha, world, bounded=bounded, gradient=gradient, log1p=term.log1p)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]

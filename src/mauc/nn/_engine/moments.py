@@ -14,7 +14,17 @@ from mauc.kernels.piecewise import Piece
 from mauc.nn._engine.batch import Batch, chunks, class_sum, exact_dtype, is_traced, take
 from mauc.nn._engine.processes import Communicator
 
-__all__ = ["Result", "Slope", "basis", "chebyshev_derivative", "exponential", "own_scores", "polynomial", "squared"]
+__all__ = [
+    "Result",
+    "Slope",
+    "basis",
+    "chebyshev_derivative",
+    "exponential",
+    "log1p_risk",
+    "own_scores",
+    "polynomial",
+    "squared",
+]
 
 
 class Slope(NamedTuple):
@@ -74,11 +84,21 @@ def squared(scores: Tensor, batch: Batch, alpha: float, world: Communicator, *, 
 
 
 def exponential(
-    scores: Tensor, batch: Batch, alpha: float, world: Communicator, *, bounded: bool, gradient: bool
+    scores: Tensor,
+    batch: Batch,
+    alpha: float,
+    world: Communicator,
+    *,
+    bounded: bool,
+    gradient: bool,
+    log1p: bool = False,
 ) -> Result:
-    """``R = Σ_i (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``; in log space, unless the scores need no such care."""
+    """``R = Σ_i (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``; in log space, unless the scores need no such care.
+
+    With ``log1p`` the risk of each class goes through :func:`log1p_risk`.
+    """
     if not bounded or alpha > FLAT_ALPHA:
-        return _exponential_of_any(scores, batch, alpha, world, gradient=gradient)
+        return _exponential_of_any(scores, batch, alpha, world, gradient=gradient, log1p=log1p)
     n_classes, y, dtype = scores.shape[1], batch.y, scores.dtype
     of_p = torch.exp(own_scores(scores, batch).mul_(-alpha)).mul_(batch.unit)
     # The weight of the row goes in as a summand of the exponent: one pass over the scores less.
@@ -94,15 +114,25 @@ def exponential(
         terms.scatter_(1, take(y, rows)[:, None], 0.0)
         sum_q += terms.sum(0)
     sum_p, sum_q = world.sums(class_sum(y, of_p, n_classes), sum_q.mul_(batch.column))
-    value = torch.dot(sum_p, sum_q)
+    value, slope = log1p_risk(sum_p * sum_q, batch.total) if log1p else (torch.dot(sum_p, sum_q), None)
     if kept is None:
         return value, None
+    if slope is not None:
+        sum_p, sum_q = sum_p * slope, sum_q * slope
     at_own = of_p.mul_(sum_q[y]).mul_(-alpha)
     scale = sum_p.mul_(batch.column).mul_(alpha)
     return value, Slope(kept, scale.to(dtype), at_own.to(dtype)[:, None])
 
 
-def _exponential_of_any(scores: Tensor, batch: Batch, alpha: float, world: Communicator, *, gradient: bool) -> Result:
+def log1p_risk(risks: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """``Σ_i w_i log(1 + r_i / w_i)`` of the risks r of the classes, weights w included, and its slope in each r."""
+    means = risks / torch.where(weights > 0, weights, 1.0)
+    return torch.dot(weights, torch.log1p(means)), 1.0 / (1.0 + means)
+
+
+def _exponential_of_any(
+    scores: Tensor, batch: Batch, alpha: float, world: Communicator, *, gradient: bool, log1p: bool
+) -> Result:
     """The terms of each side shifted by their largest: nothing overflows before the result itself does."""
     n_classes, y, dtype = scores.shape[1], batch.y, scores.dtype
     log_of_p = torch.log(batch.unit) - alpha * own_scores(scores, batch)
@@ -124,6 +154,11 @@ def _exponential_of_any(scores: Tensor, batch: Batch, alpha: float, world: Commu
     log_p = torch.log(sum_p) + peak_p
     log_q = torch.log(sum_q) + peak_q + log_column
     value = torch.exp(log_p + log_q).sum()
+    if log1p:
+        # log(1 + r / w) and its slope r / (w + r), of log r: a risk beyond the floats still has both.
+        log_mean = log_p + log_q - torch.log(batch.total)
+        each = torch.where(batch.total > 0, torch.nn.functional.softplus(log_mean), 0.0)
+        value, log_p, log_q = torch.dot(batch.total, each), log_p - each, log_q - each
     if not gradient:
         return value, None
     scale = alpha * torch.exp(log_p + peak_q + log_column)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from mauc.nn._engine.batch import Batch, exact_dtype
-from mauc.nn._engine.moments import own_scores
+from mauc.nn._engine.moments import log1p_risk, own_scores
 from mauc.surrogates import Surrogate
 
 __all__ = ["Again", "curved_risk", "differentiable_again", "has_plain_form", "mark_compiled", "plain_risk"]
@@ -59,7 +59,7 @@ def has_plain_form(surrogate: Surrogate) -> bool:
     return surrogate.closed_form is not None
 
 
-def plain_risk(scores: Tensor, batch: Batch, surrogate: Surrogate) -> Tensor:
+def plain_risk(scores: Tensor, batch: Batch, surrogate: Surrogate, *, log1p: bool = False) -> Tensor:
     """The risk in torch operations that can be differentiated any number of times."""
     form = surrogate.closed_form
     assert form is not None  # the caller looked
@@ -76,7 +76,8 @@ def plain_risk(scores: Tensor, batch: Batch, surrogate: Surrogate) -> Tensor:
     p = torch.where(p_counts, log_p - peak_p[batch.y], 0.0).exp() * batch.unit
     q = torch.where(q_counts, log_q - peak_q, 0.0).exp() * weight
     scale = torch.exp(peak_p + peak_q)
-    return (scale * _class_sum(batch, p) * q.sum(0)).sum()
+    risks = scale * _class_sum(batch, p) * q.sum(0)
+    return log1p_risk(risks, batch.total)[0] if log1p else risks.sum()
 
 
 def _class_sum(batch: Batch, values: Tensor) -> Tensor:

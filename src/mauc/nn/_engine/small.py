@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mauc._typing import Floats, Ints
-from mauc.nn._engine.forms import FAINT, Array, Form, Line, Weights, ones
+from mauc.nn._engine.forms import FAINT, Array, Form, Line, Weights, log1p_risk, ones
 from mauc.surrogates import Surrogate
 
 __all__ = ["MOST", "MOST_PAIRED", "evaluate"]
@@ -37,7 +37,14 @@ Terms = tuple[float, Array, Floats]
 
 @np.errstate(all="ignore")
 def evaluate(
-    logits: Tensor, y: Ints, form: Form | Surrogate, weights: Weights, share: float, ratios: Floats | None
+    logits: Tensor,
+    y: Ints,
+    form: Form | Surrogate,
+    weights: Weights,
+    share: float,
+    ratios: Floats | None,
+    *,
+    log1p: bool,
 ) -> tuple[float, Tensor] | None:
     """The loss and its gradient, as :func:`mauc.nn._engine.host.evaluate`; of a surrogate itself by all pairs."""
     z: Array = logits.numpy(force=True)  # of an imaginary part too, which may be stored with its sign turned
@@ -54,7 +61,7 @@ def evaluate(
     elif form.kind == "squared":
         value, g, at_own = _squared(f, at, y, weights, form.alpha)
     else:
-        value, g, at_own = _exponential(f, at, y, weights, form.alpha)
+        value, g, at_own = _exponential(f, at, y, weights, form.alpha, log1p=log1p)
     if ratios is not None:
         of_own, own, share = ratios.take(y), f.take(at), share / len(y)
         ratios = ratios.astype(f.dtype, copy=False)
@@ -109,9 +116,9 @@ def _line(f: Array, at: Ints, y: Ints, weights: Weights, line: Line) -> Terms:
     return float(line.at_zero * (total > 0) + at_own.dot(f.take(at)) + negatives), g, at_own
 
 
-def _exponential(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float) -> Terms:
+def _exponential(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float, *, log1p: bool) -> Terms:
     """See :func:`mauc.nn._engine.moments.exponential`."""
-    unit, row, column, _ = weights
+    unit, row, column, total = weights
     if alpha == 1.0:
         g = np.exp(f)
     else:
@@ -122,8 +129,12 @@ def _exponential(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float) ->
     _times(g, row.astype(f.dtype, copy=False).take(y)[:, None], g)
     g.put(at, 0.0)
     sum_q = column * _column_sums(g)
+    value = float(sum_p.dot(sum_q))
+    if log1p:
+        value, slope = log1p_risk(sum_p * sum_q, total)
+        sum_p, sum_q = sum_p * slope, sum_q * slope
     _times(g, (alpha * column * sum_p).astype(f.dtype, copy=False), g)
-    return float(sum_p.dot(sum_q)), g, of_p * (-alpha * sum_q).take(y)
+    return value, g, of_p * (-alpha * sum_q).take(y)
 
 
 def _softmax(z: Array) -> Array:

@@ -59,6 +59,7 @@ class Settings(NamedTuple):
     dtype: torch.dtype
     """Of the value."""
     log_loss: float
+    log1p: bool
 
 
 class Data(NamedTuple):

@@ -45,6 +45,7 @@ def _operation(
     pairs: str,
     ignore_index: int,
     log_loss: float,
+    log1p: bool,
     gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     from mauc.nn._engine.loss import value_and_gradient
@@ -60,6 +61,7 @@ def _operation(
         activation=activation,
         ignore_index=ignore_index,
         log_loss=log_loss,
+        log1p=log1p,
         gradient=gradient,
     )
 
@@ -88,7 +90,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 
 def _backward(ctx: Any, upstream: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
     logits, gradient = ctx.saved_tensors
-    return gradient * mark_compiled(upstream, logits).to(gradient.dtype), *(None,) * 12
+    return gradient * mark_compiled(upstream, logits).to(gradient.dtype), *(None,) * 13
 
 
 _operation.register_autograd(_backward, setup_context=_keep)
@@ -106,13 +108,14 @@ def traced_loss(
     ratios: Tensor | None,
     ignore_index: int,
     log_loss: float,
+    log1p: bool,
     gradient: bool,
 ) -> Tensor:
     """The loss as an operation, float32 or float64."""
     parameters = [float(getattr(surrogate, field.name)) for field in fields(surrogate)]  # type: ignore[arg-type]
     matrix = None if isinstance(pairs, str) else pairs
     kind = pairs if isinstance(pairs, str) else "matrix"
-    settings = (surrogate.name, parameters, activation, kind, ignore_index, log_loss, gradient)
+    settings = (surrogate.name, parameters, activation, kind, ignore_index, log_loss, log1p, gradient)
     inputs = (logits, target, weight, class_counts, ratios, matrix, *settings)
     if torch.compiler.is_compiling():
         value: Tensor = _operation(*inputs)[0]
@@ -136,7 +139,7 @@ class _Traced(torch.autograd.Function):
     def backward(ctx: Any, upstream: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
         logits, gradient = ctx.saved_tensors
         tied: Tensor = _Tied.apply(upstream, logits)  # type: ignore[no-untyped-call]
-        return gradient * tied.to(gradient.dtype), *(None,) * 12
+        return gradient * tied.to(gradient.dtype), *(None,) * 13
 
 
 class _Tied(torch.autograd.Function):

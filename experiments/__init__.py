@@ -1,0 +1,1 @@
+"""Experiments beside the package: what the pages under ``docs/results`` were computed with. Not installed."""

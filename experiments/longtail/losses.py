@@ -1,0 +1,276 @@
+"""Candidates for the recommended loss, and their rivals.
+
+Every candidate is adjusted cross-entropy plus a pair term of softmax scores; they differ in the pair term. All of them
+are written for clarity, by all pairs of a batch or by means over its classes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from mauc.nn import MAUCLoss
+
+__all__ = ["CANDIDATES", "RIVALS", "Loss", "make"]
+
+
+class Loss:
+    """A loss of ``(N, C)`` logits and ``(N,)`` classes; what changes between epochs is kept on the device."""
+
+    cosine = False
+    """Whether the last layer of the network has to give cosines."""
+
+    def __init__(self, counts: Tensor, **settings: float) -> None:
+        self.counts = counts.double()
+        self.log_prior = (self.counts / self.counts.sum()).log().float()
+        self.settings = settings
+        self.progress = torch.zeros((), device=counts.device)
+
+    def begin_epoch(self, share: float) -> None:
+        """``share`` of the epochs is over."""
+        self.progress.fill_(share)
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:
+        raise NotImplementedError  # by each loss
+
+
+class Adjusted(Loss):
+    """Cross-entropy of logits plus τ log p; τ = 0 is cross-entropy."""
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:
+        return F.cross_entropy(z + self.settings["tau"] * self.log_prior, y)
+
+
+class VectorScaling(Loss):
+    """VS loss (Kini et al., NeurIPS 2021): cross-entropy of Δ_i z_i + τ log p_i with Δ_i = (n_i / n_max)^γ."""
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:
+        scale = ((self.counts / self.counts.max()) ** self.settings["gamma"]).float()
+        return F.cross_entropy(scale * z + self.settings["tau"] * self.log_prior, y)
+
+
+class BalancedFocal(Loss):
+    """Class-balanced focal loss on sigmoid scores (Cui et al., CVPR 2019)."""
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:
+        beta, gamma = self.settings["beta"], self.settings["gamma"]
+        weight = (1 - beta) / (1 - beta**self.counts)
+        weight = (weight / weight.mean()).float()
+        own = F.one_hot(y, z.shape[1]).to(z.dtype)
+        signed = torch.where(own > 0, z, -z)
+        each = -torch.exp(gamma * F.logsigmoid(-signed)) * F.logsigmoid(signed)
+        return (weight[y][:, None] * each).sum() / len(y)
+
+
+class LDAM(Loss):
+    """Margins n_i^(-1/4), and class weights for the last fifth of the epochs (Cao et al., NeurIPS 2019)."""
+
+    cosine = True
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:
+        margin = (self.settings["margin"] * (self.counts.min() / self.counts) ** 0.25).float()
+        weight = (1 - 0.9999) / (1 - 0.9999**self.counts)
+        weight = (weight / weight.mean()).float()
+        weight = torch.where(self.progress < 0.8, torch.ones_like(weight), weight)
+        moved = z - F.one_hot(y, z.shape[1]) * margin[y][:, None]
+        each = F.cross_entropy(self.settings["scale"] * moved, y, reduction="none")
+        return (weight[y] * each).sum() / weight[y].sum()
+
+
+class TwoTerms(Loss):
+    """Adjusted cross-entropy plus ``weight`` times a pair term; subclasses have the pair term of scores."""
+
+    def scores(self, z: Tensor) -> Tensor:
+        return torch.softmax(z, 1)
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        raise NotImplementedError  # by each loss
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:
+        return F.cross_entropy(z + self.log_prior, y) + self.settings["weight"] * self.pair_term(self.scores(z), y)
+
+
+class Pairs(TwoTerms):
+    """The mean of ℓ over all pairs of samples, each ordered pair of classes alike."""
+
+    ell: Callable[[Tensor, Any], Tensor]
+
+    def alpha(self) -> Any:
+        return self.settings["alpha"]
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        own = s.gather(1, y[:, None])
+        gap = own - s[:, y].t()  # [m, n]: score of sample m minus that of sample n, both for the class of m
+        counts = F.one_hot(y, s.shape[1]).to(s.dtype).sum(0)
+        present = (counts > 0).to(s.dtype).sum()
+        weight = (y[:, None] != y[None, :]) / (counts[y][:, None] * counts[y][None, :])
+        return (weight * type(self).ell(gap, self.alpha())).sum() / (present * (present - 1)).clamp_min(1)
+
+
+class Exponential(Pairs):
+    """ℓ(t) = exp(−αt)."""
+
+    ell = staticmethod(lambda t, a: torch.exp(-a * t))
+
+
+class GrowingExponential(Exponential):
+    """The same; α grows from a quarter of its value to the whole."""
+
+    def alpha(self) -> Any:
+        return self.settings["alpha"] * (0.25 + 0.75 * self.progress)
+
+
+class Logistic(Pairs):
+    """ℓ(t) = log(1 + exp(−αt)) / log 2, of bounded slope."""
+
+    ell = staticmethod(lambda t, a: F.softplus(-a * t) / 0.6931471805599453)
+
+
+class Squared(Pairs):
+    """ℓ(t) = (1 − t)², of bounded slope on bounded scores."""
+
+    ell = staticmethod(lambda t, a: (1 - t) ** 2)
+
+
+class LogOdds(Logistic):
+    """The logistic loss of log-odds."""
+
+    def scores(self, z: Tensor) -> Tensor:
+        log_p = torch.log_softmax(z, 1)
+        return log_p - torch.log1p(-log_p.exp().clamp_max(1 - 1e-6))
+
+
+class SigmoidScores(Exponential):
+    """The exponential loss of sigmoid scores."""
+
+    def scores(self, z: Tensor) -> Tensor:
+        return torch.sigmoid(z)
+
+
+class LogRisk(TwoTerms):
+    """The logarithm of the exponential risk: ``"class"``, its mean over classes; ``"pair"``, over pairs of classes;
+    ``"whole"``, of the whole risk. Divided by α, so that its slope in any score sums to at most 1."""
+
+    over = "class"
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        alpha = self.settings["alpha"]
+        if self.over == "pair":
+            positive, means, apart, K = self.means(s, y)
+            both = torch.where(apart > 0, positive[None, :] * means, 1.0)
+            return both.log().sum() / (K * (K - 1)).clamp_min(1) / alpha
+        risk, K = self.by_class(s, y)
+        if self.over == "whole":
+            whole = risk.sum() / K
+            return torch.where(whole > 0, whole, 1.0).log() / alpha
+        return torch.where(risk > 0, risk, 1.0).log().sum() / K / alpha
+
+    def means(self, s: Tensor, y: Tensor) -> tuple[Tensor, ...]:
+        """Means of exp(−αs) of class i in column i and of exp(αs) of class j there; the pairs; how many classes."""
+        alpha, own = self.settings["alpha"], F.one_hot(y, s.shape[1]).to(s.dtype)
+        counts = own.sum(0)
+        here = (counts > 0).to(s.dtype)
+        n = counts.clamp_min(1)
+        positive = (own * torch.exp(-alpha * s)).sum(0) / n
+        means = (own / n).t() @ torch.exp(alpha * s)
+        apart = here[:, None] * here[None, :] * (1 - torch.eye(len(n), device=s.device))
+        return positive, means, apart, here.sum()
+
+    def by_class(self, s: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The risk of each class against the mean of the others, 0 where it is absent; how many classes there are."""
+        positive, means, apart, K = self.means(s, y)
+        return positive * (apart * means).sum(0) / (K - 1).clamp_min(1), K
+
+
+class LogRiskByPair(LogRisk):
+    over = "pair"
+
+
+class LogRiskWhole(LogRisk):
+    over = "whole"
+
+
+class SoftRisk(LogRisk):
+    """log(1 + R_i), the mean over classes, or log(1 + R): as the risk where it is small, as its logarithm where it is
+    large. Of a single pair of samples it would be the logistic loss."""
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        risk, K = self.by_class(s, y)
+        return torch.log1p(risk.sum() / K) if self.over == "whole" else torch.log1p(risk).sum() / K
+
+
+class SoftRiskWhole(SoftRisk):
+    over = "whole"
+
+
+class SoftRows(LogRisk):
+    """The logistic loss of each sample against the others' soft maximum in its column: log(1 + exp(−α(s − T_i))) with
+    exp(αT_i) the mean of exp(αs) over the other classes; each class alike."""
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        alpha = self.settings["alpha"]
+        _, means, apart, K = self.means(s, y)
+        others = (apart * means).sum(0) / (K - 1).clamp_min(1)
+        log_others = torch.where(others > 0, others, 1.0).log()
+        each = F.softplus(log_others[y] - alpha * s.gather(1, y[:, None])[:, 0])
+        counts = F.one_hot(y, s.shape[1]).to(s.dtype).sum(0)
+        return (each / counts[y]).sum() / K / 0.6931471805599453 * (K > 1)
+
+
+class Huber(Pairs):
+    """ℓ(t) = exp(−αt) where t ≥ 0, and its tangent 1 − αt below."""
+
+    ell = staticmethod(lambda t, a: torch.where(t > 0, torch.exp(-a * t.clamp_min(0)), 1 - a * t))
+
+
+class Scaled(Exponential):
+    """The gradient of the pair term is scaled to ``weight`` times the norm of the cross-entropy's."""
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:
+        free = z.detach().requires_grad_(True)
+        first = F.cross_entropy(free + self.log_prior, y)
+        (g1,) = torch.autograd.grad(first, free)
+        (g2,) = torch.autograd.grad(self.pair_term(self.scores(free), y), free)
+        factor = self.settings["weight"] * g1.norm() / g2.norm().clamp_min(1e-12)
+        return (z * (g1 + factor * g2)).sum()
+
+
+class Recommended(Loss):
+    """:class:`mauc.nn.MAUCLoss` with nothing set but the class counts: ``soft-class:alpha=8,weight=2``, halved."""
+
+    def __init__(self, counts: Tensor, **settings: float) -> None:
+        super().__init__(counts, **settings)
+        self.module = MAUCLoss(counts, **settings).to(counts.device)
+
+    def __call__(self, z: Tensor, y: Tensor) -> Tensor:
+        return 2.0 * self.module(z, y)
+
+
+CANDIDATES: dict[str, type[Loss]] = {
+    "mauc": Recommended,
+    "exponential": Exponential,
+    "growing": GrowingExponential,
+    "logistic": Logistic,
+    "squared": Squared,
+    "log-odds": LogOdds,
+    "sigmoid": SigmoidScores,
+    "log-risk": LogRisk,
+    "log-risk-pair": LogRiskByPair,
+    "log-risk-whole": LogRiskWhole,
+    "soft-class": SoftRisk,
+    "soft-whole": SoftRiskWhole,
+    "soft-rows": SoftRows,
+    "huber": Huber,
+    "scaled": Scaled,
+}
+RIVALS: dict[str, type[Loss]] = {"adjusted": Adjusted, "vs": VectorScaling, "cb-focal": BalancedFocal, "ldam": LDAM}
+
+
+def make(method: str, counts: Tensor) -> Loss:
+    """The loss of a name such as ``"logistic:alpha=16,weight=2"``."""
+    name, _, settings = method.partition(":")
+    known = {**CANDIDATES, **RIVALS}
+    pairs = (each.split("=") for each in settings.split(",") if each)
+    return known[name](counts, **{key: float(value) for key, value in pairs})

@@ -1,0 +1,45 @@
+"""What the parameters of the loss mean together, and the defaults that make it the recommended one."""
+
+from typing import Any
+
+from mauc._validation import check_not_negative, invalid
+from mauc.surrogates import Surrogate, get_surrogate
+
+__all__ = ["ALPHA", "LOG_LOSS", "read_settings"]
+
+LOG_LOSS = 0.5
+"""Weight of the log-loss."""
+ALPHA = 8.0
+"""Of the exponential where the risk of each class is bounded. ``docs/results/longtail.md`` has what was tried."""
+
+
+def read_settings(
+    surrogate: Any,
+    alpha: float | None,
+    log_loss: Any,
+    log1p: bool | None,
+    class_counts: Any,
+    pairs: Any,
+    options: dict[str, float],
+) -> tuple[Surrogate, float, bool]:
+    """The surrogate, the weight of the log-loss, and whether the risk R_i of each class becomes log(1 + R_i)."""
+    share = check_not_negative("log_loss", log_loss, "0 is the pair loss alone")
+    if class_counts is None and share:
+        advice = "pass torch.bincount(labels), or log_loss=0.0 for the pair loss alone"
+        raise invalid("class_counts", "must be the size of each class in the training set", "nothing", advice)
+    if class_counts is not None and not share and isinstance(pairs, str) and pairs == "ovo":
+        advice = "leave it out, or pass log_loss=0.5"
+        raise invalid("class_counts", "is used by the log-loss and by pairs='ova' alone", "log_loss=0", advice)
+    if log1p is None:
+        log1p = share > 0 and (surrogate == "exponential" or _is_exponential(surrogate))
+    own_alpha = ALPHA if log1p and isinstance(surrogate, str) else None
+    chosen = get_surrogate(surrogate, alpha=alpha, default_alpha=own_alpha, **options)
+    if log1p and not _is_exponential(chosen):
+        requirement = "is for the exponential surrogate: all others have a bounded slope on softmax scores"
+        raise invalid("log1p", requirement, f"the {chosen.name} surrogate", "leave it out")
+    return chosen, share, bool(log1p)
+
+
+def _is_exponential(surrogate: Any) -> bool:
+    form = getattr(surrogate, "closed_form", None)
+    return form is not None and form.kind == "exponential"
