@@ -5,8 +5,8 @@ A surrogate is a small immutable object with ``loss(t)`` and ``derivative(t)``, 
 ``[low, high)`` is a polynomial (its coefficients, from the constant up) or smooth (``None``, to be approximated).
 To add one, write the class and enter it in :data:`SURROGATES`: every test and every scheme then runs on it.
 
-The default α of each is the one of its class, for every model and loss of the package. It suits softmax scores, which
-differ by 1 at most (``docs/results/linear-defaults.md``)::
+The default α of each is the one of its class. It suits softmax scores, which differ by 1 at most
+(``docs/results/linear-defaults.md``)::
 
     squared 1, exponential 4, hinge 0.5, q_hinge 1, generalized_hinge 0.5, logistic 4
 

@@ -30,6 +30,7 @@ from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCBoostingClassifier"]
 
+DEFAULT_ALPHA = 2.0
 DATASET = {"verbosity": -1, "feature_pre_filter": False}
 # LightGBM takes the main name of a parameter over its other names, which would be passed in vain.
 _NAMES = {
@@ -66,7 +67,7 @@ class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[mi
         ``"squared"``, ``"exponential"``, ``"logistic"`` or another whose second derivative is bounded, by name or as an
         object with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
-        Margin or rate of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`).
+        Margin or rate of the surrogate; 2 unless told, where it has one.
     log_loss : float >= 0 or "only", default=0.0
         Weight of the log-loss of scores shifted by the class frequencies, which is added; ``"only"``: that alone.
     activation : {"softmax", "identity"}, default="softmax"
@@ -237,7 +238,7 @@ class MAUCBoostingClassifier(LogitClassifier, BaseEstimator):  # type: ignore[mi
 
     def _surrogate(self) -> Surrogate:
         options = self.surrogate_options or {}
-        return get_surrogate(self.surrogate, alpha=self.alpha, **options)
+        return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
 
     def _check_parameters(self) -> None:
         check_choice("activation", self.activation, ACTIVATIONS)

@@ -34,6 +34,7 @@ from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["MAUCStackingClassifier"]
 
+DEFAULT_ALPHA = 6.0
 WHOLE = "combination"
 NORMALIZED = "normalized"
 AUTO = "auto"
@@ -70,7 +71,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and
         ``derivative(t)``.
     alpha : float, optional
-        Margin or rate of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`).
+        Margin or rate of the surrogate; 6 unless told, where it has one.
     floor : float, default=0.03
         Smallest score before the logarithm, as a share of the frequency of the class: a forest's 0 is no certainty.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
@@ -249,7 +250,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
     def _surrogate(self) -> Surrogate:
         options = self.surrogate_options or {}
-        return get_surrogate(self.surrogate, alpha=self.alpha, **options)
+        return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
