@@ -92,6 +92,7 @@ class _AuthorsClassifier(MAUCClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_AuthorsClassifier":
         theirs = self.l2
+        assert theirs is not None
         self.l2 = authors_l2(self.surrogate, theirs, len(np.unique(y)))
         try:
             super().fit(X, y, sample_weight)
