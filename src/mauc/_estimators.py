@@ -151,7 +151,11 @@ class LogitClassifier(RankingClassifier):
         """With a log-loss softmax, whatever the ranking term saw: that is what the log-loss makes right, and it ranks
         0.7 to 1.5 points better than the logits of the same network (guide, "Which loss").
         """
-        return "softmax" if getattr(self, "log_loss_", getattr(self, "log_loss", 0.0)) else str(self.activation or "softmax")
+        return (
+            "softmax"
+            if getattr(self, "log_loss_", getattr(self, "log_loss", 0.0))
+            else str(self.activation or "softmax")
+        )
 
     def _ranking_scores(self, X: Any) -> NDArray[Any]:
         return activate(self._logits(X), self._scores_are())

@@ -168,7 +168,7 @@ def test_evaluations_are_counted_and_nothing_is_changed():
 @activations
 def test_huge_logits_stay_finite(activation):
     X, y, _, theta = draw()
-    objective = build(Case("hinge"), X, y, activation=activation)
+    objective = build(Case("hinge", {"alpha": 1.0}), X, y, activation=activation)
     with np.errstate(under="ignore"):
         value, gradient = objective(1e5 * theta)
     assert np.isfinite(value)
@@ -209,7 +209,8 @@ def test_the_log_loss_of_huge_logits(activation):
     """Softmax underflows where the logarithm does not."""
     X, y, _, theta = draw()
     small, large = (
-        build(Case("hinge"), X, y, activation=activation, pairs="ovo", l2=0.0, log_loss=k) for k in (0, 1.0)
+        build(Case("hinge", {"alpha": 1.0}), X, y, activation=activation, pairs="ovo", l2=0.0, log_loss=k)
+        for k in (0, 1.0)
     )
     with np.errstate(under="ignore"):
         lost = large(1e5 * theta)[0] - small(1e5 * theta)[0]

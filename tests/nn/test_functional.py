@@ -14,7 +14,7 @@ from mauc.surrogates import CustomSurrogate
 TORCH_CASES = [
     *EACH_KIND,
     Case("exponential", {"alpha": 40.0}),
-    Case("hinge"),
+    Case("hinge", {"alpha": 1.0}),
     Case("q_hinge", {"alpha": 0.5, "q": 3.0}),
     Case("logistic", {"alpha": 1.0}, exact=False, tolerances={"torch": 1e-10}),
     Case("logistic", {"alpha": 4.0}, exact=False),
