@@ -438,7 +438,7 @@ def get_surrogate(
 ) -> Surrogate:
     """The surrogate of that name with its parameters, or the object itself.
 
-    ``alpha=None`` is ``default_alpha`` where that is given and the surrogate has an α, else the surrogate's own default.
+    ``alpha=None`` is ``default_alpha`` where that is given and the surrogate has an α, else the surrogate's default.
     An object needs ``loss(t)`` and ``derivative(t)``; ``breakpoints``, if it has them, tell where it is not smooth, and
     ``second_derivative(t)`` serves second derivatives of the torch loss.
 
