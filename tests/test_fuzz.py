@@ -6,10 +6,15 @@ import numpy as np
 import pytest
 
 
-@pytest.mark.parametrize(("part", "cases"), [("metric", 150), ("risks", 60), ("torch_parts", 40), ("estimators", 8)])
+@pytest.mark.parametrize(
+    ("part", "cases"), [("metric", 150), ("risks", 60), ("torch_parts", 40), ("estimators", 8), ("tables", 15)]
+)
 def test_first_cases(part, cases):
     if part == "torch_parts":
         pytest.importorskip("torch", reason="needs the extra mauc[torch]")
+    if part == "tables":
+        for library in ("skrub", "openpyxl", "pyarrow"):
+            pytest.importorskip(library, reason="needs the extras cli, excel and parquet")
     run = importlib.import_module(f"fuzz.{part}").run
     for case in range(cases):
         run(np.random.default_rng([0, *part.encode(), case]))

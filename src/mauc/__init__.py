@@ -34,11 +34,13 @@ if TYPE_CHECKING:
     from mauc.model_selection import mauc_scorer
     from mauc.plugin import MAUCPluginClassifier
     from mauc.risk import SurrogateRisk
+    from mauc.tables.fit import FittedTable, fit_table
 
 __version__ = _version("mauc")
 
 _HOME = {
     "Comparison": "mauc.metrics",
+    "FittedTable": "mauc.tables.fit",
     "Interval": "mauc.metrics",
     "MAUCClassifier": "mauc.linear",
     "MAUCClassifierCV": "mauc.linear",
@@ -49,6 +51,7 @@ _HOME = {
     "PairwiseAUCDisplay": "mauc.metrics",
     "SurrogateRisk": "mauc.risk",
     "compare_mauc": "mauc.metrics",
+    "fit_table": "mauc.tables.fit",
     "mauc_interval": "mauc.metrics",
     "mauc_score": "mauc.metrics",
     "mauc_scorer": "mauc.model_selection",
@@ -58,6 +61,7 @@ _HOME = {
 
 __all__ = [
     "Comparison",
+    "FittedTable",
     "Interval",
     "MAUCClassifier",
     "MAUCClassifierCV",
@@ -68,6 +72,7 @@ __all__ = [
     "PairwiseAUCDisplay",
     "SurrogateRisk",
     "compare_mauc",
+    "fit_table",
     "mauc_interval",
     "mauc_score",
     "mauc_scorer",

@@ -1,11 +1,13 @@
 """What is imported when first asked for, so that importing a package stays cheap and needs no extra."""
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-__all__ = ["lazily", "needing"]
+__all__ = ["lazily", "needing", "spare_home"]
 
 
 def lazily(package: str, home: Mapping[str, str], *, extra: str | None = None) -> Callable[[str], Any]:
@@ -29,6 +31,8 @@ def needing(extra: str | None, what: str, *, package: str | None = None) -> Iter
     """An import inside, for ``what``, that fails for lack of a library says what to install: an extra, or a package
     that is in none.
     """
+    if extra == "cli":
+        spare_home()
     try:
         yield
     except ModuleNotFoundError as error:
@@ -37,3 +41,14 @@ def needing(extra: str | None, what: str, *, package: str | None = None) -> Iter
         if (extra is None and package is None) or library in ("", "mauc"):
             raise
         raise ImportError(f"{what} needs {library}, which is not installed: pip install {install}") from None
+
+
+def spare_home() -> None:
+    """Name a folder that exists for skrub's data: without one, skrub makes ``~/skrub_data`` when it is imported."""
+    names = ("SKB_DATA_DIRECTORY", "SKRUB_DATA_DIRECTORY")
+    if any(name in os.environ for name in names) or os.path.isdir(os.path.expanduser("~/skrub_data")):
+        return
+    try:
+        os.environ[names[0]] = tempfile.gettempdir()
+    except OSError:  # nothing can be written anywhere
+        os.environ[names[0]] = os.path.abspath(os.sep)

@@ -18,7 +18,7 @@ from mauc._estimators import mauc_of_known, scores_of
 from mauc._typing import Ints
 from mauc._validation import check_classes, check_whole, invalid, unwrap
 
-__all__ = ["MAUCScorer", "RareClassKFold", "check_groups", "folds_of", "group_folds", "mauc_scorer"]
+__all__ = ["MAUCScorer", "RareClassKFold", "check_groups", "folds_of", "group_folds", "mauc_scorer", "some_of_each"]
 
 
 def folds_of(
@@ -103,6 +103,26 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> Ints | None:
     if len(names) < 2:
         raise invalid("groups", "must be two or more", f"only {names[0]!s}", "pass no groups, or other ones")
     return codes.astype(np.int64, copy=False)
+
+
+def some_of_each(labels: NDArray[Any], most: int, seed: int, at_least: int = 100) -> Ints:
+    """About so many rows at most, in their order: of every class its share, and ``at_least`` where it has them and the
+    classes are not too many for that.
+
+    >>> import numpy as np
+    >>> np.bincount(np.repeat([0, 1, 2], [900, 90, 10])[some_of_each(np.repeat([0, 1, 2], [900, 90, 10]), 100, 0, 20)])
+    array([90, 20, 10])
+    """
+    if len(labels) <= most:
+        return np.arange(len(labels))
+    rng = np.random.default_rng(seed)
+    _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    least = max(1, min(at_least, most // len(counts)))
+    quota = np.maximum(least, (most * counts / len(labels)).astype(np.int64))
+    order = rng.permutation(len(labels))
+    order = order[np.argsort(codes[order], kind="stable")]
+    place = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(order[place < np.repeat(quota, counts)])
 
 
 class MAUCScorer(BaseEstimator):  # type: ignore[misc]

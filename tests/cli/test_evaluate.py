@@ -53,7 +53,7 @@ def test_numbers_and_report(run, scores, tmp_path):
         "Models compared",
         "a.csv",
         "b.csv",
-        "pairs of classes, by the high end of intervals\n",
+        "Weakest class pairs\n",
         "wrote r.html",
     ):
         assert words in people.stdout
@@ -139,7 +139,7 @@ def test_a_class_with_one_row_leaves_the_interval(run, scores):
     result = run("evaluate", "one.csv", "--target", "truth")
     assert result.exit_code == 0, result.output
     assert "95 % interval" in result.stdout
-    assert "Class ash has a single row, whose spread is unknown" in result.stdout
+    assert "Class ash has a single test row" in result.stdout
 
 
 def test_four_rows_do_not_prove_a_difference(run):

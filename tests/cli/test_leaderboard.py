@@ -1,8 +1,9 @@
-"""``mauc fit`` without a model named: a comparison, doubts, reasons, cross-validation; and ``mauc compare``."""
+"""``mauc fit``: its leaderboard, decisions, doubts, reasons, cross-validation; and ``mauc compare``."""
 
 import io
 import json
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,7 @@ from sklearn.datasets import load_iris
 from mauc import compare_mauc, mauc_score
 from mauc.cli.output import Output
 from mauc.cli.progress import watching
-from mauc.ensemble import default_estimators
-from mauc.tables import candidates, training
-from mauc.tables.durations import StackPlan
+from mauc.ensemble.workers import Workers
 from mauc.tables.holdout import stratified
 from mauc.tables.kept import read_kept
 from mauc.tables.leaderboard import Entry, Moment
@@ -29,104 +28,117 @@ FIT = ("fit", "trees.csv", "--target", "species", "--no-report")
 QUICK = (*FIT, "--no-importance")
 
 
-@pytest.fixture
-def two_models(monkeypatch):
-    """Class frequencies and logistic regression."""
-    monkeypatch.setattr(training, "CANDIDATES", candidates.CANDIDATES[:2])
+MEMBERS = ["extra trees", "logistic regression"]
 
 
-def test_four_models_are_compared_and_the_winner_is_written(run, trees, monkeypatch, tmp_path):
-    def small(size, seconds, n_folds, seed):
-        models = [(name, model) for name, model in default_estimators(seed, 3) if name in ("lr", "et")]
-        return StackPlan(tuple(models), size.rows, n_folds, 0.1)
-
-    monkeypatch.setattr(candidates, "parts_of_stack", small)
-    monkeypatch.setattr(candidates, "GRID_SIZES", {"full": 1e9, "small": 0.0})  # a quick search, however fast we are
+def test_the_members_of_the_stack_are_the_leaderboard(run, trees, small_stack):
     result = run("fit", "trees.csv", "--target", "species", "--no-importance")
     assert result.exit_code == 0, result.output
-    names = ["class frequencies", "logistic regression", "linear MAUC model", "stack of models"]
     lines = re.findall(r"^(.+): MAUC (\d\.\d{4}) on validation rows, \d+\.\d s$", result.stderr, re.MULTILINE)
-    assert [name for name, _ in lines] == names, "a line for each, as it is done"
-    winner = max(lines, key=lambda line: float(line[1]))[0]
-    how = "120 validation rows (cross-validation of the training rows)"
-    assert f"{winner} was chosen by {how}; the rows judged by chose nothing." in result.stdout
+    assert [name for name, _ in lines] == MEMBERS, "a line for each, as it is done"
     shown = re.findall(
         r"^ ([^\d\n]+?) +(\d\.\d{4}) +\d\.\d{4} +\d\.\d{3}–\d\.\d{3} +(\S+) ", result.stdout, re.MULTILINE
     )
-    assert sorted(name for name, *_ in shown) == sorted(names)
-    assert (shown[0][0], shown[0][2]) == (winner, "–")
+    names = [name for name, *_ in shown]
+    assert set(names) >= {*MEMBERS, "class frequencies"}
+    assert shown[0][2] == "–"
+    assert {name: score for name, score, _ in shown}.items() >= dict(lines[:1]).items(), "one number, one name"
+    assert f"{names[0]} was chosen by 120 validation rows, held out from the training rows" in result.stdout
     assert "mauc-report/index.html" in result.stdout
+    assert "cut" not in result.stdout
 
     _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
-    model = read_model(Path("model.skops"))
-    kept = read_kept(Path("model.skops"))
+    model, kept = read_model(Path("model.skops")), read_kept(Path("model.skops"))
     np.testing.assert_array_equal(kept.rows, test)
     scores = model.scores(trees.drop(columns="species").iloc[test])
     np.testing.assert_allclose(kept.repeats[0], scores)
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0, err_msg="they are probabilities")
     assert f"{mauc_score(trees['species'].iloc[test], scores):.4f}" in result.stdout
     assert run("predict", "model.skops", "trees.csv").exit_code == 0
 
 
-def test_json_holds_the_comparison(run, trees, two_models):
+def test_json_holds_the_comparison_and_the_decisions(run, trees, small_stack):
     result = run(*FIT, "--json", "--importance-pair", "oak", "elm")
     assert (result.exit_code, result.stderr) == (0, ""), result.output
     found = json.loads(result.stdout)
     board = found["leaderboard"]
-    assert board["winner"] == found["models"][0]["name"] == "logistic regression"
-    assert [entry["name"] for entry in board["entries"]] == ["class frequencies", "logistic regression"]
-    assert found["tests"][0]["model"] == "class frequencies"
-    assert found["model"] == "LogisticRegression"
+    assert board["winner"] == found["models"][0]["name"]
+    assert {entry["name"] for entry in board["entries"]} >= {"class frequencies", *MEMBERS}
+    assert found["cut"] == board["cut"] == []
     assert found["doubts"] == []
     columns = found["importance"]["columns"]
     assert [each["pair"] for each in columns] == [None] * 4 + [["oak", "elm"]] * 4
     assert {each["column"] for each in columns} == {"height", "soil", "seen", "plot"}
     assert columns[0]["drop"] == max(each["drop"] for each in columns[:4])
     assert columns[0]["drop"] > 2 * columns[0]["stderr"] > 0
-    assert found["importance"]["how"] == "each column shuffled 5 times among 40 rows judged by"
+    assert found["importance"]["how"] == "each column shuffled 5 times among 40 test rows"
 
-
-def test_the_rows_judged_by_choose_nothing(run, trees, monkeypatch):
-    """Whatever the classes of the held-out rows are, the same models are trained and the same one is chosen."""
+    assert run("predict", "model.skops", "trees.csv").exit_code == 0
+    scores = pd.read_csv("scores.csv")
     _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
-    monkeypatch.setattr(candidates, "GRID_SIZES", {"full": 1e9, "small": 0.0})
-    monkeypatch.setattr(training, "CANDIDATES", candidates.CANDIDATES[:3])
+    right = scores["predicted"] == scores["species"]
+    decided = found["decisions"]
+    assert decided["accuracy"] == pytest.approx(right.iloc[test].mean())
+    assert decided["balanced_accuracy"] == pytest.approx(right.iloc[test].groupby(scores["species"]).mean().mean())
+    assert (decided["decide"], decided["largest"]) == ("balanced", "oak")
+    assert decided["balanced_accuracy_of_largest"] == 0.25
+    assert decided["accuracy_of_largest"] == pytest.approx((trees["species"].iloc[test] == "oak").mean())
+
+
+def test_decisions_follow_what_they_are_chosen_for(run, fails, trees, small_stack):
+    costs = pd.DataFrame(1.0 - np.eye(4), index=["yew", "oak", "elm", "ash"], columns=["yew", "oak", "elm", "ash"])
+    costs.loc[:, "ash"] = [0.01, 0.01, 0.01, 0.0]
+    costs.to_csv("costs.csv")
+    named = {}
+    for goal in ("balanced", "accuracy", "costs.csv"):
+        result = run(*QUICK, "--decide", goal)
+        assert result.exit_code == 0, result.output
+        words = {"balanced": "balanced accuracy", "accuracy": "accuracy"}.get(goal, "the costs in costs.csv")
+        assert f"decisions, chosen for {words}: accuracy 0." in result.stdout
+        assert run("predict", "model.skops", "trees.csv").exit_code == 0
+        named[goal] = pd.read_csv("scores.csv")["predicted"].value_counts()
+    assert named["costs.csv"].get("ash", 0) > 100, "what costs nearly nothing is decided for"
+    assert named["accuracy"].get("oak", 0) > named["balanced"].get("oak", 0), "the largest class counts more"
+    costs.drop(columns="oak").to_csv("costs.csv")
+    assert "costs.csv has no column 'oak'" in fails(*QUICK, "--decide", "costs.csv")
+    costs.astype(object).replace(1.0, "much").to_csv("costs.csv")
+    assert "costs.csv must hold a number in every cell" in fails(*QUICK, "--decide", "costs.csv")
+
+
+def test_the_test_rows_choose_nothing(run, trees, small_stack, monkeypatch):
+    """Whatever the classes of the test rows are, the same models are trained and the same one is chosen."""
+    _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
+    train = np.setdiff1d(np.arange(160), test)
+    monkeypatch.setattr("mauc.tables.data.stratified", lambda *_: (train, test))
     told = []
     for swap in (False, True):
         labels = trees["species"].copy()
         if swap:
             labels.iloc[test] = labels.iloc[test].to_numpy()[::-1]
-        monkeypatch.setattr("mauc.tables.holdout.stratified", lambda *_: (np.setdiff1d(np.arange(160), test), test))
         trees.assign(species=labels).to_csv("trees.csv", index=False)
         told.append(json.loads(run(*QUICK, "--json").stdout))
-    first, second = ([(e["validation"], e["about"]) for e in t["leaderboard"]["entries"]] for t in told)
+    first, second = ([(e["validation"], e["weight"]) for e in t["leaderboard"]["entries"]] for t in told)
     assert first == second
     assert told[0]["leaderboard"]["winner"] == told[1]["leaderboard"]["winner"]
     assert told[0]["models"][0]["mauc"] != told[1]["models"][0]["mauc"]
 
 
-def test_groups_and_times_choose_by_their_own_kind(run, trees, two_models, monkeypatch):
-    folds = []
-    real = training.compare_candidates
-    monkeypatch.setattr(
-        training, "compare_candidates", lambda X, y, f, **more: folds.append(f) or real(X, y, f, **more)
-    )
+def test_groups_and_times_choose_by_their_own_kind(run, trees, small_stack):
     result = run(*QUICK, "--group", "plot", "--json")
     assert result.exit_code == 0, result.output
-    assert "(cross-validation of whole groups of the training rows)" in result.stdout
-    assert len(folds[0]) > 1
+    assert "held out from whole groups of the training rows" in json.loads(result.stdout)["leaderboard"]["chosen_by"]
     result = run(*QUICK, "--time-column", "seen", "--json")
-    assert "(the latest fifth of the training rows)" in result.stdout
-    ((train, test),) = folds[1]
-    assert train.max() < test.min(), "rows are in the order of their times"
+    assert result.exit_code == 0, result.output
+    assert "24 validation rows, held out from the latest fifth" in json.loads(result.stdout)["leaderboard"]["chosen_by"]
 
 
-def test_refit_trains_the_winner_on_all_rows(run, trees, two_models):
+def test_refit_trains_on_all_rows(run, trees, small_stack):
     assert run(*QUICK, "--refit").exit_code == 0
-    every = read_model(Path("model.skops")).classifier
+    every = read_model(Path("model.skops")).scores(trees.drop(columns="species"))
     assert run(*QUICK).exit_code == 0
-    part = read_model(Path("model.skops")).classifier
-    assert type(every).__name__ == type(part).__name__ == "LogisticRegression"
-    assert not np.allclose(every.coef_, part.coef_)
+    part = read_model(Path("model.skops")).scores(trees.drop(columns="species"))
+    assert every.shape == part.shape
+    assert not np.allclose(every, part)
 
 
 @pytest.fixture
@@ -139,19 +151,19 @@ def iris():
     return table
 
 
-def test_doubts_are_told_and_suspects_are_left_out_only_on_demand(run, trees, iris, two_models):
+def test_doubts_are_told_and_suspects_are_left_out_only_on_demand(run, trees, iris, small_stack):
     call = ("fit", "iris.csv", "--target", "kind", "--no-importance", "--report", "r.html")
     told = run(*call)
     page = Path("r.html").read_text()
-    assert page.index("seems to count the rows") < page.index("Every pair of classes"), "beside the score"
-    assert re.search(r"note: column 'Id' seems to count the rows \(MAUC 0\.9\d\d by itself\)", told.stderr)
-    assert "note: column 'unit' has one value in all rows" in told.stderr
+    assert page.index("looks like a row number") < page.index("Every pair of classes"), "beside the score"
+    assert re.search(r"note: column 'Id' looks like a row number \(MAUC 0\.9\d\d alone\)", told.stderr)
+    assert "note: column 'unit' has the same value in every row" in told.stderr
     assert "the 2 doubted columns are used all the same: --drop-suspects leaves out" in told.stderr
     assert "Id" in read_model(Path("model.skops")).kinds
     dropped = run(*call, "--drop-suspects", "--json")
     found = json.loads(dropped.stdout)
     assert found["dropped"] == ["Id", "unit"]
-    assert "one value in all rows" in (page := Path("r.html").read_text())
+    assert "the same value in every row" in (page := Path("r.html").read_text())
     assert page.count("(left out)") == 2
     assert [d["kind"] for d in found["doubts"] if d["column"]] == ["counter", "constant"]
     assert list(read_model(Path("model.skops")).kinds) == list("abcd")
@@ -163,14 +175,14 @@ def test_suspects_that_are_all_there_is(fails, iris):
     assert "--drop-suspects leaves no column of iris.csv: choose by --drop" in words
 
 
-def test_repeated_rows_are_told(run, trees, two_models):
+def test_repeated_rows_are_told(run, trees, small_stack):
     pd.concat([trees, trees]).to_csv("trees.csv", index=False)
     result = run(*QUICK)
-    assert re.search(r"note: \d+ rows are both trained on and judged by, alike in every column", result.stderr)
+    assert re.search(r"note: \d+ test rows duplicate training rows", result.stderr)
 
 
 @pytest.mark.parametrize("options", [("--alpha", 4, "--l2", 0.01), ()])
-def test_cross_validation_scores_every_row(run, trees, two_models, options):
+def test_cross_validation_scores_every_row(run, trees, small_stack, options):
     result = run(*QUICK, "--cv", 3, "--repeats", 2, "--json", *options)
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
@@ -186,19 +198,20 @@ def test_cross_validation_scores_every_row(run, trees, two_models, options):
         whole = read_model(Path("model.skops")).scores(trees.drop(columns="species"))
         assert not np.allclose(whole, kept.repeats[0], atol=1e-3), "kept scores are of models that did not see the row"
     else:
-        assert names == ["the model chosen in each fold", "logistic regression", "class frequencies"]
+        assert set(names) >= {*MEMBERS[1:], "class frequencies"}
 
 
-def test_cross_validation_in_groups_and_in_words(run, trees, two_models):
+def test_cross_validation_in_groups_and_in_words(run, trees, small_stack):
     result = run(*FIT, "--cv", 3, "--group", "plot")
     assert result.exit_code == 0, result.output
     assert "(cross-validation in 3 folds of whole groups)" in result.stdout
     assert "Each fold chose by its training rows alone" in result.stdout
     assert "training 4 of 4: logistic regression: MAUC" in result.stderr
-    assert "What the MAUC loses without a column (each column shuffled 5 times among" in result.stdout
+    assert "decisions, chosen for balanced accuracy" in result.stdout
+    assert "Permutation importance (MAUC drop): each column shuffled 5 times among" in result.stdout
 
 
-def test_compare(run, fails, trees, two_models, tmp_path):
+def test_compare(run, fails, trees, small_stack, tmp_path):
     call = (*QUICK, "--cv", 2, "--repeats", 2)
     assert run(*call, "--out", "a.skops").exit_code == 0
     assert run(*call, "--out", "b.skops", "--drop", "height").exit_code == 0
@@ -210,11 +223,11 @@ def test_compare(run, fails, trees, two_models, tmp_path):
     assert found["tests"][0]["difference"] == pytest.approx(expected)
     assert found["tests"][0]["difference"] < 0
     shown = run("compare", "a.skops", "b.skops")
-    assert "a.skops: LogisticRegression; cross-validation in 2 folds, 2 times" in shown.stdout
+    assert "; cross-validation in 2 folds, 2 times" in shown.stdout
     assert run(*QUICK, "--out", "c.skops").exit_code == 0
     some = run("compare", "a.skops", "c.skops")
     assert some.exit_code == 0, some.output
-    assert "a.skops was judged by 160 rows, and is compared by the 40 of all models" in some.stderr
+    assert "a.skops has 160 test rows; the comparison uses the 40 that all models share" in some.stderr
 
     trees.assign(height=trees["height"] + 1).to_csv("trees.csv", index=False)
     assert run(*QUICK, "--out", "d.skops").exit_code == 0
@@ -234,7 +247,6 @@ def test_compare(run, fails, trees, two_models, tmp_path):
     ("options", "words"),
     [
         (("--time-limit", 0), "--time-limit must be a finite number of seconds above 0, got 0"),
-        (("--time-limit", 9, "--auto"), "--time-limit is for the comparison of models, and one was named"),
         (("--cv", 3, "--time-column", "seen"), "--cv holds out any rows and --time-column the latest"),
         (("--cv", 3, "--holdout", 0.25), "--cv judges by all rows, in turns, and --holdout by a share of them"),
         (("--cv", 3, "--refit"), "leave --refit out"),
@@ -253,20 +265,35 @@ def test_scores_never_replace_a_table(fails, trees, tmp_path):
     assert "would overwrite trees.scores.npz" in words
 
 
+def test_what_the_time_limit_cut_is_told_everywhere(run, trees, monkeypatch):
+    monkeypatch.setattr("mauc.cli.fitting.Workers", lambda n_workers=None, on_stop=None: Workers(0))
+    call = ("fit", "trees.csv", "--target", "species", "--no-importance", "--time-limit", 0.5, "--report", "r.html")
+    told = run(*call)
+    assert told.exit_code == 0, told.output
+    cut = "logistic regression was not ready in time"
+    assert f"note: cut: {cut}" in told.stderr
+    assert "A faster machine, or a longer --time-limit, may choose another model." in told.stdout
+    assert cut in Path("r.html").read_text()
+    found = json.loads(run(*call, "--json").stdout)
+    assert cut in found["cut"]
+    assert found["leaderboard"]["winner"] == "small forest"
+    assert run("predict", "model.skops", "trees.csv").exit_code == 0
+
+
 def test_progress_in_a_terminal_tells_model_fold_time_and_best():
     output = Output()
     screen = io.StringIO()
     output.errors = Console(file=screen, force_terminal=True, width=140, highlight=False, color_system=None)
     best = Entry("logistic regression", "", 0.8765, 0.1)
-    with watching(output, 60.0) as watch:
-        watch.begins(Moment("stack of models", "rf, fold 2 of 5", 41.0, best))
+    with watching(output, time.monotonic() + 60.0) as watch:
+        watch.begins(Moment("random forest", "fold 2 of 5", best))
         watch.progress.refresh()
-        watch.ends(Entry("stack of models", "", 0.9, 3.21))
+        watch.ends(Entry("random forest", "", 0.9, 3.21))
     text = screen.getvalue()
-    assert "stack of models: rf, fold 2 of 5" in text
+    assert "random forest: fold 2 of 5" in text
     assert re.search(r"(60|59) s left", text)
     assert "best so far 0.8765, logistic regression" in text
-    assert "stack of models: MAUC 0.9000 on validation rows, 3.2 s" in text
+    assert "random forest: MAUC 0.9000 on validation rows, 3.2 s" in text
     with watching(output, None) as watch:
         watch.does("training on 9 rows")
         watch.progress.refresh()
@@ -275,9 +302,9 @@ def test_progress_in_a_terminal_tells_model_fold_time_and_best():
 
 def test_progress_elsewhere_is_one_line_for_each_model(capsys):
     for output, lines in ((Output(), 1), (Output(quiet=True), 0), (Output(as_json=True), 0)):
-        with watching(output, 60.0) as watch:
-            watch.begins(Moment("a", "fold 1 of 5", 41.0, None))
-            watch.ends(Entry("a", "", float("nan"), 3.21, "would take about 99 s"))
+        with watching(output, None) as watch:
+            watch.begins(Moment("a", "fold 1 of 5"))
+            watch.ends(Entry("a", "", 0.75, 3.21))
         seen = capsys.readouterr()
-        assert seen.err == "a: left out, it would take about 99 s\n" * lines
+        assert seen.err == "a: MAUC 0.7500 on validation rows, 3.2 s\n" * lines
         assert seen.out == ""

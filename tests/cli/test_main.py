@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -91,13 +92,13 @@ def test_demo(tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "run_demo", cache(demo.run_demo))  # it repeats itself: the next test
     result = run("demo")
     assert result.exit_code == 0, result.output
-    ovo = float(re.search(r"MAUC \(ovo[^\d]*(\d\.\d{4})", result.output)[1])
+    ovo = float(re.search(r"MAUC \(every[^\d]*(\d\.\d{4})", result.output)[1])
     low, high = map(float, re.search(r"95 % interval (\d\.\d{4}) to (\d\.\d{4})", result.output).groups())
-    ova = float(re.search(r"MAUC \(ova[^\d]*(\d\.\d{4})", result.output)[1])
+    ova = float(re.search(r"MAUC, one-vs-rest[^\d]*(\d\.\d{4})", result.output)[1])
     assert 0.9 < low < ovo < high <= 1.0
-    assert ova == pytest.approx(ovo, abs=0.002)  # all digits have about as many rows to judge by
+    assert ova == pytest.approx(ovo, abs=0.002)  # all digits have about as many test rows
     assert 0.9 < ova <= 1.0
-    assert "The 5 worst pairs of classes" in result.output
+    assert "Weakest class pairs" in result.output
     rows = re.findall(r"│\s*(\d)\s*│\s*\d+\s*│\s*(\d)\s*│\s*\d+\s*│\s*(\d\.\d+)\s*│\s*\S+–(\S+)\s*│", result.output)
     assert len(rows) == 5
     ends = [float(row[-1]) for row in rows]
@@ -108,6 +109,9 @@ def test_demo(tmp_path, monkeypatch):
     for model in ("MAUC stacking", "MAUC exponential", "MAUC squared", "MAUC hinge", "LR", "LR balanced"):
         assert re.search(rf"^ {model} +0\.\d{{4}} +0\.\d{{3}}–[01]\.\d{{3}} ", result.output, re.MULTILINE)
     assert "wrote mauc-report/demo.html" in result.output, "not over the report of mauc fit"
+    readme = " ".join((Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8").split())
+    assert f"**{100 * ovo:.1f} % of the time**" in readme, "README has the numbers of the demo"
+    assert f"({100 * low:.1f} to {100 * high:.1f} %)" in readme
     page = (tmp_path / "mauc-report/demo.html").read_text()
     assert f'id="headline">{ovo:.3f}<' in page
     again = run("demo", "--json", "--out", "other.html")
@@ -127,7 +131,10 @@ def test_the_demo_repeats_itself(monkeypatch):
 
     all_models = demo.models
     monkeypatch.setattr(demo, "models", few_models)
-    first, second = demo.run_demo().judgement, demo.run_demo().judgement
+    shown = demo.run_demo()
+    n_models = len(default_estimators(n_trees=3)) - 1
+    assert dict(shown.details)["MAUC stacking"] == f"{n_models} models, combined to rank by multiclass AUC"
+    first, second = shown.judgement, demo.run_demo().judgement
     for one, other in zip(first.models, second.models, strict=True):
         np.testing.assert_array_equal(one.scores, other.scores)
 

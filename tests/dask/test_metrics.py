@@ -82,6 +82,14 @@ def test_random_partitions(seed, edges, kind, weighted, by_class, pairs):
     np.testing.assert_allclose(results(found), results(expected), rtol=0, atol=1e-12)
 
 
+def test_identical_scores_differ_by_exactly_nothing():
+    y, scores, _ = simulated(0)
+    Y, S = (as_arrays(x, [30, 61]) for x in (y, scores))
+    assert md.compare_mauc(Y, S, S) == mauc.compare_mauc(y, scores, scores)
+    assert md.compare_mauc(Y, S, S).stderr == 0.0
+    assert md.compare_mauc(Y, S, 2 * S).stderr > 0.0
+
+
 @pytest.mark.parametrize("most", [1, 40])
 def test_blocks_of_columns(monkeypatch, most):
     """A worker that holds few own-class scores at a time finds the same."""

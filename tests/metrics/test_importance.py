@@ -78,9 +78,16 @@ def test_data_frames_of_mixed_types_keep_them():
 
     found = mauc_importance(model, table, y, n_repeats=2)
     assert sorted(f.column for f in found) == ["n", "soil", "x"]
-    assert found[-1].drop == 0.0
+    assert (found[-1].drop, found[-1].low, found[-1].high, found[-1].stderr) == (0.0, 0.0, 0.0, 0.0), "it is not used"
     assert all(kind == kinds[0] for kind in kinds)
     pd.testing.assert_frame_equal(table, before)
+
+
+def test_some_columns():
+    X, y = sample([40, 20, 6], 2)
+    assert [f.column for f in mauc_importance(scoring, X, y, columns=["1"])] == ["1"]
+    with pytest.raises(ValueError, match="columns must name columns of X, got 'soil': choose from 0, 1, 2"):
+        mauc_importance(scoring, X, y, columns=["soil"])
 
 
 def test_classes_without_rows_and_wrong_pairs():

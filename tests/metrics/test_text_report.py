@@ -24,7 +24,7 @@ def test_rows_are_the_intervals_of_their_pairs(weighted, n_levels):
     y, scores, weight = simulated(n_levels=n_levels)
     weight = weight if weighted else None
     report = multiclass_auc_report(y, scores, sample_weight=weight, level=0.9, output_dict=True)
-    assert list(report) == [*NAMES, "MAUC", "one-vs-all"]
+    assert list(report) == [*NAMES, "MAUC", "one-vs-rest"]
     matrix = pairwise_auc(y, scores, sample_weight=weight)
     for i, name in enumerate(NAMES):
         row = np.zeros((4, 4))
@@ -37,7 +37,7 @@ def test_rows_are_the_intervals_of_their_pairs(weighted, n_levels):
         assert found["support"] == pytest.approx((y == name).sum() if weight is None else weight[y == name].sum())
         assert found["hardest"] == NAMES[np.nanargmin(matrix[i])]
         assert found["hardest_auc"] == np.nanmin(matrix[i])
-    for name, pairs in (("MAUC", "ovo"), ("one-vs-all", "ova")):
+    for name, pairs in (("MAUC", "ovo"), ("one-vs-rest", "ova")):
         expected = mauc_interval(y, scores, pairs=pairs, sample_weight=weight, level=0.9)
         assert (report[name]["auc"], report[name]["low"]) == pytest.approx((expected.score, expected.low), abs=1e-12)
     assert np.mean([report[name]["auc"] for name in NAMES]) == pytest.approx(
@@ -50,11 +50,11 @@ def test_the_text_says_what_the_dict_says():
     report = multiclass_auc_report(y, scores, output_dict=True)
     head, blank, *lines = multiclass_auc_report(y, scores, digits=4).split("\n")
     assert head.split() == ["AUC", "95", "%", "interval", "support", "hardest", "against"]
-    assert [line.split()[0] for line in lines if line] == [*NAMES, "MAUC", "one-vs-all"]
+    assert [line.split()[0] for line in lines if line] == [*NAMES, "MAUC", "one-vs-rest"]
     assert blank == lines[4] == ""
     oak = report["oak"]
     expected = f"{oak['auc']:.4f}  [{oak['low']:.4f}, {oak['high']:.4f}]       30   {oak['hardest']}"
-    assert lines[2].startswith(f"       oak  {expected} ({oak['hardest_auc']:.4f})")
+    assert lines[2].startswith(f"        oak  {expected} ({oak['hardest_auc']:.4f})")
     assert {line.index("[") for line in lines if line} == {lines[0].index("[")}
 
 
@@ -99,7 +99,7 @@ def test_two_classes_by_one_column():
         ({"target_names": ["a"]}, "target_names must have the shape (4,), got 1 names: pass one name per class"),
         (
             {"target_names": ["a", "b", "b", "c"]},
-            "names of classes must differ from each other and from MAUC and one-vs-all, got b: pass target_names=[…]",
+            "names of classes must differ from each other and from MAUC and one-vs-rest, got b: pass target_names=[…]",
         ),
         ({"target_names": ["a", "b", "MAUC", "c"]}, "got MAUC: pass target_names"),
         ({"digits": -1}, "digits must be a whole number of at least 0, got -1"),

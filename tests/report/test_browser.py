@@ -131,10 +131,12 @@ def test_keyboard(visit):
     assert page.evaluate("[STATE.i, STATE.j]") == [5, 2]
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "detail"
-    page.focus("#tab-rarest")
+    assert page.is_visible("#worst"), "the page opens on the weakest pairs"
+    page.focus("#tab-worst")
     page.keyboard.press("ArrowRight")
-    assert page.is_visible("#worst")
-    assert not page.is_visible("#rarest")
+    assert page.is_visible("#rarest")
+    assert not page.is_visible("#worst")
+    page.keyboard.press("ArrowLeft")
     # Everything that can be used can be reached by Tab.
     page.focus("#theme")
     reached = set()
@@ -156,15 +158,15 @@ def test_one_class(visit):
     page.locator("#classes button.show-class").nth(3).click()
     assert page.evaluate("[STATE.k, document.activeElement.id]") == [3, "class-view"]
     few = visit("few")
-    assert few.inner_text("#class-cal-caption") == "No calibration curve: these scores are no probabilities."
+    assert few.inner_text("#class-cal-caption") == "No calibration curve: these scores are not probabilities."
 
 
-def test_who_is_taken_for_whom(visit):
+def test_confusion_matrix(visit):
     page = visit("few")
     assert page.evaluate("STATE.ci !== STATE.cj"), "opens at a mistake"
     page.hover("#confusion", position=cell(page, 0, 0, "confusionMap"))
     found = page.evaluate("confusionOf(0, 0)")
-    assert page.inner_text("#confusion-tip").startswith(f"{found} of 120 rows of class 000 are found: ")
+    assert page.inner_text("#confusion-tip").startswith(f"{found} of 120 rows of class 000 are predicted right: ")
     page.focus("#confusion")
     page.evaluate("look({ ci: 1, cj: 0 })")
     page.keyboard.press("ArrowRight")
@@ -175,7 +177,7 @@ def test_who_is_taken_for_whom(visit):
     page = visit("many")
     before = page.inner_text("#decision-text")
     page.select_option("#decision", index=1)
-    assert "divided by the share of the class" in page.inner_text("#decision-text") != before
+    assert "divided by the frequency of the class" in page.inner_text("#decision-text") != before
     assert page.evaluate(total) == page.evaluate("DATA.rows")
 
 
@@ -190,7 +192,7 @@ def test_tables_are_saved_as_csv(visit):
         with open(caught.value.path(), encoding="utf-8-sig", newline="") as file:
             header, *tables[name] = csv.reader(file)
         assert all(len(row) == len(header) for row in tables[name]), name
-    assert header == ["class", "rows", "part of the doubt", "narrower", "low", "high"]
+    assert header == ["class", "test rows", "share of the uncertainty", "narrower", "low", "high"]
     assert len(tables["pairs"]) == 30
     assert sum(int(row[2]) for row in tables["confusion"]) == 232
     for name, score, low, high, *_ in tables["models"]:
@@ -209,8 +211,8 @@ def test_a_notebook_shows_it_in_a_frame(visit):
 
 def test_sorting(visit):
     page = visit("few")
-    column = "#rarest tbody tr td:nth-child(7)"
-    heading = page.locator("#rarest thead th").nth(6)
+    column = "#worst tbody tr td:nth-child(7)"
+    heading = page.locator("#worst thead th").nth(6)
     heading.locator("button").click()
     falling = [float(text.replace("> ", "")) for text in page.locator(column).all_inner_texts()]
     assert falling == sorted(falling, reverse=True)
@@ -232,6 +234,7 @@ def test_menus_and_table_buttons(visit):
     page.select_option("#model", index=1)
     page.select_option("#pick-i", index=7)
     assert page.evaluate("[STATE.model, STATE.i]") == [1, 7]
+    page.click("#tab-rarest")
     page.locator("#rarest button.show").first.click()
     assert page.evaluate("document.activeElement.id") == "detail"
     assert page.evaluate("DATA.counts[STATE.i]") == 3

@@ -10,6 +10,7 @@ import pytest
 from mauc import _validation, compare_mauc, mauc_interval, pairwise_auc
 from mauc.kernels import auc
 from mauc.report import judge, judgement
+from mauc.report.decisions import Guess
 from mauc.report.judgement import holm
 
 
@@ -29,6 +30,15 @@ def test_numbers_are_those_of_the_metrics(scored):
         assert test.comparison.pvalue == pytest.approx(expected.pvalue)
         assert test.holm >= test.comparison.pvalue
     assert (found.of_training, found.imbalance.ratio) == (True, 9)
+
+
+def test_identical_scores_differ_by_exactly_nothing(scored):
+    y, models, _ = scored([10, 60, 25])
+    (scores,) = models.values()
+    same, alike = judge(y, {"a": scores, "b": scores.copy(), "c": 2.0 * scores}).tests
+    assert dataclasses.astuple(same.comparison) == (0.0, 0.0, 0.0, 0.0, 1.0)
+    assert same.holm == 1.0
+    assert alike.comparison.low < alike.comparison.difference == 0.0, "other scores may differ on other rows"
 
 
 def test_pairs_are_listed_by_rarity_and_by_what_their_intervals_show(scored):
@@ -67,15 +77,49 @@ def test_notes(scored):
     y, models, names = scored([30, 9, 1])
     found = judge(y, models)
     assert 0 < found.headline.mauc.low < found.headline.mauc.high < 1
-    assert "Class class 002 has a single row, whose spread is unknown" in found.notes[0]
+    assert found.notes[0].startswith("Class class 002 has a single test row: the scores of its pairs are hints")
     perfect = judge(y[:39], (y[:39, None] == names[:2]).astype(float))
     assert "Every pair is ranked perfectly" in perfect.notes[0]
     assert perfect.headline.mauc.low < perfect.headline.mauc.high == 1
     wrong = judge(y[:39], (y[:39, None] != names[:2]).astype(float))
-    assert "Accuracy 0.0000 is below the share of the largest class, 0.7692" in wrong.notes[-1]
-    few = judge(*scored([30, 3])[:2])
-    assert "The rarest class has 3 rows" in few.notes[0]
+    assert "Accuracy 0.000 is below 0.769, that of always guessing class 000" in wrong.notes[-1]
+    few = judge(*scored([30, 4, 3])[:2])
+    assert few.notes[0].startswith("2 classes have fewer than 5 test rows (class 001, class 002)")
     assert judge(*scored([30, 20])[:2]).notes == ()
+
+
+def test_cross_validation_is_suggested_where_it_would_help(scored):
+    y, models, names = scored([30, 20, 3])
+    split, cv = (judge(y, models, y_train=np.repeat(names, counts)) for counts in ([90, 60, 9], [30, 20, 3]))
+    assert split.notes[0].startswith("Class class 002 has 3 test rows")
+    assert split.notes[0].endswith("their intervals are rough. Cross-validation (--cv 5) tests on all rows.")
+    assert "--cv" not in cv.notes[0]
+
+
+def test_always_guessing_the_largest_class(scored):
+    y, models, names = scored([30, 50, 20])
+    found = judge(y, models, y_train=np.repeat(names, [60, 20, 20]))
+    assert found.guess == Guess("class 000", 0.3, pytest.approx(1 / 3))
+    assert judge(y, models).guess.label == "class 001", "of the test rows, where no training rows are given"
+    absent = judge(y, models, y_train=np.repeat([*names, "class 003"], [6, 2, 2, 90]))
+    assert (absent.guess.accuracy, absent.guess.balanced_accuracy) == (0.0, 0.0)
+
+
+def test_predicted_classes(scored):
+    y, models, names = scored([30, 50, 20], models=2)
+    predicted = np.random.default_rng(0).choice([*names, "class 003"], 100)
+    found = judge(y, models, y_pred=predicted)
+    assert found.headline.accuracy == pytest.approx(np.mean(predicted == y))
+    assert found.headline.balanced_accuracy == pytest.approx(np.mean([np.mean(predicted[y == c] == c) for c in names]))
+    first, second = found.further.decisions
+    assert first.accuracy.score == pytest.approx(found.headline.accuracy)
+    assert first.confusion.sum() == np.sum(predicted != "class 003")
+    assert found.further.classes[0].recall.score == pytest.approx(np.mean(predicted[y == names[1]] == names[1]))
+    plain = judge(y, models)
+    assert second.accuracy.score == plain.headline.accuracy
+    assert found.models[1].accuracy == plain.models[1].accuracy
+    with pytest.raises(ValueError, match=r"y_pred must have the shape \(100,\), got \(3,\)"):
+        judge(y, models, y_pred=names)
 
 
 def test_pairs_have_the_interval_of_their_rows(scored):

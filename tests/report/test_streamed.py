@@ -34,3 +34,12 @@ def test_the_page_holds_the_same_curves(monkeypatch, limits, probabilities):
     assert pair_data(found) == pair_data(expected)
     assert found.notes == expected.notes
     assert found.headline.mauc.low == pytest.approx(expected.headline.mauc.low, rel=1e-12)
+
+
+def test_identical_scores_differ_by_exactly_nothing():
+    codes, scores = make_rows(3, n_classes=4, ties=True)
+    order = np.argsort(-np.bincount(codes), kind="stable")
+    sorted_codes = np.argsort(order)[codes]
+    models = {name: ArrayRows(sorted_codes, each[:, order]) for name, each in {"a": scores, "b": scores.copy()}.items()}
+    (test,) = judge_streamed(models, [f"class {k}" for k in order], listed=2).tests
+    assert (test.comparison.low, test.comparison.high, test.comparison.stderr, test.holm) == (0.0, 0.0, 0.0, 1.0)

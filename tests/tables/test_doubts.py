@@ -49,9 +49,10 @@ def test_each_kind_is_found_and_honest_columns_are_not(iris):
     assert 0.35 < alone["serial"] < 0.65
     assert np.isnan(alone["unit"])
     assert all(repr(d.column) in d.text for d in found)
-    assert "(MAUC 1.000 by itself): is it known before 'species' is?" in next(
-        d.text for d in found if d.column == "copy"
-    )
+    text = {d.column: d.text for d in found}
+    question = "will you have it at prediction time?"
+    assert text["copy"] == f"column 'copy' alone predicts 'species' almost perfectly (MAUC 1.000); {question}"
+    assert "column 'serial' is different in nearly every row, like an ID (MAUC 0." in text["serial"]
     assert found[0].to_json()["kind"] == "counter"
 
 
@@ -79,9 +80,20 @@ def test_rows_in_both_parts():
     table = pd.DataFrame({"x": [1.0, 2.0, 1.0, np.nan, np.nan, 7.0], "s": ["a", "b", "a", None, None, "c"]})
     (found,) = repeated_rows(table, np.array([0, 1, 3]), np.array([2, 4, 5]))
     assert (found.kind, found.column) == ("rows", None)
-    assert found.text.startswith("2 rows are both trained on and judged by, alike in every column (66.7 % of those")
+    assert found.text.startswith("2 test rows duplicate training rows (66.7 % of the test rows): drop duplicates")
     assert repeated_rows(table, np.array([0, 2]), np.array([1, 3])) == []
     counted = table.assign(Id=range(6))
     assert repeated_rows(counted, np.array([0, 1, 3]), np.array([2, 4, 5])) == []
     (found,) = repeated_rows(counted, np.array([0, 1, 3]), np.array([2, 4, 5]), but=["Id"])
-    assert "alike in every column but those doubted (66.7 %" in found.text
+    assert "2 test rows duplicate training rows in all columns that are not flagged (66.7 %" in found.text
+    (one,) = repeated_rows(table, np.array([0, 1]), np.array([2, 5]))
+    assert one.text.startswith("1 test row duplicates a training row (50.0 %")
+
+
+def test_decimals_are_numbers_not_codes():
+    from decimal import Decimal
+
+    rng = np.random.default_rng(0)
+    values = [Decimal(f"{x:.6f}") for x in rng.normal(size=60)]
+    table = pd.DataFrame({"price": pd.Series(values, dtype=object)})
+    assert column_doubts(table, rng.choice(["a", "b"], 60), "y") == []

@@ -2,9 +2,12 @@
 
 import gzip
 import io
+import re
 import sys
+import tracemalloc
 import types
 import warnings
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,7 @@ import pandas as pd
 
 from mauc.tables.dates import as_iso, order_of, with_iso_dates
 from mauc.tables.errors import Failure, Usage
+from mauc.tables.layout import check_separator
 from mauc.tables.read import Reading, classes_of, labelled, read_table
 from mauc.tables.source import STDIN
 
@@ -248,3 +252,143 @@ def test_one_column_tells_of_another(tmp_path):
         assert with_iso_dates(table[["a"]], {"a": "other"}, None, Path("t"))[1] == {"a": "other"}
     with pytest.warns(UserWarning, match="with the day first"):
         assert with_iso_dates(table[["a"]], {"a": "other"}, "day-first", Path("t"))[1] == {"a": "day first"}
+
+
+def with_sheet(path, change):
+    """The workbook with the XML of its first sheet changed."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    changed = change(members[sheet].decode())
+    assert changed.encode() != members[sheet]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in {**members, sheet: changed.encode()}.items():
+            archive.writestr(name, data)
+    return path
+
+
+@pytest.mark.parametrize("tag", ["A1:B31", "A1", "C40:D50", "A1:XFD1048576", None])
+def test_every_row_of_a_sheet_is_read_whatever_size_it_claims(tmp_path, tag):
+    pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+    frame = pd.DataFrame({"x": range(60), "y": ["a", "b"] * 30, "z": 0.5})
+    frame.to_excel(tmp_path / "t.xlsx", index=False)
+    said = "" if tag is None else f'<dimension ref="{tag}" />'
+    path = with_sheet(tmp_path / "t.xlsx", lambda xml: re.sub(r"<dimension [^>]*/>", said, xml))
+    pd.testing.assert_frame_equal(read_table(path), frame)
+
+
+def test_a_cell_far_out_takes_no_memory(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
+
+    def far(cell):
+        made = openpyxl.Workbook()
+        made.active["A1"], made.active["A2"], made.active["Z3"] = "x", 1, 5
+        made.save(tmp_path / "t.xlsx")
+        row = cell.lstrip("XFDZ")
+        return with_sheet(tmp_path / "t.xlsx", lambda xml: xml.replace("Z3", cell).replace('r="3"', f'r="{row}"'))
+
+    path = far("Z1048576")
+    tracemalloc.start()
+    table = read_table(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (table.shape, table.iloc[1, -1]) == ((2, 26), 5)
+    assert peak < 30e6
+    with pytest.raises(Failure, match=r"t\.xlsx holds a sheet of 3 rows or more and 16384 columns.*: raise --max-size"):
+        read_table(far("XFD1048576"), max_size=2e-4)
+    with pytest.raises(Failure, match="holds a row beyond the last of a sheet, 1048576"):
+        read_table(far("Z1048577000"))
+
+
+def test_gzipped_text_unpacks_within_max_size(tmp_path, monkeypatch):
+    packed = gzip.compress(b"x,y\n" + b"1,a\n" * 5_000_000)
+    (tmp_path / "t.csv.gz").write_bytes(packed)
+    monkeypatch.setattr(sys, "stdin", types.SimpleNamespace(buffer=io.BytesIO(packed)))
+    for path in (tmp_path / "t.csv.gz", STDIN):
+        tracemalloc.start()
+        with pytest.raises(
+            Failure,
+            match=r"unpacks from \S+ to over 0\.01\d* GB, and 0\.01 more are allowed: raise --max-size if you know",
+        ):
+            read_table(path, max_size=0.01)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 10e6
+    (tmp_path / "t.csv").write_bytes(b"x,y\n" + b"1,a\n" * 9)
+    assert len(read_table(tmp_path / "t.csv", max_size=0.0)) == 9, "a plain file is no archive"
+
+
+IRIS = "5.1,3.5,1.4,0.2,setosa\n4.9,3.0,1.4,0.2,setosa\n7.0,3.2,4.7,1.4,versicolor\n"
+CARS = "vhigh,vhigh,2,2,small\nvhigh,low,2,4,small\nlow,low,3,4,big\n"
+
+
+@pytest.mark.parametrize(
+    "text", [IRIS, CARS, "5,1,1,1,2\n3,4,1,1,2\n", "Bo,5.1,3.5\nJo,4.9,3.0\n", "8.8,1.001,3\n6.3,0.994,5\n"]
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_a_file_without_a_header_loses_no_row(tmp_path, text, encoding):
+    path = tmp_path / "t.csv"
+    path.write_text(text, encoding=encoding)
+    table, said = told(path)
+    cells = [line.split(",") for line in text.splitlines()]
+    assert list(table.columns) == [f"column_{k + 1}" for k in range(len(cells[0]))]
+    assert len(table) == len(cells)
+    assert str(table.iloc[0, 0]) == cells[0][0]
+    assert any("seems to have no header, its first line is read as a row" in words for words in said)
+    assert not any("no header" in words for words in told(path, how=Reading(header=False))[1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x,y\n1,a\n2,b\n",
+        "2019,2020,2021\n1.5,2.5,3.5\n",
+        "400.5,401.0,401.5,class\n0.1,0.2,0.3,a\n0.1,0.2,0.3,b\n",
+        "0,1,2,3\n5.1,3.5,1.4,0.2\n",
+        "name\nname\nother\n",
+        "male,age\nmale,3\nfemale,4\n",
+        "y,007,10,7\n007,0.1,0.2,0.3\n7,0.1,0.2,0.3\n",
+        "y,1.5,10.5,2.5\n1.5,0.1,0.2,0.3\n2.5,0.1,0.2,0.3\n",
+        "kind,1.5,10.5,2.5\na,0.1,0.2,0.3\na,0.1,0.2,0.3\n",
+    ],
+)
+def test_a_header_is_a_header(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert list(map(str, told(path)[0].columns)) == text.split("\n")[0].split(",")
+    path.write_text(IRIS)
+    assert list(told(path, how=Reading(header=True))[0].columns)[-1] == "setosa"
+
+
+def test_separators_that_are_told_and_lines_that_end_elsewhere(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a|b|c,d|e|f\n1|2|3,4|5|6\n")
+    assert told(path)[0].shape == (1, 5)
+    assert list(told(path, how=Reading(separator=","))[0].columns) == ["a|b|c", "d|e|f"]
+    path.write_text("y,score:a|b|c,score:d|e|f\na|b|c,0.5,0.5\n")
+    assert told(path)[0].shape == (1, 3), "as mauc predict writes it"
+    path.write_text("y;score:a,b;score:c,d\nx;1;2\n")
+    assert told(path)[0].shape == (1, 3)
+    path.write_text("y,score:yew\u2028a;b;c,score:oak\u2028a;b;c\nyew\u2028a;b;c,0.5,0.5\n", encoding="utf-8")
+    assert told(path)[0].shape == (1, 3)
+    path.write_text("\u2028x,y\n1,2\n", encoding="utf-8")
+    assert list(told(path)[0].columns) == ["\u2028x", "y"]
+    assert [check_separator(each) for each in (None, "tab", "\\t", ";", "bar")] == [None, "\t", "\t", ";", "|"]
+    with pytest.raises(Usage, match="--separator must be comma, semicolon, tab or bar, got '::'"):
+        check_separator("::")
+    np.savez(tmp_path / "t.npz", x=np.ones(3))
+    for how, words in ((Reading(separator=";"), "--separator is for text"), (Reading(header=False), "--no-header are")):
+        with pytest.raises(Usage, match=words):
+            read_table(tmp_path / "t.npz", how=how)
+
+
+def test_signs_among_numbers_are_hinted_at(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y,z,w\n1,?,a,1\n?,2,1,2\n3,3,b,3\n4,-,c,4\n5,5,2,5\n")
+    assert sorted(told(path, codes=["w"])[1]) == [
+        f"column 'x' of {path} holds numbers, and '?' in 1 of 5 rows: it is read as text; --missing '?' reads numbers "
+        "with gaps",
+        f"column 'y' of {path} holds numbers, and '?' and '-' in 2 of 5 rows: it is read as text; --missing '?' "
+        "--missing '-' reads numbers with gaps",
+    ]
+    assert told(path, how=Reading(missing=("?", "-")))[1] == []

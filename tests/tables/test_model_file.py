@@ -125,7 +125,7 @@ def deletes(folder):
     lock = as_object("mauc.nn._engine.training.TemporaryDirectory", **attributes)
     parallel = as_object("mauc.experiments.store.Parallel", _lock=lock, _calling=as_json(False))
     classes = node("NdArrayNode", "numpy.ndarray", type="json", content=[as_json("a")], shape=as_tuple(as_json(1)))
-    return as_object("mauc.tables.array_mlp.ArrayMLP", classes_=classes, predict_proba=parallel)
+    return as_object("mauc.ensemble.perceptron.BalancedPerceptron", classes_=classes, predict_proba=parallel)
 
 
 def test_classes_that_our_modules_import_are_not_ours(forge, refused, tmp_path):
@@ -151,6 +151,9 @@ OURS = node("FunctionNode", "mauc._io.write_whole")
 SKLEARN = "sklearn.preprocessing._function_transformer"
 TREE = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
 TOKENS = as_object("sklearn.feature_extraction.text.TfidfVectorizer", input=as_json("filename"))
+VECTORIZER = "sklearn.feature_extraction.text.TfidfVectorizer"
+DATES = "skrub._to_datetime.ToDatetime"
+ZONED = next(name for name in sorted(ALLOWED["ObjectNode"]) if name.endswith("DatetimeTZDtype") and is_itself(name))
 POINTER = as_dict(data=as_tuple(as_json(64), as_json(False)), shape=as_tuple(as_json(9)), typestr=as_json("<f8"))
 
 
@@ -165,14 +168,31 @@ POINTER = as_dict(data=as_tuple(as_json(64), as_json(False)), shape=as_tuple(as_
         (node("MethodNode", TREE, content={"func": "predict", "obj": as_object(TREE)}), f"{TREE} (MethodNode)"),
         (node("OperatorFuncNode", "operator.methodcaller", attrs=as_tuple(as_json("f"))), "operator.methodcaller"),
         (node("TypeNode", "builtins.map"), "builtins.map (TypeNode)"),
-        (node("TypeNode", "mauc.tables.array_mlp.ArrayMLP"), "ArrayMLP (TypeNode)"),
+        (node("TypeNode", "mauc.ensemble.perceptron.BalancedPerceptron"), "BalancedPerceptron (TypeNode)"),
         (node("LossNode", TREE, __reduce__={"args": as_tuple()}, content=as_dict()), "TreePredictor (LossNode)"),
         (as_object("sklearn.svm._classes.SVC"), "sklearn.svm._classes.SVC"),
         (as_object("antigravity.Flight"), "antigravity.Flight"),
-        (as_object("mauc.tables.array_mlp.ArrayMLP", __array_interface__=POINTER), "ArrayMLP.__array_interface__"),
+        (
+            as_object("mauc.ensemble.perceptron.BalancedPerceptron", __array_interface__=POINTER),
+            "BalancedPerceptron.__array_interface__",
+        ),
         (as_object("sklearn.pipeline.Pipeline", memory=as_json("/tmp")), "Pipeline.memory"),
         (as_object("sklearn.kernel_approximation.Nystroem", n_jobs=as_json(10**6)), "Nystroem.n_jobs"),
         (TOKENS, "TfidfVectorizer.input"),
+        (as_object(VECTORIZER, encoding=as_json("idna")), "TfidfVectorizer.encoding"),
+        (as_object(DATES, output_time_zone_=as_json("dateutil//etc/passwd")), "ToDatetime.output_time_zone_"),
+        (as_object(DATES, output_time_zone_=as_json("dateutil/passwd")), "ToDatetime.output_time_zone_"),
+        (as_object(DATES, output_time_zone_=as_json("/etc/passwd")), "ToDatetime.output_time_zone_"),
+        (as_object(DATES, output_dtype_=as_json("datetime64[ns, dateutil//etc/passwd]")), "ToDatetime.output_dtype_"),
+        (
+            as_object(
+                DATES, output_dtype_=node("NdArrayNode", "numpy.str_", type="json", content=[], shape=as_tuple())
+            ),
+            "ToDatetime.output_dtype_",
+        ),
+        (as_object(ZONED, tz=as_json("dateutil//etc/passwd"), unit=as_json("ns")), "DatetimeTZDtype.tz"),
+        (as_object("skrub._apply_to_each_col.ApplyToEachCol", rename_columns=as_json("{:>999999999}")), "rename_col"),
+        (as_object("mauc.tables.array_mlp.ArrayMLP", activation=as_json("../x")), "ArrayMLP.activation"),
         (node("ObjectNode", "sklearn.pipeline.Pipeline", content=as_json({"memory": "/tmp"})), "that are no dict"),
         (
             node(
@@ -190,6 +210,12 @@ def test_parts_that_fit_does_not_write(forge, refused, classifier, words):
     assert words in told
     assert "pass --trust if you know where the file comes from" in told
     assert told.replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+3", "UTC+01:00"])
+def test_zones_are_plain_names(zone):
+    dates = as_object(DATES, output_time_zone_=as_json(zone), format_=as_json("%d/%m/%Y"))
+    assert foreign_parts(dates) == []
 
 
 def test_a_node_that_stands_for_another(forge, refused):
@@ -372,23 +398,33 @@ def every_kind_of_column(n=120):
 
 
 def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
-    from mauc import ensemble
-    from mauc.tables import training
+    from mauc.ensemble import planner
+    from mauc.ensemble.combination import unlearnt
+    from mauc.ensemble.fitting import Here
+
+    def planned(size, effort, seed, order):
+        plan = planner.Plan(planner.plan_members(size, effort, seed, order).members, 2)
+        for member in plan.members:
+            few = {"hgb": {"max_iter": 2}}.get(
+                member.name, {"n_estimators": 2} if member.name in planner.FORESTS else {}
+            )
+            member.model.set_params(**few)
+        return plan
 
     monkeypatch.chdir(tmp_path)
-    real, small = ensemble.MAUCStackingClassifier, ensemble.default_estimators(n_trees=2)
-    dict(small)["hgb"].set_params(max_iter=2)
-    monkeypatch.setattr(ensemble, "MAUCStackingClassifier", lambda **seed: real(small, cv=2, refit=False, **seed))
+    monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
+    monkeypatch.setattr("mauc.cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
+    # All have a say, so that all are written.
+    monkeypatch.setattr("mauc.ensemble.classifier.learn", lambda data, risk, pairs, random_state: unlearnt(data, pairs))
+    monkeypatch.setattr("mauc.ensemble.combination._best", lambda *_: 0)
     table, code = every_kind_of_column()
     numbers = table[["height", "count"]]
     kinds = {
         "linear": (table, 4, ["--alpha", "4", "--l2", "0.01"]),
         "search": (numbers, 4, ["--l2", "0.01"]),
-        "two classes": (numbers, 2, ["--auto"]),
-        "grades": (numbers, 4, ["--auto"]),
-        "frequencies": (numbers, 4, []),
+        "two classes": (numbers, 2, []),
+        "grades": (table, 4, []),
     }
-    monkeypatch.setattr(training, "CANDIDATES", training.CANDIDATES[:1])
     quick = ["--no-importance", "--no-report", "--quiet"]
     seen = set()
     words = np.array(["poor", "fair", "good", "excellent"])
@@ -410,7 +446,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
     assert seen <= listed
     of_other_versions = ("numpy.", "builtins.", "sklearn._loss._loss.Cy", "pandas.", "datetime.")
     unseen = {name for _, name in listed - seen if not name.startswith(of_other_versions)}
-    assert unseen == {"mauc.tables.array_mlp.ArrayMLP"}, "written by --model mlp; what no model needs is not listed"
+    assert unseen == set(), "what no model needs is not listed"
 
 
 def test_listed_names_are_those_of_the_things_themselves():

@@ -1,6 +1,8 @@
 """Reading tables: the four formats, and every way in which that can fail."""
 
 from contextlib import nullcontext
+from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +11,9 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
+from mauc.tables.doubts import column_doubts, suspects
 from mauc.tables.errors import Failure, Usage
-from mauc.tables.read import classes_of, column, nearest, read_table
+from mauc.tables.read import Reading, classes_of, column, nearest, read_table, without_repeats
 
 FRAME = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]})
 
@@ -51,6 +54,20 @@ def test_dates_and_categories_read_as_in_text(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     read, text = (read_table(tmp_path / name) for name in ("t.parquet", "t.csv"))
     pd.testing.assert_frame_equal(read.astype("str"), text.astype("str"))
+
+
+def test_decimals_are_numbers(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    rng = np.random.default_rng(0)
+    cents = rng.choice(10**6, 60, replace=False)
+    price = [None, *(Decimal(int(c)) / 100 for c in cents[1:])]
+    frame = pd.DataFrame({"price": price, "count": [Decimal(int(c)) for c in cents], "kind": ["a", "b", "c"] * 20})
+    frame.to_parquet(tmp_path / "t.parquet")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    read, text = (read_table(tmp_path / name) for name in ("t.parquet", "t.csv"))
+    pd.testing.assert_frame_equal(read, text)
+    assert suspects(column_doubts(read[["price", "count"]], frame["kind"].to_numpy(), "kind")) == [], "no code"
+    assert classes_of(read["count"], "count", tmp_path).tolist() == [str(c) for c in cents]
 
 
 def test_two_columns_of_one_name(tmp_path):
@@ -112,7 +129,7 @@ def test_files_that_are_no_tables(tmp_path):
     with pytest.raises(Failure, match="is a folder"):
         read_table(tmp_path)
     (tmp_path / "t.xls").write_bytes(b"x")
-    with pytest.raises(Failure, match=r"must end in \.csv, \.tsv, \.xlsx, \.parquet or \.npz"):
+    with pytest.raises(Failure, match=r"must end in \.csv, \.tsv, \.xlsx, \.arff, \.parquet or \.npz"):
         read_table(tmp_path / "t.xls")
 
 
@@ -149,6 +166,10 @@ def test_unknown_column(tmp_path):
         ([["a"], ["b"]], r"holds lists \(first: row 1\), not classes: choose another column"),
         (["a", "b", " a"], "holds 'a' and ' a', which differ in blanks alone: write them alike"),
         (["a", "a", "a"], "has one class, 'a': multiclass AUC needs two or more"),
+        (
+            np.arange(1000) ** 2 // 7,
+            r"holds measurements such as 0 and 1 \(9\d\d numbers in 1000 rows\), not classes: choose another, join",
+        ),
     ],
 )
 def test_columns_that_are_no_classes(tmp_path, values, words):
@@ -159,6 +180,53 @@ def test_columns_that_are_no_classes(tmp_path, values, words):
 @pytest.mark.parametrize("values", [[1, 2], [1.0, 2.0], ["1", "2"], [" 1", "2 "]])
 def test_classes_are_strings(tmp_path, values):
     assert classes_of(pd.Series(values), "y", tmp_path).tolist() == ["1", "2"]
+
+
+def test_whole_numbers_that_may_be_classes(tmp_path):
+    codes, rare = np.arange(1000) % 500, np.repeat([3, 10**6, 5 * 10**6], 9)
+    often = np.tile(np.arange(150) ** 2, 20)
+    for values in (codes, rare, often):
+        assert len(classes_of(pd.Series(values), "y", tmp_path)) == len(values)
+    prices = pd.Series(np.arange(1000) ** 2)
+    assert len(classes_of(prices, "y", tmp_path, as_named=True)) == 1000, "scores name them as classes"
+
+
+def test_arff(tmp_path):
+    path = tmp_path / "t.arff"
+    path.write_text(
+        "% a comment\n@RELATION trees\n\n@attribute height NUMERIC\n@attribute 'leaf shape' {round,'long, thin',?}\n"
+        "@attribute n integer\n@attribute \"note\" string\n@attribute seen date 'yyyy-MM-dd'\n@attribute kind {oak,elm}"
+        "\n@DATA\n1.5, round, 3, 'it\\'s \u2028 tall', 2024-03-31, oak\n"
+        "% between rows\n?,'long, thin',4,\"a,b\",?,elm\n2e3,'?',5,x,2024-04-01,oak\n",
+        encoding="utf-8",
+    )
+    table = read_table(path)
+    assert list(table.columns) == ["height", "leaf shape", "n", "note", "seen", "kind"]
+    np.testing.assert_array_equal(table["height"], [1.5, np.nan, 2000.0])
+    assert table["leaf shape"].tolist() == ["round", "long, thin", "?"], "a quoted mark is a value"
+    assert table["n"].tolist() == [3, 4, 5]
+    assert table["note"].tolist() == ["it's \u2028 tall", "a,b", "x"]
+    assert table["seen"].isna().tolist() == [False, True, False]
+    assert read_table(path, text=["n"])["n"].tolist() == ["3", "4", "5"]
+    assert read_table(path, how=Reading(missing=("elm",)))["kind"].isna().tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("@relation r\n@attribute x numeric\n@data\n{0 1}\n", "line 4: rows in braces, which leave out zeros"),
+        ("@relation r\n@attribute x numeric\n@data\n1,2\n", "line 4: 1 values are needed, got 2"),
+        ("@relation r\n@attribute x numeric\n@data\noak\n", "column 'x' of .* is numeric, and holds 'oak'"),
+        ("@relation r\n@attribute x relational\n@data\n1\n", "of the type relational, which is not read"),
+        ("@relation r\n@attribute x numeric\n@attribute x numeric\n@data\n1,2\n", "two columns named 'x'"),
+        ("@relation r\n@attribute x numeric\n1\n", "line 3: got '1' before @data"),
+        ("@relation r\n", "no line @data"),
+    ],
+)
+def test_arff_that_is_not_read(tmp_path, text, words):
+    (tmp_path / "t.arff").write_text(text)
+    with pytest.raises(Failure, match=words):
+        read_table(tmp_path / "t.arff")
 
 
 def test_separators_within_quotes_do_not_count(tmp_path):
@@ -175,3 +243,10 @@ def test_parts_of_a_second_are_kept(tmp_path):
         "2024-01-01 00:00:00.250000",
         "2024-01-01 00:00:00.500000",
     ]
+
+
+def test_repeated_rows_are_taken_once(tmp_path):
+    frame = pd.DataFrame({"x": [1, 1, 2, 1], "y": ["a", "a", "b", "b"], "z": [[1], [1], [1], [1]]})
+    for table in (frame, frame[["x", "y"]]):
+        with pytest.warns(UserWarning, match=r"1 row of t\.csv repeats another in every column, and is left out"):
+            assert without_repeats(table, Path("t.csv"))["x"].tolist() == [1, 2, 1]

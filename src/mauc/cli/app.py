@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from mauc.cli.output import Output, speaking
-from mauc.tables.errors import Failure, explain
+from mauc.tables.errors import Failure, explain, in_plain_words
 
 __all__ = ["App"]
 
@@ -73,7 +73,7 @@ def _run(work: Callable[[], None], output: Output, *, debug: bool) -> None:
 def _tell(caught: list[warnings.WarningMessage], output: Output) -> None:
     """Warnings as notes, each once; those for programmers are left out."""
     for text in dict.fromkeys(
-        str(w.message).strip().splitlines()[0]
+        in_plain_words(str(w.message))
         for w in caught
         if not issubclass(w.category, DeprecationWarning | FutureWarning | ResourceWarning) and str(w.message).strip()
     ):

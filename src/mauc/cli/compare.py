@@ -42,13 +42,13 @@ def compare(
     for path, each in zip(models, kept, strict=True):
         if len(labels) < len(each.rows):
             output.note(
-                f"{path} was judged by {len(each.rows)} rows, and is compared by the {len(labels)} of all models"
+                f"{path} has {len(each.rows)} test rows; the comparison uses the {len(labels)} that all models share"
             )
     names = [path.name if [p.name for p in models].count(path.name) == 1 else str(path) for path in models]
     found = judge(labels, dict(zip(names, scores, strict=True)), labels=kept[0].classes, level=level)
     abouts = {name: f"{each.about}; {each.how}" for name, each in zip(names, kept, strict=True)}
     output.say(
-        f"{len(labels)} rows judged by",
+        f"{len(labels)} test rows",
         *(f"{name}: {about}" for name, about in abouts.items()),
         "",
         comparison(found),

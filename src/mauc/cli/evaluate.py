@@ -10,7 +10,7 @@ from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import visible
 from mauc.cli.files import REPORTS, check_ending, check_writable
-from mauc.cli.options import DropUnlabelled, Encoding, MaxSize, Missing, Sheet
+from mauc.cli.options import DropUnlabelled, Encoding, Header, MaxSize, Missing, Separator, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
@@ -45,6 +45,8 @@ def evaluate(
     drop_unlabelled: DropUnlabelled = False,
     missing: Missing = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     sheet: Sheet = None,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
@@ -65,6 +67,7 @@ def evaluate(
     """
     from mauc.cli.summary import as_json, comparison, headline, sizes, worst_pairs
     from mauc.report import judge, render
+    from mauc.tables.layout import check_separator
     from mauc.tables.parts import find_parts, no_target
     from mauc.tables.read import Reading
 
@@ -73,18 +76,23 @@ def evaluate(
         raise Usage(f"--level must be a number strictly between 0 and 1, got {level:g}")
     parts, others = find_parts(scores, "SCORES"), [find_parts([path], "--compare") for path in compare or []]
     true_parts = None if truth is None else find_parts([truth], "--truth")
-    how = Reading(tuple(missing or ()), encoding, sheet)
+    how = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
+    kept = _kept(parts, target, compare, truth, max_size)
+    target = kept.target if kept else target
     if target is None:
         raise no_target(true_parts or parts, how, max_size)
     tables = [parts, *others, *([] if true_parts is None else [true_parts])]
     if not no_report:
         check_writable(report, "--report", [path for table in tables for path in table.paths])
         check_ending(report, "--report", "a page", "html")
-    if _streams(tables, stream):
+    if kept:
+        output.note(f"{parts.shown} holds scores of {kept.about}; {kept.how}")
+        found = judge(kept.labels, {parts.name: kept.repeats}, labels=kept.classes, level=level)
+    elif _streams(tables, stream):
         if how != Reading() or drop_unlabelled:
             raise Usage(
-                f"{parts.shown} is read in parts, where --missing, --encoding, --sheet and --drop-unlabelled have no "
-                "effect: leave them out, or name one file that fits in memory"
+                f"{parts.shown} is read in parts, where --missing, --encoding, --separator, --header, --sheet and "
+                "--drop-unlabelled have no effect: leave them out, or name one file that fits in memory"
             )
         from mauc.cli.evaluate_parts import judge_parts
 
@@ -114,6 +122,23 @@ def evaluate(
         *(f"wrote {visible(f)}" for f in files.values()),
     )
     output.result({**as_json(found), "files": files})
+
+
+def _kept(parts: Any, target: str | None, compare: list[Path] | None, truth: Path | None, max_size: float) -> Any:
+    """The scores that mauc fit kept beside a model, which have classes and target in them; None for other files."""
+    from mauc.tables.kept import is_kept, read_scores
+
+    if parts.several or not is_kept(parts.paths[0]):
+        return None
+    found = read_scores(parts.paths[0], max_size)
+    if target not in (None, found.target):
+        raise Usage(f"--target {target!r} is not the target of {parts.shown}, which is {found.target!r}: leave it out")
+    if compare or truth:
+        raise Usage(
+            f"{parts.shown} holds the scores of a model and their classes: leave --truth out, and compare models by "
+            "mauc compare a.skops b.skops"
+        )
+    return found
 
 
 def _as_text(n_bytes: float) -> str:
@@ -150,7 +175,7 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
     import numpy as np
 
     from mauc.tables.read import classes_of, column, labelled
-    from mauc.tables.scores import as_in_columns, scores_in
+    from mauc.tables.scores import as_in_columns, scored_rows, scores_in
     from mauc.tables.source import shown
 
     target, prefix = wanted.target, wanted.prefix
@@ -164,10 +189,13 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
     _same_length(path, len(table), true_path, len(true_classes))
     kept = np.ones(len(table), dtype=bool)
     if wanted.drop_unlabelled:
-        kept = labelled(true_classes, target, true_path)
-    table = table[kept].reset_index(drop=True)
-    written = classes_of(true_classes[kept], target, true_path)
+        kept = labelled(true_classes, target, true_path).copy()
+    written = classes_of(true_classes[kept], target, true_path, as_named=True)
     labels = as_in_columns(written, table, prefix)
+    names = [str(name) for name in _without(table, target).columns]
+    scored = scored_rows(names, *np.unique(labels, return_inverse=True), path, prefix)
+    kept[kept], labels = scored, labels[scored]
+    table = table[kept].reset_index(drop=True)
     first = scores_in(_without(table, target), labels, path, prefix)
     models = {path.name if path.name not in {p.name for p in others} else str(path): first.values}
     for other in others:
@@ -175,11 +203,12 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
         _same_length(other, len(second), path, len(kept))
         second = second[kept].reset_index(drop=True)
         if target in second.columns:
-            theirs = as_in_columns(classes_of(second[target], target, other), second, prefix)
+            theirs = as_in_columns(classes_of(second[target], target, other, as_named=True), second, prefix)
             differ = np.flatnonzero(theirs != labels)
             if len(differ):
+                row = np.flatnonzero(kept)[differ[0]] + 1
                 raise Failure(
-                    f"{other} has other classes in {target!r} than {true_path} (first: row {differ[0] + 1}): "
+                    f"{other} has other classes in {target!r} than {true_path} (first: row {row}): "
                     "paired tests need the same rows in the same order"
                 )
         found = scores_in(_without(second, target), labels, other, prefix)

@@ -27,14 +27,16 @@ def judge_parts(
     import numpy as np
 
     from mauc.report.streamed import judge_streamed
-    from mauc.tables.score_parts import narrow, read_classes
-    from mauc.tables.scores import score_columns
+    from mauc.tables.score_parts import ScoreColumns, narrow, read_classes
+    from mauc.tables.scores import score_columns, scored_rows
 
     source = scores if truth is None else truth
     otherwise = "" if truth else "; a table of the same rows that has it can be named with --truth"
     written = read_classes(source, target_name(source, target, otherwise))
     _check_memory(len(written.codes), memory, scores)
-    true = written.named(_as_named(written.labels, scores, prefix))
+    all_true = written.named(_as_named(written.labels, scores, prefix))
+    rows = scored_rows(_scored(scores, target), all_true.labels.tolist(), all_true.codes, scores.shown, prefix)
+    true = all_true if rows.all() else all_true.of(rows)
     columns = score_columns(_scored(scores, target), true.labels.tolist(), scores.shown, prefix)
     classes = list(columns)
     column_of = np.array([classes.index(label) for label in true.labels.tolist()])
@@ -50,7 +52,7 @@ def judge_parts(
         for k, parts in enumerate((scores, *others)):
             found = columns
             if k:
-                _check_same_classes(parts, target, prefix, true, source)
+                _check_same_classes(parts, target, prefix, all_true, source)
                 found = score_columns(_scored(parts, target), true.labels.tolist(), parts.shown, prefix)
                 if set(found) != set(columns):
                     odd = sorted(set(found) ^ set(columns))[0]
@@ -63,22 +65,24 @@ def judge_parts(
             )
             if name in models:
                 raise Usage(f"--compare {parts.shown} is named twice, or is the table itself: name other scores")
-            models[name] = _rows(parts, [found[c] for c in judged], codes, counts[order], Path(folder) / str(k), source)
+            readable = _readable(parts, [found[c] for c in judged], len(rows), Path(folder) / str(k), source)
+            models[name] = ScoreColumns(readable, [found[c] for c in judged], codes, counts[order], rows)
         absent = [c for c, n in zip(classes, counts, strict=True) if not n]
         return judge_streamed(models, judged, absent, level=level, budget=memory * GIB)
 
 
-def _rows(parts: Parts, names: list[str], codes: Any, counts: Any, scratch: Path, source: Parts) -> Any:
-    from mauc.tables.score_parts import ScoreColumns, read_columns
+def _readable(parts: Parts, names: list[str], n_rows: int, scratch: Path, source: Parts) -> Parts:
+    """Parts that are read by columns, of as many rows as there are classes."""
+    from mauc.tables.score_parts import read_columns
 
     scratch.mkdir()
     readable = read_columns(parts, names, scratch)
-    if readable.n_rows != len(codes):
+    if readable.n_rows != n_rows:
         raise Failure(
-            f"{parts.shown} has {readable.n_rows} rows and {source.shown} has {len(codes)}: "
+            f"{parts.shown} has {readable.n_rows} rows and {source.shown} has {n_rows}: "
             "they must be of the same rows in the same order"
         )
-    return ScoreColumns(readable, names, codes, counts)
+    return readable
 
 
 def target_name(parts: Parts, target: str, otherwise: str) -> str:

@@ -59,8 +59,6 @@ def fit_on_dask(
     from mauc.theory.imbalance import imbalance_of_counts
 
     output = current()
-    if choice.auto or choice.model != "linear":
-        raise Usage("--engine dask trains the linear model: leave --auto and --model out")
     column = target_name(parts, target, "")
     for name in drop:
         if name not in parts.names:
@@ -110,7 +108,7 @@ def fit_on_dask(
             ("target", target),
             ("model", model.about),
             ("training rows", str(counts.sum())),
-            ("rows judged by", f"{known.sum()} (random rows)"),
+            ("test rows", f"{known.sum()} (random)"),
             ("columns", str(len(kinds))),
         ]
         write_whole(report, render(found, title=f"{target} of {parts.name}", details=details))
@@ -123,7 +121,7 @@ def _tell(found: Any, about: str, training: Mapping[str, int], n_judged: int, fi
 
     output = current()
     output.say(
-        f"{about}: {sum(training.values())} rows to train on, {n_judged} to judge by\n",
+        f"{about}: {sum(training.values())} training rows, {n_judged} test rows\n",
         *headline(found),
         "",
         sizes(found, training),

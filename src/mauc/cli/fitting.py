@@ -1,63 +1,177 @@
-"""The parts of ``mauc fit``: its clock, what it doubts, what it compared, what the columns are worth."""
+"""The steps of ``mauc fit``: read, train, write, and tell."""
 
-import time
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from mauc._io import write_whole
+from mauc._text import visible
 from mauc.cli.output import TextTable, current
-from mauc.cli.progress import Speaking
-from mauc.cli.summary import comparison, leaderboard
-from mauc.metrics import Importance
-from mauc.report import Judgement
-from mauc.tables.doubts import Doubt
-from mauc.tables.errors import Failure, Usage
-from mauc.tables.judging import Judged
+from mauc.cli.progress import watching
+from mauc.cli.summary import as_json, comparison, headline, leaderboard, sizes, worst_pairs
+from mauc.cli.summary import importance as of_columns
+from mauc.ensemble.workers import Workers
+from mauc.report import render
+from mauc.tables.data import Wanted
+from mauc.tables.doubts import Doubt, suspects
+from mauc.tables.errors import Usage
+from mauc.tables.fit import MAY_DIFFER, FittedTable, Options, fit_data, read_data
+from mauc.tables.kept import write_kept
 from mauc.tables.leaderboard import Leaderboard
-from mauc.tables.read import nearest
-from mauc.tables.training import Trainer
-from mauc.tables.why import importance_within
+from mauc.tables.model_file import write_model
+from mauc.tables.parts import Parts, check_fits
+from mauc.tables.read import Reading, nearest
+from mauc.tables.source import shown
 
-__all__ = [
-    "Clock",
-    "check_cv",
-    "check_pair",
-    "compared",
-    "how_judged",
-    "importance_of",
-    "in_words",
-    "tell_doubts",
-    "without",
-]
+__all__ = ["check_pair", "check_together", "fit_and_write"]
 
-TIME_LIMIT = 60.0
-TRAINING_SHARE = 0.75
-IMPORTANCE_SHARE = 0.2
 MOST_DOUBTS = 8
 
 
-class Clock:
-    """What is left of the time limit since the command began."""
-
-    def __init__(self, limit: float | None) -> None:
-        if limit is not None and not 0 < limit < float("inf"):
-            raise Usage(f"--time-limit must be a finite number of seconds above 0, got {limit:g}")
-        self.limit = TIME_LIMIT if limit is None else limit
-        self.began = time.monotonic()
+class Places(Protocol):
+    """Where to write."""
 
     @property
-    def for_training(self) -> float:
-        """The rest is for judging."""
-        return TRAINING_SHARE * self.left
-
+    def model(self) -> Path: ...
     @property
-    def left(self) -> float:
-        """In seconds; a tenth of the limit once it is spent, since what is begun is brought to its end."""
-        return max(0.1 * self.limit, self.limit - (time.monotonic() - self.began))
+    def report(self) -> Path | None: ...
 
 
-def check_cv(cv: int | None, repeats: int, time_column: str | None, holdout: float | None, *, refit: bool) -> None:
+def fit_and_write(
+    table: Path,
+    parts: Parts,
+    wanted: Wanted,
+    reading: Reading,
+    max_size: float,
+    options: Options,
+    places: Places,
+    began: float,
+) -> None:
+    """Read the table, train and judge, write model, scores and report, and say what came of it."""
+    output = current()
+    check_fits(parts)
+    with Workers(0 if options.choice else None, on_stop=_stopped) as workers:
+        with output.working(f"reading {shown(table)}"):
+            data = read_data(table, wanted, max_size, reading)
+            check_pair(options.importance_pairs, data.labels)
+        # It takes seconds to import, and there is nothing to do here while the workers train.
+        threading.Thread(target=import_module, args=("skops.io",), daemon=True).start()
+        with watching(output, began + options.time_limit) as watch:
+            fitted = fit_data(data, options, began=began, workers=workers, watch=watch)
+    _tell_doubts(fitted.doubts, dropped=options.drop_suspects)
+    _note(fitted)
+    files = _write(fitted, places)
+    _tell(fitted, files)
+
+
+def _stopped() -> None:
+    current().note("stopped: the best model so far is kept; Ctrl-C again ends without one")
+
+
+def _note(fitted: FittedTable) -> None:
+    """What is worth knowing, and no result."""
+    output, judged = current(), fitted.judged
+    if judged.lost:
+        output.note(f"{judged.lost} held-out rows are not judged: no training row has their class, or there are many")
+    there = set(fitted.data.labels[judged.unseen])
+    for name in sorted({name for pair in fitted.options.importance_pairs for name in pair} - there):
+        output.note(f"--importance-pair: no test row is of class {name!r}")
+    for each in fitted.cut:
+        output.note(f"cut: {each}")
+    if fitted.cut:
+        output.note(MAY_DIFFER)
+
+
+def _write(fitted: FittedTable, places: Places) -> dict[str, Path]:
+    write_model(places.model, fitted.model)
+    files = {"model": places.model, "scores": write_kept(places.model, fitted.kept())}
+    if places.report is not None:
+        found, dropped = fitted.judged.found, fitted.options.drop_suspects
+        # A page is handed on without its terminal: what makes the score doubtful stands beside it.
+        cut = (f"Cut: {'; '.join(fitted.cut)}. {MAY_DIFFER}",) if fitted.cut else ()
+        doubted = replace(found, notes=(*found.notes, *cut, *_in_words(fitted.doubts, dropped=dropped)))
+        page = render(
+            doubted,
+            title=f"{fitted.data.target} of {fitted.data.path.name}",
+            details=fitted.details(),
+            importance=fitted.importance,
+            how_shuffled=fitted.how_shuffled,
+        )
+        write_whole(places.report, page)
+        files["report"] = places.report
+    return files
+
+
+def _tell(fitted: FittedTable, files: dict[str, Path]) -> None:
+    """The summary for people, and the JSON for machines."""
+    output, found, board = current(), fitted.judged.found, fitted.board
+    n_training = sum(fitted.training_rows.values())
+    output.say(
+        f"{fitted.model.about}: {n_training} training rows, {len(fitted.judged.rows)} test rows ({fitted.how})\n",
+        *headline(found),
+        *_decided(fitted),
+        "",
+        *_compared(fitted, board),
+        sizes(found, fitted.training_rows),
+        worst_pairs(found),
+        *of_columns(fitted.importance, fitted.how_shuffled),
+        *(f"wrote {visible(file)}" for file in files.values()),
+    )
+    output.result(
+        {
+            **as_json(found),
+            "model": fitted.model.about,
+            "judged_by": fitted.how,
+            "decisions": dict(vars(fitted.judged.decided)),
+            "leaderboard": board.to_json() if board else None,
+            "cut": list(fitted.cut),
+            "doubts": [doubt.to_json() for doubt in fitted.doubts],
+            "dropped": suspects(fitted.doubts) if fitted.options.drop_suspects else [],
+            "importance": {"how": fitted.how_shuffled, "columns": [each.to_json() for each in fitted.importance]},
+            "training_rows": fitted.training_rows,
+            "files": files,
+        }
+    )
+
+
+def _decided(fitted: FittedTable) -> list[str]:
+    """What the decisions are worth, beside always deciding for the largest class."""
+    found = fitted.judged.decided
+    goal = {"balanced": "balanced accuracy", "accuracy": "accuracy"}.get(found.decide, f"the costs in {found.decide}")
+    return [
+        f"decisions, chosen for {goal}: accuracy {found.accuracy:.4f} (always {found.largest!r}: "
+        f"{found.accuracy_of_largest:.4f}), balanced accuracy {found.balanced_accuracy:.4f} "
+        f"(always {found.largest!r}: {found.balanced_accuracy_of_largest:.4f})"
+    ]
+
+
+def _compared(fitted: FittedTable, board: Leaderboard | None) -> list[str | TextTable]:
+    """The models side by side, and what time did not allow."""
+    if board is None:
+        return []
+    chosen = f"{board.winner} was chosen by {board.chosen_by}; the test rows chose nothing."
+    if fitted.options.cv:
+        chosen = f"Each fold chose by its training rows alone, and is judged by its own choice. {chosen}"
+    cut = [f"Cut: {'; '.join(board.cut)}. {MAY_DIFFER}"] if board.cut else []
+    found = fitted.judged.found
+    return [comparison(found) if fitted.options.cv else leaderboard(found, board), chosen, *cut, ""]
+
+
+def check_together(
+    cv: int | None,
+    repeats: int,
+    time_column: str | None,
+    group: str | None,
+    holdout: float | None,
+    *,
+    refit: bool,
+) -> None:
     """Options that contradict one another."""
+    if time_column and group:
+        raise Usage("--time-column and --group each say what to hold out: leave one of them out")
     if cv and time_column:
         raise Usage("--cv holds out any rows and --time-column the latest: leave one of them out")
     if cv and holdout is not None:
@@ -68,18 +182,23 @@ def check_cv(cv: int | None, repeats: int, time_column: str | None, holdout: flo
         raise Usage("--repeats says how often to cross-validate: add --cv 5, or leave it out")
 
 
-def how_judged(cv: int | None, repeats: int, time_column: str | None, group: str | None) -> str:
-    """By which rows, in words."""
-    if cv:
-        folds = f"cross-validation in {cv} folds" + (" of whole groups" if group else "")
-        return folds + (f", {repeats} times" if repeats > 1 else "")
-    return "the latest rows" if time_column else "rows of whole groups" if group else "random, stratified rows"
+def check_pair(pairs: Sequence[tuple[str, str]], labels: Any) -> None:
+    """Each is of two different classes of the table."""
+    classes = sorted(set(map(str, labels)))
+    for pair in pairs:
+        unknown = [name for name in pair if name not in classes]
+        if unknown:
+            near = nearest(unknown[0], classes)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; the classes are {', '.join(classes[:8])}"
+            raise Usage(f"--importance-pair {unknown[0]!r} is no class{hint}")
+        if pair[0] == pair[1]:
+            raise Usage(f"--importance-pair must name two different classes, got {pair[0]!r} twice")
 
 
-def tell_doubts(doubts: Sequence[Doubt], *, dropped: bool) -> None:
+def _tell_doubts(doubts: Sequence[Doubt], *, dropped: bool) -> None:
     """On standard error, so that a score which is too good is read together with its reason."""
     output = current()
-    for text in in_words(doubts, dropped=dropped):
+    for text in _in_words(doubts, dropped=dropped):
         output.note(text)
     doubted = [doubt.column for doubt in doubts if doubt.column]
     if doubted and not dropped:
@@ -89,63 +208,8 @@ def tell_doubts(doubts: Sequence[Doubt], *, dropped: bool) -> None:
         )
 
 
-def in_words(doubts: Sequence[Doubt], *, dropped: bool) -> list[str]:
+def _in_words(doubts: Sequence[Doubt], *, dropped: bool) -> list[str]:
     """The first doubts, and how many more there are, for the terminal and the report."""
     texts = [doubt.text + (" (left out)" if dropped and doubt.column else "") for doubt in doubts]
     more = len(texts) - MOST_DOUBTS
     return texts if more <= 0 else [*texts[:MOST_DOUBTS], f"{more} more doubts: --json names all"]
-
-
-def without(names: Sequence[str], kinds: Mapping[str, str], path: Path) -> dict[str, str]:
-    """The columns that are left, with their kinds."""
-    left = {name: kind for name, kind in kinds.items() if name not in names}
-    if not left:
-        raise Failure(f"--drop-suspects leaves no column of {path}: choose by --drop which ones to leave out")
-    return left
-
-
-def check_pair(pair: tuple[str, str] | None, labels: Any) -> list[tuple[str, str]]:
-    """Two different classes of the table, or none."""
-    if pair is None:
-        return []
-    classes = sorted(set(map(str, labels)))
-    unknown = [name for name in pair if name not in classes]
-    if unknown:
-        near = nearest(unknown[0], classes)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; the classes are {', '.join(classes[:8])}"
-        raise Usage(f"--importance-pair {unknown[0]!r} is no class{hint}")
-    if pair[0] == pair[1]:
-        raise Usage(f"--importance-pair must name two different classes, got {pair[0]!r} twice")
-    return [pair]
-
-
-def importance_of(
-    judged: Judged, trainer: Trainer, pairs: Sequence[tuple[str, str]], clock: Clock, watch: Speaking
-) -> tuple[list[Importance], str]:
-    """What each column is worth to the model, by rows that it did not see."""
-    seen = judged.seen
-    there = set(trainer.labels[judged.unseen])
-    for name in sorted({name for pair in pairs for name in pair} - there):
-        current().note(f"--importance-pair: no row judged by is of class {name!r}")
-    pairs = [pair for pair in pairs if there.issuperset(pair)]
-    return importance_within(
-        IMPORTANCE_SHARE * clock.limit,
-        lambda table: seen.classifier.predict_proba(seen.features.transform(table)),
-        trainer.table.iloc[judged.unseen],
-        trainer.labels[judged.unseen],
-        seen.classes,
-        between=pairs,
-        seed=trainer.seed,
-        watch=lambda column: watch.does(f"shuffling {column}"),
-    )
-
-
-def compared(found: Judgement, board: Leaderboard | None, *, cv: bool) -> list[str | TextTable]:
-    """The models that were compared, and those that time did not allow."""
-    if board is None:
-        return []
-    chosen = f"{board.winner} was chosen by {board.chosen_by}; the rows judged by chose nothing."
-    if cv:
-        chosen = f"Each fold chose by its training rows alone, and is judged by its own choice. {chosen}"
-    left_out = [f"{entry.name} was left out: it {entry.left_out} (--time-limit)" for entry in board.left_out]
-    return [comparison(found) if cv else leaderboard(found, board), chosen, *left_out, ""]

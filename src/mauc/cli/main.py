@@ -17,6 +17,7 @@ from mauc.cli.demo import demo
 from mauc.cli.evaluate import evaluate
 from mauc.cli.fit import fit
 from mauc.cli.predict import predict
+from mauc.cli.private import private_folder
 from mauc.tables.errors import NO_SPACE, explain
 
 __all__ = ["app", "main"]
@@ -59,10 +60,22 @@ app.add_typer(bench, name="bench")
 
 def main() -> None:
     """Entry point of the command."""
+    is_closed = sys.stdout is None
+    _open_all()
+    if is_closed:
+        sys.stderr.write("mauc: standard output is closed: send it to a file, or to /dev/null\n")
+        sys.exit(1)
     for stream in (sys.stdout, sys.stderr):
         # Class names may hold characters that the terminal cannot show.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    with private_folder():
+        code = _run()
+    sys.exit(code)
+
+
+def _run() -> int:
+    """The command; returns its exit code."""
     try:
         code = app(standalone_mode=False)
         if code:
@@ -73,7 +86,14 @@ def main() -> None:
         code = getattr(error, "exit_code", 1)
         sys.stderr.write(visible(_shown(error), lines=True))
         _forget_output()
-    sys.exit(code)
+    return int(code or 0)
+
+
+def _open_all() -> None:
+    """Standard output and error, where they are closed, go nowhere: no file of ours is opened in their place."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, as long as the process lives
 
 
 def _shown(error: Exception) -> str:

@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["TABLE", "Dates", "DropUnlabelled", "Encoding", "MaxSize", "Missing", "Sheet"]
+__all__ = ["TABLE", "Dates", "DropUnlabelled", "Encoding", "Header", "MaxSize", "Missing", "Separator", "Sheet"]
 
-TABLE = "CSV, TSV, Excel, Parquet or NPZ; - is standard input."
+TABLE = "CSV, TSV, Excel, ARFF, Parquet or NPZ; - is standard input."
 MaxSize = Annotated[
-    float, typer.Option(min=0.0, help="GB that unpacking a model file, Excel or NPZ may add to the size of the file.")
+    float,
+    typer.Option(min=0.0, help="GB that unpacking a model file, Excel, NPZ or .gz may add to the size of the file."),
 ]
 Missing = Annotated[
     list[str] | None,
@@ -20,6 +21,18 @@ Missing = Annotated[
 ]
 Encoding = Annotated[
     str | None, typer.Option(help="Of a text file, such as cp1250; detected unless told.", show_default=False)
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="Between columns of a text file: comma, semicolon, tab or bar; default: found.", show_default=False
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header", help="Whether the first line names the columns; default: found.", show_default=False
+    ),
 ]
 Sheet = Annotated[str | None, typer.Option(help="Of an Excel file; the first one unless told.", show_default=False)]
 Dates = Annotated[

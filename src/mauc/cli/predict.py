@@ -2,6 +2,7 @@
 
 import csv
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ from mauc._archive import MAX_SIZE
 from mauc._io import write_whole
 from mauc._text import as_cell, visible
 from mauc.cli.files import check_ending, check_writable
-from mauc.cli.options import TABLE, Encoding, MaxSize, Missing, Sheet
+from mauc.cli.options import TABLE, Encoding, Header, MaxSize, Missing, Separator, Sheet
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
@@ -45,6 +46,8 @@ def predict(
     ] = False,
     missing: Missing = None,
     encoding: Encoding = None,
+    separator: Separator = None,
+    header: Header = None,
     sheet: Sheet = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load types that mauc does not know.")] = False,
     max_size: MaxSize = MAX_SIZE,
@@ -57,6 +60,7 @@ def predict(
     import pandas as pd
 
     from mauc.tables.features import text_columns
+    from mauc.tables.layout import check_separator
     from mauc.tables.model_file import read_model
     from mauc.tables.parts import find_parts
     from mauc.tables.read import Reading, read_table
@@ -67,13 +71,13 @@ def predict(
     to_stdout = out == STDOUT
     if to_stdout and output.as_json:
         raise Usage("--out - and --json both write to standard output: leave one of them out")
-    how = Reading(tuple(missing or ()), encoding, sheet)
+    how = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
     parts = find_parts(tables, "TABLE")
     if parts.several or out.is_dir():
         if how != Reading():
             raise Usage(
-                f"{parts.shown} is read in parts, where --missing, --encoding and --sheet have no effect: "
-                "leave them out, or name one file and a file to write"
+                f"{parts.shown} is read in parts, where --missing, --encoding, --separator, --header and --sheet have "
+                "no effect: leave them out, or name one file and a file to write"
             )
         from mauc.cli.predict_parts import predict_parts
 
@@ -91,7 +95,10 @@ def predict(
         loaded = read_model(model, trust=trust, max_size=max_size)
         names = [loaded.target, *(keep or [])]
         rows = read_table(table, text_columns(loaded.kinds), max_size=max_size, names=names, how=how)
-        copied, written, extra = score_rows(rows, loaded, keep or [], shown(table))
+        with warnings.catch_warnings():
+            if _note_new_values(rows, loaded.features, shown(table)):
+                warnings.filterwarnings("ignore", "Found unknown categories")
+            copied, written, extra = score_rows(rows, loaded, keep or [], shown(table))
         note_unused(extra)
     classes = [str(c) for c in loaded.classifier.classes_]
     frame = pd.DataFrame({**copied, **written})
@@ -131,10 +138,33 @@ def score_rows(
         columns[loaded.target] = rows[loaded.target]
     classes = [str(c) for c in loaded.classifier.classes_]
     name = "predicted" if "predicted" not in columns else "mauc:predicted"
-    written = {name: np.asarray(classes, dtype=object)[scores.argmax(axis=1)]}
+    written = {name: np.asarray(classes, dtype=object)[loaded.decided(scores)]}
     written |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(classes)}
     _check_distinct(columns, written, loaded.target, table)
     return columns, written, extra
+
+
+def _note_new_values(rows: Any, features: Any, table: Path) -> bool:
+    """Which columns hold categories that training did not have; returns whether any does."""
+    import pandas as pd
+
+    encoders: dict[str, Any] = {}
+    for _, step in getattr(features, "steps", []):
+        encoders |= getattr(step, "transformers_", {})
+    found = False
+    for name, encoder in encoders.items():
+        if not hasattr(encoder, "categories_") or name not in rows.columns:
+            continue
+        values = rows[name].dropna()
+        new = values[~values.astype(str).isin([str(c) for c in encoder.categories_[0] if not pd.isna(c)])]
+        if len(new):
+            found = True
+            rows_of = "1 row" if len(new) == 1 else f"{len(new)} rows"
+            current().note(
+                f"column {name!r} of {table} holds values that training did not have, such as {new.iloc[0]!r} "
+                f"({rows_of}): these count as none of the known ones"
+            )
+    return found
 
 
 def note_unused(names: list[str]) -> None:

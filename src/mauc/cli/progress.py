@@ -19,12 +19,11 @@ __all__ = ["Speaking", "watching"]
 class Speaking(Silent):
     """Shows the model, the fit that is running, the seconds left and the best model so far."""
 
-    def __init__(self, output: Output, seconds: float | None, progress: Progress | None) -> None:
+    def __init__(self, output: Output, ends: float | None, progress: Progress | None) -> None:
         self.output = output
         self.progress = progress
         self.prefix = ""
         if progress is not None:
-            ends = None if seconds is None else time.monotonic() + seconds
             self.task = progress.add_task("", moment=None, ends=ends)
 
     def begins(self, moment: Moment) -> None:
@@ -38,29 +37,30 @@ class Speaking(Silent):
 
     def does(self, text: str) -> None:
         """Something else begins."""
-        self.begins(Moment(text, "", 0.0, None))
+        self.begins(Moment(text, ""))
 
     def ends(self, entry: Entry) -> None:
-        """A model is done, or left out."""
+        """A model is done."""
         self.output.tell(self.prefix + one_line(entry))
 
 
 def one_line(entry: Entry) -> str:
-    """A model that is done, or why there is none."""
-    if entry.left_out:
-        return f"{entry.name}: left out, it {entry.left_out}"
+    """A model that is done."""
     return f"{entry.name}: MAUC {entry.validation:.4f} on validation rows, {entry.seconds:.1f} s"
 
 
 @contextmanager
-def watching(output: Output, seconds: float | None) -> Iterator[Speaking]:
-    """Something that speaks where the output may: changing lines only where there is a terminal."""
+def watching(output: Output, ends: float | None) -> Iterator[Speaking]:
+    """Something that speaks where the output may: changing lines only where there is a terminal.
+
+    ``ends`` is the deadline in the seconds of :func:`time.monotonic`, where there is one.
+    """
     if output.silent or not output.errors.is_terminal:
-        yield Speaking(output, seconds, None)
+        yield Speaking(output, ends, None)
         return
     columns = (SpinnerColumn(), *(each(table_column=Column(no_wrap=True)) for each in (_What, _Left, _Best)))
     with Progress(*columns, console=output.errors, transient=True) as progress:
-        yield Speaking(output, seconds, progress)
+        yield Speaking(output, ends, progress)
 
 
 class _What(ProgressColumn):

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from dask.base import tokenize
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
 from mauc._validation import check_real, check_whole, invalid
 from mauc.dask._counting import ScoredPartitions
 from mauc.metrics import Comparison, Interval
-from mauc.metrics.inference import warn_of_singles
+from mauc.metrics.inference import NO_DIFFERENCE, warn_of_singles
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.uncertainty import Moments, comparison_of_moments, interval_of_moments
 
@@ -160,6 +161,8 @@ def compare_mauc(
     warn_of_singles(sizes, scored.labels)
     (a, mean_a, of_a), (b, mean_b, of_b) = (ranking.influences(v) for ranking in scored.rankings)
     squares = scored.squares([of_a, of_b], [mean_a, mean_b])
+    if not squares[2].any() and tokenize(score_a) == tokenize(score_b):
+        return NO_DIFFERENCE
     model_a, model_b = (a, Moments(mean_a, squares[0])), (b, Moments(mean_b, squares[1]))
     return comparison_of_moments(sizes, model_a, model_b, squares[2], level)
 

@@ -29,11 +29,10 @@ __all__ = [
     "default_estimators",
     "fit_base",
     "is_default_kernel",
+    "on_columns",
     "ordinal_estimators",
     "weight_argument",
 ]
-
-N_TREES = 300
 
 
 class KernelColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -108,8 +107,11 @@ class BoostedTrees(HistGradientBoostingClassifier):  # type: ignore[misc]
         return np.asarray(super().predict_proba(np.where(self.empty_, 0.0, columns)))
 
 
-def default_estimators(random_state: int | None = 0, n_trees: int = N_TREES) -> list[tuple[str, Any]]:
+def default_estimators(random_state: int | None = 0, n_trees: int = 300) -> list[tuple[str, Any]]:
     """Nine models that err in different ways, each balancing the classes; all take missing values.
+
+    These are the models of a table of up to some thousand rows; :func:`mauc.ensemble.planner.plan_members` adapts them
+    to larger ones.
 
     Parameters
     ----------
@@ -119,23 +121,19 @@ def default_estimators(random_state: int | None = 0, n_trees: int = N_TREES) -> 
 
     Notes
     -----
-    The cheapest first, for where time is short. What each is worth stands in :mod:`mauc.ensemble.combination`.
+    The first two give a good model soon: trees, and a linear model. What each is worth stands in
+    :mod:`mauc.ensemble.combination`.
 
     Examples
     --------
     >>> from mauc.ensemble import default_estimators
     >>> [name for name, _ in default_estimators()]
-    ['lr', 'lr_strong', 'mauc', 'kernel', 'et', 'mlp', 'et_deep', 'hgb', 'rf']
+    ['et', 'lr', 'hgb', 'rf', 'mauc', 'kernel', 'et_deep', 'mlp', 'lr_strong']
     """
     balanced: dict[str, Any] = {"class_weight": "balanced", "random_state": random_state}
     return [
-        ("lr", _on_columns(LogisticRegression(max_iter=2000, **balanced))),
-        ("lr_strong", _on_columns(LogisticRegression(C=0.01, max_iter=2000, **balanced))),
-        ("mauc", _on_columns(_mauc(1e-3))),
-        ("kernel", _on_columns(KernelColumns(random_state=random_state), _mauc(1e-4))),
         ("et", ExtraTreesClassifier(n_trees, min_samples_leaf=3, **balanced)),
-        ("mlp", _on_columns(BalancedPerceptron(random_state=random_state))),
-        ("et_deep", ExtraTreesClassifier(n_trees, **balanced)),
+        ("lr", on_columns(LogisticRegression(max_iter=2000, **balanced))),
         (
             "hgb",
             # Early stopping, which scikit-learn turns on above 10,000 samples, refuses classes of one sample.
@@ -149,6 +147,11 @@ def default_estimators(random_state: int | None = 0, n_trees: int = N_TREES) -> 
             ),
         ),
         ("rf", RandomForestClassifier(n_trees, min_samples_leaf=3, **balanced)),
+        ("mauc", on_columns(_mauc(1e-3))),
+        ("kernel", on_columns(KernelColumns(random_state=random_state), _mauc(1e-4))),
+        ("et_deep", ExtraTreesClassifier(n_trees, **balanced)),
+        ("mlp", on_columns(BalancedPerceptron(random_state=random_state))),
+        ("lr_strong", on_columns(LogisticRegression(C=0.01, max_iter=2000, **balanced))),
     ]
 
 
@@ -175,8 +178,8 @@ def ordinal_estimators(order: list[int], random_state: int | None = 0) -> list[t
     """
     kernel = KernelColumns(random_state=random_state)
     return [
-        ("odds", _on_columns(ProportionalOdds(order))),
-        ("odds_kernel", _on_columns(kernel, ProportionalOdds(order))),
+        ("odds", on_columns(ProportionalOdds(order))),
+        ("odds_kernel", on_columns(kernel, ProportionalOdds(order))),
     ]
 
 
@@ -187,7 +190,8 @@ def is_default_kernel(name: str, model: Any) -> bool:
     )
 
 
-def _on_columns(*steps: Any) -> Pipeline:
+def on_columns(*steps: Any) -> Pipeline:
+    """On imputed and standardised columns."""
     return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), *steps)
 
 

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import is_regressor
-from sklearn.utils import check_consistent_length, get_tags
+from sklearn.base import clone, is_regressor
+from sklearn.utils import _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.metaestimators import _BaseComposition
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from mauc._estimators import RankingClassifier, encode_classes
 from mauc._typing import Floats, Ints
 from mauc._validation import check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
-from mauc.ensemble.bases import (
-    default_estimators,
-    is_default_kernel,
-    ordinal_estimators,
-    weight_argument,
-)
+from mauc.ensemble.bases import class_scores, default_estimators, is_default_kernel, ordinal_estimators, weight_argument
 from mauc.ensemble.calibration import Calibration, fit_calibration
-from mauc.ensemble.columns import are_texts, for_sparse, prepare, rows_of, transformer_for
-from mauc.ensemble.combination import OutOfFold, learn
-from mauc.ensemble.fitting import Samples, fit_models
+from mauc.ensemble.columns import are_texts, for_sparse, transformer_for
+from mauc.ensemble.combination import Learnt, OutOfFold, learn, unlearnt
+from mauc.ensemble.fitting import Fits, Here, Runner, Samples, Watch, fit_folds, fit_whole, is_refitted
 from mauc.ensemble.ordinal import are_numbers, order_wanted
-from mauc.ensemble.quick import StackScores
-from mauc.model_selection import check_groups, folds_of
+from mauc.ensemble.planner import Member, Plan, Size, plan_members, starter
+from mauc.ensemble.workers import Workers
+from mauc.model_selection import check_groups, folds_of, some_of_each
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import Surrogate, get_surrogate
 
@@ -39,8 +40,6 @@ WHOLE = "combination"
 NORMALIZED = "normalized"
 AUTO = "auto"
 _WHO = "MAUCStackingClassifier"
-# Of the time limit; the rest is for the combination.
-MODELS_SHARE = 0.9
 
 
 class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: ignore[misc]
@@ -57,12 +56,14 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     estimators : list of (name, classifier), optional
         Default, :func:`mauc.ensemble.default_estimators`: two balanced logistic regressions,
         :class:`mauc.MAUCClassifier` and the same on a Gaussian kernel, all on imputed and standardised columns;
-        balanced extra trees, pruned and grown out, a random forest, histogram boosting and a perceptron. They take
-        tables with texts, dates, categories and gaps (``columns``), and sparse matrices. As in scikit-learn's stacking,
-        models are fitted on codes 0 to C-1 of the classes, which a ``class_weight`` by class must use, and ``"drop"``
-        in place of a model leaves it out.
-    cv : int, splitter or list of (train, test), default=5
-        Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
+        balanced extra trees, pruned and grown out, a random forest, histogram boosting and a perceptron. On larger
+        tables some get fewer trees or rows, or are left out: :mod:`mauc.ensemble.planner`. They take tables with texts,
+        dates, categories and gaps (``columns``), and sparse matrices. As in scikit-learn's stacking, models are fitted
+        on codes 0 to C-1 of the classes, which a ``class_weight`` by class must use, and ``"drop"`` in place of a model
+        leaves it out.
+    cv : int, splitter or list of (train, test), optional
+        Folds. Default: five; for the default models three from 8,000 samples on, and from 25,000 on a fifth is held out
+        once. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
         part; the only sample of a class is then never held out, and the weights are learnt without it. From other
         folds a class may be missing: there it has the floor score. Rows that belong together, such as those of one
         patient, must be held out together: pass them as ``groups`` to ``fit``.
@@ -80,20 +81,24 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     refit : "auto", True or False, default="auto"
         True: after the folds each model is fitted on all data. False: it is the average of its models of the folds,
         which saves that fit and takes as many times as long to predict. ``"auto"``: forests, which are averages
-        already, are fitted on all data, all others averaged; with fewer than four folds all are fitted on all data.
+        already, are fitted on all data, all others averaged; with a single fold all are fitted on all data. A model
+        without a weight is not fitted again.
     time_limit : float, optional
-        Seconds that :meth:`fit` may take. Models are then fitted in the order of the list, and one that would not be
-        ready in time is left out. The first is fitted in any case.
+        Seconds that :meth:`fit` may take. The default models are then fitted in child processes, as many as there are
+        cores, and what is not ready in time is ended and left out (``cut_``); a faster machine may then give another
+        stack. Of models of your own, none begins after the limit.
+    effort : {"quick", "normal", "best"}, default="normal"
+        How much work the default models may be; normal is about a minute on two cores up to 100,000 samples.
     n_jobs : int, optional
-        Processes, as in joblib: one fit of one model on one fold at a time. From 50,000 samples on, each uses as many
-        threads as there are cores for it; below, one.
+        Processes, as in joblib: one fit of one model on one fold at a time, each on one thread. Default: one, and with
+        a time limit as many as there are cores.
     random_state : int, default=0
         Of the folds and of the default models.
     columns : "auto", transformer or None, default="auto"
-        What all models have before them. It is fitted once on each training part, not once for each model, and so sees
-        no sample that is held out. ``"auto"``: for the default models :class:`mauc.ensemble.TableColumns` where X has
-        columns that hold no numbers, or is one text per sample; models of your own get X as it is. For a list of your
-        own name the transformer: ``columns=TableColumns()``. None: X as it is.
+        What all models have before them, fitted once on all samples without their classes. ``"auto"``: for the default
+        models :class:`mauc.ensemble.TableColumns` where X has columns that hold no numbers, or is one text per sample,
+        else numbers less the median of their column; models of your own get X as it is. For a list of your own name the
+        transformer: ``columns=TableColumns()``. None: X as it is.
     calibrate : bool or "normalized", default=False
         Calibrated probabilities in place of ranking scores. True: each column is the probability of its class against
         all others, by a strictly increasing map of the scores, so that the ranking inside the column, and every AUC, is
@@ -108,10 +113,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         direction for all classes, must rank held-out samples as well as ``"kernel"``, with one for each. True: beside
         any models, and sorted where names tell nothing. A list: in this order, the lowest first. Of two classes either
         order is the same, and there are no such models.
-    verbose : int or function, default=0
-        Print a line for each model as it is done, and one for the combination. A function is called instead, before
-        each fit, with the name of the model and the number of the fold, None for the fit on all data; what it raises
-        ends the training.
+    verbose : int, default=0
+        Print a line for each model as it is done, and one for the combination.
 
     Attributes
     ----------
@@ -123,8 +126,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         Weight :math:`w_k` of each model.
     weighted_share_ : float
         The share s: 1, or a half.
-    left_out_ : list of str
-        Names of the models that there was no time for.
+    cut_ : dict of str to str
+        What ``time_limit`` cut, or what failed in a child process: the name of the model, and why.
+    seconds_ : dict of name to float
+        What the fits of each model took, added up.
     oof_scores_ : dict of name to float
         Out-of-fold multiclass AUC of each model, without the floor, and of the whole under ``"combination"``: there
         the combination, too, was learnt without the samples that it is judged on. NaN where no two classes could be
@@ -146,14 +151,13 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     Notes
     -----
     Costs one fit of each model on each fold, and of forests one on all data; the combination costs little beside them.
+    Unless a ``time_limit`` cuts something, the same data and ``random_state`` give the same model on every machine.
     ``predict_proba`` ranks; it is not calibrated unless ``calibrate`` says so. ``predict`` names the class that it has
     highest: uncalibrated the classes are balanced, calibrated the common ones are named more often. ``score`` is the
     multiclass AUC of the ranking scores, calibrated or not. Weights of samples reach every model and the calibration,
     and a model whose ``fit`` does not take them is refused.
 
-    The default models, and models of your own that are like them, are asked for scores without the checks around them,
-    several times faster and the same to rounding (:mod:`mauc.ensemble.quick`); a model whose weight is 0, unless the
-    mean counts, is not asked at all.
+    A model whose weight is 0, unless the mean counts, is not asked for scores.
 
     A sparse X is the same numbers in another layout. Of the default models the linear ones and the kernel come out as
     on dense columns; the forests take it with gaps filled by means; boosting and the perceptron need dense columns, and
@@ -177,7 +181,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self,
         estimators: list[tuple[str, Any]] | None = None,
         *,
-        cv: Any = 5,
+        cv: Any = None,
         surrogate: str | Any = "exponential",
         alpha: float | None = None,
         floor: float = 0.03,
@@ -185,12 +189,13 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         surrogate_options: dict[str, Any] | None = None,
         refit: bool | str = "auto",
         time_limit: float | None = None,
+        effort: Literal["quick", "normal", "best"] = "normal",
         n_jobs: int | None = None,
         random_state: int = 0,
         columns: Any = "auto",
         calibrate: bool | str = False,
         ordinal: bool | str | ArrayLike = "auto",
-        verbose: int | Callable[[str, int | None], None] = 0,
+        verbose: int = 0,
     ) -> None:
         self.estimators = estimators
         self.cv = cv
@@ -201,6 +206,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.surrogate_options = surrogate_options
         self.refit = refit
         self.time_limit = time_limit
+        self.effort = effort
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.columns = columns
@@ -267,49 +273,173 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             Group of each sample, such as the patient: a group is held out as a whole. A number as ``cv`` then gives
             folds by :func:`mauc.model_selection.group_folds`; a splitter is given the groups.
         """
-        advice = "pass a seed: the models of each fold must agree on it"
-        check_whole("random_state", self.random_state, least=0, advice=advice)
-        named = self._named()
-        floor = check_real("floor", self.floor, low=0, high=1)
-        deadline = self._deadline()
-        if not (isinstance(self.refit, bool | np.bool_) or self.refit == AUTO):
-            raise invalid("refit", f"must be True, False or {AUTO!r}", repr(self.refit))
-        if not (isinstance(self.calibrate, bool | np.bool_) or self.calibrate == NORMALIZED):
-            raise invalid("calibrate", f"must be True, False or {NORMALIZED!r}", repr(self.calibrate))
+        limit = None if self.time_limit is None else check_real("time_limit", self.time_limit, low=0)
+        self._train(X, y, sample_weight, groups, deadline=None if limit is None else time.monotonic() + limit)
+        return self
+
+    def _train(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        *,
+        extra: Any = None,
+        deadline: float | None = None,
+        workers: Workers | None = None,
+        watch: Watch | None = None,
+    ) -> Fits:
+        """:meth:`fit` up to a deadline in the seconds of :func:`time.monotonic`; every model scores the ``extra`` rows.
+
+        ``workers`` are those of the caller, who ends them.
+        """
+        self._check_parameters()
         risk = SurrogateRisk(self._surrogate())
         X = self._checked(X, reset=True)
         classes, codes = encode_classes(y)
         check_consistent_length(X, codes)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         pairs = check_pairs(self.pairs, len(classes))
-        order = order_wanted(self.ordinal, classes, by_itself=any(is_default_kernel(*each) for each in named))
-        named = named if order is None else self._with_order(named, order)
-        for _, model in named:
-            weight_argument(model, weight)
+        order = order_wanted(self.ordinal, classes, by_itself=any(is_default_kernel(*m) for m in self._named()))
         # A weight of 0 is no sample.
         counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
         group = check_groups(groups, len(codes))
-        folds = self._folds(X, classes[codes], codes, counted, group)
-        parts = self._prepare(X, [*folds, (counted, None)])
-        if self.estimators is None and is_sparse(rows_of(parts[-1], None, train=True)):
-            named = for_sparse(named)
-        samples = Samples(parts, codes, len(classes), weight, counted, folds)
+        made = self._made(X, counted)
+        plan = self._plan(made, len(classes), order)
+        members = plan.members
+        for member in members:
+            weight_argument(member.model, weight)
+        folds = self._folds(X, classes[codes], codes, counted, group, plan.n_folds)
+        extra = extra if extra is None or self.columns_ is None else self.columns_.transform(extra)
+        samples = Samples(made, codes, len(classes), weight, counted, folds, extra, self.random_state, plan.fold_rows)
         self.classes_ = classes
-        self.oof_model_scores_ = self._fit_models(named, samples, pairs, deadline)
-        self.ordinal_classes_ = None if order is None else self._settle_order(classes[order], samples, pairs)
-        shares = np.bincount(codes, weight, len(classes)) / (len(codes) if weight is None else weight.sum())
-        seen = counted[~np.isnan(self.oof_model_scores_[0, counted, 0])]
-        held_out = self.oof_model_scores_[:, seen]
+        self.cut_: dict[str, str] = {}
+        score = _Score(samples, pairs)
+        watch = watch or _Printed(_WHO, silent=not self.verbose)
+        with self._runner(samples, deadline, workers) as runner:
+            ends = _Deadlines.until(deadline)
+            again = partial(self._is_refitted, n_folds=len(folds))
+            fits = fit_folds(members, samples, runner, ends.folds, again, score, watch)
+            if not fits.folds:
+                # Here, for a child that is not there yet cannot do it: some tenths of a second.
+                first = members[:1] if self.estimators else [starter(self.random_state, len(classes))]
+                fits.start_over(fit_folds(first, samples, Here(samples), math.inf, again, score, watch))
+            names = self._settled(fits, score, None if order is None else classes[order])
+            learnt = self._combine(fits, names, samples, group, risk, pairs, runner, ends.weights)
+            used = {name for name, needed in zip(names, learnt.combination.used, strict=True) if needed}
+            needed = [m for m in members if m.name in (used if self.refit == AUTO else names) and again(m)]
+            fit_whole(needed, fits, samples, runner, ends.whole, watch)
+        self.cut_ |= fits.cut
+        self.named_estimators_ = {name: fits.model(name, len(classes)) for name in names}
+        self.estimators_ = list(self.named_estimators_.values())
+        self.seconds_ = {name: fits.seconds[name] for name in names}
+        self.calibration_ = self._calibration(samples) if self.calibrate else None
+        return fits
+
+    def _is_refitted(self, member: Member, n_folds: int) -> bool:
+        """Where the planner chose few folds, there are so many rows that a part of them will do."""
+        return is_refitted(member.model, self.refit, n_folds, fewest=2 if self.cv is None else 4)
+
+    def _check_parameters(self) -> None:
+        advice = "pass a seed: the models of each fold must agree on it"
+        check_whole("random_state", self.random_state, least=0, advice=advice)
+        self._named()
+        check_real("floor", self.floor, low=0, high=1)
+        if not (isinstance(self.refit, bool | np.bool_) or self.refit == AUTO):
+            raise invalid("refit", f"must be True, False or {AUTO!r}", repr(self.refit))
+        if not (isinstance(self.calibrate, bool | np.bool_) or self.calibrate == NORMALIZED):
+            raise invalid("calibrate", f"must be True, False or {NORMALIZED!r}", repr(self.calibrate))
+
+    def _made(self, X: Any, counted: Ints) -> Any:
+        """X after what ``columns`` asks for, which is fitted here."""
+        transformer = transformer_for(
+            self.columns, X, own_models=self.estimators is not None, random_state=self.random_state
+        )
+        self.columns_ = None if transformer is None else clone(transformer)
+        if self.columns_ is None:
+            return X
+        if len(counted) == _num_samples(X):
+            return self.columns_.fit_transform(X)
+        return self.columns_.fit(_safe_indexing(X, counted)).transform(X)
+
+    def _plan(self, X: Any, n_classes: int, order: Ints | None) -> Plan:
+        """The models as the planner wants them, or those of the user in five folds."""
+        n_samples = _num_samples(X)
+        if self.estimators is not None:
+            named = self._named() if order is None else self._with_order(self._named(), order)
+            return Plan(tuple(Member(name, model, n_samples) for name, model in named), 5)
+        size = Size(n_samples, X.shape[1], n_classes)
+        plan = plan_members(size, self.effort, self.random_state, None if order is None else order.tolist())
+        if not is_sparse(X):
+            return plan
+        return Plan(tuple(Member(m.name, for_sparse(m.model), m.rows) for m in plan.members), plan.n_folds)
+
+    @contextmanager
+    def _runner(self, samples: Samples, deadline: float | None, workers: Workers | None) -> Iterator[Runner]:
+        """Child processes where there is a deadline; models of the user stay here, for a child may not know them."""
+        if deadline is None or self.estimators is not None:
+            yield Here(samples, self.n_jobs)
+            return
+        with nullcontext(workers) if workers else Workers(self._n_workers()) as own:
+            own.shared = samples
+            yield own
+
+    def _n_workers(self) -> int | None:
+        return None if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
+
+    def _settled(self, fits: Fits, score: _Score, ordered: NDArray[Any] | None) -> list[str]:
+        """Names of the models that are complete, without those of an order that does not show."""
+        names = list(fits.folds)
+        self.ordinal_classes_ = ordered
+        if ordered is None:
+            return names
+        if isinstance(self.ordinal, str) and are_numbers(ordered) and not _order_shows(fits, score):
+            self._tell("the classes are numbers that show no order: without odds, odds_kernel")
+            self.ordinal_classes_ = None
+            rest = [name for name in names if name not in ("odds", "odds_kernel")]
+            return rest or names
+        self._tell(f"classes in order: {' < '.join(map(str, ordered.tolist()))}")
+        return names
+
+    def _combine(
+        self,
+        fits: Fits,
+        names: list[str],
+        samples: Samples,
+        group: Ints | None,
+        risk: SurrogateRisk,
+        pairs: str | Floats,
+        runner: Runner,
+        deadline: float,
+    ) -> Learnt:
+        """Learn the combination, by some of the samples where there are many."""
+        self.oof_model_scores_ = np.array([fits.held_out[name] for name in names])
+        codes, weight, n_classes = samples.codes, samples.weight, samples.n_classes
+        seen = samples.counted[~np.isnan(self.oof_model_scores_[0, samples.counted, 0])]
+        seen = _some(samples, seen)
+        shares = np.bincount(codes, weight, n_classes) / (len(codes) if weight is None else weight.sum())
         own = None if weight is None else weight[seen]
         of_group = None if group is None else group[seen]
-        data = OutOfFold(held_out, codes[seen], own, floor * shares, of_group)
-        scores = [data.mauc(each, pairs) for each in held_out]
-        self.oof_scores_ = dict(zip(self.named_estimators_, scores, strict=True))
+        data = OutOfFold(self.oof_model_scores_[:, seen], codes[seen], own, self.floor * shares, of_group)
+        self.oof_scores_ = {name: data.mauc(each, pairs) for name, each in zip(names, data.scores, strict=True)}
+        learnt = None
+        if len(names) > 1 and len(seen) * n_classes <= 1_000_000:
+            # What is quick is done here: a child that was ended at the deadline takes long to start again.
+            runner = Here(samples) if len(seen) * n_classes <= 5_000 else runner
+            answers = list(runner.run([(_learn, (data, risk, pairs, self.random_state))], deadline))
+            learnt = answers[0].value if answers else None
+            if learnt is None:
+                self.cut_[WHOLE] = "was not learnt in time: the models count the same, or the best stands alone"
+        learnt = learnt or unlearnt(data, pairs)
+        self._combination, self.oof_scores_[WHOLE] = learnt.combination, learnt.mauc
+        self.weights_ = dict(zip(names, learnt.combination.weights.tolist(), strict=True))
+        self.weighted_share_ = learnt.combination.share
         self.oof_combination_ = np.full(self.oof_model_scores_.shape[1:], np.nan)
-        self.oof_combination_[seen] = self._combine(data, risk, pairs)
-        self.calibration_ = self._calibration(codes, weight, shares) if self.calibrate else None
-        self._read_models()
-        return self
+        self.oof_combination_[seen] = learnt.held_out
+        parts = ", ".join(f"{name} {self.oof_scores_[name]:.4f} × {w:.2f}" for name, w in self.weights_.items())
+        half = "" if self.weighted_share_ == 1.0 else ", half of it the plain mean"
+        self._tell(f"out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}{half}")
+        return learnt
 
     def _with_order(self, named: list[tuple[str, Any]], order: Ints) -> list[tuple[str, Any]]:
         """Their models come early, for they are quick; the first is fitted in any case."""
@@ -319,14 +449,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             raise invalid("estimators", "must leave the names of ordinal models free", repr(min(taken)), "rename it")
         return [named[0], *members, *named[1:]]
 
-    def _deadline(self) -> float | None:
-        """When the last model must be fitted; what follows takes little."""
-        if self.time_limit is None:
-            return None
-        return time.perf_counter() + MODELS_SHARE * check_real("time_limit", self.time_limit, low=0)
-
-    def _calibration(self, codes: Ints, weight: Floats | None, shares: Floats) -> Calibration:
+    def _calibration(self, samples: Samples) -> Calibration:
         """By the samples that were held out from the combination too."""
+        codes, weight, n_classes = samples.codes, samples.weight, samples.n_classes
+        shares = np.bincount(codes, weight, n_classes) / (len(codes) if weight is None else weight.sum())
         seen = np.flatnonzero(~np.isnan(self.oof_combination_[:, 0]))
         own = None if weight is None else weight[seen]
         return fit_calibration(self.oof_combination_[seen], codes[seen], own, shares)
@@ -344,96 +470,31 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         accepted = ("csr", "csc") if sparse else False
         return validate_data(self, X, reset=reset, accept_sparse=accepted, dtype=None, ensure_all_finite=False)
 
-    def _prepare(self, X: Any, folds: list[tuple[Ints, Ints | None]]) -> list[Any]:
-        """X as the models of each fold take it, after what ``columns`` asks for; the last fold is all data."""
-        transformer = transformer_for(
-            self.columns, X, own_models=self.estimators is not None, random_state=self.random_state
-        )
-        self.columns_, self._fold_columns = None, []
-        if transformer is None:
-            return [X] * len(folds)
-        fitted, parts = zip(*prepare(transformer, X, folds, self.n_jobs), strict=True)
-        *self._fold_columns, self.columns_ = fitted
-        return list(parts)
-
     def _folds(
-        self, X: Any, labels: NDArray[Any], codes: Ints, counted: Ints, groups: Ints | None
+        self, X: Any, labels: NDArray[Any], codes: Ints, counted: Ints, groups: Ints | None, n_folds: int
     ) -> list[tuple[Ints, Ints]]:
-        """Pairs of training and test rows; a weight of 0 is no sample, and a training part needs two classes."""
-        folds = folds_of(self.cv, X, labels, np.isin(np.arange(len(codes)), counted), self.random_state, groups)
-        return [(a, b) for a, b in folds if len(b) and len(np.unique(codes[a])) > 1]
+        """Pairs of training and test rows; a weight of 0 is no sample, and a training part needs two classes.
 
-    @property
-    def _prints(self) -> bool:
-        return bool(self.verbose) and not callable(self.verbose)
-
-    def _fit_models(
-        self, named: list[tuple[str, Any]], samples: Samples, pairs: str | Floats, deadline: float | None
-    ) -> Floats:
-        """Fit them and return ``(K, N, C)`` scores of the held-out samples, NaN where one never was."""
-        began = time.perf_counter()
-
-        def after(name: str, held_out: Floats) -> None:
-            score = _mauc_of_seen(held_out, samples, pairs)
-            print(f"{_WHO}: {name} fitted, out-of-fold MAUC {score:.4f}, {time.perf_counter() - began:.1f} s so far")
-
-        fits = fit_models(
-            named,
-            samples,
-            refit=self.refit,
-            n_jobs=self.n_jobs,
-            deadline=deadline,
-            before=self.verbose if callable(self.verbose) else None,
-            after=after if self._prints else None,
-        )
-        self.named_estimators_ = fits.models
-        self.estimators_ = list(fits.models.values())
-        self.left_out_ = fits.left_out
-        if fits.left_out:
-            self._tell(f"no time for {', '.join(fits.left_out)}")
-        return np.array(fits.held_out)
-
-    def _settle_order(self, classes: NDArray[Any], samples: Samples, pairs: str | Floats) -> NDArray[Any] | None:
-        """The classes in order; None where numbers turn out to be mere codes, and the models of the order go."""
-        if not isinstance(self.ordinal, str) or not are_numbers(classes) or self._order_shows(samples, pairs):
-            self._tell(f"classes in order: {' < '.join(map(str, classes.tolist()))}")
-            return classes
-        self._tell("the classes are numbers that show no order: without odds, odds_kernel")
-        names = list(self.named_estimators_)
-        kept = [k for k, name in enumerate(names) if name not in ("odds", "odds_kernel")]
-        self.estimators_ = [self.estimators_[k] for k in kept]
-        self.named_estimators_ = dict(zip([names[k] for k in kept], self.estimators_, strict=True))
-        self.oof_model_scores_ = self.oof_model_scores_[kept]
-        return None
-
-    def _order_shows(self, samples: Samples, pairs: str | Floats) -> bool:
-        """Not where there was no time for one of the two models to compare."""
-        held_out = dict(zip(self.named_estimators_, self.oof_model_scores_, strict=True))
-        one, each = (
-            _mauc_of_seen(held_out[name], samples, pairs) if name in held_out else np.nan
-            for name in ("odds_kernel", "kernel")
-        )
-        return bool(one >= each)
+        Where the planner wants one part, it is the one of five that has most classes, and of it what the weights need.
+        """
+        cv = max(n_folds, 5 if n_folds == 1 else 2) if self.cv is None else self.cv
+        folds = folds_of(cv, X, labels, np.isin(np.arange(len(codes)), counted), self.random_state, groups)
+        folds = [(a, b) for a, b in folds if len(b) and len(np.unique(codes[a])) > 1]
+        if self.cv is not None or n_folds > 1 or not folds:
+            return folds
+        train, test = max(folds, key=lambda fold: len(np.unique(codes[fold[1]])))
+        most = min(20_000, max(2_000, 4_000_000 // len(np.unique(codes))))
+        return [(train, test[some_of_each(codes[test], most, self.random_state)])]
 
     def _tell(self, line: str) -> None:
-        if self._prints:
+        if self.verbose:
             print(f"{_WHO}: {line}")
-
-    def _combine(self, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats) -> Floats:
-        """Learn the combination; returns the scores of combinations that were learnt without the sample."""
-        learnt = learn(data, risk, pairs, random_state=self.random_state)
-        self._combination, self.oof_scores_[WHOLE] = learnt.combination, learnt.mauc
-        self.weights_ = dict(zip(self.named_estimators_, learnt.combination.weights.tolist(), strict=True))
-        self.weighted_share_ = learnt.combination.share
-        if self._prints:
-            parts = ", ".join(f"{name} {self.oof_scores_[name]:.4f} × {w:.2f}" for name, w in self.weights_.items())
-            half = "" if self.weighted_share_ == 1.0 else ", half of it the plain mean"
-            self._tell(f"out-of-fold MAUC {self.oof_scores_[WHOLE]:.4f} from {parts}{half}")
-        return learnt.held_out
 
     def predict_proba(self, X: Any) -> Floats:
         """``(N, C)`` scores of the combination, calibrated where that was asked for."""
-        scores = self._ranking_scores(X)
+        return self._probabilities(self._ranking_scores(X))
+
+    def _probabilities(self, scores: Floats) -> Floats:
         if self.calibration_ is None:
             return scores
         found = self.calibration_.probabilities(scores)
@@ -451,24 +512,75 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     def _model_scores(self, X: Any, needed: NDArray[np.bool_] | None = None) -> Floats:
         """``(K, N, C)``; of models that are not needed 1 throughout."""
         X = self._checked(X, reset=False)
-        return self._read_models()(X, np.ones(len(self.estimators_), dtype=bool) if needed is None else needed)
-
-    def _read_models(self) -> StackScores:
-        """Once for the models as they are: at the end of a fit, or with the first prediction after loading."""
-        known = getattr(self, "_stack_scores", None)
-        if known is None or known.models != self.estimators_:
-            known = StackScores(list(self.estimators_), self.columns_, self._fold_columns, len(self.classes_))
-            self._stack_scores = known
-        return known
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what is read from the models again."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_stack_scores"}
+        X = X if self.columns_ is None else self.columns_.transform(X)
+        needed = np.ones(len(self.estimators_), dtype=bool) if needed is None else needed
+        found = np.ones((len(self.estimators_), _num_samples(X), len(self.classes_)))
+        # Threads wait for each other more than they work on so little.
+        with threadpool_limits(1):
+            for k in np.flatnonzero(needed):
+                found[k] = class_scores(self.estimators_[k], X, len(self.classes_))
+        return found
 
 
-def _mauc_of_seen(held_out: Floats, samples: Samples, pairs: str | Floats) -> float:
-    seen = samples.counted[~np.isnan(held_out[samples.counted, 0])]
-    weight = None if samples.weight is None else samples.weight[seen]
-    data = OutOfFold(held_out[None, seen], samples.codes[seen], weight, np.zeros(samples.n_classes))
-    return data.mauc(held_out[seen], pairs)
+def _some(samples: Samples, seen: Ints) -> Ints:
+    """Of the rows that were held out those that scores are compared and weights learnt by, where there are many."""
+    return seen[some_of_each(samples.codes[seen], max(2_000, 150_000 // samples.n_classes), samples.seed)]
+
+
+class _Score:
+    """Multiclass AUC of held-out scores."""
+
+    def __init__(self, samples: Samples, pairs: str | Floats) -> None:
+        self.samples, self.pairs = samples, pairs
+
+    def __call__(self, held_out: Floats) -> float:
+        s = self.samples
+        seen = s.counted[~np.isnan(held_out[s.counted, 0])]
+        seen = _some(s, seen)
+        weight = None if s.weight is None else s.weight[seen]
+        data = OutOfFold(held_out[None, seen], s.codes[seen], weight, np.zeros(s.n_classes))
+        return data.mauc(held_out[seen], self.pairs)
+
+
+class _Printed:
+    """A line for each model that is complete."""
+
+    def __init__(self, who: str, *, silent: bool) -> None:
+        self.who, self.silent, self.began = who, silent, time.monotonic()
+
+    def begins(self, name: str, step: str) -> None:
+        """Nothing is said."""
+
+    def ends(self, name: str, score: float, seconds: float) -> None:
+        """The model, its score, and the time since the beginning."""
+        if not self.silent:
+            took = time.monotonic() - self.began
+            print(f"{self.who}: {name} fitted, out-of-fold MAUC {score:.4f}, {took:.1f} s so far")
+
+
+class _Deadlines(NamedTuple):
+    """When the folds, the weights and the fits on all data must be done."""
+
+    folds: float
+    weights: float
+    whole: float
+
+    @classmethod
+    def until(cls, deadline: float | None) -> _Deadlines:
+        """Most of the time is for the folds; what they leave is for the rest."""
+        if deadline is None:
+            return cls(math.inf, math.inf, math.inf)
+        now = time.monotonic()
+        return cls(now + 0.7 * (deadline - now), now + 0.85 * (deadline - now), deadline)
+
+
+def _learn(_: Samples, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, random_state: int) -> Learnt:
+    return learn(data, risk, pairs, random_state=random_state)
+
+
+def _order_shows(fits: Fits, score: _Score) -> bool:
+    """Not where there was no time for one of the two models to compare."""
+    one, each = (
+        score(fits.held_out[name]) if name in fits.held_out else math.nan for name in ("odds_kernel", "kernel")
+    )
+    return bool(one >= each)

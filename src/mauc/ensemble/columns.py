@@ -1,53 +1,150 @@
 """Columns as the models of a stack take them: tables with texts, categories and dates, and sparse matrices.
 
-What is learnt from columns, such as which categories there are, is learnt from the training part of each fold, once for
-all models.
+What is learnt from columns, such as which categories there are, is learnt once, from all training rows and without a
+look at their classes.
 """
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import TruncatedSVD
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mauc._lazy import needing
-from mauc._typing import Floats, Ints
+from mauc._typing import Floats
 from mauc._validation import invalid, is_sparse
-from mauc.ensemble.cells import Cells, known_words, looked_up, one_hot
 
-__all__ = [
-    "DenseColumns",
-    "Part",
-    "TableColumns",
-    "are_texts",
-    "for_sparse",
-    "prepare",
-    "rows_of",
-    "transform_all",
-    "transformer_for",
-]
+__all__ = ["CentredNumbers", "DenseColumns", "TableColumns", "TextColumn", "are_texts", "for_sparse", "transformer_for"]
 
 NUMBERS = "iufb"
-MOST_DENSE = 200
-MOST_VALUES = 40
+
+
+def centres_of(numbers: Floats) -> Floats:
+    """``(columns,)`` median of each column, 0 where it holds no number.
+
+    Forests cast what they get to float32, which has seven digits: 1e9 + 0.3 becomes 1e9 unless the 1e9 is taken off
+    before. A median is one of the values or the middle of two, so that whole numbers stay whole or half.
+    """
+    empty = np.isnan(numbers).all(axis=0)
+    return np.asarray(np.nanmedian(np.where(empty, 0.0, numbers), axis=0)) if len(numbers) else np.zeros(empty.shape)
+
+
+class CentredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Numbers less the median of their column, in float64; gaps stay gaps.
+
+    Examples
+    --------
+    >>> CentredNumbers().fit_transform([[1e9, 1.0], [1e9 + 0.25, float("nan")], [1e9 + 0.5, 3.0]])
+    array([[-0.25, -1.  ],
+           [ 0.  ,   nan],
+           [ 0.25,  1.  ]])
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the medians."""
+        self.centres_ = centres_of(self._numbers(X, reset=True))
+        return self
+
+    def transform(self, X: Any) -> Floats:
+        """``(N, columns)`` float64"""
+        check_is_fitted(self)
+        return self._numbers(X, reset=False) - self.centres_
+
+    def _numbers(self, X: Any, *, reset: bool) -> Floats:
+        return np.asarray(validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan"))
+
+
+class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A column of texts as directions of their character n-grams (skrub's ``StringEncoder``) and, where texts repeat,
+    the place of each among all in sorted order, by which a tree can tell single ones apart.
+
+    Each different text is encoded once, however often it occurs, and at most ``most_fitted`` of them are learnt from.
+
+    Parameters
+    ----------
+    n_components : int, default=30
+    most_fitted : int, default=20_000
+    random_state : int, optional, default=0
+    """
+
+    __single_column_transformer__ = True
+
+    def __init__(self, n_components: int = 30, most_fitted: int = 20_000, random_state: int | None = 0) -> None:
+        self.n_components = n_components
+        self.most_fitted = most_fitted
+        self.random_state = random_state
+
+    def fit(self, column: Any, y: Any = None) -> Self:
+        """Learn the directions."""
+        self.fit_transform(column)
+        return self
+
+    def fit_transform(self, column: Any, y: Any = None) -> Any:
+        """Learn the directions; a data frame of numbers."""
+        from skrub import StringEncoder
+
+        texts, _ = _different(column)
+        rng = np.random.default_rng(self.random_state)
+        some = (
+            texts
+            if len(texts) <= self.most_fitted
+            else texts.iloc[np.sort(rng.permutation(len(texts))[: self.most_fitted])]
+        )
+        self.encoder_ = StringEncoder(n_components=self.n_components, random_state=self.random_state).fit(some)
+        self.known_ = sorted(texts) if 2 * len(texts) <= len(column) else []
+        return self.transform(column)
+
+    def transform(self, column: Any) -> Any:
+        """A data frame of numbers; those of a missing text are missing."""
+        import pandas as pd
+
+        texts, places = _different(column)
+        name = str(column.name)
+        made = np.asarray(self.encoder_.transform(texts), dtype=np.float64) if len(texts) else np.zeros((0, 0))
+        blocks = np.full((len(texts) + 1, len(self.encoder_.get_feature_names_out())), np.nan)
+        blocks[: len(texts)] = made if len(texts) else blocks[:0]
+        columns = {f"{name}_{k}": values for k, values in enumerate(blocks[places].T)}
+        if self.known_:
+            place = {text: k for k, text in enumerate(self.known_)}
+            codes = np.array([*(place.get(text, np.nan) for text in texts), np.nan], dtype=np.float64)
+            columns[f"{name}_place"] = codes[places]
+        self.all_outputs_ = list(columns)
+        return pd.DataFrame(columns, index=column.index)
+
+    def get_feature_names_out(self, input_features: Any = None) -> list[str]:
+        """Of the last data frame."""
+        return self.all_outputs_
+
+
+def _different(column: Any) -> tuple[Any, NDArray[np.int64]]:
+    """The different texts of a column, in the order they occur, and which of them each row has; -1 where none."""
+    import pandas as pd
+
+    codes, texts = pd.factorize(column)
+    return pd.Series(np.asarray(texts, dtype=object), name=column.name, dtype="str"), codes
 
 
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Numbers and truth values as they are, one column for each category, beside what skrub's ``TableVectorizer`` makes
-    of all other columns.
+    """A table as numbers: numbers and truth values less the median of their column, one column for each category,
+    beside what skrub's ``TableVectorizer`` makes of all other columns.
 
     Categories of up to 40 values become one column each, a value that was not there in training none of them; texts
-    of more values become 30 directions of their character n-grams; dates year, month, day and seconds, as far as they
-    vary. Missing numbers stay missing. No class is looked at.
+    of more values become 30 directions of their character n-grams, and where they repeat a code; dates year, month, day
+    and seconds, as far as they vary. Missing numbers stay missing. A column without any value is left out, also where
+    it has values later. No class is looked at.
 
     Parameters
     ----------
@@ -56,8 +153,10 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    numbers_, categories_, others_ : list
+    empty_, numbers_, categories_, others_ : list
         Names of the columns of each kind.
+    centres_ : (numbers,) array
+        Median of each column of ``numbers_``.
     encoder_ : OneHotEncoder or None
         Fitted on ``categories_``; None where there are none.
     vectorizer_ : skrub.TableVectorizer or None
@@ -70,18 +169,19 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Takes a data frame of pandas, any other that has ``to_pandas()``, an array, or one text per sample; a sparse matrix
     is returned as it is. Needs skrub, ``pip install 'mauc[cli]'``, as soon as there is a column of texts or dates.
 
+    What a column holds after training that it did not hold then costs no other column: a text among numbers counts as
+    missing, with a warning, and so does, without one, what is no date in a column of dates.
+
     Examples
     --------
     >>> import pandas as pd
     >>> from mauc.ensemble import TableColumns
     >>> table = pd.DataFrame({"age": [31.0, None, 54.0], "town": ["Ulm", "Kiel", "Ulm"]})
     >>> TableColumns().fit_transform(table)
-    array([[31.,  0.,  1.],
-           [nan,  1.,  0.],
-           [54.,  0.,  1.]])
+    array([[-11.5,   0. ,   1. ],
+           [  nan,   1. ,   0. ],
+           [ 11.5,   0. ,   1. ]])
     """
-
-    _known: Sequence[tuple[list[Any], Floats]] = ()
 
     def __init__(self, random_state: int | None = 0) -> None:
         self.random_state = random_state
@@ -98,34 +198,44 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Learn them, and return ``(N, columns)`` float64."""
-        cells = self._cells(X, reset=True)
-        if cells is None:
+        table = self._table(X, reset=True)
+        if table is None:
             return X
-        table = cells.table
-        self.numbers_ = [name for name in table.columns if _is_number(table[name].dtype)]
-        words = [name for name in table.columns if name not in self.numbers_]
+        there = table.notna().any()
+        self.empty_ = [name for name in table.columns if not there[name]]
+        full = [name for name in table.columns if there[name]]
+        self.numbers_ = [name for name in full if _is_number(table[name].dtype)]
+        words = [name for name in full if name not in set(self.numbers_)]
         self.categories_ = [name for name in words if _is_category(table[name])]
-        self.others_ = [name for name in words if name not in self.categories_]
+        self.others_ = [name for name in words if name not in set(self.categories_)]
         self.encoder_ = _one_hot().fit(_values(table[self.categories_])) if self.categories_ else None
         self.vectorizer_ = _vectorizer(self.random_state, self.others_) if self.others_ else None
-        self._known, made = [], None
-        if self.vectorizer_ is not None:
-            made = np.asarray(self.vectorizer_.fit_transform(_by_text(table[self.others_])), dtype=np.float64)
-            self._known = _known_categories(self.vectorizer_, cells, self.others_, made)
-        return self._joined(cells, made)
+        numbers = self._numbers(table)
+        self.centres_ = centres_of(numbers)
+        others = None if self.vectorizer_ is None else self.vectorizer_.fit_transform(_by_text(table[self.others_]))
+        return self._joined(table, numbers, others)
 
     def transform(self, X: Any) -> Any:
         """``(N, columns)`` float64"""
-        return transform_all([self], X)[0]
+        check_is_fitted(self, "n_features_in_")
+        table = self._table(X, reset=False)
+        if table is None:
+            return X
+        for name in self.empty_:
+            if table[name].notna().any():
+                warnings.warn(f"column {name!r} was empty in training and is ignored", stacklevel=2)
+        others = None if self.vectorizer_ is None else self.vectorizer_.transform(_by_text(table[self.others_]))
+        return self._joined(table, self._numbers(table), others)
 
-    def _transformed(self, cells: Cells) -> Floats:
-        made = looked_up(cells.words(self.others_), self._known) if self._known else None
-        if made is None and self.vectorizer_ is not None:
-            made = np.asarray(self.vectorizer_.transform(_by_text(cells.table[self.others_])), dtype=np.float64)
-        return self._joined(cells, made)
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Of the columns that it makes."""
+        check_is_fitted(self, "n_features_in_")
+        words = [] if self.encoder_ is None else self.encoder_.get_feature_names_out(list(map(str, self.categories_)))
+        others = [] if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
+        return np.array([*map(str, self.numbers_), *words, *others], dtype=object)
 
-    def _cells(self, X: Any, *, reset: bool) -> Cells | None:
-        """Of a data frame of pandas; None for a sparse matrix."""
+    def _table(self, X: Any, *, reset: bool) -> Any:
+        """A data frame of pandas; None for a sparse matrix."""
         with needing("cli", "mauc.ensemble.TableColumns"):
             import pandas as pd
 
@@ -133,52 +243,50 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             X = pd.DataFrame({"text": list(X)})
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
-            return Cells((X if isinstance(X, pd.DataFrame) else X.to_pandas()).infer_objects())
+            return (X if isinstance(X, pd.DataFrame) else X.to_pandas()).infer_objects()
         X = validate_data(self, X, reset=reset, accept_sparse=True, dtype=None, ensure_all_finite=False)
-        return None if is_sparse(X) else Cells(pd.DataFrame(X).infer_objects())
+        return None if is_sparse(X) else pd.DataFrame(X).infer_objects()
 
-    def _joined(self, cells: Cells, made: Floats | None) -> Floats:
-        blocks: list[NDArray[Any]] = [cells.numbers(self.numbers_)] if self.numbers_ else []
+    def _numbers(self, table: Any) -> Floats:
+        """``(N, numbers)`` as one block, not column by column: a table may have thousands."""
+        block = table[self.numbers_]
+        if all(isinstance(kind, np.dtype) and kind.kind in NUMBERS for kind in block.dtypes):
+            return np.asarray(block, dtype=np.float64)
+        return np.column_stack([_as_numbers(block[name], name) for name in self.numbers_])
+
+    def _joined(self, table: Any, numbers: Floats, others: Any) -> Floats:
+        blocks: list[NDArray[Any]] = [numbers - self.centres_]
         if self.encoder_ is not None:
-            blocks.append(one_hot(cells.words(self.categories_), self.encoder_.categories_))
-        return np.hstack(blocks if made is None else [*blocks, made])
+            blocks.append(self.encoder_.transform(_values(table[self.categories_])))
+        if others is not None:
+            blocks.append(np.asarray(others, dtype=np.float64))
+        return np.hstack(blocks)
 
 
-def transform_all(transformers: Sequence[Any], X: Any) -> list[Any]:
-    """X as each of several fitted transformers gives it. Those of tables, fitted on parts of the same one, read it
-    once.
-    """
-    if not all(type(each) is TableColumns for each in transformers):
-        return [each.transform(X) for each in transformers]
-    for each in transformers:
-        check_is_fitted(each, "n_features_in_")
-    cells = transformers[0]._cells(X, reset=False)
-    return [X if cells is None else each._transformed(cells) for each in transformers]
+def _as_numbers(column: Any, name: Any) -> Floats:
+    """float64, NaN where a value is missing or, with a warning, no number."""
+    import pandas as pd
 
-
-def _known_categories(
-    vectorizer: Any, cells: Cells, names: Sequence[Any], made: Floats
-) -> list[tuple[list[Any], Floats]]:
-    """What skrub made of each text, where all columns became categories: it takes 20 ms to do so again, however few
-    the rows. Nothing where there are dates, long texts or other objects.
-    """
-    kinds, outputs = vectorizer.transformers_, vectorizer.input_to_outputs_
-    in_order = [name for each in outputs.values() for name in each] == list(vectorizer.all_outputs_)
-    if not in_order or not all(isinstance(kinds.get(name), OneHotEncoder) for name in outputs):
-        return []
-    words = cells.words(names)
-    if not all(isinstance(value, str) for value in words.numbers):
-        return []
-    ends = np.cumsum([len(each) for each in outputs.values()])
-    return known_words(words, np.split(made, ends[:-1], axis=1))
+    try:
+        return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError):
+        numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    odd = np.flatnonzero(np.isnan(numbers) & np.asarray(column.notna()))
+    which = f"{column.iloc[odd[0]]!r} in row {odd[0] + 1}" if len(odd) else ""
+    if len(odd):
+        count = "a value that is no number" if len(odd) == 1 else f"{len(odd)} values that are no numbers"
+        warnings.warn(
+            f"column {name!r} held numbers in training and has {count}, such as {which}: taken as missing", stacklevel=5
+        )
+    return np.asarray(numbers)
 
 
 def _vectorizer(random_state: int | None, names: Sequence[Any]) -> Any:
     shown = ", ".join(str(name) for name in names[:5]) + (", …" if len(names) > 5 else "")
     with needing("cli", f"a table with columns that hold no numbers ({shown})"):
-        from skrub import StringEncoder, TableVectorizer
+        from skrub import TableVectorizer
 
-    return TableVectorizer(low_cardinality=_one_hot(), high_cardinality=StringEncoder(random_state=random_state))
+    return TableVectorizer(low_cardinality=_one_hot(), high_cardinality=TextColumn(random_state=random_state))
 
 
 def _one_hot() -> OneHotEncoder:
@@ -186,12 +294,12 @@ def _one_hot() -> OneHotEncoder:
     return OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=np.float32)
 
 
-def _is_category(column: Any) -> bool:
+def _is_category(column: Any, most: int = 40) -> bool:
     """Few different words without a digit: neither dates nor numbers in disguise, for which skrub looks at each column
     by itself. On 60 such columns it takes twenty times as long as one encoder for all.
     """
     values = column.dropna().unique()
-    return len(values) <= MOST_VALUES and all(isinstance(v, str) and not any(map(str.isdigit, v)) for v in values)
+    return len(values) <= most and all(isinstance(v, str) and not any(map(str.isdigit, v)) for v in values)
 
 
 def _values(table: Any) -> NDArray[Any]:
@@ -213,6 +321,7 @@ class DenseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     n_components : int, default=100
     random_state : int, optional, default=0
+    most_dense : int, default=200
 
     Examples
     --------
@@ -224,9 +333,10 @@ class DenseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     (400, 3)
     """
 
-    def __init__(self, n_components: int = 100, random_state: int | None = 0) -> None:
+    def __init__(self, n_components: int = 100, random_state: int | None = 0, most_dense: int = 200) -> None:
         self.n_components = n_components
         self.random_state = random_state
+        self.most_dense = most_dense
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -236,7 +346,7 @@ class DenseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the directions, where there are many columns."""
         self.directions_ = None
-        if X.shape[1] > MOST_DENSE:
+        if X.shape[1] > self.most_dense:
             most = min(self.n_components, X.shape[0])
             self.directions_ = make_pipeline(_filled(), TruncatedSVD(most, random_state=self.random_state)).fit(X)
         self.n_features_in_ = X.shape[1]
@@ -250,8 +360,8 @@ class DenseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(X.toarray() if is_sparse(X) else X)
 
 
-def for_sparse(named: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """The same models for a sparse matrix, which is the same numbers in another layout.
+def for_sparse(model: Any) -> Any:
+    """The same model for a sparse matrix, which is the same numbers in another layout.
 
     Standardising leaves the means in, since zeros would not stay zeros: the intercept of a linear model and the
     distances of a kernel make up for that, and both come out as on dense columns. A model that takes no sparse matrix,
@@ -261,10 +371,6 @@ def for_sparse(named: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
     the three linear models have a MAUC × 100 of 93.5, 94.3 and 93.7 so, 93.8, 90.8 and 93.6 on columns scaled by their
     largest value, and the kernel 87.7 for 60.3, whose width is made for standardised columns.
     """
-    return [(name, _takes_sparse(model)) for name, model in named]
-
-
-def _takes_sparse(model: Any) -> Any:
     adapted = clone(model)
     is_pipeline = isinstance(model, Pipeline)
     for _, step in adapted.steps if is_pipeline else []:
@@ -281,10 +387,12 @@ def _filled() -> SimpleImputer:
 
 def transformer_for(columns: Any, X: Any, *, own_models: bool, random_state: int) -> Any:
     """What ``columns=`` of the stack asks for with this X: an unfitted transformer, or None for X as it is."""
-    if columns is None or (isinstance(columns, str) and columns == "auto" and (own_models or _are_numbers(X))):
-        return None
     if isinstance(columns, str) and columns == "auto":
-        return TableColumns(random_state)
+        if own_models or is_sparse(X):
+            return None
+        return CentredNumbers() if _are_numbers(X) else TableColumns(random_state)
+    if columns is None:
+        return None
     if isinstance(columns, type) or not hasattr(columns, "fit_transform") or not hasattr(columns, "transform"):
         advice = "pass e.g. mauc.ensemble.TableColumns()"
         raise invalid("columns", "must be 'auto', None or a transformer", repr(columns), advice)
@@ -298,7 +406,7 @@ def _are_numbers(X: Any) -> bool:
         # Numbers beside None are objects until pandas looks at them.
         kinds = X.infer_objects().dtypes if hasattr(X, "infer_objects") else X.dtypes
         return all(_is_number(kind) for kind in kinds)
-    return is_sparse(X) or X.dtype.kind in NUMBERS or (X.dtype == object and _can_be_numbers(X))
+    return X.dtype.kind in NUMBERS or (X.dtype == object and _can_be_numbers(X))
 
 
 def _can_be_numbers(X: NDArray[Any]) -> bool:
@@ -320,32 +428,3 @@ def are_texts(X: Any) -> bool:
     """A list, series or array of one text per sample."""
     one_each = isinstance(X, list) or getattr(X, "ndim", 2) == 1
     return one_each and len(X) > 0 and isinstance(next(iter(X)), str)
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """Rows to train on and rows to score, as a transformer gives them that was fitted on the former."""
-
-    train: Any
-    test: Any
-    """None with a transformer that was fitted on all rows."""
-
-
-def prepare(
-    transformer: Any, X: Any, folds: Sequence[tuple[Ints, Ints | None]], n_jobs: int | None = None
-) -> list[tuple[Any, Part]]:
-    """For each pair of training and test rows the transformer fitted on the former, and what it makes of both."""
-    done = Parallel(n_jobs=n_jobs)(delayed(_prepared)(clone(transformer), X, train, test) for train, test in folds)
-    return list(done)
-
-
-def _prepared(transformer: Any, X: Any, train: Ints, test: Ints | None) -> tuple[Any, Part]:
-    made = transformer.fit_transform(_safe_indexing(X, train))
-    return transformer, Part(made, None if test is None else transformer.transform(_safe_indexing(X, test)))
-
-
-def rows_of(X: Any, rows: Ints | None, *, train: bool) -> Any:
-    """Of a :class:`Part` what it holds of that kind; of all else these rows, or all."""
-    if isinstance(X, Part):
-        return X.train if train else X.test
-    return X if rows is None else _safe_indexing(X, rows)

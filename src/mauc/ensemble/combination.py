@@ -9,7 +9,8 @@ The weights have K parameters, so that the pairwise risk can be trusted on few s
 :math:`\tfrac{\rho}{2} \lVert w - 1/K \rVert^2`, keeps them finite where the models separate the classes: without it
 they grow into the thousands, the softmax rounds to 0 and 1, and samples that were ranked are tied. Where classes are
 small the weights follow noise, and the mean does not: weights that were learnt on other folds must be ahead of the mean
-by a standard error of the difference (:func:`mauc.compare_mauc`), else s is a half.
+by a standard error of the difference (:func:`mauc.compare_mauc`), else s is a half. Where a single model is ahead of
+the combination by three standard errors, it is the combination.
 
 Measured on the 32 sets of ``mauc bench tabular`` that are not kept for judging (two splits of 60 %, 63 results; mean
 test MAUC × 100, and its difference from the seven models before deep trees and perceptron, by weights alone, 92.70):
@@ -49,10 +50,10 @@ from mauc.model_selection import RareClassKFold, group_folds
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
 
-__all__ = ["Combination", "Learnt", "OutOfFold", "fit_weights", "learn"]
+__all__ = ["Combination", "Learnt", "OutOfFold", "fit_weights", "learn", "unlearnt"]
 
-# Up to so many samples weights are found to rounding: in some directions there is little but ρ to hold them.
-FEW = 5000
+# Up to so many samples, and scores, weights are found to rounding: in some directions little but ρ holds them.
+FEW, FEW_SCORES = 5000, 50_000
 # Most iterations, largest entry of the gradient, smallest relative fall of the value.
 EXACT = (1000, 1e-10, np.finfo(np.float64).eps)
 QUICK = (200, 1e-7, 64 * np.finfo(np.float64).eps)
@@ -137,32 +138,60 @@ class Learnt:
 
 
 def learn(data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, *, random_state: int) -> Learnt:
-    """Weights, and by five folds of the samples whether they are ahead of the plain mean of the models."""
+    """Weights, and by five folds of the samples whether they are ahead of the plain mean of the models, and no single
+    model clearly ahead of them.
+    """
     weighted = _held_out(data, risk, pairs, random_state)
     seen = np.flatnonzero(~np.isnan(weighted[:, 0]))
     mean = data.scores.mean(axis=0)
-    share = 1.0 if _ahead(data, weighted, mean, pairs, seen) else HALF
+    share = 1.0 if _ahead(data, weighted, mean, pairs, seen, 1.0) else HALF
     held_out = weighted if share == 1.0 else share * weighted + (1.0 - share) * mean
     score = data.rows(seen).mauc(held_out[seen], pairs) if len(seen) else float("nan")
+    best = _best(data, pairs, seen)
+    if len(data.scores) > 1 and _ahead(data, data.scores[best], held_out, pairs, seen, 3.0):
+        return alone(data, best, pairs)
     return Learnt(Combination(fit_weights(data, risk, pairs), data.floors, share), held_out, score)
 
 
-def _ahead(data: OutOfFold, weighted: Floats, mean: Floats, pairs: str | Floats, seen: Ints) -> bool:
-    """Whether the weights gain more than the standard error of the gain; a single sample of a class has none."""
-    counts = np.bincount(data.codes[seen], minlength=weighted.shape[1])
+def alone(data: OutOfFold, model: int, pairs: str | Floats) -> Learnt:
+    """One of the models in place of a combination."""
+    only = Combination(np.eye(len(data.scores))[model], data.floors)
+    held_out = only.scores(data.scores)
+    return Learnt(only, held_out, data.mauc(held_out, pairs))
+
+
+def unlearnt(data: OutOfFold, pairs: str | Floats) -> Learnt:
+    """The plain mean of the models, or the best of them if it is ahead: where weights cannot be learnt."""
+    best = alone(data, _best(data, pairs, np.arange(len(data.codes))), pairs)
+    n_models = len(data.scores)
+    even = Combination(np.full(n_models, 1.0 / n_models), data.floors, HALF)
+    held_out = even.scores(data.scores)
+    score = data.mauc(held_out, pairs)
+    return best if best.mauc >= score else Learnt(even, held_out, score)
+
+
+def _best(data: OutOfFold, pairs: str | Floats, seen: Ints) -> int:
+    """The model of the highest multiclass AUC; the first where there is none."""
+    rows = data.rows(seen)
+    return int(np.argmax(np.nan_to_num([rows.mauc(each, pairs) for each in rows.scores], nan=0.0)))
+
+
+def _ahead(data: OutOfFold, scores: Floats, others: Floats, pairs: str | Floats, seen: Ints, n_errors: float) -> bool:
+    """Whether scores gain more than so many standard errors of the gain; a single sample of a class has none."""
+    counts = np.bincount(data.codes[seen], minlength=scores.shape[1])
     rows = seen[counts[data.codes[seen]] > 1]
     if len(np.unique(data.codes[rows])) < 2:
         return False
     found = compare_mauc(
         data.codes[rows],
-        weighted[rows],
-        mean[rows],
+        scores[rows],
+        others[rows],
         pairs=pairs,
-        labels=np.arange(weighted.shape[1]),
+        labels=np.arange(scores.shape[1]),
         sample_weight=None if data.weight is None else data.weight[rows],
         absent="ignore",
     )
-    return found.difference > found.stderr
+    return found.difference > n_errors * found.stderr
 
 
 def _held_out(data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, random_state: int) -> Floats:
@@ -201,13 +230,17 @@ def fit_weights(data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats) -> Fl
         slope = np.einsum("nc,knc->k", pull_back(scores, gradient, "softmax"), logs)
         return value + 0.5 * RIDGE * float(away @ away), slope + RIDGE * away
 
-    weights = _minimum(objective, start, logs.shape[1], [(0.0, None)] * len(logs))
+    weights = _minimum(objective, start, logs.shape[1:], [(0.0, None)] * len(logs))
     # Where every model ranks what it was not trained on wrongly, none is best, but 0 for all would rank nothing.
     return weights if weights.sum() > NOTHING else start
 
 
-def _minimum(objective: Callable[[Floats], tuple[float, Floats]], start: Floats, n_samples: int, bounds: Any) -> Floats:
-    max_iter, gtol, ftol = EXACT if n_samples <= FEW else QUICK
+def _minimum(
+    objective: Callable[[Floats], tuple[float, Floats]], start: Floats, shape: tuple[int, ...], bounds: Any
+) -> Floats:
+    n_samples, n_classes = shape
+    exact = n_samples <= FEW and n_samples * n_classes <= FEW_SCORES
+    max_iter, gtol, ftol = EXACT if exact else QUICK
     found = optimize.minimize(
         objective,
         start,

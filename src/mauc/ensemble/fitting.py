@@ -1,32 +1,27 @@
-"""Fits the models of a stack on folds and on all data, within a time where there is one."""
+"""Fits the members of a stack on folds and on all data: here, or in child processes that a deadline ends."""
 
-import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed, effective_n_jobs
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
 from mauc._typing import Floats, Ints
 from mauc.ensemble.bases import class_scores, fit_base
-from mauc.ensemble.columns import rows_of
+from mauc.ensemble.planner import Member
+from mauc.ensemble.workers import Answer, Task
+from mauc.model_selection import some_of_each
 
-__all__ = ["Fits", "FoldAverage", "Samples", "fit_models", "is_refitted"]
-
-MANY = 50_000
-"""Samples from which the models get threads of their own."""
-TRIED = 2000
-"""Samples from which a model is tried on an eighth of them before it may use the time that is left."""
-FEWEST_FOLDS = 4
-"""With fewer, a model of one fold has seen too little, and the fit on all data is used."""
+__all__ = ["Fit", "Fits", "FoldAverage", "Here", "Runner", "Samples", "Watch", "fit_folds", "fit_whole", "is_refitted"]
 
 
 class FoldAverage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,12 +47,7 @@ class FoldAverage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """``(N, C)``"""
-        return self.mean_scores([X] * len(self.estimators))
-
-    def mean_scores(self, by_fold: Sequence[Any]) -> Floats:
-        """``(N, C)`` of samples as the model of each fold takes them."""
-        scores = [class_scores(m, X, self.n_classes) for m, X in zip(self.estimators, by_fold, strict=True)]
-        return np.asarray(np.mean(scores, axis=0))
+        return np.asarray(np.mean([class_scores(each, X, self.n_classes) for each in self.estimators], axis=0))
 
     def predict(self, X: Any) -> Ints:
         """Code of the class of the highest score."""
@@ -68,204 +58,256 @@ class FoldAverage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 class Samples:
     """What all fits share."""
 
-    parts: list[Any]
-    """X for each fold, and last for all data."""
+    X: Any
     codes: Ints
     n_classes: int
     weight: Floats | None
     counted: Ints
     """Rows whose weight is not 0."""
     folds: list[tuple[Ints, Ints]]
+    extra: Any = None
+    """Further rows that every member scores, or None."""
+    seed: int = 0
+    fold_rows: int = 10**9
+    """Most rows that a fit on a fold gets."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """One member on one fold, or on all data."""
+
+    model: Any
+    """None where it is not needed."""
+    held_out: Floats | None
+    """Scores of the rows that the fold holds out."""
+    extra: Floats | None
 
 
 @dataclass(eq=False)
 class Fits:
-    """What is done so far, model by model."""
+    """What is done so far, member by member."""
 
-    models: dict[str, Any] = field(default_factory=dict)
-    """By name: fitted on all data, or the average over the folds."""
-    held_out: list[Floats] = field(default_factory=list)
+    folds: dict[str, list[Fit]] = field(default_factory=dict)
+    """By name, of the members that are complete."""
+    held_out: dict[str, Floats] = field(default_factory=dict)
     """``(N, C)`` of each: mean of the scores of held-out samples, NaN where one never was."""
-    left_out: list[str] = field(default_factory=list)
-    """Names of those that there was no time for."""
+    whole: dict[str, Fit] = field(default_factory=dict)
+    """The fits on all data."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """What each took, its fits added up."""
+    cut: dict[str, str] = field(default_factory=dict)
+    """Why a member is not there, or not fitted on all data."""
+
+    def start_over(self, other: "Fits") -> None:
+        """With the members of others, where there are none."""
+        self.folds, self.held_out = other.folds, other.held_out
+        self.seconds |= other.seconds
+        self.cut = {name: why for name, why in self.cut.items() if name not in other.folds}
+
+    def model(self, name: str, n_classes: int) -> Any:
+        """Fitted on all data, or the average over the folds."""
+        if name in self.whole:
+            return self.whole[name].model
+        return FoldAverage([fit.model for fit in self.folds[name] if fit.model is not None], n_classes)
+
+    def extra(self, name: str) -> Floats:
+        """Scores of the further rows by that model."""
+        if name in self.whole:
+            found = self.whole[name].extra
+            assert found is not None
+            return found
+        return np.asarray(np.mean([fit.extra for fit in self.folds[name] if fit.extra is not None], axis=0))
 
 
-Result = tuple[Any, Floats | None]
+class Watch(Protocol):
+    """Is told of the training as it goes."""
+
+    def begins(self, name: str, step: str) -> None:
+        """The fits of a member begin."""
+
+    def ends(self, name: str, score: float, seconds: float) -> None:
+        """A member is complete; its multiclass AUC on held-out rows."""
 
 
-def is_refitted(model: Any, refit: bool | str, n_folds: int) -> bool:
+class Runner(Protocol):
+    """Runs tasks and gives their answers as they come."""
+
+    late: str
+    """Why there is no answer."""
+
+    def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]: ...
+    def stop(self) -> bool:
+        """Whether Ctrl-C ends the tasks and no more."""
+
+
+class Here(AbstractContextManager["Here"]):
+    """Runs tasks in this process, or by joblib; a deadline ends nothing that runs. Errors are raised.
+
+    Parameters
+    ----------
+    shared : object
+        First argument of every task.
+    n_jobs : int, optional
+        As in joblib.
+    """
+
+    late = "was not ready in time"
+
+    def __init__(self, shared: Any, n_jobs: int | None = None) -> None:
+        self.shared, self.n_jobs = shared, n_jobs
+
+    def stop(self) -> bool:
+        """Ctrl-C ends all."""
+        return False
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is left open."""
+
+    def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]:
+        """Answers in the order of the tasks."""
+        if effective_n_jobs(self.n_jobs) > 1:
+            done = Parallel(n_jobs=self.n_jobs)(delayed(_timed)(task, self.shared) for task in tasks)
+            yield from (Answer(place, value, None, took) for place, (value, took) in enumerate(done))
+            return
+        for place, task in enumerate(tasks):
+            if time.monotonic() > deadline:
+                return
+            value, took = _timed(task, self.shared)
+            yield Answer(place, value, None, took)
+
+
+def _timed(task: Task, shared: Any) -> tuple[Any, float]:
+    began = time.monotonic()
+    function, arguments = task
+    with threadpool_limits(1):
+        return function(shared, *arguments), time.monotonic() - began
+
+
+def is_refitted(model: Any, refit: bool | str, n_folds: int, fewest: int) -> bool:
     """Whether a model is fitted on all data, rather than averaged over the folds. A forest is an average already, and
-    five of them take five times as long to predict.
+    five of them take five times as long to predict; a model of one of fewer than the ``fewest`` folds has seen too
+    little.
     """
     if isinstance(refit, bool | np.bool_):
         return bool(refit) or n_folds == 0
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    return n_folds < FEWEST_FOLDS or isinstance(last, ExtraTreesClassifier | RandomForestClassifier)
+    return n_folds < fewest or isinstance(last, ExtraTreesClassifier | RandomForestClassifier)
 
 
-def fit_models(
-    named: Sequence[tuple[str, Any]],
+def fit_folds(
+    members: Sequence[Member],
     samples: Samples,
-    *,
-    refit: bool | str,
-    n_jobs: int | None,
-    deadline: float | None = None,
-    before: Callable[[str, int | None], None] | None = None,
-    after: Callable[[str, Floats], None] | None = None,
+    runner: Runner,
+    deadline: float,
+    again: Callable[[Member], bool],
+    score: Callable[[Floats], float],
+    watch: Watch,
 ) -> Fits:
-    """Fit every model on every fold, and on all data where it is refitted.
+    """Fit every member on every fold; one that is not complete at the deadline is left out, and why is noted.
 
-    With a ``deadline``, in the seconds of :func:`time.perf_counter`, models are fitted one by one, and one that would
-    end after it is left out: by the time of its first fold, from 2,000 samples on by that of an eighth of it first. The
-    first model is fitted in any case. ``before`` each fit, and ``after`` each model with its held-out scores, a
-    function is called.
+    ``again`` says which members are fitted on all data later. Of these the model of the first fold is kept alone: it
+    takes their place if there is no time.
     """
-    done = Fits()
-    n_folds = len(samples.folds)
-    work = {name: [*range(n_folds), *([None] if is_refitted(model, refit, n_folds) else [])] for name, model in named}
-    pool = _Pool(dict(named), samples, n_jobs, refit, lazy=before is not None or after is not None)
-    tasks = [(name, fold) for name, folds in work.items() for fold in folds]
-
-    def keep(name: str, results: list[Result]) -> None:
-        done.models[name] = (
-            results[-1][0] if None in work[name] else FoldAverage([m for m, _ in results], samples.n_classes)
+    done, n_folds = Fits(), len(samples.folds)
+    parts: dict[str, dict[int, Fit]] = {member.name: {} for member in members}
+    work = [(member, fold) for member in members for fold in range(n_folds)]
+    tasks = [(fit_one, (member, fold, fold == 0 or not again(member))) for member, fold in work]
+    errors: list[Exception] = []
+    if not tasks:
+        nothing = np.full((len(samples.codes), samples.n_classes), np.nan)
+        return Fits(
+            {m.name: [] for m in members}, {m.name: nothing for m in members}, seconds={m.name: 0.0 for m in members}
         )
-        done.held_out.append(_held_out([scores for _, scores in results[:n_folds]], samples))
-        if after is not None:
-            after(name, done.held_out[-1])
-
-    if deadline is None:
-        results = _announced(tasks, pool.run(tasks), before)
-        for name, folds in work.items():
-            keep(name, [next(results) for _ in folds])
-        next(results, None)  # the end of joblib's generator, which it cleans up at
-        return done
-    for name, folds in work.items():
-        own = [(name, fold) for fold in folds]
-        if done.models and pool.too_long(name, len(folds), deadline):
-            done.left_out.append(name)
-            continue
-        began = time.perf_counter()
-        first = list(_announced(own[:1], pool.run(own[:1]), before))
-        needed = (time.perf_counter() - began) * (len(folds) - 1) / pool.n_jobs
-        if done.models and time.perf_counter() + needed > deadline:
-            done.left_out.append(name)
-            continue
-        keep(name, [*first, *_announced(own[1:], pool.run(own[1:]), before)])
+    if members:
+        watch.begins(members[0].name, _of_folds(0, n_folds))
+    try:
+        for answer in runner.run(tasks, deadline):
+            member, fold = work[answer.place]
+            done.seconds[member.name] = done.seconds.get(member.name, 0.0) + answer.seconds
+            if answer.error is not None:
+                errors.append(answer.error)
+                done.cut[member.name] = f"failed: {answer.error}"
+                continue
+            parts[member.name][fold] = answer.value
+            if len(parts[member.name]) == n_folds:
+                done.folds[member.name] = [parts[member.name][k] for k in range(n_folds)]
+                done.held_out[member.name] = _held_out(done.folds[member.name], samples)
+                watch.ends(member.name, score(done.held_out[member.name]), done.seconds[member.name])
+            following = work[min(answer.place + 1, len(work) - 1)]
+            watch.begins(following[0].name, _of_folds(following[1], n_folds))
+    except KeyboardInterrupt:
+        if not runner.stop():
+            raise
+    for member in members:
+        if member.name not in done.folds:
+            done.cut.setdefault(member.name, runner.late)
+    if errors and len(errors) == len(tasks):
+        raise errors[0]
+    # In the order of the plan, whichever was ready first.
+    done.folds = {member.name: done.folds[member.name] for member in members if member.name in done.folds}
+    done.held_out = {name: done.held_out[name] for name in done.folds}
     return done
 
 
-def _announced(
-    tasks: Sequence[tuple[str, int | None]],
-    results: Iterable[Result],
-    before: Callable[[str, int | None], None] | None,
-) -> Iterator[Result]:
-    def told() -> Iterator[None]:
-        for task in tasks:
-            if before is not None:
-                before(*task)
-            yield
+def fit_whole(
+    members: Sequence[Member], done: Fits, samples: Samples, runner: Runner, deadline: float, watch: Watch
+) -> None:
+    """Fit members on all data; one that is not ready stays the model of its fold, and that is noted."""
+    if members:
+        watch.begins(members[0].name, "all training rows")
+    tasks = [(fit_one, (member, None, True)) for member in members]
+    try:
+        for answer in runner.run(tasks, deadline):
+            name = members[answer.place].name
+            done.seconds[name] += answer.seconds
+            if answer.error is None:
+                done.whole[name] = answer.value
+            else:
+                done.cut[name] = f"failed on all rows: {answer.error}"
+    except KeyboardInterrupt:
+        if not runner.stop():
+            raise
+    for member in members:
+        if member.name not in done.whole:
+            done.cut.setdefault(member.name, f"{runner.late} with all rows: it is trained on those of a fold")
 
-    for _, result in zip(told(), results, strict=True):
-        yield result
 
-
-class _Pool:
-    """Runs fits, each with the threads that are its share."""
-
-    def __init__(
-        self, models: dict[str, Any], samples: Samples, n_jobs: int | None, refit: bool | str, *, lazy: bool
-    ) -> None:
-        self.models, self.samples, self.refit = models, samples, refit
-        self.n_jobs = effective_n_jobs(n_jobs)
-        self.inner = _inner_threads(len(samples.codes), self.n_jobs)
-        # Not every backend of joblib has generators, which only progress needs.
-        self.parallel = Parallel(n_jobs=n_jobs, return_as="generator" if lazy else "list")
-
-    def run(self, tasks: Sequence[tuple[str, int | None]]) -> Iterable[Result]:
-        """Fits of models on folds, None being all data."""
-        s = self.samples
-        results: Iterable[Result] = self.parallel(
-            delayed(_fit_one)(
-                self.inner,
-                clone(self.models[name]),
-                s.parts[-1 if f is None else f],
-                s.codes,
-                s.n_classes,
-                s.weight,
-                *((s.counted, None) if f is None else s.folds[f]),
-                not is_refitted(self.models[name], self.refit, len(s.folds)),
-            )
-            for name, f in tasks
-        )
-        return results
-
-    def too_long(self, name: str, n_fits: int, deadline: float) -> bool:
-        """Whether so many fits would end after the deadline, by one on an eighth of the rows of the first fold."""
-        s = self.samples
-        if time.perf_counter() > deadline:
-            return True
-        if len(s.codes) < TRIED or not s.folds:
-            return False
-        train = s.folds[0][0]
-        some = np.zeros(len(train), dtype=bool)
-        some[::8] = True
-        some[np.unique(s.codes[train], return_index=True)[1]] = True
-        rows = train[some]
-        X = rows_of(s.parts[0], train, train=True)
-        began = time.perf_counter()
-        weight = None if s.weight is None else s.weight[rows]
-        with threadpool_limits(self.inner), warnings.catch_warnings():
+def fit_one(samples: Samples, member: Member, fold: int | None, kept: bool) -> Fit:
+    """A member fitted on the training rows of a fold, None being all, with its scores of the rows held out and of the
+    further ones.
+    """
+    train, test = (samples.counted, None) if fold is None else samples.folds[fold]
+    most = member.rows if test is None else min(member.rows, samples.fold_rows)
+    train = train[some_of_each(samples.codes[train], most, samples.seed)]
+    part = samples.X if test is None and len(train) == len(samples.codes) else _safe_indexing(samples.X, train)
+    weight = None if samples.weight is None else samples.weight[train]
+    # One warning per model, from the fit on all data, not one per fold.
+    with warnings.catch_warnings() if _alone() and test is not None else nullcontext():
+        if _alone() and test is not None:
             warnings.simplefilter("ignore")
-            fit_base(clone(self.models[name]), rows_of(X, np.flatnonzero(some), train=True), s.codes[rows], weight)
-        now = time.perf_counter()
-        return now + (now - began) * 8 * n_fits / self.n_jobs > deadline
+        fitted = fit_base(clone(member.model), part, samples.codes[train], weight)
+        held_out = None if test is None else class_scores(fitted, _safe_indexing(samples.X, test), samples.n_classes)
+    extra = None if samples.extra is None or not kept else class_scores(fitted, samples.extra, samples.n_classes)
+    return Fit(fitted if kept else None, held_out, extra)
 
 
-def _held_out(scores: Sequence[Floats | None], samples: Samples) -> Floats:
+def _alone() -> bool:
+    """Filters of warnings belong to the whole process: threads, which would leave them changed, leave them alone."""
+    import threading
+
+    return threading.current_thread() is threading.main_thread()
+
+
+def _held_out(fits: Sequence[Fit], samples: Samples) -> Floats:
     """``(N, C)``: the mean where a sample was held out more than once, NaN where it never was."""
     total = np.zeros((len(samples.codes), samples.n_classes))
     times = np.zeros((len(samples.codes), 1))
-    for (_, test), own in zip(samples.folds, scores, strict=True):
-        assert own is not None
-        total[test] += own
+    for (_, test), fit in zip(samples.folds, fits, strict=True):
+        assert fit.held_out is not None
+        total[test] += fit.held_out
         times[test] += 1
     return np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
 
 
-def _inner_threads(n_samples: int, n_processes: int) -> int:
-    """Threads for each model: the cores that its process may have; one on few samples, where threads wait more than
-    they work. Boosted trees on two threads of two busy cores took 2.5 minutes of the processor instead of 22 s.
-    """
-    return max(1, cpu_count() // n_processes) if n_samples >= MANY else 1
-
-
-def _fit_one(inner: int, *work: Any) -> Result:
-    """:func:`_fit_part` on so many threads."""
-    with threadpool_limits(inner):
-        return _fit_part(*work)
-
-
-def _fit_part(
-    model: Any,
-    X: Any,
-    codes: Ints,
-    n_classes: int,
-    weight: Floats | None,
-    train: Ints,
-    test: Ints | None,
-    kept: bool,
-) -> Result:
-    """The model fitted on the rows ``train``, and its scores of the rows ``test``; one of a fold only if it is kept."""
-    part = rows_of(X, None if test is None and len(train) == len(codes) else train, train=True)
-    own = None if weight is None else weight[train]
-    if test is None:
-        return fit_base(model, part, codes[train], own), None
-    # One warning per model, from the fit on all data, not one per fold. Filters belong to the whole process, so that
-    # threads, which would leave them changed, leave them alone.
-    alone = threading.current_thread() is threading.main_thread()
-    with warnings.catch_warnings() if alone else nullcontext():
-        if alone:
-            warnings.simplefilter("ignore")
-        fitted = fit_base(model, part, codes[train], own)
-        return fitted if kept else None, class_scores(fitted, rows_of(X, test, train=False), n_classes)
+def _of_folds(k: int, n: int) -> str:
+    return f"fold {k + 1} of {n}" if n > 1 else "a part held out"

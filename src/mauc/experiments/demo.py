@@ -65,9 +65,7 @@ def imbalanced_digits() -> Digits:
 
 
 def models() -> dict[str, Any]:
-    """A stack of seven models at its defaults, and five linear ones, each tuned by cross-validated multiclass AUC on
-    the same folds.
-    """
+    """The stack at its defaults, and linear models, each tuned by cross-validated multiclass AUC on the same folds."""
     tuned: dict[str, Any] = {"MAUC stacking": MAUCStackingClassifier()}
     tuned |= {
         f"MAUC {surrogate}": MAUCClassifierCV(
@@ -84,25 +82,26 @@ def models() -> dict[str, Any]:
 def run_demo() -> Demo:
     """Train all models on the imbalanced half and judge them on the other."""
     digits = imbalanced_digits()
-    scores = {}
+    scores, fitted = {}, {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for name, model in models().items():
-            fitted = make_pipeline(StandardScaler(), model).fit(digits.X_train, digits.y_train)
-            scores[name] = fitted.predict_proba(digits.X_test)
+            fitted[name] = make_pipeline(StandardScaler(), model).fit(digits.X_train, digits.y_train)
+            scores[name] = fitted[name].predict_proba(digits.X_test)
     counts = np.bincount(digits.y_train)
+    n_models = len(fitted["MAUC stacking"][-1].named_estimators_)
     details = [
         (
             "data",
-            "scikit-learn's digits in the order of their file: the first half to train on, the second to judge by",
+            "scikit-learn's digits in the order of their file: training rows from the first half, test rows the second",
         ),
         (
             "imbalance",
             f"of the digits 5 to 9 every {STEP}th training row is kept: {counts[0]} zeros, {counts[-1]} nines",
         ),
-        ("MAUC stacking", "seven models, combined to rank by multiclass AUC"),
+        ("MAUC stacking", f"{n_models} models, combined to rank by multiclass AUC"),
         ("other models", f"linear, each tuned by {FOLDS}-fold cross-validated multiclass AUC"),
         ("training rows", str(len(digits.y_train))),
-        ("rows judged by", str(len(digits.y_test))),
+        ("test rows", str(len(digits.y_test))),
     ]
     return Demo(judge(digits.y_test, scores, y_train=digits.y_train), counts, details)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc._validation import check_real, check_scored_classes, check_whole, invalid
 from mauc.kernels.auc import auc_influence, auc_matrix
+from mauc.metrics.inference import NO_DIFFERENCE
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import Sample, comparison
 from mauc.partition import ClassPartition
@@ -27,7 +28,7 @@ class Importance:
     pair: tuple[str, str] | None
     """The two classes; None for all pairs."""
     drop: float
-    """Mean over the repeats of the AUC as it is less the AUC with the column shuffled; below 0 the column hurts."""
+    """The AUC minus the AUC with the column shuffled, mean over the repeats. Below 0 the column hurts."""
     low: float
     high: float
     stderr: float
@@ -43,6 +44,7 @@ def mauc_importance(
     y: ArrayLike,
     *,
     labels: ArrayLike | None = None,
+    columns: Sequence[str] | None = None,
     between: Sequence[tuple[Any, Any]] = (),
     n_repeats: int = 5,
     level: float = 0.95,
@@ -68,6 +70,8 @@ def mauc_importance(
     labels : (C,) array, optional
         The class of each column of scores. Default: ``model.classes_``, else the sorted classes of ``y``. Classes
         without a row are left out.
+    columns : sequence of str, optional
+        Names of the columns to shuffle, or their positions as text for an array. Default: all.
     between : sequence of pairs of classes
         The drop of the mean of both AUCs of these pairs as well, each by itself.
     n_repeats : int, default=5
@@ -81,11 +85,12 @@ def mauc_importance(
     -------
     list of Importance
         Over all pairs first, then pair by pair as in ``between``; each by falling drop. Where two columns say the same,
-        neither is missed when it is shuffled alone: a small drop is no proof that a column says nothing.
+        neither is missed when it is shuffled alone: a small drop is no proof that a column says nothing. A column that
+        the model does not use has a drop of exactly 0 ± 0.
 
     Notes
     -----
-    ``d · n_repeats + 1`` predictions.
+    ``d · n_repeats + 1`` predictions for d columns.
 
     Examples
     --------
@@ -112,16 +117,17 @@ def mauc_importance(
     before = [each.value(scored.scores) for each in measures]
     rng = np.random.default_rng(check_whole("random_state", random_state, least=0, advice="pass a seed"))
     found: list[list[Importance]] = [[] for _ in measures]
-    for name, place in _columns(X):
+    for name, place in _columns(X, columns):
         if watch is not None:
             watch(name)
-        values = []
+        values, unused = [], True
         for shuffled in _shuffled(X, place, n_repeats, rng):
             scores = check_scored_classes(y, score(shuffled), labels, None).scores
             values.append([each.value(scores) for each in measures])
+            unused = unused and np.array_equal(scores, scored.scores)
         for k, measure in enumerate(measures):
             after = (float(np.mean([v[k][0] for v in values])), np.mean([v[k][1] for v in values], axis=0))
-            c = comparison(measure.sample, before[k], after, level)
+            c = NO_DIFFERENCE if unused else comparison(measure.sample, before[k], after, level)
             found[k].append(Importance(name, measure.pair, c.difference, c.low, c.high, c.stderr))
     return [each for part in found for each in sorted(part, key=lambda one: -one.drop)]
 
@@ -169,10 +175,14 @@ def _scoring(model: Any) -> Callable[[Any], Any]:
     return lambda X: scores_of(model, X)
 
 
-def _columns(X: Any) -> Iterator[tuple[str, int]]:
-    if hasattr(X, "columns"):
-        return ((str(name), k) for k, name in enumerate(X.columns))
-    return ((str(k), k) for k in range(np.shape(X)[1]))
+def _columns(X: Any, wanted: Sequence[str] | None) -> list[tuple[str, int]]:
+    """Name and place of the columns to shuffle."""
+    names = [str(name) for name in (X.columns if hasattr(X, "columns") else range(np.shape(X)[1]))]
+    unknown = [name for name in wanted or () if name not in names]
+    if unknown:
+        advice = f"choose from {', '.join(names[:8])}" + (", …" if len(names) > 8 else "")
+        raise invalid("columns", "must name columns of X", repr(unknown[0]), advice)
+    return [(name, k) for k, name in enumerate(names) if wanted is None or name in wanted]
 
 
 def _shuffled(X: Any, place: int, n_repeats: int, rng: np.random.Generator) -> Iterator[Any]:

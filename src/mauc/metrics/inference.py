@@ -18,7 +18,10 @@ from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, Sizes, comparison, interval
 from mauc.partition import ClassPartition
 
-__all__ = ["Comparison", "Interval", "compare_mauc", "mauc_interval"]
+__all__ = ["NO_DIFFERENCE", "Comparison", "Interval", "compare_mauc", "mauc_interval"]
+
+NO_DIFFERENCE = Comparison(0.0, 0.0, 0.0, 0.0, 1.0)
+"""Of a model with itself: identical scores differ by exactly 0, whatever the samples."""
 
 
 def mauc_interval(
@@ -134,8 +137,8 @@ def compare_mauc(
 ) -> Comparison:
     r"""Is model a better than model b? The paired difference of their multiclass AUCs on the same samples.
 
-    The variance of the difference is that of the differences of the influences (see :func:`mauc_interval`), so what
-    both models find hard cancels. The interval holds all differences that a score test of that size would not refuse,
+    The variance of the difference is that of the differences of the influences (see :func:`mauc_interval`), so rows
+    hard for both models cancel out. The interval holds all differences that a score test of that size would not refuse,
     with the variance taken at the difference tested, as in Wilson's interval; the p-value is the two-sided one of
     "no difference" by the same test, and never 0.
 
@@ -165,8 +168,9 @@ def compare_mauc(
     Returns
     -------
     Comparison
-        With ``difference`` (a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. Models that rank these samples alike
-        have the difference 0 and the p-value 1; the interval says by how much they may still differ.
+        With ``difference`` (a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. Identical scores give 0 ± 0 and the
+        p-value 1. Different scores that rank these samples alike also give the difference 0 and the p-value 1, and the
+        interval says by how much the models may differ on other samples.
 
     Examples
     --------
@@ -191,6 +195,8 @@ def compare_mauc(
     sample = Sample.of(partition, v)
     warn_of_singles(sample, a.labels)
     measure.warn_of_few(sample, v, a.labels)
+    if np.array_equal(a.scores, b.scores):
+        return NO_DIFFERENCE
     with threads(jobs):
         model_a, model_b = (_score_and_influence(measure, partition, scores, v) for scores in (a.scores, b.scores))
     return comparison(measure.worth(sample, v), model_a, model_b, level)

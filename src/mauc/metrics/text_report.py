@@ -17,7 +17,7 @@ from mauc.partition import ClassPartition
 
 __all__ = ["multiclass_auc_report"]
 
-SUMMARY = {"MAUC": "ovo", "one-vs-all": "ova"}
+SUMMARY = {"MAUC": "ovo", "one-vs-rest": "ova"}
 """Rows below the classes, and the pairs that they average over."""
 
 
@@ -65,7 +65,7 @@ def multiclass_auc_report(
     Returns
     -------
     str or dict
-        The dict has an entry for each class, for ``"MAUC"`` and for ``"one-vs-all"``, the mean of the AUCs of each
+        The dict has an entry for each class, for ``"MAUC"`` and for ``"one-vs-rest"``, the mean of the AUCs of each
         class against all others together; each is a dict with ``"auc"``, ``"low"``, ``"high"``, ``"support"`` and, for
         a class, ``"hardest"`` and ``"hardest_auc"``. Without samples, the numbers are NaN and ``"hardest"`` is None.
 
@@ -81,14 +81,14 @@ def multiclass_auc_report(
     >>> y = np.repeat(["oak", "elm", "yew"], [150, 40, 10])
     >>> scores = rng.normal(size=(200, 3)) + 1.5 * (y[:, None] == ["elm", "oak", "yew"])
     >>> print(multiclass_auc_report(y, scores))
-                  AUC   95 % interval  support   hardest against
+                   AUC   95 % interval  support   hardest against
     <BLANKLINE>
-           elm  0.929  [0.874, 0.961]       40   oak (0.891)
-           oak  0.879  [0.804, 0.928]      150   elm (0.844)
-           yew  0.822  [0.641, 0.923]       10   oak (0.817)
+            elm  0.929  [0.874, 0.961]       40   oak (0.891)
+            oak  0.879  [0.804, 0.928]      150   elm (0.844)
+            yew  0.822  [0.641, 0.923]       10   oak (0.817)
     <BLANKLINE>
-          MAUC  0.877  [0.805, 0.925]      200
-    one-vs-all  0.858  [0.793, 0.905]      200
+           MAUC  0.877  [0.805, 0.925]      200
+    one-vs-rest  0.858  [0.793, 0.905]      200
     >>> multiclass_auc_report(y, scores, output_dict=True)["yew"]["hardest"]
     'oak'
     """

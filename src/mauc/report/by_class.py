@@ -24,9 +24,9 @@ class ClassScore:
     auc: Interval
     """Mean of its AUCs against each of the other classes, which count the same."""
     recall: Share
-    """Part of its rows on which its score is the highest."""
+    """Share of its rows that are predicted as this class."""
     precision: Share
-    """Part of the rows on which its score is the highest that are its own."""
+    """Share of the rows predicted as this class that belong to it."""
     average_precision: float
 
 

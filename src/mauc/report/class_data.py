@@ -53,10 +53,10 @@ def class_data(judgement: Judgement, first: int) -> dict[str, Any]:
 
 
 def decision_text(decision: Decision) -> str:
-    """What comes of a decision, in words."""
+    """The accuracy of a decision, in words."""
     return (
-        f"Every row is taken for {decision.words}. Accuracy {_with_range(decision.accuracy)}; "
-        f"mean recall of the classes {_with_range(decision.balanced_accuracy)}."
+        f"The prediction is {decision.words}. Accuracy {_with_range(decision.accuracy)}, "
+        f"balanced accuracy {_with_range(decision.balanced_accuracy)}."
     )
 
 

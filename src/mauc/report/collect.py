@@ -1,4 +1,4 @@
-"""What would help: how much surer the judgement would be with more rows of a class.
+"""How much narrower the interval of the MAUC would be with more test rows of a class.
 
 The variance of the multiclass AUC is a sum over the classes, ``V = Σ_k σ_k² / n_k``, with ``σ_k²`` the variance of the
 influences within the class. Twice as many rows halve the part of their class. How large that part is, the present rows

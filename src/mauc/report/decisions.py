@@ -1,7 +1,8 @@
-"""From scores to classes: who is taken for whom."""
+"""From scores to predicted classes: accuracy, confusion matrix, and what always guessing one class would reach."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,25 +12,34 @@ from numpy.typing import NDArray
 from mauc._typing import Floats, Ints
 from mauc.report.proportions import Share, at_least, mean_of_shares, share
 
-__all__ = ["Decision", "Mistake", "are_probabilities", "decide", "mistakes"]
+__all__ = ["Decision", "Guess", "Mistake", "are_probabilities", "decide", "guess_of", "mistakes"]
 
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """A rule that names a class for each row, and what comes of it."""
+    """A rule that predicts a class for each row, and its accuracy."""
 
     name: str
     words: str
     confusion: Ints
-    """``(C, C)`` with ``[i, j]`` = rows of class i that are taken for class j."""
+    """``(C, C)`` with ``[i, j]`` = rows of class i that are predicted as class j."""
     accuracy: Share
     balanced_accuracy: Share
-    """Mean recall of the classes."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What always guessing the same class would reach on the test rows."""
+
+    label: str
+    """The largest class of the training rows."""
+    accuracy: float
+    balanced_accuracy: float
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """Rows of class i taken for class j."""
+    """Rows of class i that are predicted as class j."""
 
     i: int
     j: int
@@ -43,19 +53,39 @@ def are_probabilities(scores: NDArray[Any]) -> bool:
     return bool(scores.min() >= 0.0 and scores.max() <= 1.0 and np.abs(scores.sum(axis=1) - 1.0).max() < 1e-3)
 
 
-def decide(scores: NDArray[Any], codes: Ints, counts: Ints, priors: Floats | None, level: float) -> list[Decision]:
-    """By the highest score; and of probabilities, with the ``(C,)`` shares of the classes in training, by the highest
-    ratio to that share, which favours no class for its size."""
-    rules = [("highest score", "the class with the highest score", scores.argmax(axis=1))]
+def guess_of(label: str, labels: Sequence[str], counts: Ints) -> Guess:
+    """Always guessing ``label``, on test rows with these classes and class sizes.
+
+    >>> guess_of("oak", ["oak", "elm"], np.array([30, 10]))
+    Guess(label='oak', accuracy=0.75, balanced_accuracy=0.5)
+    """
+    right = np.array([name == label for name in labels])
+    return Guess(label, float(counts[right].sum() / counts.sum()), float(right.sum() / len(counts)))
+
+
+def decide(
+    scores: NDArray[Any],
+    codes: Ints,
+    counts: Ints,
+    priors: Floats | None,
+    level: float,
+    predicted: Ints | None = None,
+) -> list[Decision]:
+    """What the model predicts, where ``predicted`` classes are given; then by the highest score; then, for
+    probabilities with the ``(C,)`` shares of the classes in training, by the highest ratio to that share, which favours
+    no class for its size."""
+    rules = [] if predicted is None else [("prediction of the model", "the class that the model predicts", predicted)]
+    rules.append(("highest score", "the class with the highest score", scores.argmax(axis=1)))
     if priors is not None and are_probabilities(scores):
-        words = "the class whose score is highest for its frequency: score divided by the share of the class"
-        rules.append(("highest for its frequency", words, (scores / priors).argmax(axis=1)))
-    return [_decision(name, words, taken, codes, counts, level) for name, words, taken in rules]
+        words = "the class with the highest score divided by the frequency of the class in training"
+        rules.append(("highest score by class frequency", words, (scores / priors).argmax(axis=1)))
+    return [_decision(name, words, predicted, codes, counts, level) for name, words, predicted in rules]
 
 
-def _decision(name: str, words: str, taken: Ints, codes: Ints, counts: Ints, level: float) -> Decision:
+def _decision(name: str, words: str, predicted: Ints, codes: Ints, counts: Ints, level: float) -> Decision:
     n = len(counts)
-    confusion = np.bincount(codes * n + taken, minlength=n * n).reshape(n, n)
+    known = predicted >= 0  # a class without test rows has no column
+    confusion = np.bincount(codes[known] * n + predicted[known], minlength=n * n).reshape(n, n)
     right = confusion.diagonal()
     return Decision(
         name,
@@ -67,7 +97,7 @@ def _decision(name: str, words: str, taken: Ints, codes: Ints, counts: Ints, lev
 
 
 def mistakes(decision: Decision, counts: Ints, listed: int, level: float) -> list[Mistake]:
-    """By the least part of the class that they may make: those that these rows show to be frequent."""
+    """The most reliable ones first: by the low end of the interval of their share in the class."""
     i, j = np.nonzero(decision.confusion)
     found = [
         Mistake(int(a), int(b), n := int(decision.confusion[a, b]), share(n, float(counts[a]), level))

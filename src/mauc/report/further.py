@@ -1,4 +1,4 @@
-"""What a report says of its first model beside pairs of classes: classes, decisions, calibration, what would help."""
+"""What a report says of its first model besides pairs: classes, decisions, calibration, what more rows would bring."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc._typing import Floats
+from mauc._typing import Floats, Ints
 from mauc.partition import ClassPartition
 from mauc.report.by_class import ClassScore, class_scores
 from mauc.report.calibration import Calibration, calibration
@@ -24,7 +24,7 @@ class Further:
 
     classes: tuple[ClassScore, ...]
     decisions: tuple[Decision, ...]
-    """The first takes the highest score."""
+    """The first is what the model predicts, where that was given, else the highest score."""
     mistakes: tuple[Mistake, ...]
     """Of the first decision."""
     calibration: Calibration | None
@@ -41,11 +41,12 @@ def look_further(
     *,
     level: float,
     listed: int,
+    predicted: Ints | None = None,
 ) -> Further:
     """Of the model with these scores, AUCs and influences; ``priors`` are the ``(C,)`` shares of the classes in
-    training."""
+    training, ``predicted`` the ``(N,)`` classes that the model predicts, -1 for a class without test rows."""
     scores, codes, counts = repeats[0], partition.codes, partition.counts
-    decisions = decide(scores, codes, counts, priors, level)
+    decisions = decide(scores, codes, counts, priors, level, predicted)
     v = partition.pair_weights("ovo")
     return Further(
         classes=class_scores(partition, repeats, np.nanmean(matrix, axis=1), decisions[0].confusion, level),

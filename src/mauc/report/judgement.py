@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_real, check_scored_classes, invalid
+from mauc._validation import ScoredClasses, check_real, check_scored_classes, invalid
 from mauc.kernels.auc import auc_influence, auc_matrix_and_influence
+from mauc.metrics.inference import NO_DIFFERENCE
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
+from mauc.report.decisions import Guess, guess_of
 from mauc.report.further import Further, look_further
 from mauc.theory import Imbalance, imbalance
 
@@ -32,12 +34,13 @@ SEARCHED = 300
 
 @dataclass(frozen=True, eq=False)
 class ModelScore:
-    """One model on the held-out rows."""
+    """One model on the test rows."""
 
     name: str
     mauc: Interval
     ova: Interval
     accuracy: float
+    """Of the predicted classes where they were given, else of the highest scores."""
     balanced_accuracy: float
     matrix: Floats
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
@@ -87,7 +90,7 @@ class Judgement:
     """By the high end of their intervals: the pairs that these rows show to be bad, not those of a few rows that chance
     may have ranked so."""
     imbalance: Imbalance
-    """Of the training classes where they were given, else of those judged by."""
+    """Of the training rows where they were given, else of the test rows."""
     of_training: bool
     absent: tuple[str, ...]
     """Classes that have scores and no row."""
@@ -100,6 +103,19 @@ class Judgement:
     @property
     def headline(self) -> ModelScore:
         return self.models[0]
+
+    @property
+    def guess(self) -> Guess:
+        """Accuracy of always guessing the largest class of the training rows."""
+        largest = self.imbalance.classes[int(np.argmax(self.imbalance.class_counts))]
+        return guess_of(str(largest), self.labels, self.counts)
+
+    @property
+    def training_counts(self) -> dict[str, int] | None:
+        """Training rows of each class; None where they were not given."""
+        if not self.of_training:
+            return None
+        return dict(zip(map(str, self.imbalance.classes), map(int, self.imbalance.class_counts), strict=True))
 
     @property
     def level_text(self) -> str:
@@ -118,10 +134,11 @@ def judge(
     *,
     labels: ArrayLike | None = None,
     y_train: ArrayLike | None = None,
+    y_pred: ArrayLike | None = None,
     level: float = 0.95,
     listed: int = LISTED,
 ) -> Judgement:
-    """Judge one model or several on the same rows.
+    """Judge one model or several on the same test rows.
 
     Parameters
     ----------
@@ -133,7 +150,9 @@ def judge(
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
     y_train : (M,) classes, optional
-        Those of the training rows, for ξ and χ. Default: ``y_true``.
+        Those of the training rows, for the largest class, ξ and χ. Default: ``y_true``.
+    y_pred : (N,) classes, optional
+        What the first model predicts, where that is not the class with the highest score.
     level : float, default=0.95
     listed : int, default=30
         How many of the rarest pairs, and of the worst, to list.
@@ -154,16 +173,8 @@ def judge(
     (('oak', 'elm', 'yew'), 0.877)
     """
     given = y_score if isinstance(y_score, Mapping) else {"model": y_score}
-    if not given:
-        raise invalid("y_score", "must hold at least one model", "an empty dict", "pass name -> scores")
     level = check_real("level", level, low=0, high=1)
-    clean = []
-    for name, scores in given.items():
-        try:
-            several = scores if isinstance(scores, list) and np.ndim(scores[0]) == 2 else [scores]
-            clean.append([check_scored_classes(y_true, each, labels, None) for each in several])
-        except ValueError as error:
-            raise ValueError(f"model {name!r}: {error}" if len(given) > 1 else str(error)) from None
+    clean = _checked(y_true, given, labels)
     first = clean[0][0]
     counts = np.bincount(first.codes, minlength=len(first.labels))
     order = np.argsort(-counts, kind="stable")
@@ -178,13 +189,15 @@ def judge(
     codes = place[first.codes]
     names = tuple(str(first.labels[k]) for k in order)
     partition = ClassPartition(codes, len(order))
+    predicted = None if y_pred is None else _predicted(y_pred, names, len(codes))
+    scores = [[np.ascontiguousarray(each.scores[:, order]) for each in checked] for checked in clean]
     models = [
-        _model(str(name), partition, [np.ascontiguousarray(each.scores[:, order]) for each in checked], level)
-        for name, checked in zip(given, clean, strict=True)
+        _model(str(name), partition, repeats, level, predicted if k == 0 else None)
+        for k, (name, repeats) in enumerate(zip(given, scores, strict=True))
     ]
     pairs = Pairs(partition.counts, models[0].matrix, lambda i, j: _pair(partition, models[0], i, j, level))
-    train = None if y_train is None else np.asarray(y_train)
-    return Judgement(
+    class_rows = first.labels[first.codes] if y_train is None else np.asarray(y_train)
+    judged = Judgement(
         labels=names,
         counts=partition.counts,
         codes=codes,
@@ -192,21 +205,48 @@ def judge(
         tests=_tests(partition, models, level),
         rarest=pairs.rarest(listed),
         worst=pairs.worst(listed),
-        imbalance=imbalance(first.labels[first.codes] if train is None else train),
-        of_training=train is not None,
+        imbalance=imbalance(class_rows),
+        of_training=y_train is not None,
         absent=tuple(str(label) for label in first.labels[counts == 0]),
         level=level,
-        notes=notes_of(names, partition.counts, models[0]),
+        notes=(),
         further=look_further(
             partition,
             models[0].repeats,
             models[0].matrix,
             models[0].influence,
-            _priors(names, first.labels[first.codes] if train is None else train),
+            _priors(names, class_rows),
             level=level,
             listed=listed,
+            predicted=predicted,
         ),
     )
+    return replace(judged, notes=notes_of(judged))
+
+
+def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | None) -> list[list[ScoredClasses]]:
+    """The repeats of each model, checked."""
+    if not given:
+        raise invalid("y_score", "must hold at least one model", "an empty dict", "pass name -> scores")
+    clean = []
+    for name, scores in given.items():
+        try:
+            several = scores if isinstance(scores, list) and np.ndim(scores[0]) == 2 else [scores]
+            clean.append([check_scored_classes(y_true, each, labels, None) for each in several])
+        except ValueError as error:
+            raise ValueError(f"model {name!r}: {error}" if len(given) > 1 else str(error)) from None
+    return clean
+
+
+def _predicted(y_pred: ArrayLike, names: tuple[str, ...], n_rows: int) -> Ints:
+    """``(N,)`` places of the predicted classes among the judged ones; -1 for a class without test rows."""
+    classes = np.asarray(y_pred)
+    if classes.shape != (n_rows,):
+        raise invalid(
+            "y_pred", f"must have the shape ({n_rows},)", f"{classes.shape}", "pass one predicted class for each row"
+        )
+    place = {name: k for k, name in enumerate(names)}
+    return np.array([place.get(str(name), -1) for name in classes])
 
 
 def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
@@ -216,8 +256,11 @@ def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
     return np.array([share[name] for name in names]) if all(name in share for name in names) else None
 
 
-def _model(name: str, partition: ClassPartition, repeats: list[NDArray[Any]], level: float) -> ModelScore:
-    right = np.mean([scores.argmax(axis=1) == partition.codes for scores in repeats], axis=0)
+def _model(
+    name: str, partition: ClassPartition, repeats: list[NDArray[Any]], level: float, predicted: Ints | None = None
+) -> ModelScore:
+    highest = [scores.argmax(axis=1) for scores in repeats] if predicted is None else [predicted]
+    right = np.mean([each == partition.codes for each in highest], axis=0)
     recalls = np.bincount(partition.codes, right) / partition.counts
     ovo, ova = partition.pair_weights("ovo"), partition.pair_weights("ova")
     both = [auc_matrix_and_influence(partition.problem(scores, ovo, normalised=False)) for scores in repeats]
@@ -245,12 +288,21 @@ def _mean(arrays: Iterable[Floats]) -> Floats:
 def _tests(partition: ClassPartition, models: list[ModelScore], level: float) -> tuple[PairedTest, ...]:
     sample = Sample.of(partition, partition.pair_weights("ovo"))
     judged = [(model.mauc.score, model.influence) for model in models]
-    found = [comparison(sample, other, judged[0], level) for other in judged[1:]]
+    found = [
+        NO_DIFFERENCE if _same(model, models[0]) else comparison(sample, other, judged[0], level)
+        for model, other in zip(models[1:], judged[1:], strict=True)
+    ]
     corrected = holm(np.array([c.pvalue for c in found]))
     return tuple(
         PairedTest(model.name, comparison, float(p))
         for model, comparison, p in zip(models[1:], found, corrected, strict=True)
     )
+
+
+def _same(a: ModelScore, b: ModelScore) -> bool:
+    """Whether two models have identical scores in every repeat."""
+    pairs = zip(a.repeats, b.repeats, strict=False)
+    return len(a.repeats) == len(b.repeats) and all(np.array_equal(x, y) for x, y in pairs)
 
 
 def holm(pvalues: Floats) -> Floats:
@@ -306,29 +358,34 @@ def _pair(partition: ClassPartition, model: ModelScore, i: int, j: int, level: f
     return PairScore(i, j, auc_ij, auc_ji, interval(Sample.of(two, v), 0.5 * (auc_ij + auc_ji), influence, level))
 
 
-def notes_of(labels: tuple[str, ...], counts: Ints, model: ModelScore) -> tuple[str, ...]:
-    """What must be known of a model's numbers, in plain words."""
-    share = counts.max() / counts.sum()
-    if model.accuracy >= share:
-        return _of_interval(labels, counts, model.mauc)
-    return (
-        *_of_interval(labels, counts, model.mauc),
-        f"Accuracy {model.accuracy:.4f} is below the share of the largest class, {share:.4f}: it takes the class with "
-        "the highest score, and scores made for ranking are not calibrated.",
-    )
-
-
-def _of_interval(labels: tuple[str, ...], counts: Ints, mauc: Interval) -> tuple[str, ...]:
-    single = [label for label, n in zip(labels, counts, strict=True) if n == 1]
-    if single:
-        shown = ", ".join(single[:5]) + (", …" if len(single) > 5 else "")
-        words = "Class {} has" if len(single) == 1 else "Classes {} have"
-        return (
-            f"{words.format(shown)} a single row, whose spread is unknown: intervals and tests take it from the other "
-            "classes.",
+def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
+    """What a reader must know of these numbers."""
+    model, guess = judgement.headline, judgement.guess
+    notes = _of_few_rows(judgement, few)
+    if model.mauc.score == 1.0:
+        notes.append("Every pair is ranked perfectly: the interval says how far from perfect these rows still allow.")
+    if model.accuracy < guess.accuracy:
+        notes.append(
+            f"Accuracy {model.accuracy:.3f} is below {guess.accuracy:.3f}, that of always guessing {guess.label}: the "
+            "scores are not calibrated, or the predictions do not aim at accuracy."
         )
-    if mauc.score == 1.0:
-        return ("Every pair is ranked perfectly: the interval says how far from perfect these rows still allow.",)
-    if counts.min() < 5:
-        return (f"The rarest class has {counts.min()} rows: take its pairs as hints, and the interval as a rough one.",)
-    return ()
+    return tuple(notes)
+
+
+def _of_few_rows(judgement: Judgement, few: int) -> list[str]:
+    """Classes with too few test rows to be judged well, and what to do about it."""
+    sizes = dict(zip(judgement.labels, map(int, judgement.counts), strict=True))
+    rare = [name for name, n in sizes.items() if n < few]
+    if not rare:
+        return []
+    shown = ", ".join(rare[:5]) + (", …" if len(rare) > 5 else "")
+    if len(rare) == 1:
+        rows = "a single test row" if sizes[rare[0]] == 1 else f"{sizes[rare[0]]} test rows"
+        found = f"Class {shown} has {rows}: the scores of its pairs are hints, and their intervals are rough."
+    else:
+        found = f"{len(rare)} classes have fewer than {few} test rows ({shown}): the scores of their pairs are hints, "
+        found += "and their intervals are rough."
+    training = judgement.training_counts
+    # In cross-validation every training row is a test row as well.
+    more = training is not None and any(training.get(name, 0) > sizes[name] for name in rare)
+    return [f"{found} Cross-validation (--cv 5) tests on all rows." if more else found]

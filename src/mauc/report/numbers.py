@@ -27,12 +27,13 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
         else [
             {
                 "decision": each.name,
-                "taken": each.words,
+                "predicted": each.words,
                 "accuracy": vars(each.accuracy),
                 "balanced_accuracy": vars(each.balanced_accuracy),
             }
             for each in further.decisions
         ],
+        "guess": vars(judgement.guess),
         "mistakes": tables.get("mistakes", []),
         "calibration": None
         if further is None or further.calibration is None
@@ -55,6 +56,7 @@ def tables_of(judgement: Judgement) -> dict[str, list[dict[str, Any]]]:
                 **_named("mauc", model.mauc),
                 **_named("ova", model.ova),
                 "accuracy": model.accuracy,
+                "balanced_accuracy": model.balanced_accuracy,
                 "difference": tests[model.name].comparison.difference if model.name in tests else None,
                 "pvalue_holm": tests[model.name].holm if model.name in tests else None,
             }
@@ -73,7 +75,7 @@ def tables_of(judgement: Judgement) -> dict[str, list[dict[str, Any]]]:
         row |= {"mean_auc_low": each.auc.low, "mean_auc_high": each.auc.high, **_named("recall", each.recall)}
         row |= {**_named("precision", each.precision), "average_precision": each.average_precision}
     found["mistakes"] = [
-        {"class": labels[m.i], "taken_for": labels[m.j], "rows": m.rows, **_named("share", m.of_class)}
+        {"class": labels[m.i], "predicted": labels[m.j], "rows": m.rows, **_named("share", m.of_class)}
         for m in further.mistakes
     ]
     if further.calibration is not None:

@@ -4,74 +4,26 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from importlib import resources
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 import mauc
 from mauc.metrics.importance import Importance
-from mauc.report.advice import advice, gain_sentence, headline_sentence, verdict
+from mauc.report.advice import advice, headline_sentence, verdict
 from mauc.report.class_data import class_data, decision_text
-from mauc.report.judgement import Judgement, judge
+from mauc.report.judgement import Judgement
 from mauc.report.pairs import pair_data
 from mauc.report.proportions import share
 
-__all__ = ["build_report", "render"]
+__all__ = ["render"]
 
 SCRIPTS = ("data.js", "plots.js", "heatmap.js", "pair.js", "classes.js", "tables.js", "csv.js", "page.js")
 IMPORTANT = 50
 """Columns listed by importance."""
-
-
-def build_report(
-    y_true: ArrayLike,
-    y_score: ArrayLike | Mapping[str, ArrayLike],
-    *,
-    labels: ArrayLike | None = None,
-    y_train: ArrayLike | None = None,
-    level: float = 0.95,
-    title: str = "Multiclass AUC report",
-    details: Sequence[tuple[str, str]] = (),
-    importance: Sequence[Importance] = (),
-    how_shuffled: str = "",
-) -> str:
-    """One self-contained HTML page on one model or several: write it to a file and open it in any browser.
-
-    Parameters
-    ----------
-    y_true, y_score, labels, y_train, level
-        As in :func:`judge`.
-    title : str
-    details : sequence of (name, value)
-        Said at the end of the page: how the model was made, on which rows it is judged.
-    importance : sequence of Importance
-        What the columns are worth to the first model, from :func:`mauc.metrics.mauc_importance`.
-    how_shuffled : str
-        By what rows and shuffles, in words.
-
-    Returns
-    -------
-    str
-        Light and dark, for phones and print. Its size grows with the square of the number of classes up to about two
-        and a half megabytes, and not with the number of rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mauc.report import build_report
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.repeat(["oak", "elm", "yew"], [150, 40, 10])
-    >>> scores = rng.normal(size=(200, 3)) + 1.5 * (y[:, None] == ["elm", "oak", "yew"])
-    >>> page = build_report(y, scores, title="Trees")
-    >>> page.startswith("<!doctype html>"), "<h1>Trees</h1>" in page
-    (True, True)
-    """
-    found = judge(y_true, y_score, labels=labels, y_train=y_train, level=level)
-    return render(found, title=title, details=details, importance=importance, how_shuffled=how_shuffled)
 
 
 def render(
@@ -82,7 +34,36 @@ def render(
     importance: Sequence[Importance] = (),
     how_shuffled: str = "",
 ) -> str:
-    """The page of a judgement; parameters as in :func:`build_report`."""
+    """One self-contained HTML page of a judgement: write it to a file and open it in any browser.
+
+    Parameters
+    ----------
+    judgement : Judgement
+    title : str
+    details : sequence of (name, value)
+        Listed at the end of the page: how the model was made, which test rows there are.
+    importance : sequence of Importance
+        Of the first model, from :func:`mauc.metrics.mauc_importance`.
+    how_shuffled : str
+        With which rows and shuffles, in words.
+
+    Returns
+    -------
+    str
+        Light and dark, for phones and print. Its size grows with the square of the number of classes up to about two
+        and a half megabytes, and not with the number of rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.report import judge, render
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["oak", "elm", "yew"], [150, 40, 10])
+    >>> scores = rng.normal(size=(200, 3)) + 1.5 * (y[:, None] == ["elm", "oak", "yew"])
+    >>> page = render(judge(y, scores), title="Trees")
+    >>> page.startswith("<!doctype html>"), "<h1>Trees</h1>" in page
+    (True, True)
+    """
     environment = _environment()
     folder = resources.files("mauc.report") / "templates"
     pairs = pair_data(judgement)
@@ -96,12 +77,11 @@ def render(
         further=further,
         accuracies=[share(model.accuracy * rows, rows, judgement.level) for model in judgement.models],
         decision_texts=[] if further is None else [decision_text(each) for each in further.decisions],
-        gain_sentence=gain_sentence(judgement),
         importance=_importance_tables(importance),
         how_shuffled=how_shuffled,
         sentence=headline_sentence(judgement),
         verdicts=[verdict(test, judgement) for test in judgement.tests],
-        advice=advice(judgement.imbalance),
+        advice=advice(judgement),
         balanced_chi=_balanced_chi(len(judgement.imbalance.classes)),
         classes=_class_rows(judgement),
         scale=_interval_scale(judgement),
@@ -208,4 +188,6 @@ def _pvalue(value: float) -> str:
 
 
 def _signed(value: float) -> str:
+    if value == 0:
+        return "0"
     return f"{value:+z.4f}".replace("-", "−")

@@ -37,7 +37,10 @@ class Report:
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
     y_train : (M,) classes, optional
-        Those of the training rows, for what class sizes cost and for the balanced decision. Default: ``y_true``.
+        Those of the training rows, for what class sizes cost, for the largest class and for the balanced decision.
+        Default: ``y_true``.
+    y_pred : (N,) classes, optional
+        What the first model predicts, where that is not the class with the highest score.
     level : float, default=0.95
         Of all intervals.
     listed : int, default=30
@@ -77,13 +80,16 @@ class Report:
         *,
         labels: ArrayLike | None = None,
         y_train: ArrayLike | None = None,
+        y_pred: ArrayLike | None = None,
         level: float = 0.95,
         listed: int = LISTED,
         title: str = "Multiclass AUC report",
         details: Sequence[tuple[str, str]] = (),
         importance: Sequence[Importance] = (),
     ) -> None:
-        self.judgement: Judgement = judge(y_true, y_score, labels=labels, y_train=y_train, level=level, listed=listed)
+        self.judgement: Judgement = judge(
+            y_true, y_score, labels=labels, y_train=y_train, y_pred=y_pred, level=level, listed=listed
+        )
         self.title = title
         self.details = tuple(details)
         self.importance = tuple(importance)

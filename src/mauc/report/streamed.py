@@ -1,10 +1,12 @@
 """The judgement of scores that are read in parts: the same numbers and the same page as of scores in memory."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from mauc._typing import Floats, Ints
+from mauc.metrics.inference import NO_DIFFERENCE
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.streamed import BUDGET, ScoredRows, StreamedAUC, sorted_columns, stream_auc
 from mauc.metrics.uncertainty import Moments, Sizes, comparison_of_moments, interval_of_moments
@@ -53,20 +55,21 @@ def judge_streamed(
     rarest, worst = pairs.rarest(listed), pairs.worst(listed)
     _draw_curves(rows, scored[0].drawn, layout, (*worst, *rarest), budget)
     in_order = np.argsort(labels)
-    return Judgement(
+    judged = Judgement(
         labels=tuple(labels),
         counts=rows.counts,
         codes=rows.codes,
         models=tuple(scored),
-        tests=_tests(rows, scored, streams, weights[0], level),
+        tests=_tests(models, scored, streams, weights[0], level),
         rarest=rarest,
         worst=worst,
         imbalance=imbalance_of_counts(np.asarray(labels)[in_order], rows.counts[in_order]),
         of_training=False,
         absent=tuple(absent),
         level=level,
-        notes=notes_of(tuple(labels), rows.counts, scored[0]),
+        notes=(),
     )
+    return replace(judged, notes=notes_of(judged))
 
 
 def _sizes(counts: Ints, v: Floats) -> Sizes:
@@ -125,22 +128,35 @@ def _draw_curves(
 
 
 def _tests(
-    rows: ScoredRows, models: Sequence[ModelScore], streams: Sequence[StreamedAUC], v: Floats, level: float
+    read: Mapping[str, ScoredRows],
+    models: Sequence[ModelScore],
+    streams: Sequence[StreamedAUC],
+    v: Floats,
+    level: float,
 ) -> tuple[PairedTest, ...]:
-    sizes = _sizes(rows.counts, v)
+    first, *others = read.values()
+    sizes = _sizes(first.counts, v)
     judged = [
-        (m.mauc.score, _moments(rows.counts, s.lost.mean[:, 0], s.lost.squares[:, 0], v))
+        (m.mauc.score, _moments(first.counts, s.lost.mean[:, 0], s.lost.squares[:, 0], v))
         for m, s in zip(models, streams, strict=True)
     ]
-    found = [
-        comparison_of_moments(sizes, judged[k], judged[0], _squares_of_difference(rows, streams[k], streams[0]), level)
-        for k in range(1, len(models))
-    ]
+    found = []
+    for k, other in enumerate(others, 1):
+        squares = _squares_of_difference(first, streams[k], streams[0])
+        same = not squares.any() and _same(first, other)
+        found.append(NO_DIFFERENCE if same else comparison_of_moments(sizes, judged[k], judged[0], squares, level))
     corrected = holm(np.array([c.pvalue for c in found]))
     return tuple(
         PairedTest(model.name, comparison, float(p))
         for model, comparison, p in zip(models[1:], found, corrected, strict=True)
     )
+
+
+def _same(a: ScoredRows, b: ScoredRows) -> bool:
+    """Whether two models have identical scores: one more reading, only of models that rank all rows alike."""
+    columns = range(len(a.counts))
+    batches = zip(a.scan(columns, CHUNK), b.scan(columns, CHUNK), strict=False)
+    return all(np.array_equal(x, y) for (_, xs), (_, ys) in batches for x, y in zip(xs, ys, strict=True))
 
 
 def _squares_of_difference(rows: ScoredRows, a: StreamedAUC, b: StreamedAUC) -> Floats:

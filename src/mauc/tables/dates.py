@@ -6,7 +6,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from mauc.tables.errors import Failure, Usage
+from mauc.tables.errors import Usage
 
 __all__ = ["DAY_FIRST", "ORDERS", "as_iso", "order_of", "with_iso_dates"]
 
@@ -79,9 +79,10 @@ def as_at_training(table: Any, names: Collection[str], path: Path) -> Any:
     for name in names:
         turned = as_iso(table[name])
         if turned is None:
-            raise Failure(
+            warnings.warn(
                 f"column {name!r} of {path} held dates with the day first when the model was trained, and now holds "
-                f"others, or none: write all of them like 31/12/2024 or 2024-12-31"
+                "others, or none: taken as missing; write all of them like 31/12/2024 or 2024-12-31",
+                stacklevel=2,
             )
         table[name] = turned
     return table

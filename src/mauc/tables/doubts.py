@@ -1,7 +1,7 @@
-"""What in a table may deceive: columns that no honest model should learn from, and rows that are in both parts.
+"""Flags columns that may leak the answer, and test rows that duplicate training rows.
 
-Nothing is left out because of them unless the user says so: a column that looks like a leak may be the one good
-measurement. Each is told with what it achieves alone.
+Nothing is left out because of a flag unless the user says so: a column that looks like a leak may be the one good
+measurement. Each flag comes with the score of that column alone.
 """
 
 import re
@@ -18,8 +18,19 @@ from mauc.metrics import mauc_score
 from mauc.model_selection import RareClassKFold
 from mauc.tables.holdout import some_of_each
 from mauc.tables.read import Table
+from mauc.tables.row_hashes import row_hashes
 
-__all__ = ["COLUMN_KINDS", "Doubt", "column_doubts", "column_scores", "repeated_rows", "suspects"]
+__all__ = [
+    "COLUMN_KINDS",
+    "Doubt",
+    "are_dates",
+    "column_doubts",
+    "column_scores",
+    "named_as_identifier",
+    "repeated_rows",
+    "score_alone",
+    "suspects",
+]
 
 COLUMN_KINDS = ("counter", "target", "constant", "code")
 MOST_CELLS = 200_000
@@ -35,7 +46,7 @@ class Doubt:
     """A column, or rows, that a reader should think about before believing the score."""
 
     kind: str
-    """counter, target, constant or code, of a column; rows, where the same ones are trained on and judged by."""
+    """Of a column: counter, target, constant or code; leak, group or time (:mod:`mauc.tables.leaks`). Of rows: rows."""
     column: str | None
     mauc: float
     """Multiclass AUC of this column alone, out of fold; NaN where that says nothing."""
@@ -47,10 +58,10 @@ class Doubt:
 
 
 def column_doubts(table: Table, labels: NDArray[Any], target: str, seed: int = 0) -> list[Doubt]:
-    """Columns to doubt, in the order of the table; rows in the order of the file, training rows alone.
+    """Flagged columns, in the order of the table. Pass training rows alone, in the order of the file.
 
-    Each column is asked in turn whether it is constant, counts the rows, repeats the target, or is a code that is
-    nearly another one for every row.
+    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly by itself, or is
+    different in nearly every row, as an ID is.
 
     Examples
     --------
@@ -70,16 +81,22 @@ def column_doubts(table: Table, labels: NDArray[Any], target: str, seed: int = 0
     for name in map(str, table.columns):
         values = table[name]
         if values.nunique(dropna=False) < 2:
-            found.append(Doubt("constant", name, float("nan"), f"column {name!r} has one value in all rows"))
+            found.append(Doubt("constant", name, float("nan"), f"column {name!r} has the same value in every row"))
             continue
-        alone = _alone(values.iloc[rows], some_labels, seed)
-        by_itself = f"(MAUC {alone:.3f} by itself)"
+        alone = score_alone(values.iloc[rows], some_labels, seed)
         if _counts_rows(values):
-            kind, text = "counter", f"seems to count the rows {by_itself}: new rows will have other numbers"
+            kind, text = (
+                "counter",
+                f"looks like a row number (MAUC {alone:.3f} alone): new rows will have other numbers",
+            )
         elif _is_map(values, labels) or (enough and alone >= SURE):
-            kind, text = "target", f"tells {target!r} without any other {by_itself}: is it known before {target!r} is?"
+            kind = "target"
+            text = (
+                f"alone predicts {target!r} almost perfectly (MAUC {alone:.3f}); will you have it at prediction time?"
+            )
         elif _is_code(name, values):
-            kind, text = "code", f"has another code in nearly every row {by_itself}: new rows will have others"
+            kind = "code"
+            text = f"is different in nearly every row, like an ID (MAUC {alone:.3f} alone): new rows will have others"
         else:
             continue
         found.append(Doubt(kind, name, alone, f"column {name!r} {text}"))
@@ -92,31 +109,29 @@ def suspects(doubts: Sequence[Doubt]) -> list[str]:
 
 
 def repeated_rows(table: Table, train: Ints, test: Ints, but: Sequence[str] = ()) -> list[Doubt]:
-    """One doubt where rows to judge by are, in every column ``but`` these, rows that were trained on; else none.
+    """One flag where test rows equal training rows in every column ``but`` these; else none.
 
-    A column that counts rows would hide all others.
+    A row number would hide all duplicates: name such columns in ``but``.
     """
-    import pandas as pd
-
-    table = table[[name for name in table.columns if name not in but] or list(table.columns)]
-    hashes = np.asarray(pd.util.hash_pandas_object(table, index=False))
+    hashes = row_hashes(table, [str(name) for name in table.columns if name not in but] or None)
     n_repeated = int(np.isin(hashes[test], hashes[train]).sum())
     if not n_repeated:
         return []
-    rows = "1 row is" if n_repeated == 1 else f"{n_repeated} rows are"
+    rows = (
+        "1 test row duplicates a training row" if n_repeated == 1 else f"{n_repeated} test rows duplicate training rows"
+    )
     text = (
-        f"{rows} both trained on and judged by, alike in every column{' but those doubted' if but else ''} "
-        f"({100 * n_repeated / len(test):.1f} % of those judged by): drop repeated rows, or keep those of one origin "
-        "together with --group"
+        f"{rows}{' in all columns that are not flagged' if but else ''} ({100 * n_repeated / len(test):.1f} % of the "
+        "test rows): drop duplicates, or keep rows of one origin together with --group"
     )
     return [Doubt("rows", None, float("nan"), text)]
 
 
 def column_scores(values: Any, labels: NDArray[Any], seed: int = 0) -> tuple[Ints, NDArray[np.float64]]:
-    """Rows that can be held out, and ``(n, C)`` scores of them by one column alone, learnt without them.
+    """Rows that can be held out, and their ``(n, C)`` out-of-fold scores by one column alone.
 
-    A number goes through a decision tree, all else through the class frequencies of its value, both with classes of
-    equal weight; a value that was never seen says nothing.
+    Numbers go through a decision tree, all others through the class frequencies of each value, with equal weight for
+    every class. A value without training rows gets the same score for every class.
     """
     _, codes = np.unique(labels, return_inverse=True)
     is_number = values.dtype.kind in "iufb"
@@ -130,7 +145,8 @@ def column_scores(values: Any, labels: NDArray[Any], seed: int = 0) -> tuple[Int
     return rows, scores[rows]
 
 
-def _alone(values: Any, labels: NDArray[Any], seed: int) -> float:
+def score_alone(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
+    """Multiclass AUC of one column alone, out of fold; NaN where fewer than two classes can be held out."""
     rows, scores = column_scores(values, labels, seed)
     if len(np.unique(labels[rows])) < 2:
         return float("nan")
@@ -193,13 +209,29 @@ def _is_code(name: str, values: Any) -> bool:
         return False
     if values.dtype.kind in "iuf":
         numbers = np.asarray(there, dtype=np.float64)
-        snake = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-        return bool(np.array_equal(numbers, np.floor(numbers)) and IDENTIFIER.search(snake))
+        return bool(np.array_equal(numbers, np.floor(numbers)) and named_as_identifier(name))
     words = there.astype(str).str.strip()
-    return bool(words.str.contains(r"\s").mean() < 0.5) and not _are_dates(words)
+    return not _are_decimals(there) and bool(words.str.contains(r"\s").mean() < 0.5) and not are_dates(words)
 
 
-def _are_dates(words: Any) -> bool:
+def named_as_identifier(name: str) -> bool:
+    """Whether a column's name has a word such as id, key or index.
+
+    >>> [named_as_identifier(name) for name in ("PatientId", "row_id", "width", "idea")]
+    [True, True, False, False]
+    """
+    return IDENTIFIER.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()) is not None
+
+
+def _are_decimals(values: Any) -> bool:
+    """Numbers that Parquet keeps as decimals."""
+    from pandas.api.types import infer_dtype
+
+    return infer_dtype(values) == "decimal"
+
+
+def are_dates(words: Any) -> bool:
+    """Whether nine tenths of these strings can be read as dates."""
     import pandas as pd
 
     with warnings.catch_warnings():

@@ -1,11 +1,32 @@
 """How commands fail: one or two plain lines that say what to do, and an exit code."""
 
 import errno
+import re
 
-__all__ = ["NO_SPACE", "Failure", "Usage", "explain"]
+__all__ = ["NO_SPACE", "Failure", "Usage", "explain", "in_plain_words"]
 
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 """The disk is full, or the user's part of it."""
+
+NOT_CONVERGED = (
+    "the linear model stopped before it had converged, so that its scores may improve: a larger --l2 or fewer columns "
+    "let it converge sooner"
+)
+PLAIN = {
+    r"cv must give a fold that holds out two classes": "too few rows of some classes to choose --alpha and --l2 by "
+    "cross-validation: give both, such as --alpha 4 --l2 0.01, add rows, or leave such classes out with --min-rows",
+    r"Found unknown categories in columns": "some columns hold values that the training rows do not have: these count "
+    "as none of the known ones",
+    r"\w+ stopped before the gradient fell below tol": NOT_CONVERGED,
+    r"lbfgs failed to converge": NOT_CONVERGED,
+}
+"""What libraries say about their own parameters, and what a user of the command can do."""
+
+
+def in_plain_words(text: str) -> str:
+    """The first line of what a library says, in words of the command where it names parameters that this lacks."""
+    lines = text.strip().splitlines()
+    return next((told for said, told in PLAIN.items() if lines and re.match(said, lines[0])), "".join(lines[:1]))
 
 
 class Failure(Exception):
@@ -52,5 +73,4 @@ def _of_system(error: OSError) -> str:
 
 
 def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return in_plain_words(str(error)) or type(error).__name__

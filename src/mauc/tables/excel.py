@@ -3,15 +3,21 @@
 import csv
 import io
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from typing import Any
 
-from mauc._archive import Refused, TooLarge, open_archive
+from mauc._archive import GB, Refused, TooLarge, open_archive
 from mauc.tables.errors import Failure, Usage
 from mauc.tables.source import Source
 
 __all__ = ["as_csv"]
+
+MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14
+"""Of a sheet, in every version of Excel."""
+BYTES_OF_CELL, BYTES_OF_TEXT = 8, 56
+"""Memory that a cell takes, and more where it is filled."""
 
 
 def as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
@@ -28,7 +34,9 @@ def as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
             stream.seek(0)
             book = load_workbook(stream, read_only=True, data_only=True)
             chosen = _sheet(book, sheet, source)
-            rows, n_errors = _rows(chosen.iter_rows())
+            # The sheet says which cells it has, and may say it wrongly: all are read.
+            chosen.reset_dimensions()
+            cells = _filled(chosen.iter_rows(), stream.seek(0, 2) + max_size * GB)
         except TooLarge as error:
             raise Failure(f"{source.path} {error}: raise --max-size if you know where the file comes from") from None
         except (Refused, KeyError, ValueError, TypeError, OSError, SyntaxError) as error:
@@ -42,11 +50,11 @@ def as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
             f"{source.path} has {len(book.worksheets)} sheets, and {chosen.title!r} is read; --sheet names another",
             stacklevel=3,
         )
-    if n_errors:
-        cells = "1 cell with an error" if n_errors == 1 else f"{n_errors} cells with errors"
-        warnings.warn(f"{source.path} has {cells} such as #DIV/0!, read as missing", stacklevel=3)
+    if n := cells.n_errors:
+        which = "1 cell with an error" if n == 1 else f"{n} cells with errors"
+        warnings.warn(f"{source.path} has {which} such as #DIV/0!, read as missing", stacklevel=3)
     text = io.StringIO()
-    csv.writer(text).writerows(_without_margins(rows))
+    csv.writer(text).writerows(cells.table())
     return Source(source.path, text.getvalue().encode())
 
 
@@ -59,17 +67,59 @@ def _sheet(book: Any, name: str | None, source: Source) -> Any:
     return book.worksheets[0 if name is None else titles.index(name)]
 
 
-def _rows(cells: Iterable[Iterable[Any]]) -> tuple[list[list[str]], int]:
-    n_errors = 0
-    rows = []
-    for line in cells:
-        row = []
-        for cell in line:
+@dataclass
+class _Cells:
+    """The filled cells of a sheet, and what they take."""
+
+    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+    """Of each row that is not empty: the place of its first filled cell, and the text of all cells up to its last."""
+    first: int = MOST_COLUMNS
+    last: int = -1
+    n_errors: int = 0
+    n_bytes: int = 0
+
+    def add(self, line: Iterable[Any]) -> None:
+        """One row of the sheet."""
+        texts = {}
+        for k, cell in enumerate(line):
             is_error = cell.data_type == "e"
-            n_errors += is_error
-            row.append("" if is_error else _text(cell.value))
-        rows.append(row)
-    return rows, n_errors
+            self.n_errors += is_error
+            if not is_error and (text := _text(cell.value)):
+                texts[k] = text
+        if not texts:
+            return
+        first, last = min(texts), max(texts)
+        self.rows.append((first, [texts.get(k, "") for k in range(first, last + 1)]))
+        self.first, self.last = min(self.first, first), max(self.last, last)
+        self.n_bytes += sum(BYTES_OF_TEXT + len(text) for text in texts.values())
+
+    @property
+    def size(self) -> int:
+        """Bytes of the cells as a table, in which every row is as wide as the widest."""
+        return self.n_bytes + BYTES_OF_CELL * len(self.rows) * (self.last - self.first + 1)
+
+    def table(self) -> Iterator[list[str]]:
+        """Without empty rows, and without the empty columns left and right."""
+        width = self.last - self.first + 1
+        for first, texts in self.rows:
+            yield [*[""] * (first - self.first), *texts, *[""] * (width - (first - self.first) - len(texts))]
+
+
+def _filled(lines: Iterable[Sequence[Any]], allowed: float) -> _Cells:
+    """The cells of a sheet that take at most ``allowed`` bytes; a single cell far out makes a sheet of many rows."""
+    cells = _Cells()
+    for number, line in enumerate(lines, 1):
+        if number > MOST_ROWS:
+            raise Refused(f"it holds a row beyond the last of a sheet, {MOST_ROWS}")
+        if not line:
+            continue
+        cells.add(line)
+        if cells.size > allowed:
+            raise TooLarge(
+                f"holds a sheet of {len(cells.rows)} rows or more and {cells.last - cells.first + 1} columns, which "
+                f"takes over {allowed / GB:.2g} GB"
+            )
+    return cells
 
 
 def _text(value: Any) -> str:
@@ -82,12 +132,3 @@ def _text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
-
-
-def _without_margins(rows: list[list[str]]) -> Iterator[list[str]]:
-    """Without empty lines, and without the empty columns left and right of the table."""
-    filled = [row for row in rows if any(row)]
-    used = [k for row in filled for k, cell in enumerate(row) if cell]
-    first, last = min(used, default=0), max(used, default=-1)
-    width = last + 1
-    return ([*row, *[""] * width][first:width] for row in filled)

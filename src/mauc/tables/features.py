@@ -1,5 +1,6 @@
 """Mixed columns → numbers, and what changed in the columns since the model was trained."""
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,19 +13,21 @@ from mauc.tables.read import Table, nearest, rows_with_lists
 
 __all__ = ["check_dates", "check_finite", "check_single", "kinds_of", "make_features", "same_columns", "text_columns"]
 
-# skrub hands numbers on as float32.
+# Forests take numbers as float32.
 LARGEST = float(np.finfo(np.float32).max)
 
 
 def make_features(seed: int = 0) -> Any:
-    """Categories, dates, free text and numbers with gaps as scaled numbers, unfitted."""
+    """Categories, dates, free text and numbers with gaps as scaled numbers for a linear model, unfitted."""
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
-    from skrub import StringEncoder, TableVectorizer
 
-    table = TableVectorizer(high_cardinality=StringEncoder(random_state=seed))
-    return make_pipeline(table, SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
+    from mauc.ensemble import TableColumns
+
+    return make_pipeline(
+        TableColumns(seed), SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler()
+    )
 
 
 def kinds_of(table: Table) -> dict[str, str]:
@@ -53,10 +56,12 @@ def check_single(table: Table, path: Path, advice: str = "spread them over colum
 
 
 def check_dates(table: Table, features: Any, path: Path) -> None:
-    """Dates must be written as at training: skrub would take all others for missing ones."""
+    """Warn of dates that are written otherwise than at training: they count as missing."""
     import pandas as pd
 
-    for name, steps in getattr(features[0], "all_processing_steps_", {}).items():
+    columns = features[0] if hasattr(features, "steps") else features
+    steps_of = getattr(columns.vectorizer_, "all_processing_steps_", {})
+    for name, steps in steps_of.items():
         values = table[name]
         for step in steps:
             kind = type(step).__name__
@@ -67,9 +72,10 @@ def check_dates(table: Table, features: Any, path: Path) -> None:
                 odd = np.flatnonzero(np.asarray(dates.isna() & values.notna()))
                 if len(odd):
                     form = f" of the form {step.format_}" if step.format_ else ""
-                    raise Failure(
+                    warnings.warn(
                         f"column {name!r} of {path} held dates{form} when the model was trained, and now holds "
-                        f"{values.iloc[odd[0]]!r} (row {odd[0] + 1}): write them so, or train again with mauc fit"
+                        f"{values.iloc[odd[0]]!r} (row {odd[0] + 1}, {len(odd)} in all): taken as missing",
+                        stacklevel=2,
                     )
 
 
@@ -95,8 +101,6 @@ def check_finite(table: Table, path: Path) -> None:
 
 def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Table, list[str]]:
     """The columns of the model, in its order and of its kinds; and the names of those it does not know."""
-    import pandas as pd
-
     names = [str(c) for c in table.columns]
     missing = [name for name in kinds if name not in names]
     if missing:
@@ -110,16 +114,8 @@ def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Ta
     known = table[list(kinds)].copy()
     for name, kind in kinds.items():
         values = known[name]
-        if kind == "number" and values.dtype.kind not in "iufb":
-            numbers = pd.to_numeric(values, errors="coerce")
-            odd = np.flatnonzero(np.asarray(numbers.isna() & values.notna()))
-            if len(odd):
-                raise Failure(
-                    f"column {name!r} of {path} held numbers when the model was trained, and now holds "
-                    f"{values.iloc[odd[0]]!r} (row {odd[0] + 1}): correct it, or train again with mauc fit"
-                )
-            known[name] = numbers.astype("float64")
-        elif kind != "number" and values.dtype.kind in "iufb":
+        # Numbers that are none now are for the features, which take them as missing and say so.
+        if kind != "number" and values.dtype.kind in "iufb":
             known[name] = values.astype(object).where(values.notna(), None).map(str, na_action="ignore")
     known = as_at_training(known, [name for name, kind in kinds.items() if kind == DAY_FIRST], path)
     return known, [name for name in names if name not in kinds]

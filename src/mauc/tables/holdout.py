@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mauc import model_selection
 from mauc._typing import Ints
+from mauc.model_selection import some_of_each
 from mauc.tables.errors import Failure
 
 __all__ = ["by_group", "by_time", "group_folds", "some_of_each", "stratified"]
@@ -82,23 +82,6 @@ def group_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Parts
     """
     folds = model_selection.group_folds(labels, groups, n_folds, seed)
     return [(train, test) for train, test in folds if len(np.unique(labels[test])) > 1]
-
-
-def some_of_each(labels: NDArray[Any], most: int, seed: int, at_least: int = 100) -> Ints:
-    """So many rows at most, in their order: of every class its share, and ``at_least`` where it has them.
-
-    >>> import numpy as np
-    >>> np.bincount(np.repeat([0, 1, 2], [900, 90, 10])[some_of_each(np.repeat([0, 1, 2], [900, 90, 10]), 100, 0, 20)])
-    array([90, 20, 10])
-    """
-    if len(labels) <= most:
-        return np.arange(len(labels))
-    rng = np.random.default_rng(seed)
-    kept = [
-        rng.permutation(members)[: max(at_least, int(most * len(members) / len(labels)))]
-        for members in (np.flatnonzero(labels == label) for label in np.unique(labels))
-    ]
-    return np.sort(np.concatenate(kept))
 
 
 def _checked(labels: Any, held: Any, advice: str) -> Parts:

@@ -1,6 +1,7 @@
 """Train, and judge by rows that were not trained on: one hold-out, or cross-validation."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,37 @@ from numpy.typing import NDArray
 from mauc._typing import Floats, Ints
 from mauc.model_selection import RareClassKFold
 from mauc.report import Judgement, judge
-from mauc.tables.candidates import Fold
+from mauc.tables.decide import decisions_of
 from mauc.tables.errors import Failure
-from mauc.tables.holdout import group_folds
-from mauc.tables.training import CHOSEN, Round, Trainer
+from mauc.tables.holdout import group_folds, some_of_each
+from mauc.tables.training import Round, Trainer
 
-__all__ = ["Judged", "cross_validate", "cv_folds", "hold_out"]
+__all__ = ["Decided", "Judged", "cross_validate", "cv_folds", "hold_out"]
+
+Fold = tuple[Ints, Ints]
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What the decisions on the test rows are worth, beside always deciding for the largest class."""
+
+    decide: str
+    accuracy: float
+    balanced_accuracy: float
+    largest: str
+    """The class that most training rows have."""
+    accuracy_of_largest: float
+    balanced_accuracy_of_largest: float
+
+    @classmethod
+    def of(cls, decide: str, true: NDArray[Any], decided: NDArray[Any], trained: NDArray[Any]) -> "Decided":
+        """Of true and decided classes of test rows, and the classes of training rows."""
+        names, counts = np.unique(trained, return_counts=True)
+        largest = names[counts.argmax()]
+        there = np.unique(true)
+        recalls = [float(np.mean(decided[true == c] == c)) for c in there]
+        right, of_largest = float(np.mean(decided == true)), float(np.mean(true == largest))
+        return cls(decide, right, float(np.mean(recalls)), str(largest), of_largest, 1.0 / len(there))
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +52,14 @@ class Judged:
     """The training whose model is written."""
     found: Judgement
     rows: Ints
-    """Those judged by."""
+    """The test rows."""
     classes: NDArray[Any]
     """``(C,)``"""
     repeats: list[Floats]
     """``(n, C)`` scores of these rows by the model reported, one array for each repeat of cross-validation."""
+    scores: dict[str, Any]
+    """Of all models, as they were judged."""
+    decided: Decided
     seen: Round
     """A training that did not see the rows ``unseen``; the final one, where it did not."""
     unseen: Ints
@@ -38,13 +67,22 @@ class Judged:
     """Rows that could not be judged: no training row has their class."""
 
 
-def hold_out(trainer: Trainer, train: Ints, test: Ints, seconds: float) -> Judged:
-    """Train on one part of the rows, judge by the other. The model judged is the one to write."""
-    trained = trainer.train(train, seconds)
-    scores = trained.scores(trainer.table.iloc[test])
-    found = judge(trainer.labels[test], scores, labels=trained.classes, y_train=trainer.labels[train])
-    lost = len(trainer.labels) - len(train) - len(test)
-    return Judged(trained, found, test, trained.classes, [scores[trained.name]], trained, test, lost)
+def hold_out(trainer: Trainer, train: Ints, test: Ints, deadline: float, most_scores: int = 4_000_000) -> Judged:
+    """Train on one part of the rows, judge by the other. The model judged is the one to write.
+
+    With thousands of classes, some of the test rows are judged: every one has a score for every class.
+    """
+    labels = trainer.labels
+    some = test[some_of_each(labels[test], max(1_000, most_scores // len(np.unique(labels))), trainer.seed)]
+    trained = trainer.train(train, some, deadline)
+    trainer.watch.does("judging by the test rows")
+    scores = trained.test_scores
+    found = judge(labels[some], scores, labels=trained.classes, y_train=labels[train])
+    decided = trained.classes[decisions_of(scores[trained.name], trained.decision)]
+    lost = len(labels) - len(train) - len(some)
+    worth = Decided.of(trainer.decide, labels[some], decided, labels[train])
+    repeats = [scores[trained.name]]
+    return Judged(trained, found, some, trained.classes, repeats, scores, worth, trained, some, lost)
 
 
 def cv_folds(labels: Any, groups: Any, n_folds: int, n_repeats: int, seed: int) -> list[list[Fold]]:
@@ -57,41 +95,70 @@ def cv_folds(labels: Any, groups: Any, n_folds: int, n_repeats: int, seed: int) 
     return found
 
 
-def cross_validate(
-    trainer: Trainer, repeats: Sequence[Sequence[Fold]], seconds: float, begins: Callable[[str], None]
-) -> Judged:
+def cross_validate(trainer: Trainer, repeats: Sequence[Sequence[Fold]], deadline: float) -> Judged:
     """Judge by the scores of every row, each by models that did not see it; then train on all rows.
 
-    Where several models are compared, one is chosen in each fold by its training rows alone. The scores of that choice
-    are what is reported; a model that some fold had no time for is left out.
+    The time is shared by all trainings. What is judged is what each fold would write; a model that is not in every fold
+    is left out of the comparison.
     """
     labels, classes = trainer.labels, np.unique(trainer.labels)
     n_trainings = sum(map(len, repeats)) + 1
-    share = seconds / n_trainings
-    done: list[Round] = []
-    scores: dict[str, list[Floats]] = {}
+    done: list[tuple[Round, Ints]] = []
+    kept = _Kept(len(labels), classes, len(repeats))
     for k, folds in enumerate(repeats):
         for train, test in folds:
-            begins(f"training {len(done) + 1} of {n_trainings}: ")
-            done.append(trainer.train(train, share))
-            for name, values in _named(done[-1], trainer.table.iloc[test]).items():
-                arrays = scores.setdefault(name, [np.full((len(labels), len(classes)), np.nan) for _ in repeats])
-                arrays[k][test] = 0.0
-                arrays[k][np.ix_(test, np.searchsorted(classes, done[-1].classes))] = values
-    unknown = {name: np.any([np.isnan(array[:, 0]) for array in arrays], axis=0) for name, arrays in scores.items()}
-    headline = next(iter(scores))
-    rows = np.flatnonzero(~unknown[headline])
-    complete = {name: arrays for name, arrays in scores.items() if not unknown[name][rows].any()}
-    judged_by = {name: [array[rows] for array in arrays] for name, arrays in complete.items()}
-    found = judge(labels[rows], judged_by, labels=classes, y_train=labels)
-    begins(f"training {n_trainings} of {n_trainings}: ")
-    final = trainer.train(np.arange(len(labels)), share)
+            trainer.watch.under(f"training {len(done) + 1} of {n_trainings}: ")
+            trained = trainer.train(train, test, _share(deadline, n_trainings - len(done)))
+            done.append((trained, test))
+            kept.add(k, test, trained)
+    rows, scores = kept.complete()
+    found = judge(labels[rows], scores, labels=classes, y_train=labels)
+    name = next(iter(scores))
+    trainer.watch.under(f"training {n_trainings} of {n_trainings}: ")
+    seen, unseen = max(done, key=lambda fold: len(np.unique(labels[fold[1]])))
+    final = trainer.train(np.arange(len(labels)), unseen, _share(deadline, 1))
+    worth = Decided.of(trainer.decide, labels[rows], classes[kept.decided[0][rows]], labels)
     lost = len(labels) - len(rows)
-    every = [(trained, test) for trained, (_, test) in zip(done, (f for folds in repeats for f in folds), strict=True)]
-    seen, unseen = max(every, key=lambda fold: len(np.unique(labels[fold[1]])))
-    return Judged(final, found, rows, classes, judged_by[headline], seen, unseen, lost)
+    return Judged(final, found, rows, classes, scores[name], scores, worth, seen, unseen, lost)
 
 
-def _named(trained: Round, table: Any) -> dict[str, Floats]:
-    scores = trained.scores(table)
-    return scores if trained.board is None else {CHOSEN: scores[trained.name], **scores}
+def _share(deadline: float, n_trainings: int) -> float:
+    """When the next of so many trainings must end."""
+    now = time.monotonic()
+    return now + (deadline - now) / n_trainings
+
+
+class _Kept:
+    """Scores of all rows by models that did not see them."""
+
+    def __init__(self, n_rows: int, classes: NDArray[Any], n_repeats: int) -> None:
+        self.classes, self.shape, self.n_repeats = classes, (n_rows, len(classes)), n_repeats
+        self.scores: dict[str, list[Floats]] = {}
+        self.decided = [np.full(n_rows, -1) for _ in range(n_repeats)]
+        self.winners: set[str] = set()
+
+    def add(self, repeat: int, test: Ints, trained: Round) -> None:
+        """What one training says of the rows that it did not see."""
+        columns = np.searchsorted(self.classes, trained.classes)
+        self.winners.add(trained.name)
+        chosen = {"": trained.test_scores[trained.name]}
+        for name, values in {**chosen, **trained.test_scores}.items():
+            arrays = self.scores.setdefault(name, [np.full(self.shape, np.nan) for _ in range(self.n_repeats)])
+            arrays[repeat][test] = 0.0
+            arrays[repeat][np.ix_(test, columns)] = values
+        self.decided[repeat][test] = columns[decisions_of(trained.test_scores[trained.name], trained.decision)]
+
+    def complete(self) -> tuple[Ints, dict[str, list[Floats]]]:
+        """The rows that were scored, and the scores of models that scored all of them, those of the choice first."""
+        unknown = {
+            name: np.any([np.isnan(array[:, 0]) for array in arrays], axis=0) for name, arrays in self.scores.items()
+        }
+        rows = np.flatnonzero(~unknown[""])
+        (name,) = self.winners if len(self.winners) == 1 else ["the model chosen in each fold"]
+        chosen = {name: [array[rows] for array in self.scores[""]]}
+        others = {
+            other: [array[rows] for array in arrays]
+            for other, arrays in self.scores.items()
+            if other not in ("", name) and not unknown[other][rows].any()
+        }
+        return rows, {**chosen, **others}

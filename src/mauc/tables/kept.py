@@ -20,9 +20,19 @@ from mauc._io import write_whole
 from mauc._typing import Floats, Ints
 from mauc.tables.errors import Failure
 from mauc.tables.model_file import is_model
-from mauc.tables.read import Table
+from mauc.tables.row_hashes import fingerprints
 
-__all__ = ["KeptScores", "check_same_table", "common_rows", "fingerprints", "place_of", "read_kept", "write_kept"]
+__all__ = [
+    "KeptScores",
+    "check_same_table",
+    "common_rows",
+    "fingerprints",
+    "is_kept",
+    "place_of",
+    "read_kept",
+    "read_scores",
+    "write_kept",
+]
 
 WHEN = (1980, 1, 1, 0, 0, 0)  # equal runs write equal files
 
@@ -54,16 +64,6 @@ def place_of(model: Path) -> Path:
     return model.with_name(model.name.removesuffix(".skops") + ".scores.npz")
 
 
-def fingerprints(table: Table) -> dict[str, str]:
-    """Of each column, in the order of its rows."""
-    import pandas as pd
-
-    return {
-        str(name): hashlib.sha256(pd.util.hash_pandas_object(table[name], index=False).to_numpy().tobytes()).hexdigest()
-        for name in table.columns
-    }
-
-
 def write_kept(model: Path, kept: KeptScores) -> Path:
     """Beside the model's file, which is there already; in one step, as all files."""
     path = place_of(model)
@@ -91,7 +91,6 @@ def write_kept(model: Path, kept: KeptScores) -> Path:
 
 def read_kept(model: Path, max_size: float = MAX_SIZE) -> KeptScores:
     """The scores beside a model's file; refused where they are of another file."""
-    path = place_of(model)
     if not model.exists():
         raise Failure(f"{model} is not there: name a model file that mauc fit wrote")
     if not is_model(model):
@@ -99,8 +98,27 @@ def read_kept(model: Path, max_size: float = MAX_SIZE) -> KeptScores:
             f"{model} is no model file: name those that mauc fit wrote; tables of scores are compared by "
             "mauc evaluate, with --compare"
         )
+    path = place_of(model)
     if not path.exists():
         raise Failure(f"{path}, the scores that {model} was judged by, is not there: put it back, or fit again")
+    kept, digest = _read(path, max_size)
+    if digest != _digest(model):
+        raise Failure(f"{path} holds the scores of another model than {model} is: fit again")
+    return kept
+
+
+def is_kept(path: Path) -> bool:
+    """Whether a file is named as those that mauc fit writes beside its models."""
+    return path.name.endswith(".scores.npz") and path.is_file()
+
+
+def read_scores(path: Path, max_size: float = MAX_SIZE) -> KeptScores:
+    """The same by the name of the file itself, whether its model is there or not."""
+    return _read(path, max_size)[0]
+
+
+def _read(path: Path, max_size: float) -> tuple[KeptScores, str]:
+    """What was kept, and the digest of the model's file."""
     try:
         found = read_arrays(path, max_size)
         about, target, how, digest = map(str, found["text"])
@@ -124,9 +142,7 @@ def read_kept(model: Path, max_size: float = MAX_SIZE) -> KeptScores:
         sound = False
     if not sound:
         raise Failure(f"{path} is no file of scores that mauc fit wrote: fit again")
-    if digest != _digest(model):
-        raise Failure(f"{path} holds the scores of another model than {model} is: fit again")
-    return kept
+    return kept, digest
 
 
 def check_same_table(first: KeptScores, other: KeptScores, names: Sequence[Path]) -> None:

@@ -21,6 +21,8 @@ __all__ = ["TableModel", "is_model", "read_model", "write_model"]
 
 FORMAT = "mauc model 1"
 SCHEMA = "schema.json"
+REAL = (ImportError, MemoryError, OSError)
+"""Errors that say nothing about the file: they are told as they are."""
 SCHEMA_SHARE = 0.25  # of the size allowed: as Python objects it takes several times its length
 
 
@@ -34,10 +36,18 @@ class TableModel:
     kinds: dict[str, str]
     target: str
     about: str
+    decision: dict[str, Any] | None = None
+    """How to decide by the scores (:mod:`mauc.tables.decide`); None: for the class of the highest."""
 
     def scores(self, table: Any) -> Any:
         """``(N, C)`` scores, columns in the order of ``classifier.classes_``."""
         return self.classifier.predict_proba(self.features.transform(table))
+
+    def decided(self, scores: Any) -> Any:
+        """``(N,)`` place of the class decided for among ``classifier.classes_``."""
+        from mauc.tables.decide import decisions_of
+
+        return decisions_of(scores, self.decision)
 
 
 def write_model(path: Path, model: TableModel) -> None:
@@ -94,6 +104,8 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
             f"{path} is no model file of mauc fit, its tree is forged or damaged ({printable(str(error))}): "
             "it is not loaded"
         ) from None
+    except REAL:
+        raise
     except Exception:
         raise Failure(another) from None
     if not trust:
@@ -102,6 +114,8 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         _refuse(foreign, path)
     try:
         parts = skops.io.loads(clean, trusted=sorted(needed))
+    except REAL:
+        raise
     except Exception as error:
         reason = printable(str(error).splitlines()[0] if str(error) else type(error).__name__)
         raise Failure(f"{path} cannot be loaded ({reason}): train it again with this version of mauc") from error
@@ -147,13 +161,21 @@ def _is_ours(parts: Any) -> bool:
     """All parts of a model are there, each of its kind."""
     from sklearn.pipeline import Pipeline
 
+    from mauc.ensemble import TableColumns
+
     if not isinstance(parts, dict) or parts.get("format") != FORMAT:
         return False
     kinds, classifier = parts.get("kinds"), parts.get("classifier")
     return (
-        isinstance(parts.get("features"), Pipeline)
+        isinstance(parts.get("features"), Pipeline | TableColumns)
+        and _is_decision(parts.get("decision"))
         and hasattr(classifier, "predict_proba")
         and hasattr(classifier, "classes_")
         and isinstance(kinds, dict)
         and all(isinstance(text, str) for text in (*kinds, *kinds.values(), parts.get("target"), parts.get("about")))
     )
+
+
+def _is_decision(decision: Any) -> bool:
+    names = {"scale", "offsets", "lowest", "costs"}
+    return decision is None or (isinstance(decision, dict) and decision.keys() == names)

@@ -6,6 +6,7 @@ for it; here a type is allowed with its own loader only, and a loader only with 
 loader that calls what a file names (partials, bound methods, operators) is on the list.
 """
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
@@ -54,14 +55,16 @@ ALLOWED: Mapping[str, frozenset[str]] = {
         {
             "mauc.ensemble.bases.BoostedTrees",
             "mauc.ensemble.bases.KernelColumns",
+            "mauc.ensemble.calibration.Calibration",
             "mauc.ensemble.classifier.MAUCStackingClassifier",
+            "mauc.ensemble.columns.TableColumns",
+            "mauc.ensemble.columns.TextColumn",
             "mauc.ensemble.combination.Combination",
             "mauc.ensemble.fitting.FoldAverage",
             "mauc.ensemble.odds.ProportionalOdds",
             "mauc.ensemble.perceptron.BalancedPerceptron",
             "mauc.linear.classifier.MAUCClassifier",
             "mauc.linear.search.MAUCClassifierCV",
-            "mauc.tables.array_mlp.ArrayMLP",
             # Dates with an offset from UTC; pandas 3 says where users import it, pandas 2 where it is defined.
             "pandas.DatetimeTZDtype",
             "pandas.core.dtypes.dtypes.DatetimeTZDtype",
@@ -71,7 +74,6 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "sklearn._loss.link.MultinomialLogit",
             "sklearn._loss.loss.HalfBinomialLoss",
             "sklearn._loss.loss.HalfMultinomialLoss",
-            "sklearn.dummy.DummyClassifier",
             "sklearn.decomposition._truncated_svd.TruncatedSVD",
             "sklearn.ensemble._forest.ExtraTreesClassifier",
             "sklearn.ensemble._forest.RandomForestClassifier",
@@ -111,7 +113,29 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     ),
 }
 # The one value of attributes by which a listed class would read files, write them or start processes.
-FIXED = {"input": '"content"', "memory": "null", "n_jobs": "null"}
+FIXED = {
+    "decode_error": '"strict"',
+    "encoding": '"utf-8"',
+    "input": '"content"',
+    "memory": "null",
+    "n_jobs": "null",
+    "rename_columns": '"{}"',
+}
+# A setting that is text is a plain word: a name of a file, a data type such as "datetime64[ns, ZONE]", or a format
+# string is none, and what pandas or scikit-learn would do with it need not be known.
+WORD = re.compile(r"[\w.+-]*", re.ASCII)
+ZONE = re.compile(r"(?!dateutil/)[A-Za-z][\w+:-]*(/[A-Za-z][\w+-]*){0,2}", re.ASCII)
+ANY = re.compile(r".*", re.DOTALL)
+TEXTS = {
+    "_thousand": re.compile(r".?"),  # between thousands, in numbers
+    "format_": ANY,  # of dates, for strptime, which does nothing else with it
+    "input_name_": ANY,  # of a column
+    # pandas opens the file that stands after "dateutil/".
+    "output_time_zone_": ZONE,
+    "tz": ZONE,
+    "selector_repr": ANY,  # shown, and never read
+    "token_pattern": ANY,  # may be slow, as all else in a forged model
+}
 BIT_GENERATORS = frozenset(f'"{name}"' for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"))
 
 Node = dict[str, Any]
@@ -166,7 +190,9 @@ def is_itself(name: str) -> bool:
         return True
     try:
         thing = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError):
+    except (ImportError, AttributeError) as error:
+        if isinstance(error, ImportError) and error.name == module.partition(".")[0]:
+            raise  # the library is not installed
         return False
     return f"{thing.__module__}.{thing.__qualname__}" == name
 
@@ -261,5 +287,20 @@ def _in_the_wrong_place(by_id: Mapping[int, list[Node]]) -> Iterator[str]:
                 continue
             for key, value in attributes["content"].items():
                 # NumPy takes an address in memory from an attribute of such a name.
-                if key.startswith("__") or (key in FIXED and not is_json(value, (FIXED[key],))):
+                harmful = key.startswith("__") or (key in FIXED and not is_json(value, (FIXED[key],)))
+                texts = () if key in FIXED else (_text_of(n) for n in by_id[value["__id__"]])
+                if harmful or any(t is not None and not TEXTS.get(key, WORD).fullmatch(t) for t in texts):
                     yield f"{node['__class__']}.{key}"
+
+
+def _text_of(node: Node) -> str | None:
+    """The text that skops makes of a node; None where it makes something else."""
+    if node["__loader__"] == "NdArrayNode" and node["__class__"] == "str_":
+        return "\0"  # in a file of its own: mauc fit writes none, and it fits no pattern
+    if node["__loader__"] != "JsonNode":
+        return None
+    try:
+        value = json.loads(node["content"])
+    except ValueError:
+        raise Malformed("the content of a JsonNode") from None
+    return value if isinstance(value, str) else None

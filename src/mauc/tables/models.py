@@ -1,14 +1,14 @@
-"""The classifier that the options of ``mauc fit`` ask for."""
+"""The linear model that options of ``mauc fit`` ask for in place of the stack."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from mauc._validation import check_choice
-from mauc.tables.errors import Failure, Usage
+from mauc.tables.errors import Usage
 
 __all__ = ["MODELS", "Choice", "describe", "make_classifier"]
 
-MODELS = ("linear", "mlp")
+MODELS = ("linear",)
 # Margins that suit softmax scores, which differ by one at most.
 ALPHAS = {"squared": (0.5, 1.0, 2.0), "hinge": (0.2, 0.5, 1.0)}
 
@@ -19,7 +19,6 @@ class Choice:
 
     model: str = "linear"
     surrogate: str | None = None
-    auto: bool = False
     alpha: float | None = None
     l2: float | None = None
     seed: int = 0
@@ -36,17 +35,6 @@ def check(choice: Choice) -> None:
             check_choice("--surrogate", choice.surrogate, sorted(SURROGATES))
     except ValueError as error:
         raise Usage(str(error)) from None
-    for option, given in (
-        ("--surrogate", choice.surrogate is not None),
-        ("--model mlp", choice.model == "mlp"),
-        ("--alpha", choice.alpha is not None),
-        ("--l2", choice.l2 is not None),
-        ("--log-loss", choice.log_loss is not None),
-    ):
-        if choice.auto and given:
-            raise Usage(
-                f"--auto chooses the model by itself and cannot be combined with {option}: leave one of them out"
-            )
     for option, value in (("--alpha", choice.alpha), ("--l2", choice.l2)):
         if value is not None and not 0 < value < float("inf"):
             raise Usage(f"{option} must be a finite number above 0, got {value}")
@@ -62,11 +50,7 @@ def check(choice: Choice) -> None:
 def make_classifier(choice: Choice) -> Any:
     """The classifier that was asked for, not fitted yet; it searches over what was left open."""
     check(choice)
-    if choice.auto:
-        return _auto(choice.seed)
     surrogate = choice.surrogate or "exponential"
-    if choice.model == "mlp":
-        return _mlp(choice, surrogate)
     from mauc.linear import MAUCClassifier, MAUCClassifierCV
 
     weight: dict[str, Any] = {} if choice.log_loss is None else {"log_loss": choice.log_loss}
@@ -97,21 +81,3 @@ def describe(classifier: Any) -> str:
 def _loss(surrogate: Any, alpha: float | None, log_loss: float) -> str:
     margin = "" if alpha is None else f", alpha {alpha:g}"
     return f"{surrogate}{margin}" + (f", log-loss {log_loss:g}" if log_loss else "")
-
-
-def _mlp(choice: Choice, surrogate: str) -> Any:
-    try:
-        from mauc.nn import MAUCMLPClassifier
-    except ImportError:
-        raise Failure("--model mlp needs torch: pip install 'mauc[torch]', or use --model linear") from None
-    decay = 1e-6 if choice.l2 is None else choice.l2
-    options: dict[str, Any] = {} if choice.log_loss is None else {"log_loss": choice.log_loss}
-    return MAUCMLPClassifier(
-        surrogate=surrogate, alpha=choice.alpha, weight_decay=decay, random_state=choice.seed, **options
-    )
-
-
-def _auto(seed: int) -> Any:
-    from mauc.ensemble import MAUCStackingClassifier
-
-    return MAUCStackingClassifier(random_state=seed)

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from mauc.tables.errors import Failure, Usage
+from mauc.tables.layout import has_header, no_table, separator_of
 from mauc.tables.read import READABLE, Reading, Table, as_in_text, date_form, first_of, read_table
 from mauc.tables.source import Source, shown
-from mauc.tables.text import check_names, separator_of
+from mauc.tables.text import check_names
 
 __all__ = [
     "MANIFEST",
@@ -21,7 +22,6 @@ __all__ = [
     "check_fits",
     "find_parts",
     "kind_of",
-    "no_table",
     "no_target",
     "opened",
     "parquet_batches",
@@ -249,8 +249,11 @@ def _header(path: Path) -> dict[str, str]:
             raise Failure(f"{path} is not there: check the name")
         try:
             separator = separator_of(Source(path))
-            written = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype=str, keep_default_na=False)
-            names = pd.Index(written.iloc[0])
+            written = pd.read_csv(path, sep=separator, header=None, nrows=50, dtype=str, keep_default_na=False)
+            first, *rows = written.to_numpy().tolist()
+            if not has_header(first, rows):
+                raise Failure(f"{path} seems to have no header, and parts of a table need one: add the names")
+            names = pd.Index(first)
             check_names(names[names != ""], path)
             return dict.fromkeys(pd.read_csv(path, sep=separator, nrows=0).columns, "text")
         except UNREADABLE as error:
@@ -259,13 +262,6 @@ def _header(path: Path) -> dict[str, str]:
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     check_names(pd.Index(schema.names), path)
     return {field.name: _type_name(field.type) for field in schema if field.name not in index}
-
-
-def no_table(path: Path, error: Exception) -> Failure:
-    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return Failure(
-        f"{path} cannot be read as a table ({reason}): save it as CSV in UTF-8, one header line, one line per row"
-    )
 
 
 def _type_name(of: Any) -> str:

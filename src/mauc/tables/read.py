@@ -1,20 +1,23 @@
-"""Tables of users: CSV, TSV, Excel, Parquet or NPZ, columns by name, classes of a column."""
+"""Tables of users: CSV, TSV, Excel, ARFF, Parquet or NPZ, columns by name, classes of a column."""
 
 import difflib
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mauc._archive import MAX_SIZE, Refused, TooLarge, read_arrays
+from mauc.tables import text as in_text
+from mauc.tables.arff import read_arff
 from mauc.tables.errors import Failure, Usage
 from mauc.tables.excel import as_csv
+from mauc.tables.layout import laid_out
 from mauc.tables.model_file import is_model
 from mauc.tables.source import Source
-from mauc.tables.text import Reading, check_names, read_text
+from mauc.tables.text import check_names, read_text
 
 __all__ = [
     "Reading",
@@ -26,14 +29,25 @@ __all__ = [
     "nearest",
     "read_table",
     "rows_with_lists",
+    "without_repeats",
 ]
 
 Table = Any  # pandas has types; they are not needed here, and importing it takes a second
-READABLE = ".csv, .tsv, .xlsx, .parquet or .npz"
+READABLE = ".csv, .tsv, .xlsx, .arff, .parquet or .npz"
 TEXT = ("csv", "tsv", "tab", "txt")
 EXCEL = ("xlsx", "xlsm")
 NAMES_OF_GAPS = frozenset({"NA", "N/A", "n/a", "NaN", "nan", "None", "none", "NULL", "Null", "null", "<NA>"})
 EXACT = 2.0**53  # from here on, floating-point numbers skip whole ones
+
+
+@dataclass(frozen=True)
+class Reading(in_text.Reading):
+    """What the user says about a file, where detection would not do."""
+
+    separator: str | None = None
+    """Between the columns of a text file."""
+    header: bool | None = None
+    """Whether its first line names the columns."""
 
 
 def read_table(
@@ -54,20 +68,22 @@ def read_table(
     how = how or Reading()
     if path.is_dir():
         raise Failure(f"{path} is a folder: name a file in it that ends in {READABLE}")
-    source = Source.of(path)
+    source = Source.of(path, max_size)
     if source.kept is None and not path.exists():
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         raise Failure(f"{path} is not there: check the name{_did_you_mean(path.name, others)}")
     kind = source.kind
-    if how.sheet is not None and kind not in EXCEL:
-        raise Usage(f"--sheet is for Excel files, and {source.path} is none: leave it out")
+    _check_options(how, kind, source)
     if kind in TEXT or kind in EXCEL:
-        codes = {*codes, *names}
         if kind in EXCEL:
-            cells = as_csv(source, how.sheet, max_size)
-            table = read_text(cells, text, codes, names, replace(how, encoding="utf-8"), separator=",")
+            source = as_csv(source, how.sheet, max_size)
+            laid, separator = laid_out(source, ",", how.header, "utf-8")
+            table = read_text(laid, text, {*codes, *names}, names, in_text.Reading(how.missing, "utf-8"), separator)
         else:
-            table = read_text(source, text, codes, names, how)
+            laid, separator = laid_out(source, how.separator, how.header, how.encoding)
+            table = read_text(laid, text, {*codes, *names}, names, how, separator)
+    elif kind == "arff":
+        table = _without(read_arff(source, text, how.encoding), how.missing)
     elif kind in ("parquet", "pq"):
         table = _without(_parquet(source), how.missing)
     elif kind == "npz" and source.kept is None:
@@ -80,7 +96,55 @@ def read_table(
         raise Failure(f"{source.path} has no rows: check that it is the right file")
     table = table.rename(columns=str)
     check_names(table.columns, source.path)
-    return as_in_text(table)
+    table = as_in_text(table)
+    _hint_at_gaps(table, {*text, *codes, *names}, source.path)
+    return table
+
+
+def _check_options(how: Reading, kind: str, source: Source) -> None:
+    """What is told about a file is about files of its kind."""
+    if how.sheet is not None and kind not in EXCEL:
+        raise Usage(f"--sheet is for Excel files, and {source.path} is none: leave it out")
+    if how.separator is not None and kind not in TEXT:
+        raise Usage(f"--separator is for text files, and {source.path} is none: leave it out")
+    if how.header is not None and kind not in (*TEXT, *EXCEL):
+        raise Usage(f"--header and --no-header are for text and Excel, and {source.path} is neither: leave it out")
+
+
+def _hint_at_gaps(table: Table, as_they_are: Collection[str], path: Path, most_signs: int = 2) -> None:
+    """Numbers among which one or two other texts recur are read as text, which is hardly meant."""
+    import pandas as pd
+
+    for name in table.columns:
+        cells = table[name].dropna()
+        if name in as_they_are or not len(cells) or not isinstance(cells.iloc[0], str):
+            continue
+        cells = cells.astype(str)
+        if pd.to_numeric(cells.head(1000), errors="coerce").isna().all():
+            continue
+        others = cells[pd.to_numeric(cells, errors="coerce").isna()]
+        signs = list(map(str, others.unique()[: most_signs + 1]))
+        if 0 < len(signs) <= most_signs and 2 * len(others) < len(cells):
+            options = " ".join(f"--missing {sign}" if sign.isalnum() else f"--missing '{sign}'" for sign in signs)
+            warnings.warn(
+                f"column {name!r} of {path} holds numbers, and {' and '.join(map(repr, signs))} in {len(others)} of "
+                f"{len(cells)} rows: it is read as text; {options} reads numbers with gaps",
+                stacklevel=3,
+            )
+
+
+def without_repeats(table: Table, path: Path) -> Table:
+    """The rows that are alike in every column once each, which is told."""
+    try:
+        repeated = table.duplicated()
+    except TypeError:  # lists, which Parquet may hold
+        repeated = table.map(repr).duplicated()
+    n = int(repeated.sum())
+    if n:
+        rows, again = ("1 row", "repeats another") if n == 1 else (f"{n} rows", "repeat others")
+        left = "is" if n == 1 else "are"
+        warnings.warn(f"{rows} of {path} {again} in every column, and {left} left out", stacklevel=2)
+    return table[~repeated].reset_index(drop=True)
 
 
 def _without(table: Table, missing: Collection[str]) -> Table:
@@ -91,7 +155,9 @@ def _without(table: Table, missing: Collection[str]) -> Table:
 
 
 def as_in_text(table: Table) -> Table:
-    """Dates and categories as a CSV file would have them, so that all formats give the same model."""
+    """Dates, categories and decimals as a CSV file would have them, so that all formats give the same model."""
+    from pandas.api.types import infer_dtype
+
     table = table.copy()
     for name in table.columns:
         values = table[name]
@@ -99,7 +165,17 @@ def as_in_text(table: Table) -> Table:
             table[name] = values.dt.strftime(date_form(values))
         elif str(values.dtype) == "category":
             table[name] = values.astype(values.cat.categories.dtype)
+        elif values.dtype == object and infer_dtype(values, skipna=True) == "decimal":
+            table[name] = _of_decimals(values)
     return table
+
+
+def _of_decimals(values: Any) -> Any:
+    """Numbers, as CSV would have them: whole ones where all are, as far as these keep every digit."""
+    there = values.dropna()
+    if len(there) == len(values) and all(v.is_finite() and v == int(v) and abs(v) < 2**63 for v in there):
+        return values.map(int).astype("int64")
+    return values.astype("float64")
 
 
 def date_form(values: Any) -> str:
@@ -190,11 +266,11 @@ def labelled(target: Any, name: str, path: Path) -> Any:
     return found
 
 
-def classes_of(values: Any, name: str, path: Path) -> Any:
+def classes_of(values: Any, name: str, path: Path, *, as_named: bool = False) -> Any:
     """The class of every row as a string without the blanks around it.
 
     A column without two classes, of measurements, of lists, or with two classes that differ only in such blanks is
-    refused.
+    refused. Whole numbers are measurements where there are many and few recur, unless scores name them as classes.
     """
     lists = rows_with_lists(values)
     if lists:
@@ -222,6 +298,8 @@ def classes_of(values: Any, name: str, path: Path) -> Any:
                 "name the classes by words or smaller numbers"
             )
         values = values.astype("int64")
+    if values.dtype.kind in "iu" and not as_named:
+        _check_counted(values, name, path)
     written = {str(v): str(v).strip() for v in values.unique()}
     as_first: dict[str, str] = {}
     for text, label in written.items():
@@ -238,3 +316,15 @@ def classes_of(values: Any, name: str, path: Path) -> Any:
     if len(found) < 2:
         raise Failure(f"column {name!r} of {path} has one class, {str(found[0])!r}: multiclass AUC needs two or more")
     return labels
+
+
+def _check_counted(values: Any, name: str, path: Path, many: int = 100, rows_each: float = 20.0) -> None:
+    """Whole numbers are classes where they are few, recur often, or leave hardly a number out, as codes do."""
+    distinct = np.unique(np.asarray(values))
+    span = float(distinct[-1]) - float(distinct[0]) + 1
+    if len(distinct) > many and len(values) < rows_each * len(distinct) and len(distinct) < 0.5 * span:
+        raise Failure(
+            f"column {name!r} of {path} holds measurements such as {distinct[0]} and {distinct[1]} ({len(distinct)} "
+            f"numbers in {len(values)} rows), not classes: choose another, join them to ranges, or write "
+            f"{name}_{distinct[0]} and so on if they are classes"
+        )

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from mauc._typing import Ints
 from mauc.tables.errors import Failure
-from mauc.tables.parts import BATCH_ROWS, UNREADABLE, Parts, no_table, opened, parquet_batches
+from mauc.tables.layout import no_table, separator_of
+from mauc.tables.parts import BATCH_ROWS, UNREADABLE, Parts, opened, parquet_batches
 from mauc.tables.read import as_in_text, classes_of
 from mauc.tables.source import Source
-from mauc.tables.text import as_code, separator_of
+from mauc.tables.text import as_code
 
 __all__ = ["ScoreColumns", "TrueClasses", "narrow", "read_classes", "read_columns"]
 
@@ -39,6 +40,11 @@ class TrueClasses:
         """The same rows with other names for the labels; labels that get one name become one."""
         labels, place = np.unique(names, return_inverse=True)
         return TrueClasses(labels, narrow(place, len(labels))[self.codes], self.part_rows)
+
+    def of(self, rows: NDArray[np.bool_]) -> "TrueClasses":
+        """Some of the rows, and the labels that they have."""
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        return TrueClasses(self.labels[used], narrow(codes, len(used)))
 
 
 def read_classes(parts: Parts, name: str) -> TrueClasses:
@@ -70,7 +76,7 @@ def read_classes(parts: Parts, name: str) -> TrueClasses:
         part_rows.append(row)
     if not places:
         raise Failure(f"{parts.shown} has no rows: check that it is the right file")
-    labels = classes_of(_as_series(parts, name, list(places)), name, Path(parts.shown))
+    labels = classes_of(_as_series(parts, name, list(places)), name, Path(parts.shown), as_named=True)
     codes = np.empty(sum(map(len, found)), narrow(np.zeros(0), len(places)).dtype)
     end = 0
     while found:  # not all in memory twice
@@ -152,21 +158,28 @@ def _as_series(parts: Parts, name: str, values: list[Any]) -> Any:
 class ScoreColumns:
     """Columns of scores in parts; a :class:`mauc.metrics.streamed.ScoredRows`."""
 
-    def __init__(self, parts: Parts, names: Sequence[str], codes: NDArray[Any], counts: Ints) -> None:
+    def __init__(
+        self, parts: Parts, names: Sequence[str], codes: NDArray[Any], counts: Ints, rows: NDArray[np.bool_]
+    ) -> None:
+        """``rows`` of the parts are meant; ``codes`` and ``counts`` are of these alone."""
         self.parts, self.names, self.codes, self.counts = parts, list(names), codes, counts
+        self.rows = rows
         self._checked: set[str] = set()
 
     def scan(self, columns: Sequence[int], n_rows: int) -> Iterator[tuple[int, list[NDArray[np.floating]]]]:
         """As :class:`mauc.metrics.streamed.ScoredRows` has it; what is read for the first time is checked."""
         names = [self.names[k] for k in columns]
-        first = 0
+        first = n_before = 0
         for path in self.parts.paths:
             row = 0
             for batch in parquet_batches(path, names, n_rows):
                 found = dict(zip(batch.schema.names, batch.columns, strict=True))
                 arrays = [self._numbers(found[name], name, path, row) for name in names]
-                yield first + row, arrays
+                meant = self.rows[first + row : first + row + len(arrays[0])]
                 row += len(arrays[0])
+                if meant.any():
+                    yield n_before, arrays if meant.all() else [array[meant] for array in arrays]
+                n_before += int(meant.sum())
             first += row
         self._checked.update(names)
 

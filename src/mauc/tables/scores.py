@@ -1,5 +1,6 @@
 """Tables of scores, from ``mauc predict`` or any other program: which columns are scores, and of which class."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,11 +10,10 @@ import numpy as np
 
 from mauc._text import of_cell
 from mauc.tables.errors import Failure
+from mauc.tables.layout import PREFIX
 from mauc.tables.read import Table, nearest
 
-__all__ = ["PREFIX", "Scores", "as_in_columns", "score_columns", "scores_in"]
-
-PREFIX = "score:"
+__all__ = ["PREFIX", "Scores", "as_in_columns", "score_columns", "scored_rows", "scores_in"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,30 @@ def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) 
     """
     columns = score_columns([str(c) for c in table.columns], np.unique(labels).tolist(), path, prefix)
     return Scores(list(columns), _numbers(table, list(columns.values()), path))
+
+
+def scored_rows(names: Sequence[str], classes: Any, codes: Any, path: Path | str, prefix: str | None = None) -> Any:
+    """``(N,)`` which rows are of classes that have scores, in a table of ``mauc predict``; the others are told.
+
+    ``codes`` are the places of the rows' classes among ``classes``. A model does not know the classes that
+    ``--min-rows`` left out of its training. Elsewhere a class without scores is a slip, and so is one that differs from
+    another in capitals or blanks: all rows stay, for :func:`score_columns` to say so.
+    """
+    before = PREFIX if prefix is None else prefix
+    known = np.array([before + c in names for c in classes])
+    unknown = [str(c) for c, is_known in zip(classes, known, strict=True) if not is_known]
+    alike = {name.casefold().strip() for name in names} & {(before + c).casefold().strip() for c in unknown}
+    if before != PREFIX or not unknown or alike or known.sum() < 2:
+        return np.ones(len(codes), dtype=bool)
+    rows = known[codes]
+    n = int((~rows).sum())
+    which = ", ".join(map(repr, unknown[:5])) + (", …" if len(unknown) > 5 else "")
+    warnings.warn(
+        f"{n} {'row' if n == 1 else 'rows'} of {path} without scores left out, of classes that the model does not "
+        f"know: {which}",
+        stacklevel=2,
+    )
+    return rows
 
 
 def score_columns(names: list[str], classes: list[str], path: Path | str, prefix: str | None = None) -> dict[str, str]:

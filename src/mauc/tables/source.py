@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
+
+from mauc._archive import GB, MAX_SIZE
+from mauc.tables.errors import Failure
 
 __all__ = ["STDIN", "Source", "shown"]
 
@@ -31,15 +34,19 @@ class Source:
     path: Path
     kept: bytes | None = None
     """What a stream held; None for a file."""
+    max_size: float = MAX_SIZE
+    """GB that unpacking may add to it."""
 
     @classmethod
-    def of(cls, path: Path) -> "Source":
+    def of(cls, path: Path, max_size: float = MAX_SIZE) -> "Source":
         """A stream is ``-``, or what is neither file nor folder: a pipe, as in ``mauc fit <(zcat trees.csv.gz)``."""
         if path == STDIN:
-            return cls(shown(path), sys.stdin.buffer.read())
+            if sys.stdin is None:
+                raise Failure("standard input is closed: name a file, or send a table to the command")
+            return cls(shown(path), sys.stdin.buffer.read(), max_size)
         if path.exists() and not path.is_file() and not path.is_dir():
-            return cls(path, path.read_bytes())
-        return cls(path)
+            return cls(path, path.read_bytes(), max_size)
+        return cls(path, None, max_size)
 
     @property
     def kind(self) -> str:
@@ -59,12 +66,37 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """The bytes, unpacked if they are gzipped."""
+        """The bytes, unpacked if they are gzipped, and no more of them than ``max_size`` allows."""
         with self.raw() as stream:
-            packed = stream.read(2) == GZIP
+            is_packed = stream.read(2) == GZIP
+            n_packed = stream.seek(0, 2)
             stream.seek(0)
-            if packed:
-                with gzip.GzipFile(fileobj=stream) as unpacked:
-                    yield cast(BinaryIO, unpacked)
-            else:
+            if not is_packed:
                 yield stream
+                return
+            with gzip.GzipFile(fileobj=stream) as unpacked:
+                yield cast(BinaryIO, io.BufferedReader(_Bounded(unpacked, n_packed, self)))
+
+
+class _Bounded(io.RawIOBase):
+    """What an archive unpacks to, which fails where it is more than its user allows."""
+
+    def __init__(self, unpacked: gzip.GzipFile, n_packed: int, source: Source) -> None:
+        self.unpacked, self.n_packed, self.source = unpacked, n_packed, source
+        self.left = n_packed + source.max_size * GB
+
+    def readable(self) -> bool:
+        """As in :mod:`io`."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """As in :mod:`io`."""
+        n = self.unpacked.readinto(buffer)
+        self.left -= n
+        if self.left < 0:
+            allowed = (self.n_packed + self.source.max_size * GB) / GB
+            raise Failure(
+                f"{self.source.path} unpacks from {self.n_packed / GB:.3g} to over {allowed:.3g} GB, and "
+                f"{self.source.max_size:g} more are allowed: raise --max-size if you know where the file comes from"
+            )
+        return n

@@ -1,60 +1,51 @@
-"""Train what was asked for on any part of the rows of a table: one model, or all that are compared."""
+"""Train on some rows of a table: the stack, or one linear model that the user names."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.model_selection import RareClassKFold
-from mauc.tables.candidates import CANDIDATES, Fold
-from mauc.tables.durations import Size, seconds_of
+from mauc.ensemble import MAUCStackingClassifier, TableColumns
+from mauc.ensemble.combination import Combination
+from mauc.ensemble.fitting import Fits
+from mauc.ensemble.workers import Workers
+from mauc.tables.decide import Decision, learn_decision
 from mauc.tables.errors import Failure
 from mauc.tables.features import make_features
-from mauc.tables.holdout import by_time, group_folds, some_of_each
-from mauc.tables.leaderboard import Leaderboard, Silent, compare_candidates
+from mauc.tables.holdout import by_time, group_folds
+from mauc.tables.leaderboard import FREQUENCIES, STACK, Entry, Leaderboard, Moment, Silent, in_full
 from mauc.tables.models import Choice, describe, make_classifier
 from mauc.tables.read import Table
 
-__all__ = ["CHOSEN", "Round", "Trainer"]
-
-CHOSEN = "the model chosen in each fold"
-N_FOLDS = 5
-MOST_ROWS_FOR_FOLDS = 10_000
-MOST_VALIDATION_ROWS = 20_000
-VALIDATION_SHARE = 0.2
+__all__ = ["Round", "Trainer"]
 
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """What one training gave: columns as numbers, and models by name, the chosen one first."""
+    """What one training gave."""
 
     features: Any
-    models: dict[str, Any]
+    """From a table to numbers, fitted."""
+    classifier: Any
+    """The model to write."""
     about: str
-    """The chosen one in a few words, with its parameters."""
+    """It in a few words, with its parameters."""
+    test_scores: dict[str, Floats]
+    """``(n, C)`` of each model by name, that to write first, for the test rows."""
+    decision: Decision | None = None
     board: Leaderboard | None = None
 
     @property
     def name(self) -> str:
-        """Of the chosen model."""
-        return next(iter(self.models))
-
-    @property
-    def classifier(self) -> Any:
-        """The chosen model."""
-        return self.models[self.name]
+        """Of the model to write."""
+        return next(iter(self.test_scores))
 
     @property
     def classes(self) -> NDArray[Any]:
         """``(C,)``, the same for all models."""
         return np.asarray(self.classifier.classes_)
-
-    def scores(self, table: Table) -> dict[str, Floats]:
-        """``(N, C)`` of each model, columns in the order of its classes."""
-        X = self.features.transform(table)
-        return {name: np.asarray(model.predict_proba(X)) for name, model in self.models.items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,73 +57,139 @@ class Trainer:
     groups: NDArray[Any] | None
     times: NDArray[Any] | None
     choice: Choice | None
-    """None: compare the candidates."""
+    """None: the stack."""
+    effort: Literal["quick", "normal", "best"]
+    decide: str
+    costs: Floats | None
     seed: int
     watch: Silent
+    workers: Workers | None
 
-    def train(self, rows: Ints, seconds: float, only: str | None = None) -> Round:
-        """On these rows alone; ``seconds`` limit the comparison of candidates, of which ``only`` names a single one."""
+    def train(self, rows: Ints, test: Ints, deadline: float) -> Round:
+        """On these rows alone, until a deadline in the seconds of :func:`time.monotonic`; the test rows are scored."""
+        if self.choice is not None:
+            return self._one(rows, test, self.choice)
         labels = self.labels[rows]
-        groups = None if self.groups is None else self.groups[rows]
+        features = TableColumns(self.seed)
+        self.watch.does(f"making numbers of {self.table.shape[1]} columns")
+        X = features.fit_transform(self.table.iloc[rows])
+        if X.shape[1] == 0:
+            raise Failure("every column is empty in the training rows: a model needs one that holds values")
+        stack = MAUCStackingClassifier(
+            effort=self.effort, columns=None, calibrate="normalized", random_state=self.seed, cv=self._cv(rows)
+        )
+        extra = features.transform(self.table.iloc[test])
+        told = _Told(self.watch)
+        fits = stack._train(
+            X, labels, groups=self._groups(rows), extra=extra, deadline=deadline, workers=self.workers, watch=told
+        )
+        return self._round(stack, fits, features, labels, rows)
+
+    def _round(
+        self, stack: MAUCStackingClassifier, fits: Fits, features: Any, labels: NDArray[Any], rows: Ints
+    ) -> Round:
+        names = list(stack.named_estimators_)
+        shares = np.array([np.mean(labels == c) for c in stack.classes_])
+        own = {name: fits.extra(name) for name in names}
+        scores = stack._probabilities(stack._combination.scores(np.array(list(own.values()))))
+        used = [name for name, needed in zip(names, stack._combination.used, strict=True) if needed]
+        winner = STACK if len(used) > 1 else in_full(used[0])
+        test_scores = {winner: scores}
+        test_scores |= {in_full(name): values for name, values in own.items() if in_full(name) != winner}
+        test_scores[FREQUENCIES] = np.tile(shares, (len(scores), 1))
+        board = _board(stack, used, winner, self._how(rows))
+        held_out = np.flatnonzero(~np.isnan(stack.oof_combination_[:, 0]))
+        codes = np.searchsorted(stack.classes_, labels[held_out])
+        out_of_fold = stack._probabilities(stack.oof_combination_[held_out])
+        decision = learn_decision(out_of_fold, codes, shares, self.decide, self.costs, seed=self.seed)
+        return Round(features, _shipped(stack), board.tried[0].about, test_scores, decision, board)
+
+    def _one(self, rows: Ints, test: Ints, choice: Choice) -> Round:
+        """The linear model that the user named: its scores rank, and are no probabilities."""
         features = make_features(self.seed)
         X = np.asarray(features.fit_transform(self.table.iloc[rows]), dtype=np.float64)
-        if self.choice is not None:
-            classifier = _fitted(make_classifier(self.choice), X, labels, groups, self.seed)
-            about = describe(classifier)
-            return Round(features, {about.partition(":")[0]: storable(classifier)}, about)
-        times = None if self.times is None else self.times[rows]
-        folds, how = _validation_folds(X, labels, groups, times, self.seed, seconds)
-        candidates = [each for each in CANDIDATES if only in (None, each.name)]
-        board, models = compare_candidates(
-            X, labels, folds, seconds=seconds, seed=self.seed, chosen_by=how, watch=self.watch, candidates=candidates
-        )
-        if not models:
-            raise Failure(f"the {only} {board.entries[0].left_out}: raise --time-limit, or leave --refit out")
-        kept = {name: storable(model) for name, model in models.items()}
-        return Round(features, kept, board.tried[0].about, board)
+        classifier, labels = make_classifier(choice), self.labels[rows]
+        n_folds = getattr(classifier, "cv", None)
+        groups = self._groups(rows)
+        if n_folds is not None and groups is not None:
+            classifier.set_params(cv=group_folds(labels, groups, n_folds, self.seed))
+        classifier.fit(X, labels)
+        if n_folds is not None:
+            # Rows of the training table have no place in the model's file.
+            classifier.set_params(cv=n_folds)
+        about = describe(classifier)
+        scores = np.asarray(classifier.predict_proba(features.transform(self.table.iloc[test])))
+        return Round(features, classifier, about, {about.partition(":")[0]: scores})
 
+    def _groups(self, rows: Ints) -> NDArray[Any] | None:
+        """Those of the rows, unless no class is in two of them."""
+        if self.groups is None or not group_folds(self.labels[rows], self.groups[rows], 3, self.seed):
+            return None
+        return self.groups[rows]
 
-def _fitted(classifier: Any, X: Floats, labels: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> Any:
-    n_folds = getattr(classifier, "cv", None)
-    folds = [] if groups is None or n_folds is None else group_folds(labels, groups, n_folds, seed)
-    if not folds:
-        return classifier.fit(X, labels)
-    # Rows of the training table have no place in the model's file.
-    return classifier.set_params(cv=folds).fit(X, labels).set_params(cv=n_folds)
-
-
-def storable(classifier: Any) -> Any:
-    """As a model file has it: without torch, and without scores of training rows."""
-    if type(classifier).__name__ == "MAUCMLPClassifier":
-        from mauc.tables.array_mlp import as_arrays
-
-        return as_arrays(classifier)
-    for name in ("oof_model_scores_", "oof_combination_"):
-        vars(classifier).pop(name, None)
-    return classifier
-
-
-def _validation_folds(
-    X: Floats, labels: NDArray[Any], groups: Any, times: Any, seed: int, seconds: float
-) -> tuple[list[Fold], str]:
-    """Rows to fit and to hold out, within the training rows, and how, in words.
-
-    The latest rows where the table has times; whole groups where it has groups; five folds where that is quick, else
-    the first of them.
-    """
-    if times is not None:
+    def _cv(self, rows: Ints) -> Any:
+        """The latest rows hold out where the table has times; else what the planner wants."""
+        if self.times is None:
+            return None
         try:
-            return [by_time(labels, times, VALIDATION_SHARE)], "the latest fifth of the training rows"
+            return [by_time(self.labels[rows], self.times[rows], 0.2)]
         except Failure:
-            pass  # too few moments: any rows will do
-    folds = [] if groups is None else group_folds(labels, groups, N_FOLDS, seed)
-    kind = "whole groups of the training rows" if folds else "the training rows"
-    if not folds:
-        folds = list(RareClassKFold(N_FOLDS, random_state=seed).split(X, labels))
-    folds = [(a, b) for a, b in folds if len(np.unique(labels[a])) > 1 and len(np.unique(labels[b])) > 1]
-    size = Size(X.shape[0], X.shape[1], len(np.unique(labels)))
-    if folds and (len(labels) > MOST_ROWS_FOR_FOLDS or (len(folds) + 1) * seconds_of("lr", size) > 0.2 * seconds):
-        train, test = max(folds, key=lambda fold: len(np.unique(labels[fold[1]])))
-        some = test[some_of_each(labels[test], MOST_VALIDATION_ROWS, seed)]
-        return [(train, some)], f"held out from {kind.removeprefix('whole groups of ')}"
-    return folds, f"cross-validation of {kind}"
+            return None  # too few moments: any rows will do
+
+    def _how(self, rows: Ints) -> str:
+        """By which rows the winner is chosen, in words."""
+        if self._cv(rows) is not None:
+            return "the latest fifth of the training rows"
+        return "whole groups of the training rows" if self._groups(rows) is not None else "the training rows"
+
+
+def _board(stack: MAUCStackingClassifier, used: list[str], winner: str, how: str) -> Leaderboard:
+    members = [
+        Entry(in_full(name), _about(stack, name), stack.oof_scores_[name], stack.seconds_[name], stack.weights_[name])
+        for name in stack.named_estimators_
+        if in_full(name) != winner
+    ]
+    seconds = sum(stack.seconds_.values()) if winner == STACK else stack.seconds_[used[0]]
+    about = f"MAUCStackingClassifier: {', '.join(used)}"
+    ship = Entry(winner, about, stack.oof_scores_["combination"], seconds)
+    rows = int((~np.isnan(stack.oof_combination_[:, 0])).sum())
+    cut = tuple(f"{in_full(name)} {why}" for name, why in stack.cut_.items())
+    frequencies = Entry(FREQUENCIES, "the share of each class", 0.5, 0.0)
+    return Leaderboard((frequencies, *members, ship), winner, f"{rows} validation rows, held out from {how}", cut)
+
+
+def _about(stack: MAUCStackingClassifier, name: str) -> str:
+    model = stack.named_estimators_[name]
+    first = model.estimators[0] if hasattr(model, "estimators") else model
+    return type(first.steps[-1][1] if hasattr(first, "steps") else first).__name__
+
+
+def _shipped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
+    """As a model file has it: without scores and numbers of training rows, and without models that have no say."""
+    kept = np.flatnonzero(stack._combination.used)
+    names = [list(stack.named_estimators_)[k] for k in kept]
+    stack.named_estimators_ = {name: stack.named_estimators_[name] for name in names}
+    stack.estimators_ = list(stack.named_estimators_.values())
+    stack.weights_ = {name: stack.weights_[name] for name in names}
+    before = stack._combination
+    stack._combination = Combination(before.weights[kept], before.floors, before.share)
+    for name in ("oof_model_scores_", "oof_combination_", "seconds_", "cut_"):
+        delattr(stack, name)
+    return stack.set_params(cv=None)
+
+
+class _Told:
+    """Passes on what the stack tells."""
+
+    def __init__(self, watch: Silent) -> None:
+        self.watch, self.done = watch, list[Entry]()
+
+    def begins(self, name: str, step: str) -> None:
+        """A fit begins."""
+        best = max(self.done, key=lambda entry: np.nan_to_num(entry.validation), default=None)
+        self.watch.begins(Moment(in_full(name), step, best))
+
+    def ends(self, name: str, score: float, seconds: float) -> None:
+        """A model is complete."""
+        self.done.append(Entry(in_full(name), "", score, seconds))
+        self.watch.ends(self.done[-1])

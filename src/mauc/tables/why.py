@@ -1,4 +1,4 @@
-"""Which columns of a table a model needs, in as much time as there is."""
+"""Permutation importance of a table's columns, within a number of seconds."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc.metrics import Importance, mauc_importance
+from mauc.tables.doubts import score_alone
 from mauc.tables.holdout import some_of_each
 from mauc.tables.read import Table
 
 __all__ = ["importance_within"]
 
-MOST_ROWS, FEWEST_ROWS = 2_000, 500
-REPEATS = 5
+PLANS = ((100, 1), (500, 1), (2_000, 1), (2_000, 5))
+"""Rows and shuffles, from the quickest plan to the most exact one."""
 
 
 def importance_within(
@@ -27,36 +28,64 @@ def importance_within(
     between: Sequence[tuple[str, str]] = (),
     seed: int = 0,
     watch: Callable[[str], None] | None = None,
+    plans: Sequence[tuple[int, int]] = PLANS,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[list[Importance], str]:
-    """:func:`mauc.metrics.mauc_importance`, and by how many shuffles and rows, in words.
+    """:func:`mauc.metrics.mauc_importance` of test rows, and how it was done, in words.
 
-    Five shuffles among up to 2,000 rows; one, and among 500, where these would take longer than so many seconds; none,
-    and why, where even that would. A table that is not large gets the same numbers however fast the machine is.
+    Five shuffles among up to 2,000 rows. Where these would take longer than ``seconds``, there are fewer shuffles, then
+    fewer rows, then only the columns that predict best by themselves, at least one. Two runs with the same plan give
+    the same numbers.
     """
     if len(np.unique(labels)) < 2:
-        return [], "the columns were not shuffled: the rows judged by are of one class"
-    for most, n_repeats in ((MOST_ROWS, REPEATS), (MOST_ROWS, 1), (FEWEST_ROWS, 1)):
-        rows = some_of_each(labels, most, seed)
-        needs = n_repeats * table.shape[1] * _seconds_of(scores, table.iloc[rows])
-        if needs <= seconds:
+        return [], "no permutation importance: the test rows are of one class"
+
+    def needed(rows: Any) -> float:
+        """Seconds to shuffle every column once."""
+        began = clock()
+        scores(table.iloc[rows])
+        return table.shape[1] * (clock() - began)
+
+    most, n_repeats = plans[0]
+    rows = some_of_each(labels, most, seed, at_least=min(100, most // 5))
+    once = needed(rows)
+    for more, repeats in plans[1:]:
+        if repeats * once > seconds:  # more rows take at least as long
             break
-    else:
-        return [], f"the columns were not shuffled, which would take {needs:.0f} s: raise --time-limit"
+        others = some_of_each(labels, more, seed)
+        if len(others) > len(rows):
+            taken = needed(others)
+            if repeats * taken > seconds:
+                break
+            once = taken
+        rows, n_repeats, most = others, repeats, more
+    columns = _best_columns(table.iloc[rows], labels[rows], max(1, int(seconds / once * table.shape[1])), seed)
     found = mauc_importance(
         scores,
         table.iloc[rows],
         labels[rows],
         labels=classes,
+        columns=columns,
         between=between,
         n_repeats=n_repeats,
         random_state=seed,
         watch=watch,
     )
+    reduced = (most, n_repeats) != plans[-1] or len(columns) < table.shape[1]
+    return found, _in_words(len(columns), table.shape[1], n_repeats, len(rows), reduced=reduced)
+
+
+def _best_columns(table: Table, labels: NDArray[Any], most: int, seed: int) -> list[str]:
+    """All columns where they are few enough, else those that predict best by themselves."""
+    names = [str(name) for name in table.columns]
+    if len(names) <= most:
+        return names
+    alone = [np.nan_to_num(score_alone(table[name], labels, seed), nan=0.5) for name in names]
+    return [names[k] for k in np.argsort(-np.array(alone), kind="stable")[:most]]
+
+
+def _in_words(n_columns: int, of: int, n_repeats: int, n_rows: int, *, reduced: bool) -> str:
+    which = "each column" if n_columns == of else f"the {n_columns} of {of} columns that predict best alone, each"
     shuffles = "once" if n_repeats == 1 else f"{n_repeats} times"
-    return found, f"each column shuffled {shuffles} among {len(rows)} rows judged by"
-
-
-def _seconds_of(scores: Callable[[Table], Any], table: Table) -> float:
-    began = time.perf_counter()
-    scores(table)
-    return time.perf_counter() - began
+    why = "; a longer --time-limit allows more" if reduced else ""
+    return f"{which} shuffled {shuffles} among {n_rows} test rows{why}"

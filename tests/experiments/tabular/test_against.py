@@ -109,7 +109,8 @@ def test_the_process_of_a_rival(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "result.json").read_text())["failed"] == "ValueError: no time"
 
 
-def test_autogluon_is_asked_again_without_the_rare_classes(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("n_classes", "metric"), [(2, "roc_auc"), (3, "roc_auc_ovo")])
+def test_autogluon_is_asked_again_without_the_rare_classes(tmp_path, monkeypatch, n_classes, metric):
     asked = []
 
     class TabularPredictor:
@@ -117,7 +118,7 @@ def test_autogluon_is_asked_again_without_the_rare_classes(tmp_path, monkeypatch
 
         def __init__(self, label, *, learner_kwargs, **options):
             self.kept = learner_kwargs
-            assert (label, options["eval_metric"]) == (rival_process.TARGET, "roc_auc_ovo")
+            assert (label, options["eval_metric"]) == (rival_process.TARGET, metric)
 
         def fit(self, train, *, time_limit, **options):
             asked.append((self.kept, options["num_cpus"]))
@@ -138,7 +139,8 @@ def test_autogluon_is_asked_again_without_the_rare_classes(tmp_path, monkeypatch
     module.TabularPredictor = TabularPredictor
     monkeypatch.setitem(sys.modules, "autogluon.tabular", module)
     train, target, test = pd.DataFrame({"a": [1, 2]}), pd.Series([0, 1]), pd.DataFrame({"a": [3]})
-    scores, told = rival_process.autogluon(train, target, test, {"seconds": 30, "cores": 2}, tmp_path)
+    task = {"seconds": 30, "cores": 2, "n_classes": n_classes}
+    scores, told = rival_process.autogluon(train, target, test, task, tmp_path)
     assert asked == [({"label_count_threshold": 1}, 2), ({}, 2)]
     assert told["without_rare_classes"] == "ValueError: a class of one row"
     assert told["chosen"] == "best"

@@ -27,7 +27,7 @@ from mauc.experiments.tabular.report import group_table, groups_of
 from mauc.experiments.tabular.run import split_rows
 from mauc.experiments.tuning import judge
 
-__all__ = ["BUDGETS", "RIVALS", "Contest", "cells", "write_report"]
+__all__ = ["BUDGETS", "RIVALS", "Contest", "cells", "rival_scores", "write_report"]
 
 RIVALS = {"autogluon": "AutoGluon", "flaml": "FLAML"}
 BUDGETS = (30, 90, 300)
@@ -72,7 +72,7 @@ def _compute(contest: Contest, name: str, split: int, rival: str | None, budget:
         names = class_names(name, contest.data_home, contest.tables)
         scores, told = _ours(contest, budget, frame.iloc[train], y[train], frame.iloc[test], names)
     else:
-        scores, told = _rival(contest, rival, budget, frame.iloc[train], y[train], frame.iloc[test], n_classes)
+        scores, told = rival_scores(contest, rival, budget, frame.iloc[train], y[train], frame.iloc[test], n_classes)
     if scores is None:
         # No model ranks nothing.
         scores = np.zeros((len(test), n_classes))
@@ -99,7 +99,7 @@ def _ours(
     return scores, {**told, "fit_seconds": fitted - began, "predict_seconds": time.perf_counter() - fitted}
 
 
-def _rival(
+def rival_scores(
     contest: Contest, rival: str, budget: int, X: Any, y: Ints, X_test: Any, n_classes: int
 ) -> tuple[Floats | None, dict[str, Any]]:
     """In a process of its own, for its versions of packages may be others than ours."""

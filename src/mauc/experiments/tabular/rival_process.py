@@ -24,9 +24,11 @@ def autogluon(train: Any, target: Any, test: Any, task: dict[str, Any], folder: 
     """
     from autogluon.tabular import TabularPredictor
 
+    problem, metric = ("binary", "roc_auc") if task["n_classes"] == 2 else ("multiclass", "roc_auc_ovo")
+
     def fit(path: str, seconds: float, kept: dict[str, Any]) -> Any:
         predictor = TabularPredictor(
-            TARGET, problem_type="multiclass", eval_metric="roc_auc_ovo", path=path, verbosity=0, learner_kwargs=kept
+            TARGET, problem_type=problem, eval_metric=metric, path=path, verbosity=0, learner_kwargs=kept
         )
         return predictor.fit(
             train.assign(**{TARGET: target}),

@@ -1,4 +1,4 @@
-// One class: its ROC against all others, precision and recall, calibration. And who is taken for whom.
+// One class: its ROC against all others, precision and recall, calibration. And the confusion matrix.
 function drawClass() {
   const k = STATE.k;
   const name = DATA.classes[k];
@@ -8,18 +8,18 @@ function drawClass() {
   document.getElementById("pick-class").value = k;
   document.getElementById("class-title").textContent = `${name}, ${rows(DATA.counts[k])}: mean AUC ${number(found.auc[0])}`;
   document.getElementById("class-text").textContent =
-    `${number(found.auc[1])} to ${number(found.auc[2])} is the interval of the mean AUC. Where the highest score decides, ${percent(found.recall[0])} of its rows are found ` +
-    `(${percent(found.recall[1])} to ${percent(found.recall[2])})` +
-    (found.precision === null ? ", and no row is taken for it." : `, and ${percent(found.precision[0])} of the rows taken for it are its own (${percent(found.precision[1])} to ${percent(found.precision[2])}).`);
-  document.getElementById("class-roc-caption").textContent = "ROC against all other classes, which count the same";
-  document.getElementById("class-roc").innerHTML = square("rows of others taken", "rows found", pairs(found.roc), { chance: true, under: true });
+    `The interval of the mean AUC is ${number(found.auc[1])} to ${number(found.auc[2])}. Recall ${number(found.recall[0])} ` +
+    `(${number(found.recall[1])} to ${number(found.recall[2])})` +
+    (found.precision === null ? "; no row is predicted as this class." : `, precision ${number(found.precision[0])} (${number(found.precision[1])} to ${number(found.precision[2])}).`);
+  document.getElementById("class-roc-caption").textContent = "ROC against the other classes, each with equal weight";
+  document.getElementById("class-roc").innerHTML = square("false positive rate", "true positive rate", pairs(found.roc), { chance: true, under: true });
   document.getElementById("class-pr-caption").textContent = `Precision and recall; average precision ${number(found.average_precision)}, ${number(share)} by chance`;
   const level = spot(0, share).split(",")[1];
-  document.getElementById("class-pr").innerHTML = square("recall: rows found", "precision", pairs(found.pr), {
+  document.getElementById("class-pr").innerHTML = square("recall", "precision", pairs(found.pr), {
     extra: `<line class="chance" x1="${FRAME.left}" x2="${FRAME.left + FRAME.size}" y1="${level}" y2="${level}"/>`,
   });
   const bins = found.reliability;
-  document.getElementById("class-cal-caption").textContent = bins ? "Calibration: of rows scored so, how many are of the class" : "No calibration curve: these scores are no probabilities.";
+  document.getElementById("class-cal-caption").textContent = bins ? "Calibration: share of the rows with this score that belong to the class" : "No calibration curve: these scores are not probabilities.";
   document.getElementById("class-cal").innerHTML = bins ? reliabilityPlot(bins) : "";
 }
 
@@ -30,7 +30,7 @@ function confusionOf(i, j) {
 function describeConfusion(i, j) {
   const n = confusionOf(i, j);
   const [low, high] = wilson(n, DATA.counts[i]);
-  const what = i === j ? "are found" : `are taken for ${DATA.classes[j]}`;
+  const what = i === j ? "are predicted right" : `are predicted as ${DATA.classes[j]}`;
   return `${n} of ${rows(DATA.counts[i])} of ${DATA.classes[i]} ${what}: ${percent(n / DATA.counts[i])} (${percent(low)} to ${percent(high)})`;
 }
 
@@ -61,15 +61,15 @@ if (DATA.by_class) {
     document.getElementById("confusion-said").textContent = describeConfusion(STATE.ci, STATE.cj) + ".";
   });
   window.confusionMap = heatMap(document.getElementById("confusion"), document.getElementById("confusion-tip"), {
-    // On the diagonal, what is not found. Beside it a root, so that one row in a hundred is seen.
+    // On the diagonal, the share predicted wrong. Beside it a root, so that one row in a hundred is seen.
     bad: (i, j) => (i === j ? 1 - confusionOf(i, j) / DATA.counts[i] : Math.sqrt(confusionOf(i, j) / DATA.counts[i])),
     text: (i, j) => (confusionOf(i, j) ? String(confusionOf(i, j)) : ""),
     describe: describeConfusion,
     at: () => [STATE.ci, STATE.cj],
     choose: (ci, cj) => look({ ci, cj }),
     diagonal: true,
-    axes: ["taken for", "true class"],
-    corner: "true \\ taken for",
+    axes: ["predicted class", "true class"],
+    corner: "rows: true class, columns: predicted class",
   });
   if (DATA.calibration) document.getElementById("calibration").innerHTML = reliabilityPlot(DATA.calibration);
 }

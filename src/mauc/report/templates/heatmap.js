@@ -40,7 +40,8 @@ function heatMap(canvas, tip, of) {
     const gutter = labelled ? Math.min(width * 0.3, 6.6 * longest + 26) : 20;
     const cell = (width - gutter - 2) / n;
     const flat = labelled && 7.2 * longest < cell - 4;
-    const top = flat ? 24 : gutter;
+    // The names of the axes have a line of their own above the names of the columns.
+    const top = labelled ? 16 + (flat ? 24 : gutter) : gutter;
     map.geometry = { gutter, top, cell };
     const scale = window.devicePixelRatio || 1;
     const height = top + n * cell + 2;

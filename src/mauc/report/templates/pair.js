@@ -29,7 +29,7 @@ const pairMap = heatMap(map, document.getElementById("tip"), {
   choose: (i, j) => look({ i, j }),
   diagonal: false,
   axes: ["against class j", "class i"],
-  corner: "i \\ j",
+  corner: "rows: class i, columns: class j",
   key: (event) => {
     if (event.key === "Enter" || event.key === " ") { event.preventDefault(); openPair(); return true; }
     if (event.key === "x") { look({ i: STATE.j, j: STATE.i }); return true; }
@@ -55,7 +55,7 @@ function drawHistogram() {
   const [upper, lower] = [histogramOf(m, i, i), histogramOf(m, i, j)];
   if (!upper || !lower) {
     svg.innerHTML = "";
-    caption.textContent = "With this many classes only the pairs of the tables below keep their histograms.";
+    caption.textContent = "With this many classes only the pairs of the tables above keep their histograms.";
     return;
   }
   caption.textContent = `Score of ${DATA.classes[i]}, on rows of ${DATA.classes[i]} (up) and of ${DATA.classes[j]} (down)`;
@@ -92,7 +92,7 @@ function drawCurve() {
   const svg = document.getElementById("roc");
   const caption = document.getElementById("roc-caption");
   const curve = curveOf(m, i, j);
-  svg.innerHTML = curve ? square("rows of j ranked as i", "rows of i found", curve.points, { chance: true, under: true }) : "";
+  svg.innerHTML = curve ? square("false positive rate (j)", "true positive rate (i)", curve.points, { chance: true, under: true }) : "";
   caption.textContent = curve ? `ROC, area ${number(aucOf(m, i, j))}${curve.exact ? "" : "; drawn from the histograms"}` : "";
 }
 

@@ -23,14 +23,14 @@ function square(across, up, curve, { chance = false, under = false, extra = "" }
   );
 }
 
-// Bins of a calibration curve: what came true with its interval, over the mean score; the larger, the more rows.
+// Bins of a calibration curve: the observed share with its interval, over the mean score; the larger, the more rows.
 function reliabilityPlot(bins) {
   const most = Math.max(...bins.map(([n]) => n));
   const marks = bins.map(([n, mean, right, low, high]) => {
     const [x, y] = spot(mean / 1000, right / 1000).split(",");
     const ends = [low, high].map((v) => spot(mean / 1000, v / 1000).split(",")[1]);
     const radius = 2.5 + 4.5 * Math.sqrt(n / most);
-    return `<line class="reach" x1="${x}" x2="${x}" y1="${ends[0]}" y2="${ends[1]}"/><circle class="dot" cx="${x}" cy="${y}" r="${radius.toFixed(1)}"><title>${rows(n)}: mean score ${(mean / 1000).toFixed(2)}, came true ${(right / 1000).toFixed(2)}</title></circle>`;
+    return `<line class="reach" x1="${x}" x2="${x}" y1="${ends[0]}" y2="${ends[1]}"/><circle class="dot" cx="${x}" cy="${y}" r="${radius.toFixed(1)}"><title>${rows(n)}: mean score ${(mean / 1000).toFixed(2)}, observed share ${(right / 1000).toFixed(2)}</title></circle>`;
   });
-  return square("mean score", "came true", [], { chance: true, extra: marks.join("") });
+  return square("mean score", "observed share", [], { chance: true, extra: marks.join("") });
 }

@@ -1,0 +1,126 @@
+"""One cell is one command on one table; the store keeps what it gave, one JSON object per line."""
+
+import hashlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import balanced_accuracy_score
+
+from benchmarks.fit_tables.process import Measured, busy, measured
+from benchmarks.fit_tables.rivals import default_split, labels_of
+from mauc import mauc_score
+from mauc.experiments.report_parts import machine
+
+__all__ = ["AUTOGLUON", "BASELINES", "DEFAULT_LIMIT", "OURS", "Cell", "Store", "compute"]
+
+OURS, AUTOGLUON = "mauc fit", "AutoGluon"
+BASELINES = ("random forest", "histogram boosting")
+DEFAULT_LIMIT = 60.0
+"""Seconds of ``mauc fit`` unless told."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is run; two runs of one cell should give the same scores."""
+
+    table: str
+    method: str
+    limit: float | None = None
+    """Seconds that the method was given; None for one without a limit."""
+    load: int = 0
+    """Busy processes beside it."""
+
+
+class Store:
+    """Results by cell, in a file that only grows: a run that was stopped goes on where it was."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        results = [json.loads(line) for line in lines]
+        self.results = {Cell(**{name: r[name] for name in Cell.__dataclass_fields__}): r for r in results}
+
+    def add(self, cell: Cell, result: dict[str, Any]) -> None:
+        """Append a result."""
+        result = asdict(cell) | result
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(result) + "\n")
+        self.results[cell] = result
+
+    def scores_of(self, cell: Cell) -> Path:
+        """File with the held-out scores of a cell: ``labels``, and ``scores`` with classes in sorted order."""
+        limit = "" if cell.limit is None else f", {cell.limit:g} s"
+        name = f"{cell.table}, {cell.method}{limit}, load {cell.load}.npz"
+        return self.path.with_suffix(".scores") / name
+
+    def missing(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Cells without a result."""
+        return [cell for cell in cells if cell not in self.results]
+
+
+def compute(
+    cell: Cell, table: Path, target: str, keep: Path, *, cores: int = 2, rival_python: str | None = None
+) -> dict[str, Any]:
+    """Run the cell in processes of its own; judge its scores of the test rows, and keep them."""
+    # A relative path would be looked up in the temporary folder.
+    table = table.resolve()
+    with tempfile.TemporaryDirectory() as name, busy(cell.load):
+        folder = Path(name)
+        if cell.method == OURS:
+            command = [sys.executable, "-m", "mauc", "fit", str(table), "--target", target, "--json"]
+            if cell.limit not in (None, DEFAULT_LIMIT):
+                command += ["--time-limit", f"{cell.limit:g}"]
+            scores = folder / "model.scores.npz"
+        else:
+            scores = folder / "scores.npz"
+            task = {"rival": cell.method, "table": str(table), "target": target, "out": str(scores)}
+            task |= {"python": rival_python, "seconds": cell.limit, "cores": cores}
+            (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
+            command = [sys.executable, "-m", "benchmarks.fit_tables.rivals", str(folder / "task.json")]
+        done = measured(command, folder, most_seconds=120.0 + 3.0 * (cell.limit or 300.0))
+        result: dict[str, Any] = {"seconds": done.seconds, "peak_mib": done.peak_mib, "machine": machine()}
+        if done.returncode != 0 or not scores.exists():
+            return result | {"failed": _why(done)}
+        judged = _judged(scores, labels_of(pd.read_parquet(table)[target]), keep)
+        return result | _told(cell.method, json.loads(done.stdout)) | judged
+
+
+def _why(done: Measured) -> str:
+    if done.returncode is None:
+        return f"ended by force after {done.seconds:.0f} s"
+    return f"exit {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
+
+
+def _told(method: str, said: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of the JSON that the command printed."""
+    if method == OURS:
+        decided = said["decisions"] if isinstance(said.get("decisions"), dict) else None
+        return {"model": said["model"], "cut": said.get("cut", []), "decided": decided}
+    return {"model": said.get("chosen", method), "cut": [], "fit_seconds": said["fit_seconds"]}
+
+
+def _judged(path: Path, labels: Any, keep: Path) -> dict[str, Any]:
+    """Scores on the test rows; a class is predicted where its score is the largest."""
+    with np.load(path, allow_pickle=False) as arrays:
+        rows, names, scores = arrays["rows"], arrays["classes"], arrays["scores"][0]
+    if not np.array_equal(rows, default_split(labels)[1]):
+        return {"failed": "judged on other rows than the rivals"}
+    classes, scores = np.sort(names), np.ascontiguousarray(scores[:, np.argsort(names)])
+    y, predicted = labels[rows], classes[scores.argmax(axis=1)]
+    keep.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(keep, labels=y, scores=scores)
+    return {
+        "mauc": float(mauc_score(y, scores, labels=classes)),
+        "accuracy": float(np.mean(predicted == y)),
+        "balanced_accuracy": float(balanced_accuracy_score(y, predicted)),
+        "majority": float(np.unique(y, return_counts=True)[1].max() / len(y)),
+        "scores": hashlib.sha256(scores).hexdigest()[:16],
+    }

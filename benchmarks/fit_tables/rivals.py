@@ -1,0 +1,95 @@
+"""Fits one rival on the rows that ``mauc fit`` trains on: ``python -m benchmarks.fit_tables.rivals TASK``.
+
+TASK is a JSON file with the rival, the table, its target and the output; for AutoGluon also its interpreter, seconds
+and cores. Writes the held-out scores in the form of ``mauc fit``: arrays ``rows``, ``labels``, ``classes``, ``scores``.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.preprocessing import OrdinalEncoder
+
+from mauc.tables.holdout import stratified
+
+__all__ = ["default_split", "labels_of"]
+
+MOST_CATEGORIES = 255
+"""Of a categorical column of HistGradientBoostingClassifier."""
+
+
+def labels_of(target: pd.Series) -> Any:
+    """Classes as ``mauc fit`` takes them: texts without blanks around them."""
+    return target.astype(str).str.strip().to_numpy(dtype=str)
+
+
+def default_split(labels: Any) -> tuple[Any, Any]:
+    """Training and test rows of ``mauc fit`` with its defaults."""
+    return stratified(labels, 0.25, 0)
+
+
+def forest(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, Any]) -> tuple[Any, Any]:
+    """The defaults; texts become ordinal codes."""
+    encoder = _encoder(_texts(train))
+    model = RandomForestClassifier(random_state=0).fit(encoder.fit_transform(train), y)
+    return model.classes_, model.predict_proba(encoder.transform(test))
+
+
+def boosting(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, Any]) -> tuple[Any, Any]:
+    """The defaults; texts are categories, or ordinal codes where it cannot take as many categories."""
+    many = [name for name in _texts(train) if train[name].nunique() > MOST_CATEGORIES]
+    encoder = _encoder(many).set_output(transform="pandas")
+    train, test = encoder.fit_transform(train), encoder.transform(test)
+    for name in _texts(train):
+        train[name] = train[name].astype("category")
+        test[name] = test[name].astype(train[name].dtype)
+    model = HistGradientBoostingClassifier(random_state=0).fit(train, y)
+    return model.classes_, model.predict_proba(test)
+
+
+def autogluon(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, Any]) -> tuple[Any, Any]:
+    """As in ``mauc bench tabular --against autogluon``."""
+    from mauc.experiments.tabular.against import Contest, rival_scores
+
+    contest = Contest(None, None, task["cores"], task["python"])
+    classes, codes = np.unique(y, return_inverse=True)
+    scores, told = rival_scores(contest, "autogluon", task["seconds"], train, codes, test, len(classes))
+    task["told"] = told
+    if scores is None:
+        raise RuntimeError(told["failed"])
+    return classes, scores
+
+
+RIVALS = {"random forest": forest, "histogram boosting": boosting, "AutoGluon": autogluon}
+
+
+def _texts(table: pd.DataFrame) -> list[str]:
+    return [name for name in table.columns if not pd.api.types.is_numeric_dtype(table[name])]
+
+
+def _encoder(columns: list[str]) -> Any:
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1, encoded_missing_value=-1)
+    return make_column_transformer((codes, columns), remainder="passthrough", verbose_feature_names_out=False)
+
+
+def main(place: Path) -> None:
+    """Read the task, run its rival, write the scores and what it told."""
+    task = json.loads(place.read_text(encoding="utf-8"))
+    table = pd.read_parquet(task["table"])
+    labels, features = labels_of(table[task["target"]]), table.drop(columns=task["target"])
+    train, test = default_split(labels)
+    began = time.perf_counter()
+    classes, scores = RIVALS[task["rival"]](features.iloc[train], labels[train], features.iloc[test], task)
+    seconds = time.perf_counter() - began
+    np.savez(task["out"], rows=test, labels=labels[test], classes=classes, scores=scores[None])
+    print(json.dumps({"fit_seconds": seconds, **task.get("told", {})}))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

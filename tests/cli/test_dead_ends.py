@@ -1,0 +1,110 @@
+"""Where users got stuck: each way of the commands that ended in an error or a wrong number goes on."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+
+from mauc.tables.errors import in_plain_words
+
+QUICK = ("--alpha", "4", "--l2", "0.01", "--no-importance", "--no-report")
+
+
+def test_names_with_separators_come_back(run, trees):
+    odd = {"oak": "a|b|c", "elm": "d|e|f", "yew": "g;h", "ash": "i\u2028j"}
+    trees.assign(species=trees["species"].map(odd)).to_csv("odd.csv", index=False)
+    assert run("fit", "odd.csv", "--target", "species", *QUICK, "--separator", "comma").exit_code == 0
+    assert run("predict", "model.skops", "odd.csv").exit_code == 0
+    found = run("evaluate", "scores.csv", "--target", "species", "--no-report", "--json")
+    assert found.exit_code == 0, found.output
+    assert json.loads(found.stdout)["models"][0]["mauc"]["score"] > 0.8
+
+
+def test_a_class_that_training_left_out_is_left_out_of_the_judgement(run, fails, trees):
+    trees.loc[0, "species"] = "fir"
+    trees.to_csv("trees.csv", index=False)
+    assert run("fit", "trees.csv", "--target", "species", *QUICK, "--min-rows", "2").exit_code == 0
+    assert run("predict", "model.skops", "trees.csv").exit_code == 0
+    call = ("evaluate", "scores.csv", "--target", "species", "--no-report", "--compare", "other.csv")
+    pd.read_csv("scores.csv").to_csv("other.csv", index=False)
+    found = run(*call)
+    assert found.exit_code == 0, found.output
+    assert "1 row of scores.csv without scores left out, of classes that the model does not know: 'fir'" in found.stderr
+    streamed = run(*call, "--stream", "--json")
+    assert "1 row of scores.csv without scores left out" in streamed.stderr
+    whole = json.loads(run(*call, "--json").stdout)
+    for one, other in zip(json.loads(streamed.stdout)["models"], whole["models"], strict=True):
+        assert one["mauc"] == pytest.approx(other["mauc"])
+    scores = pd.read_csv("scores.csv")
+    scores.assign(species=scores["species"].replace("oak", "Oak")).to_csv("other.csv", index=False)
+    assert "has no column 'score:Oak'" in fails("evaluate", "other.csv", "--target", "species")
+    scores.rename(columns=lambda name: name.replace("score:", "p_")).to_csv("other.csv", index=False)
+    assert "has no column 'ash'" in fails("evaluate", "other.csv", "--target", "species"), "not our names: a slip"
+
+
+def test_the_scores_that_fit_kept_are_judged(run, fails, trees):
+    made = run("fit", "trees.csv", "--target", "species", *QUICK, "--json", "--cv", "3", "--repeats", "2")
+    found = run("evaluate", "model.scores.npz", "--no-report", "--json")
+    assert found.exit_code == 0, found.output
+    both = [json.loads(each.stdout)["models"][0]["mauc"] for each in (made, found)]
+    assert both[0] == both[1]
+    assert "holds scores of MAUCClassifier: exponential, alpha 4; cross-validation in 3 folds, 2 times" in found.stderr
+    call = ("evaluate", "model.scores.npz")
+    assert "is not the target of model.scores.npz, which is 'species'" in fails(*call, "--target", "soil", code=2)
+    assert "mauc compare a.skops b.skops" in fails(*call, "--compare", "trees.csv", code=2)
+
+
+def test_fit_without_a_header_and_without_repeated_rows(run, trees):
+    trees = trees.assign(height=trees["height"].fillna(0.5).round(3), soil=trees["soil"].fillna("clay"))
+    pd.concat([trees, trees]).to_csv("t.csv", index=False, header=False)
+    call = ("fit", "t.csv", "--target", "column_5", *QUICK, "--drop-duplicates")
+    for more in ((), ("--no-header",)):
+        made = run(*call, *more, "--json")
+        assert made.exit_code == 0, made.output
+        assert "160 rows of t.csv repeat others in every column, and are left out" in made.stderr
+        assert ("seems to have no header" in made.stderr) == (not more)
+        found = json.loads(made.stdout)
+        assert sum(found["training_rows"].values()) + len(np.load("model.scores.npz")["rows"]) == 160
+    assert run("predict", "model.skops", "t.csv").exit_code == 0
+    assert len(pd.read_csv("scores.csv")) == 320
+
+
+def test_columns_without_a_value_are_told(fails, trees):
+    trees[["species"]].assign(x=None, y="").to_csv("t.csv", index=False)
+    told = fails("fit", "t.csv", "--target", "species", *QUICK)
+    assert "t.csv has no column besides 'species' that holds a value" in told
+
+
+def test_values_that_training_did_not_have_are_told_with_their_column(run, model, trees):
+    trees.assign(soil=np.where(trees.index < 3, "peat", trees["soil"])).to_csv("new.csv", index=False)
+    found = run("predict", model, "new.csv")
+    assert found.exit_code == 0, found.output
+    assert "column 'soil' of new.csv holds values that training did not have, such as 'peat' (3 rows)" in found.stderr
+    assert "columns [0]" not in found.stderr
+
+
+def test_what_libraries_say_about_parameters_is_said_in_options(run, fails):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=32), "y": ["a"] * 30 + ["b"] * 2})
+    frame.to_csv("t.csv", index=False)
+    told = fails("fit", "t.csv", "--target", "y", "--model", "linear", "--no-report")
+    assert "too few rows of some classes to choose --alpha and --l2 by cross-validation: give both" in told
+    assert run("fit", "t.csv", "--target", "y", *QUICK).exit_code == 0, "as it says"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("lbfgs stopped before the gradient fell below tol=0.0001 (max_iter reached): raise max_iter", "larger --l2"),
+        ("lbfgs failed to converge after 100 iteration(s) (status=1):\nSTOP", "larger --l2"),
+        ("Found unknown categories in columns [0, 1] during transform", "these count as none of the known ones"),
+        ("any other first line\nsecond", "any other first line"),
+        ("", ""),
+    ],
+)
+def test_words_of_libraries(said, told):
+    assert in_plain_words(said).endswith(told) or told in in_plain_words(said)
+    assert "max_iter" not in in_plain_words(said)

@@ -1,0 +1,97 @@
+"""What commands leave behind: the files they name, nothing in the home, nothing in the temporary folder."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+
+import pandas as pd
+
+from mauc.tables.errors import Failure
+from mauc.tables.model_file import read_model
+
+QUICK = ("--alpha", "4", "--l2", "0.01", "--no-importance", "--no-report", "--quiet")
+
+
+@pytest.fixture
+def command(tmp_path):
+    """A call of ``mauc`` in a process of its own, with a home and a temporary folder that are new and empty."""
+    for name in ("home", "tmp"):
+        (tmp_path / name).mkdir()
+    own = ("MPLCONFIGDIR", "SKB_DATA_DIRECTORY", "XDG_CONFIG_HOME", "XDG_CACHE_HOME")
+    inherited = {name: value for name, value in os.environ.items() if name not in own}
+
+    def call(*arguments, **variables):
+        environment = {**inherited, "HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"), **variables}
+        started = [sys.executable, "-m", "mauc", *map(str, arguments)]
+        return subprocess.Popen(
+            started, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    return call
+
+
+def left(tmp_path):
+    return sorted(p.name for name in ("home", "tmp") for p in (tmp_path / name).rglob("*"))
+
+
+def test_nothing_is_left_in_home_or_in_the_temporary_folder(command, trees, tmp_path):
+    made = command("fit", "trees.csv", "--target", "species", *QUICK)
+    assert made.communicate() == ("", "")
+    assert left(tmp_path) == []
+    # A home that cannot be made, for root neither.
+    scored = command("predict", "model.skops", "trees.csv", "--quiet", HOME=str(tmp_path / "trees.csv" / "home"))
+    assert scored.communicate() == ("", "")
+    assert (tmp_path / "scores.csv").exists()
+    assert left(tmp_path) == []
+
+
+def test_python_leaves_the_home_alone_too(tmp_path):
+    code = "from mauc._lazy import needing\nwith needing('cli', 'this'):\n    import skrub"
+    environment = {name: value for name, value in os.environ.items() if "DATA_DIRECTORY" not in name}
+    subprocess.run([sys.executable, "-c", code], env={**environment, "HOME": str(tmp_path)}, check=True)
+    assert not (tmp_path / "skrub_data").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
+def test_scores_do_not_outlive_a_command_that_is_ended(command, tmp_path, number):
+    pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((100_000, 6)), columns=list("abcdef"))
+    frame.assign(y=rng.choice(list("abcdef"), len(frame))).to_csv(tmp_path / "s.csv", index=False)
+    judged = command("evaluate", "s.csv", "--target", "y", "--stream", "--no-report")
+    while judged.poll() is None and not any(p.suffix == ".parquet" for p in (tmp_path / "tmp").rglob("*")):
+        time.sleep(0.01)
+    judged.send_signal(number)
+    assert judged.wait() == 128 + number
+    judged.communicate()
+    assert left(tmp_path) == []
+
+
+def test_closed_streams_are_told(command, trees, tmp_path):
+    call = f"{sys.executable} -m mauc evaluate - --target species"
+    for closed, words in (("<&-", "standard input is closed: name a file"), (">&-", "standard output is closed: send")):
+        done = subprocess.run(["bash", "-c", f"{call} {closed}"], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"mauc: {words}")
+        assert len(done.stderr.splitlines()) == 1
+
+
+def test_errors_that_say_nothing_about_the_model_are_told_as_they_are(model, monkeypatch, tmp_path):
+    import skops.io
+
+    def broken(**_):
+        raise PermissionError(13, "Permission denied", "/home/nobody")
+
+    monkeypatch.setattr(skops.io, "get_untrusted_types", broken)
+    with pytest.raises(PermissionError, match="/home/nobody"):
+        read_model(tmp_path / "model.skops")
+    monkeypatch.setattr(skops.io, "get_untrusted_types", lambda **_: 1 / 0)
+    with pytest.raises(Failure, match="is no model file of mauc fit"):
+        read_model(tmp_path / "model.skops")

@@ -1,0 +1,128 @@
+"""Children that do tasks, and that a deadline ends."""
+
+import math
+import operator
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from sleeper import Breaker, Sleeper
+
+from mauc.ensemble import MAUCStackingClassifier, default_estimators
+from mauc.ensemble import classifier as module
+from mauc.ensemble.planner import Member, Plan
+from mauc.ensemble.workers import Workers
+
+
+def alive(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def workers():
+    with Workers(2) as started:
+        yield started
+
+
+def later(seconds=600.0):
+    return time.monotonic() + seconds
+
+
+def test_answers_are_those_of_the_tasks_and_errors_come_back(workers):
+    workers.shared = 10
+    tasks = [(operator.add, (k,)) for k in range(5)] + [(operator.truediv, (0,))]
+    found = sorted(workers.run(tasks, later()), key=lambda answer: answer.place)
+    assert [answer.value for answer in found] == [10, 11, 12, 13, 14, None]
+    assert isinstance(found[-1].error, ZeroDivisionError)
+    workers.shared = 20
+    assert [answer.value for answer in workers.run([(operator.add, (1,))], later())] == [21]
+
+
+def test_what_sleeps_is_ended_and_the_next_tasks_are_done(workers):
+    workers.shared = 10_000
+    assert list(workers.run([(time.sleep, ()), (time.sleep, ()), (operator.neg, ())], later(0.5))) == []
+    assert [answer.value for answer in workers.run([(operator.neg, ())], later())] == [-10_000]
+
+
+def test_a_child_that_dies_is_an_error_and_is_replaced(workers):
+    workers.shared = None
+    (lost,) = workers.run([(_die, ())], later())
+    assert "its process ended" in str(lost.error)
+    (found,) = workers.run([(_process, ())], later())
+    assert found.value != os.getpid()
+
+
+def _die(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _process(_):
+    return os.getpid()
+
+
+def test_no_child_is_left():
+    with Workers(1) as workers:
+        (found,) = workers.run([(_process, ())], later())
+        assert alive(found.value)
+    assert not alive(found.value)
+
+
+def planned(monkeypatch, **models):
+    members = tuple(Member(name, model, 10**6) for name, model in models.items())
+    monkeypatch.setattr(module, "plan_members", lambda *_: Plan(members, 2))
+
+
+def test_a_member_that_never_ends_costs_no_other(monkeypatch, workers):
+    lr = dict(default_estimators())["lr"]
+    planned(monkeypatch, broken=Breaker(), lr=lr, forever=Sleeper())
+    y = np.arange(60) % 3
+    X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
+    workers.shared = 0
+    list(workers.run([(operator.pos, ())] * 2, later()))  # they are there
+    model = MAUCStackingClassifier()
+    model._train(X, y, deadline=later(5), workers=workers)
+    assert list(model.named_estimators_) == ["lr"]
+    assert model.cut_ == {"broken": "failed: no room", "forever": "was not ready in time"}
+    planned(monkeypatch, lr=lr)
+    alone = MAUCStackingClassifier().fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), alone.predict_proba(X))
+
+
+def test_control_c_keeps_what_is_done_if_that_is_wanted(monkeypatch):
+    class Impatient:
+        def begins(self, name, step):
+            """Nothing."""
+
+        def ends(self, name, score, seconds):
+            raise KeyboardInterrupt
+
+    planned(monkeypatch, lr=dict(default_estimators())["lr"], forever=Sleeper())
+    y = np.arange(60) % 3
+    X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
+    said = []
+    with Workers(1, on_stop=lambda: said.append("stopped")) as workers:
+        model = MAUCStackingClassifier()
+        model._train(X, y, deadline=later(), workers=workers, watch=Impatient())
+        assert said == ["stopped"]
+        assert not workers.stop(), "the second time it ends all"
+    assert list(model.named_estimators_) == ["lr"]
+    assert model.cut_ == {"forever": "was not ready when Ctrl-C came"}
+    with Workers(1) as workers, pytest.raises(KeyboardInterrupt):
+        MAUCStackingClassifier()._train(X, y, deadline=later(), workers=workers, watch=Impatient())
+
+
+def test_where_nothing_is_ready_there_is_a_small_forest(monkeypatch):
+    planned(monkeypatch, forever=Sleeper())
+    y = np.arange(60) % 3
+    X = np.random.default_rng(0).normal(size=(60, 2)) + y[:, None]
+    model = MAUCStackingClassifier(time_limit=0.2).fit(X, y)
+    assert list(model.named_estimators_) == ["starter"]
+    assert list(model.cut_) == ["forever"]
+    assert model.score(X, y) > 0.8
+    assert math.isfinite(model.oof_scores_["combination"])

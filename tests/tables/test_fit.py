@@ -1,0 +1,178 @@
+"""``fit_table``: the same from Python, on frames and files, within its time."""
+
+import operator
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+pytest.importorskip("skops", reason="needs the extra mauc[cli]")
+
+import pandas as pd
+from sleeper import Sleeper
+
+import mauc
+from mauc import fit_table, mauc_score
+from mauc.ensemble import default_estimators
+from mauc.ensemble.fitting import Here
+from mauc.ensemble.planner import Member, Plan
+from mauc.ensemble.workers import Workers
+from mauc.tables.data import Wanted, data_of
+from mauc.tables.fit import Options, fit_data
+from mauc.tables.model_file import read_model
+
+
+@pytest.fixture
+def planned(monkeypatch):
+    """Chooses the members of the stack; where they are trained."""
+
+    def choose(names=("et", "lr"), n_folds=3, here=True, **more):
+        def plan(size, effort="normal", seed=0, order=None):
+            models = {**dict(default_estimators(seed, 5)), **more}
+            return Plan(tuple(Member(name, models[name], size.rows) for name in [*names, *more]), n_folds)
+
+        monkeypatch.setattr("mauc.ensemble.classifier.plan_members", plan)
+        if here:
+            monkeypatch.setattr("mauc.tables.fit.Workers", lambda: Here(None))
+
+    return choose
+
+
+def mixed(n=240, seed=0):
+    rng = np.random.default_rng(seed)
+    code = rng.choice(3, n, p=[0.6, 0.3, 0.1])
+    return pd.DataFrame(
+        {
+            "size": np.where(rng.random(n) < 0.1, np.nan, rng.normal(2.0 * code)),
+            "soil": np.where(code == 2, "peat", rng.choice(["sand", "loam"], n)),
+            "seen": pd.Timestamp("2021-01-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D"),
+            "note": pd.Categorical(rng.choice(["wet", "dry"], n)),
+            "kind": np.array(["oak", "elm", "yew"])[code],
+        }
+    )
+
+
+def test_a_frame_of_mixed_columns(planned, tmp_path):
+    planned()
+    table = mixed()
+    fitted = fit_table(table, "kind")
+    board = fitted.leaderboard()
+    assert list(board.columns) == [
+        "model", "validation", "mauc", "low", "high", "difference", "pvalue", "seconds",
+    ]  # fmt: skip
+    assert {"class frequencies", "logistic regression"} <= set(board["model"])
+    assert np.isnan(board["difference"][0])
+    new = mixed(90, seed=1).set_index(np.arange(500, 590))
+    scores, decided = fitted.predict_proba(new), fitted.predict(new)
+    assert list(scores.columns) == fitted.classes == ["elm", "oak", "yew"]
+    assert scores.index.equals(new.index)
+    assert decided.index.equals(new.index)
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0)
+    assert mauc_score(new["kind"], scores) > 0.85
+    assert (decided == new["kind"]).mean() > 0.6
+    assert fitted.judged.decided.balanced_accuracy > 1.5 * fitted.judged.decided.balanced_accuracy_of_largest
+    assert fitted.report.judgement.headline.mauc.score == board["mauc"][0]
+    assert {each.column for each in fitted.importance} == {"size", "soil", "seen", "note"}
+    path = fitted.save(tmp_path / "m.skops")
+    assert (tmp_path / "m.scores.npz").exists()
+    loaded = read_model(path)
+    np.testing.assert_array_equal(loaded.decided(np.asarray(scores)), fitted.model.decided(np.asarray(scores)))
+
+
+def test_a_file_and_a_frame_give_the_same_model(planned, tmp_path):
+    planned()
+    table = mixed()
+    table.to_csv(tmp_path / "t.csv", index=False)
+    one = fit_table(str(tmp_path / "t.csv"), "kind", importance=False)
+    two = fit_table(table, "kind", importance=False)
+    np.testing.assert_array_equal(one.predict_proba(table), two.predict_proba(table))
+
+
+def test_the_same_table_and_seed_give_the_same_model_wherever_it_is_trained(planned):
+    planned(names=("et", "lr", "hgb", "kernel"))
+    table = mixed(120)[["size", "soil", "kind"]]
+    here = fit_table(table, "kind", importance=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mauc.tables.fit.Workers", lambda: Workers(2))
+        there = fit_table(table, "kind", importance=False, time_limit=600)
+        again = fit_table(table, "kind", importance=False, time_limit=600, seed=1)
+    assert here.cut == there.cut == ()
+    np.testing.assert_array_equal(here.predict_proba(table), there.predict_proba(table))
+    assert not np.array_equal(here.predict_proba(table), again.predict_proba(table))
+
+
+def test_a_member_that_never_ends_is_cut_and_named(planned):
+    planned(names=("lr",), forever=Sleeper(), here=False)
+    table = mixed(120)[["size", "soil", "kind"]]
+    data = data_of(table, Wanted("kind"), Path("t"))
+    with Workers(2) as workers:
+        workers.shared = 0
+        list(workers.run([(operator.pos, ())] * 2, time.monotonic() + 600))  # they are there
+        began = time.monotonic()
+        fitted = fit_data(data, Options(time_limit=8.0, importance=False), began=began, workers=workers)
+    assert fitted.cut == ("forever was not ready in time",)
+    assert list(fitted.leaderboard()["model"]) == ["logistic regression", "class frequencies"]
+    assert "forever was not ready" in dict(fitted.details())["cut"]
+
+
+@pytest.mark.parametrize("shift", [1e9, -4e8])
+def test_an_offset_changes_nothing(planned, shift):
+    planned(names=("et", "lr", "hgb"))
+    rng = np.random.default_rng(0)
+    y = np.arange(300) % 3
+    x = rng.normal(0, 0.3, 300) + y
+    near, far = (
+        fit_table(pd.DataFrame({"x": x + by, "y": y}), "y", importance=False).leaderboard().set_index("model")["mauc"]
+        for by in (0.0, shift)
+    )
+    assert far.to_numpy() == pytest.approx(near[far.index].to_numpy(), abs=5e-3)
+    assert far.iloc[0] > 0.98
+
+
+def test_a_wide_table_loads(planned, tmp_path):
+    planned()
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 4
+    wide = pd.DataFrame(rng.normal(size=(200, 2_000))).add_prefix("c").assign(kind=y)
+    wide.iloc[:, :20] += y[:, None]
+    fitted = fit_table(wide, "kind", importance=False)
+    path = fitted.save(tmp_path / "wide.skops")
+    with zipfile.ZipFile(path) as archive:
+        assert archive.getinfo("schema.json").file_size < 2e6, "no object for each column"
+    loaded = read_model(path)
+    np.testing.assert_array_equal(loaded.scores(wide.drop(columns="kind")), np.asarray(fitted.predict_proba(wide)))
+
+
+@pytest.mark.slow
+def test_thousands_of_classes_within_five_seconds_give_a_model():
+    rng = np.random.default_rng(0)
+    price = np.repeat(np.arange(4_000), 5)
+    table = pd.DataFrame({f"v{k}": price * rng.normal(1, 0.2, len(price)) for k in range(6)})
+    fitted = fit_table(table.assign(price=price), "price", time_limit=5.0, importance=False)
+    assert fitted.predict_proba(table.head(3)).shape == (3, 4_000)
+    assert np.isfinite(fitted.leaderboard()["mauc"]).all()
+
+
+def test_pandas_is_needed_for_fit_table_alone():
+    assert "fit_table" in dir(mauc)
+    with pytest.raises(mauc.tables.errors.Usage, match="--effort must be quick, normal or best, got 'all'"):
+        fit_table(mixed(), "kind", effort="all")
+
+
+def test_cross_validation_and_refit(planned):
+    planned()
+    table = mixed(150)[["size", "soil", "kind"]]
+    crossed = fit_table(table, "kind", cv=3, importance=False)
+    assert len(crossed.judged.rows) == 150
+    assert crossed.how == "cross-validation in 3 folds"
+    whole = fit_table(table, "kind", refit=True, importance=False)
+    np.testing.assert_array_equal(whole.predict_proba(table), crossed.predict_proba(table))
+
+
+def test_empty_columns_alone(planned):
+    planned()
+    with pytest.raises(mauc.tables.errors.Failure, match="every column is empty in the training rows"):
+        fit_table(mixed().assign(size=np.nan)[["size", "kind"]], "kind")
