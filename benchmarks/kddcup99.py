@@ -23,7 +23,7 @@ from mauc import MAUCClassifier, MAUCPluginClassifier, datasets, mauc_score, pai
 from mauc.experiments.report_parts import machine, markdown_table
 from mauc.experiments.score_tables import pairs_by_rarity
 
-ITERATIONS = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+ITERATIONS = int(sys.argv[1]) if sys.argv[1:2] and sys.argv[1].isdigit() else 20
 RARE = 5
 # By `kddcup99_choice`, on training rows; the penalty is that of LogisticRegression.
 CHOSEN: dict[str, Any] = {"alpha": 8.0, "log_loss": 0.1, "l2": 1.0 / 395_209}
@@ -42,11 +42,11 @@ def main() -> None:
         "LR": LogisticRegression(max_iter=ITERATIONS),
         "LR, balanced": LogisticRegression(max_iter=ITERATIONS),
         "plug-in on LR": MAUCPluginClassifier(LogisticRegression(max_iter=ITERATIONS)),
-        "MAUC exponential, α = 4": MAUCClassifier("exponential", alpha=4.0, max_iter=ITERATIONS),
-        "log-loss alone, shifted": MAUCClassifier(log_loss="only", max_iter=ITERATIONS),
-        "both terms, balanced": MAUCClassifier(max_iter=ITERATIONS, **CHOSEN),
-        "MAUC squared": MAUCClassifier("squared", max_iter=ITERATIONS),
-        "MAUC hinge": MAUCClassifier("hinge", max_iter=ITERATIONS),
+        "MAUCClassifier()": MAUCClassifier(max_iter=ITERATIONS),
+        "MAUC exponential, α = 4": MAUCClassifier("exponential", alpha=4.0, log_loss=0.0, max_iter=ITERATIONS),
+        "both terms, softmax, balanced": MAUCClassifier(max_iter=ITERATIONS, **CHOSEN),
+        "MAUC squared": MAUCClassifier("squared", log_loss=0.0, max_iter=ITERATIONS),
+        "MAUC hinge": MAUCClassifier("hinge", alpha=1.0, log_loss=0.0, max_iter=ITERATIONS),
     }
     rows, base = [], 0.0
     for name in sys.argv[2:] or models:

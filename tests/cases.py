@@ -174,10 +174,10 @@ every_case = pytest.mark.parametrize("case", CASES, ids=str)
 each_kind = pytest.mark.parametrize("case", EACH_KIND, ids=str)
 SOME_CASES = [
     Case("squared"),
-    Case("exponential"),
-    Case("hinge"),
+    Case("exponential", {"alpha": 1.0}),
+    Case("hinge", {"alpha": 1.0}),
     Case("q_hinge", {"q": 3.0}),
-    Case("logistic", exact=False, tolerances={"torch": 1e-10}),
+    Case("logistic", {"alpha": 1.0}, exact=False, tolerances={"torch": 1e-10}),
 ]
 some_cases = pytest.mark.parametrize("case", SOME_CASES, ids=str)
 

@@ -159,7 +159,7 @@ def test_saturated_scores_pass_on_what_a_search_passes_on(activation):
     scores = activate(logits, activation)
     partition = ClassPartition(y, 4)
     scored = partition.problem(scores, partition.pair_weights("ovo"))
-    line, searched = SurrogateRisk("hinge"), SurrogateRisk("hinge", scheme="ranked")
+    line, searched = SurrogateRisk("hinge", alpha=1.0), SurrogateRisk("hinge", alpha=1.0, scheme="ranked")
     value, gradient = line.compute(scored, gradient=True, bounded=True)
     expected, other = searched.compute(scored, gradient=True, bounded=True)
     assert (line.scheme_, searched.scheme_) == ("moments", "ranked")
@@ -407,7 +407,7 @@ def test_an_object_works_like_a_name():
     shaped = SimpleNamespace(loss=lambda t: np.logaddexp(0.0, -t), derivative=lambda t: -1.0 / (1.0 + np.exp(t)))
     assert_close(
         SurrogateRisk(shaped).value_and_gradient(y, scores),
-        SurrogateRisk("logistic").value_and_gradient(y, scores),
+        SurrogateRisk("logistic", alpha=1.0).value_and_gradient(y, scores),
         1e-12,
     )
     assert "hinge" in repr(SurrogateRisk("hinge", alpha=0.5)).lower()
@@ -532,7 +532,7 @@ def test_a_far_outlier_does_not_cost_the_others_their_digits(case):
 
 
 @pytest.mark.parametrize(
-    "surrogate", [Case("logistic"), Case("distance_weighted"), Case(SIGMOID, label="custom")], ids=str
+    "surrogate", [Case("logistic", {"alpha": 1.0}), Case("distance_weighted"), Case(SIGMOID, label="custom")], ids=str
 )
 def test_tolerance_is_kept_by_the_risk(surrogate):
     _, y, scores, weight, _ = next(settings("softmax", 4))
@@ -578,7 +578,7 @@ def test_nearby_scores_share_one_polynomial(monkeypatch):
     _, y, scores, _, _ = next(settings("logits", 3))
     span = np.ptp(scores, axis=0).max()
     for factor in (5.0, 5.001, 6.0, 7.9, 4.1, 8.5, 6.0):
-        SurrogateRisk("logistic").value_and_gradient(y, scores * factor / span)
+        SurrogateRisk("logistic", alpha=1.0).value_and_gradient(y, scores * factor / span)
     assert [found.radius for found in plans] == [8.0, 8.0, 8.0, 8.0, 8.0, 16.0, 8.0]
     assert len({id(found) for found in plans}) == 2, "made once, for all risks"
 
@@ -703,7 +703,7 @@ def test_slip_squared_has_no_half_and_keeps_alpha(alpha):
 
 
 def test_slip_generalized_hinge_is_not_cut_off_at_one():
-    value, gradient = SurrogateRisk("generalized_hinge", epsilon=0.25).value_and_gradient(TWO, APART)
+    value, gradient = SurrogateRisk("generalized_hinge", alpha=1.0, epsilon=0.25).value_and_gradient(TWO, APART)
     assert value == 0.0625
     np.testing.assert_array_equal(gradient, [[-0.25, 0.25], [0.25, -0.25]])
 

@@ -220,7 +220,7 @@ BAD = {
     ),
     "alpha beside an object": (
         lambda: get_surrogate(Hinge(), alpha=2.0),
-        r"^alpha goes with a surrogate's name, got it together with the object Hinge\(alpha=1\.0\): "
+        r"^alpha goes with a surrogate's name, got it together with the object Hinge\(alpha=0\.5\): "
         r"set the parameters on the object itself$",
     ),
     "option beside an object": (
@@ -282,12 +282,20 @@ def test_bad_parameters_are_refused(what):
 def test_no_alpha_is_the_surrogates_own():
     for name, kind in SURROGATES.items():
         assert get_surrogate(name) == get_surrogate(name, alpha=None) == kind()
-        taken = get_surrogate(name, default_alpha=3.0)
-        assert getattr(taken, "alpha", None) == (3.0 if has_alpha(name) else None)
     assert [name for name in SURROGATES if not has_alpha(name)] == ["distance_weighted"]
-    hinge = Hinge(0.5)
-    assert get_surrogate(hinge, default_alpha=3.0) is hinge
-    assert get_surrogate("hinge", alpha=2.0, default_alpha=3.0).alpha == 2.0
+
+
+def test_the_defaults_of_alpha():
+    """One for each surrogate, for all of the package: the table of the module and of the guide."""
+    defaults = {name: get_surrogate(name).alpha for name in SURROGATES if has_alpha(name)}
+    assert defaults == {
+        **{"squared": 1.0, "exponential": 4.0, "hinge": 0.5},
+        **{"q_hinge": 1.0, "generalized_hinge": 0.5, "logistic": 4.0},
+    }
+    assert {name: kind.log_odds_alpha for name, kind in SURROGATES.items() if kind.log_odds_alpha is not None} == {
+        "exponential": 0.5,
+        "logistic": 1.0,
+    }
 
 
 @pytest.mark.parametrize(("name", "options"), [("q_hinge", {"q": 100.0}), ("squared", {"alpha": 1e100})])

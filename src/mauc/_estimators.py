@@ -141,7 +141,7 @@ class RankingClassifier(ClassifierMixin):  # type: ignore[misc]
 class LogitClassifier(RankingClassifier):
     """A classifier whose scores are an activation of its ``(N, C)`` logits, ``_logits(X)``."""
 
-    activation: str = "softmax"
+    activation: Any = "softmax"
 
     def _logits(self, X: Any) -> NDArray[Any]:
         """``(N, C)`` logits: what a classifier of this kind has to give."""
@@ -151,7 +151,11 @@ class LogitClassifier(RankingClassifier):
         """With a log-loss softmax, whatever the ranking term saw: that is what the log-loss makes right, and it ranks
         0.7 to 1.5 points better than the logits of the same network (guide, "Which loss").
         """
-        return "softmax" if getattr(self, "log_loss_", getattr(self, "log_loss", 0.0)) else self.activation
+        return (
+            "softmax"
+            if getattr(self, "log_loss_", getattr(self, "log_loss", 0.0))
+            else str(self.activation or "softmax")
+        )
 
     def _ranking_scores(self, X: Any) -> NDArray[Any]:
         return activate(self._logits(X), self._scores_are())
@@ -166,12 +170,13 @@ class LogitClassifier(RankingClassifier):
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def _has_probabilities(self) -> bool:
-        return bool(self._scores_are() == "softmax")
+        # Log-odds are those of the softmax.
+        return self._scores_are() in ("softmax", "log_odds")
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Softmax scores of shape ``(N, C)``; they rank, they are not calibrated. Only with
-        ``activation="softmax"`` or a log-loss.
+        ``activation="softmax"`` or ``"log_odds"``, or with a log-loss.
         """
         return activate(self._logits(X), "softmax")
 

@@ -18,7 +18,16 @@ import numpy as np
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
 
-__all__ = ["ONLY", "LogTerm", "has_log_loss", "log_loss_rows", "log_term", "prior_ratios", "read_log_loss"]
+__all__ = [
+    "ONLY",
+    "LogTerm",
+    "check_log_loss",
+    "has_log_loss",
+    "log_loss_rows",
+    "log_term",
+    "prior_ratios",
+    "read_log_loss",
+]
 
 ONLY = "only"
 ROUNDING = 1e-9
@@ -33,6 +42,14 @@ def read_log_loss(log_loss: Any) -> tuple[float, bool]:
         advice = "0 is the ranking loss alone, 'only' the log-loss alone"
         raise invalid("log_loss", "must be a finite number >= 0 or 'only'", repr(log_loss), advice)
     return float(log_loss), True
+
+
+def check_log_loss(log_loss: Any) -> float:
+    """The weight of the log-loss beside the risk, a number."""
+    if isinstance(log_loss, str):
+        advice = "0 is the ranking loss alone; for the log-loss alone use scikit-learn's LogisticRegression"
+        raise invalid("log_loss", "must be a finite number >= 0", repr(log_loss), advice)
+    return read_log_loss(log_loss)[0]
 
 
 def prior_ratios(pairs: str | Floats, priors: Floats) -> Floats:
@@ -154,15 +171,23 @@ class LogTerm:
         gradient[np.arange(len(y)), y] -= share
 
 
-def log_term(log_loss: Any, pairs: str | Floats, y: Ints, class_weights: Floats, unit: Floats) -> LogTerm | None:
+def log_term(
+    log_loss: Any, pairs: str | Floats, y: Ints, class_weights: Floats, unit: Floats, *, balanced: bool = False
+) -> LogTerm | None:
     """The term of a training set; None where ``log_loss`` is 0.
 
     ``class_weights`` are the ``(C,)`` summed weights of the classes, 0 where one is absent; ``unit`` the ``(N,)``
-    shares of the samples in the weight of their class.
+    shares of the samples in the weight of their class. ``balanced``: every class counts the same in the mean, and the
+    shift is that of equal frequencies, so that the minimiser stays where it was.
     """
     weight, ranks = read_log_loss(log_loss)
     if not weight:
         return None
     sizes = class_weights / class_weights.max()
     priors = sizes / sizes.sum()
-    return LogTerm(y, prior_ratios(pairs, priors), weight * unit * priors[y], ranks)
+    ratios = prior_ratios(pairs, priors)
+    if balanced:
+        present = priors > 0
+        ratios = np.divide(ratios, priors * present.sum(), out=np.zeros_like(ratios), where=present)
+        priors = present / present.sum()
+    return LogTerm(y, ratios, weight * unit * priors[y], ranks)

@@ -51,7 +51,7 @@ class SurrogateRisk:
         ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
         ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
-        Margin or rate α of the surrogate; None is the surrogate's own, 1 for the named ones.
+        Margin or rate α of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`).
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights :math:`v_{ij}` of the class pairs.
     scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"

@@ -4,6 +4,13 @@ A surrogate is a small immutable object with ``loss(t)`` and ``derivative(t)``, 
 ``t = F_mi − F_ni`` of a positive and a negative score. ``pieces`` tells how it is computed fast: ℓ restricted to
 ``[low, high)`` is a polynomial (its coefficients, from the constant up) or smooth (``None``, to be approximated).
 To add one, write the class and enter it in :data:`SURROGATES`: every test and every scheme then runs on it.
+
+The default α of each is the one of its class. It suits softmax scores, which differ by 1 at most
+(``docs/results/linear-defaults.md``)::
+
+    squared 1, exponential 4, hinge 0.5, q_hinge 1, generalized_hinge 0.5, logistic 4
+
+Log-odds have no bound. There two surrogates have an α that is right, ``log_odds_alpha``: exponential 0.5, logistic 1.
 """
 
 from __future__ import annotations
@@ -84,6 +91,8 @@ class Surrogate(ABC):
     """ℓ is convex on the whole line."""
     smooth: bool = True
     """ℓ is differentiable on the whole line."""
+    log_odds_alpha: ClassVar[float | None] = None
+    """The α for which the risk of log-odds is consistent (``docs/theory.md``), where there is one."""
 
     @abstractmethod
     def loss(self, t: Floats) -> Floats:
@@ -174,7 +183,8 @@ class Exponential(Surrogate):
     """``ℓ(t) = exp(−α t)``."""
 
     name: ClassVar[str] = "exponential"
-    alpha: float = 1.0
+    log_odds_alpha = 0.5
+    alpha: float = 4.0
 
     def __post_init__(self) -> None:
         _check_parameter("alpha", self.alpha)
@@ -211,7 +221,7 @@ class Hinge(Surrogate):
 
     name: ClassVar[str] = "hinge"
     smooth = False
-    alpha: float = 1.0
+    alpha: float = 0.5
 
     def __post_init__(self) -> None:
         _check_parameter("alpha", self.alpha)
@@ -277,7 +287,7 @@ class GeneralizedHinge(Surrogate):
     """
 
     name: ClassVar[str] = "generalized_hinge"
-    alpha: float = 1.0
+    alpha: float = 0.5
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
@@ -309,7 +319,8 @@ class Logistic(Surrogate):
     """``ℓ(t) = log(1 + exp(−α t))``."""
 
     name: ClassVar[str] = "logistic"
-    alpha: float = 1.0
+    log_odds_alpha = 1.0
+    alpha: float = 4.0
 
     def __post_init__(self) -> None:
         _check_parameter("alpha", self.alpha)
@@ -427,14 +438,14 @@ def get_surrogate(
 ) -> Surrogate:
     """The surrogate of that name with its parameters, or the object itself.
 
-    ``alpha=None`` is ``default_alpha`` where the surrogate has an α and a default is given, else the surrogate's own.
+    ``alpha=None`` is ``default_alpha`` where that is given and the surrogate has an α, else the surrogate's default.
     An object needs ``loss(t)`` and ``derivative(t)``; ``breakpoints``, if it has them, tell where it is not smooth, and
     ``second_derivative(t)`` serves second derivatives of the torch loss.
 
     >>> get_surrogate("q_hinge", alpha=0.5, q=3)
     QHinge(alpha=0.5, q=3)
-    >>> get_surrogate("hinge"), get_surrogate("hinge", default_alpha=4.0), get_surrogate("distance_weighted")
-    (Hinge(alpha=1.0), Hinge(alpha=4.0), DistanceWeighted(epsilon=0.1))
+    >>> get_surrogate("hinge"), get_surrogate("hinge", alpha=1.0), get_surrogate("distance_weighted")
+    (Hinge(alpha=0.5), Hinge(alpha=1.0), DistanceWeighted(epsilon=0.1))
     """
     if alpha is not None:
         options = {"alpha": alpha, **options}

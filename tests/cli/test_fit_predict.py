@@ -105,9 +105,8 @@ def test_refit_and_search(run, trees):
 @pytest.mark.parametrize(
     ("options", "model"),
     [
-        (("--log-loss", "only", "--l2", 0.01), "MAUCClassifier: log-loss"),
         ((*FAST, "--log-loss", 0.5), "MAUCClassifier: exponential, alpha 4, log-loss 0.5"),
-        (("--log-loss", "only"), "MAUCClassifierCV: log-loss, l2 "),
+        (("--log-loss", 2, "--l2", 0.01), "MAUCClassifierCV: exponential, alpha "),
     ],
 )
 def test_log_loss(run, trees, options, model):
@@ -127,9 +126,8 @@ def test_log_loss(run, trees, options, model):
             ("--decide", "often"),
             "--decide must be balanced, accuracy or a table of costs such as costs.csv, got 'often'",
         ),
-        (("--log-loss", "all"), "--log-loss must be a finite number of at least 0 or 'only', got 'all'"),
-        (("--log-loss", -1), "--log-loss must be a finite number of at least 0 or 'only', got '-1'"),
-        (("--log-loss", "only", "--alpha", 2), "--log-loss only leaves the ranking loss out"),
+        (("--log-loss", -1), "--log-loss must be a finite number of at least 0, got -1"),
+        (("--log-loss", "nan"), "--log-loss must be a finite number of at least 0, got nan"),
         (("--alpha", -1), "--alpha must be a finite number above 0"),
         (("--surrogate", "distance_weighted", "--alpha", 3), "--alpha does not exist for the distance_weighted"),
         (("--holdout", 1.5), "--holdout must be a number strictly between 0 and 1, got 1.5"),

@@ -56,8 +56,10 @@ def assert_same(model, expected):
         {"surrogate": "logistic", "activation": "identity"},
         {"surrogate": "hinge", "alpha": 0.5},
         {"log_loss": 0.5},
-        {"log_loss": 0.5, "activation": "sigmoid", "solver": "nesterov"},
-        {"log_loss": "only"},
+        {"log_loss": 0.5, "activation": "sigmoid", "solver": "nesterov", "tol": 1e-8},
+        {"log_loss": 0.5, "balanced": False, "pairs": "ova"},
+        {"log_loss": 0.0, "activation": "log_odds", "alpha": 0.5},
+        {"l2": None},
     ],
     ids=lambda options: "-".join(map(str, options.values())),
 )
@@ -135,7 +137,7 @@ class TestPredictions:
         assert self.local.n_features_in_ == 4
 
     def test_no_probabilities_without_softmax(self):
-        model = MAUCClassifier(activation="sigmoid")
+        model = MAUCClassifier(activation="sigmoid", log_loss=0.0)
         assert not hasattr(model, "predict_proba")
         assert clone(model).activation == "sigmoid"
 

@@ -181,7 +181,11 @@ def assert_equal(logits, y, tolerance=1e-5, **settings):
     )  # whose smallest gradients have few digits
 
 
-@pytest.mark.parametrize("case", [Case("hinge", {"alpha": 0.5}), Case("logistic"), Case("exponential")], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [Case("hinge", {"alpha": 0.5}), Case("logistic", {"alpha": 1.0}), Case("exponential", {"alpha": 1.0})],
+    ids=str,
+)
 def test_numbers_are_placed_while_a_graph_is_made(case, monkeypatch):
     """Before the first call, which may be inside a CUDA graph, whose memory they must not take."""
     monkeypatch.setattr(fused, "runs_kernels", lambda device: True)
@@ -280,7 +284,7 @@ def test_the_kernels_never_wait_for_the_device(shape):
     logits, y = draw(*shape)
     pair_loss(logits, y).backward()
     pair_loss(logits, y, activation="identity").backward()
-    ranked = [{"surrogate": case.surrogate, **case.options} for case in (*RANKED, Case("logistic"))]
+    ranked = [{"surrogate": case.surrogate, **case.options} for case in (*RANKED, Case("logistic", {"alpha": 1.0}))]
     for settings in ranked:
         pair_loss(logits, y, **settings).backward()
     torch.cuda.synchronize()
@@ -319,7 +323,9 @@ def test_every_other_loss_on_the_device(case):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", [*RANKED, Case("logistic"), Case("exponential", {"alpha": 4.0})], ids=str)
+@pytest.mark.parametrize(
+    "case", [*RANKED, Case("logistic", {"alpha": 1.0}), Case("exponential", {"alpha": 4.0})], ids=str
+)
 @pytest.mark.parametrize("shape", [*SHAPES, (60, 20_000)], ids=str)
 def test_both_terms_own_pairs_and_many_classes(shape, case):
     logits, y = draw(*shape)
@@ -342,7 +348,7 @@ def test_trained_scores(case, shape, top):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", [*RANKED, Case("squared"), Case("exponential")], ids=str)
+@pytest.mark.parametrize("case", [*RANKED, Case("squared"), Case("exponential", {"alpha": 1.0})], ids=str)
 def test_raw_scores(case):
     logits, y = draw(5000, 33)
     with torch.no_grad():
@@ -359,7 +365,9 @@ def test_more_samples_than_are_compared_with_one_another():
 @pytest.mark.gpu
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize(
-    "case", [*RANKED, Case("logistic"), Case("logistic", {"alpha": 4.0}), Case("exponential")], ids=str
+    "case",
+    [*RANKED, Case("logistic", {"alpha": 1.0}), Case("logistic", {"alpha": 4.0}), Case("exponential", {"alpha": 1.0})],
+    ids=str,
 )
 def test_tiny_batches(case, dtype):
     tolerance = 1e-5 if dtype == torch.float32 else torch.finfo(dtype).eps
@@ -381,7 +389,7 @@ def test_tiny_batches(case, dtype):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("case", [RANKED[2], Case("logistic")], ids=str)
+@pytest.mark.parametrize("case", [RANKED[2], Case("logistic", {"alpha": 1.0})], ids=str)
 def test_tiny_batches_without_pairs_or_numbers(case):
     logits, _ = draw(20, 5)
     loss = {"surrogate": case.surrogate, **case.options}
@@ -402,7 +410,9 @@ def test_tiny_batches_without_pairs_or_numbers(case):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(300, 20), (32, 12)], ids=str)
-@pytest.mark.parametrize("case", [*RANKED, Case("logistic"), Case("exponential")], ids=str)
+@pytest.mark.parametrize(
+    "case", [*RANKED, Case("logistic", {"alpha": 1.0}), Case("exponential", {"alpha": 1.0})], ids=str
+)
 def test_captured_in_a_graph(case, shape):
     logits, y = draw(*shape)
     expected = reference(logits, y, surrogate=case.surrogate, **case.options)
@@ -423,7 +433,11 @@ def test_captured_in_a_graph(case, shape):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(300, 20), (32, 12)], ids=str)
-@pytest.mark.parametrize("case", [Case("hinge", {"alpha": 0.5}), Case("logistic"), Case("exponential")], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [Case("hinge", {"alpha": 0.5}), Case("logistic", {"alpha": 1.0}), Case("exponential", {"alpha": 1.0})],
+    ids=str,
+)
 def test_a_module_that_is_called_again(case, shape):
     """In other dtypes, on another stream, under autocast, in a graph, and as the plain function."""
     loss = PairLoss(case.surrogate, **case.options).cuda()
@@ -460,7 +474,11 @@ def test_a_module_that_is_called_again(case, shape):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 @pytest.mark.filterwarnings("ignore:The CUDA Graph is empty")  # torch captures such a one, on purpose, first of all
 @pytest.mark.parametrize("shape", [(300, 20), (32, 12)], ids=str)
-@pytest.mark.parametrize("case", [Case("hinge", {"alpha": 0.5}), Case("logistic"), Case("exponential")], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [Case("hinge", {"alpha": 0.5}), Case("logistic", {"alpha": 1.0}), Case("exponential", {"alpha": 1.0})],
+    ids=str,
+)
 def test_compiled_with_graphs(case, shape):
     logits, y = draw(*shape)
     value, gradient = reference(logits, y, surrogate=case.surrogate, **case.options)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def test_abstract_is_the_formula():
 
 @pytest.mark.parametrize("p", [2.0, 1.5, 1.01])
 def test_linear_is_the_formula_of_the_specification(p):
-    found = bounds.linear(0.1, COUNTS, **LINEAR, p=p, delta=0.1)
+    found = bounds.linear(0.1, COUNTS, **LINEAR, p=p, delta=0.1, sharp=False)
     rho = [n / 1000 for n in COUNTS]
     chi = math.sqrt(sum(1 / (a * b) for i, a in enumerate(rho) for j, b in enumerate(rho) if i != j))
     dual = p / (p - 1)
@@ -60,15 +61,37 @@ def test_linear_is_the_formula_of_the_specification(p):
 
 def test_linear_is_the_abstract_bound_with_its_lemma():
     lemma = rademacher.linear_bound(COUNTS, gamma=2.0, radius=1.5, lipschitz=0.8)
-    assert bounds.linear(0.1, COUNTS, **LINEAR).total == pytest.approx(
+    assert bounds.linear(0.1, COUNTS, **LINEAR, sharp=False).total == pytest.approx(
         bounds.abstract(0.1, COUNTS, lemma, bound=3.0).total, rel=1e-12
     )
+
+
+def test_more_samples_never_loosen_the_bound():
+    """Also of the class that is frequent already, where the printed form grows."""
+    sizes = [(500 * 10**k, 300, 200) for k in range(4)]
+    ours = [bounds.linear(0.1, n, **LINEAR) for n in sizes]
+    printed = [bounds.linear(0.1, n, **LINEAR, sharp=False) for n in sizes]
+    assert [b.complexity for b in ours] == pytest.approx([ours[0].complexity] * 4)
+    assert all(a.total >= b.total for a, b in pairwise(ours))
+    assert all(a.complexity < b.complexity for a, b in pairwise(printed))
+
+
+def test_only_the_risk_strays_where_the_complexity_is_fixed():
+    """2B/C in place of 10B/C: one sample of class i moves the risk by at most 2B / (C n_i)."""
+    ours = bounds.linear(0.1, COUNTS, **LINEAR).concentration
+    assert ours == pytest.approx(2 * 3.0 / 3 * xi_of(COUNTS) * math.sqrt(math.log(2 / 0.05) / (2 * 1000)))
+    assert bounds.linear(0.1, COUNTS, **LINEAR, sharp=False).concentration == pytest.approx(5 * ours)
+    for build, options in ((bounds.dnn, DNN), (bounds.cnn, CNN)):
+        assert build(0.1, COUNTS, **options).concentration == pytest.approx(
+            ours * build(0.1, COUNTS, **options).range / 3
+        )
 
 
 def test_linear_activations():
     plain = bounds.linear(0.1, COUNTS, **LINEAR).complexity
     assert bounds.linear(0.1, COUNTS, **LINEAR, activation="sigmoid").complexity == pytest.approx(plain / 4)
     assert bounds.linear(0.1, COUNTS, **LINEAR, activation="softmax").complexity == pytest.approx(plain * 1.5)
+    assert bounds.linear(0.1, COUNTS, **LINEAR, activation="log_odds").complexity == pytest.approx(plain * 6)
 
 
 def test_sharp_linear():
@@ -210,8 +233,8 @@ def test_the_complexity_bounds_the_expected_largest_gap():
         v = (3 * moved - moved.sum(axis=0)) / 6
         largest.append(gamma * np.linalg.norm(v, axis=1).sum())
     radius = np.linalg.norm(np.abs(means) + 0.4, axis=1).max()
-    plain = bounds.linear(0.0, counts, gamma=gamma, radius=radius, bound=2 * gamma * radius)
-    sharp = bounds.linear(0.0, counts, gamma=gamma, radius=radius, bound=2 * gamma * radius, sharp=True)
+    plain = bounds.linear(0.0, counts, gamma=gamma, radius=radius, bound=2 * gamma * radius, sharp=False)
+    sharp = bounds.linear(0.0, counts, gamma=gamma, radius=radius, bound=2 * gamma * radius)
     assert np.mean(largest) < sharp.complexity < plain.complexity
     assert np.quantile(largest, 0.95) < sharp.gap
 
@@ -305,7 +328,9 @@ def test_other_bad_numbers():
             bounds.linear(0.1, COUNTS, **LINEAR, p=p)
     with pytest.raises(ValueError, match="rademacher must be a finite number of at least 0, got -1"):
         bounds.abstract(0.1, COUNTS, -1)
-    with pytest.raises(ValueError, match="activation must be one of 'identity', 'sigmoid', 'softmax', got 'relu'"):
+    with pytest.raises(
+        ValueError, match="activation must be one of 'identity', 'sigmoid', 'softmax', 'log_odds', got 'relu'"
+    ):
         bounds.linear(0.1, COUNTS, **LINEAR, activation="relu")
     with pytest.raises(ValueError, match="depth must be a whole number of at least 1, got 0"):
         bounds.dnn(0.1, COUNTS, **{**DNN, "depth": 0})

@@ -17,6 +17,7 @@ import torch
 from torch import nn
 
 from mauc import MAUCClassifier, MAUCClassifierCV, SurrogateRisk, datasets
+from mauc.activations import activate
 from mauc.nn import MAUCMLPClassifier
 from mauc.theory import bounds
 from mauc.theory.bounds import network_norms
@@ -270,8 +271,26 @@ def test_a_search_is_bounded_by_what_it_chose():
     y = np.repeat([0, 1, 2], 20)
     X = rng.normal(size=(60, 3)) + np.eye(3)[y]
     search = MAUCClassifierCV(alphas=(4.0,), log_losses=(0.0,), l2s=(1e-1,), cv=2).fit(X, y)
-    same = MAUCClassifier("exponential", alpha=4.0, l2=1e-1).fit(X, y)
+    same = MAUCClassifier("exponential", alpha=4.0, log_loss=0.0, l2=1e-1).fit(X, y)
     assert bounds.for_estimator(search, X, y).total == pytest.approx(bounds.for_estimator(same, X, y).total)
-    alone = MAUCClassifierCV(log_losses=("only",), l2s=(1e-1,), cv=2).fit(X, y)
-    same = MAUCClassifier(log_loss="only", l2=1e-1).fit(X, y)
-    assert bounds.for_estimator(alone, X, y).total == pytest.approx(bounds.for_estimator(same, X, y).total)
+
+
+def test_more_rows_do_not_loosen_the_bound_of_a_linear_model():
+    rng = np.random.default_rng(0)
+    X, y = np.clip(rng.normal(size=(600, 3)), -1, 1), rng.permutation(np.repeat([0, 1, 2], [400, 150, 50]))
+    model = MAUCClassifier(l2=1.0).fit(X, y)
+    more_X, more_y = np.vstack([X, np.repeat(X[y == 0], 20, axis=0)]), np.append(y, np.zeros(20 * 400, dtype=int))
+    first, second = bounds.for_estimator(model, X, y), bounds.for_estimator(model, more_X, more_y)
+    assert second.complexity == pytest.approx(first.complexity)
+    assert second.concentration < first.concentration
+
+
+def test_log_odds_of_a_linear_model_are_bounded():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.repeat([0, 1, 2], 20)
+    model = MAUCClassifier("logistic", alpha=1.0, activation="log_odds", l2=1.0).fit(X, y)
+    found = bounds.for_estimator(model, X, y)
+    assert found.inputs["activation"] == "log_odds"
+    scores = activate(model.decision_function(X), "log_odds")
+    widest = np.ptp(scores, axis=0).max()
+    assert found.range >= np.logaddexp(0.0, widest)

@@ -43,10 +43,11 @@ def weighted_auc(f, g, v):
 )
 def test_the_condition_is_met_and_the_minimiser_over_the_unit_interval_does_not_rank(name, ratios, reached, best):
     """Theorem 3 as printed fails: its proof sets derivatives to 0 at the ends of [0, 1]."""
-    report = consistency_report(name)
+    alpha = {} if name == "distance_weighted" else {"alpha": 1.0}
+    report = consistency_report(name, **alpha)
     assert report.satisfied
     assert report.consistent
-    found = risk_minimiser(name, likelihoods(ratios), "unit")
+    found = risk_minimiser(name, likelihoods(ratios), "unit", **alpha)
     assert found.scores[:, 0] == pytest.approx([0, 0, 0.5, 1, 1], abs=1e-7)
     assert found.mauc == pytest.approx(reached, abs=6e-5)
     assert found.bayes_mauc == pytest.approx(best, abs=6e-5)
@@ -146,7 +147,7 @@ def test_no_alpha_will_do():
 @pytest.mark.parametrize("gap", [1e-2, 1e-4])
 def test_the_hinge_ties_for_certain(gap):
     """It is not one minimiser of several: scores in the right order, however close, have a larger risk."""
-    found = consistency_report("hinge").counterexample
+    found = consistency_report("hinge", alpha=1.0).counterexample
     g, n = found.likelihoods, len(found.likelihoods)
     f = found.scores[:, 0]
     least = g[:, 0] @ np.maximum(1.0 - (f[:, None] - f), 0.0) @ g[:, 1]
@@ -235,8 +236,79 @@ def test_adjusted_cross_entropy_is_consistent(pairs):
         assert weighted_auc(plain, g, v) < weighted_auc(f, g, v) - 1e-4, "without the adjustment it is another ranking"
 
 
+@pytest.mark.parametrize(("name", "alpha"), [("exponential", 0.5), ("logistic", 1.0)])
+@pytest.mark.parametrize("log_loss", [0.0, 0.7])
+def test_log_odds_are_consistent(name, alpha, log_loss):
+    """The minimiser is the log-odds of the balanced posterior, in every column, with the log-loss and without."""
+    for seed, n_classes in ((0, 3), (1, 4)):
+        g = np.random.default_rng(seed).dirichlet(np.ones(6), n_classes).T
+        found = risk_minimiser(name, g, "log_odds", alpha=alpha, log_loss=log_loss)
+        b = g / g.sum(axis=1, keepdims=True)
+        assert found.optimal
+        best = np.log(b / (1.0 - b))
+        np.testing.assert_allclose(found.scores - found.scores[0], best - best[0], atol=1e-3)
+    assert consistency_report(name, "log_odds", alpha=alpha, log_loss=log_loss).consistent
+
+
+def test_log_odds_with_another_alpha():
+    report = consistency_report("exponential", "log_odds", alpha=4.0)
+    assert report.consistent is False
+    assert report.counterexample.gap > 1e-4
+    assert consistency_report("exponential", "log_odds", alpha=4.0, n_classes=2).consistent
+
+
+@pytest.mark.parametrize("alpha", [1.0, 8.0])
+@pytest.mark.parametrize("name", ["squared", "exponential", "logistic"])
+def test_both_terms_of_softmax(name, alpha):
+    """Two classes: consistent, though the risk alone is not. Three: not, and the programme is solved."""
+    assert consistency_report(name, "softmax", alpha=alpha, log_loss=1.0, n_classes=2).consistent
+    for seed in range(4):
+        g = np.random.default_rng(seed).dirichlet(np.ones(6), 2).T
+        assert risk_minimiser(name, g, "softmax", alpha=alpha, log_loss=1.0).optimal
+    report = consistency_report(name, "softmax", alpha=alpha, log_loss=1.0, n_classes=3)
+    assert report.consistent is False
+    assert report.counterexample.gap > 1e-5
+    assert report.counterexample.excess < 1e-6
+
+
+def test_both_terms_of_sigmoids():
+    report = consistency_report("exponential", "sigmoid", alpha=8.0, log_loss=1.0)
+    assert report.consistent is False
+    assert report.counterexample.gap > 1e-4
+    assert consistency_report("exponential", "sigmoid", alpha=8.0, log_loss=1.0, n_classes=2).consistent is None
+
+
+def test_the_counterexample_is_the_one_that_loses_most():
+    shown = consistency_report("exponential", "softmax", alpha=8.0).counterexample
+    others = [np.random.default_rng(seed).dirichlet(np.ones(5), 3).T for seed in range(8)]
+    assert shown.gap == max(risk_minimiser("exponential", g, "softmax", alpha=8.0).gap for g in others)
+
+
+def test_the_sum_is_that_of_the_linear_objective():
+    """The minimiser of both terms has no gradient in the logits, by differences of the two terms themselves."""
+    g = np.random.default_rng(3).dirichlet(np.ones(4), 3).T
+    z = np.log(risk_minimiser("exponential", g, "softmax", alpha=4.0, log_loss=0.5).scores)
+
+    def both(z):
+        f = softmax(z, axis=1)
+        pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
+        ranked = sum(g[:, i] @ np.exp(-4.0 * (f[:, i][:, None] - f[:, i])) @ g[:, j] for i, j in pairs) / 6
+        return ranked - 0.5 * np.sum(g * np.log(f)) / 3
+
+    for place in np.ndindex(*z.shape):
+        step = np.zeros_like(z)
+        step[place] = 1e-5
+        assert (both(z + step) - both(z - step)) / 2e-5 == pytest.approx(0.0, abs=1e-5)
+
+
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="scores must be one of 'unbounded', 'unit', 'softmax', 'sigmoid', got 'free'"):
+    with pytest.raises(ValueError, match="log_loss needs scores that are made of logits, got it with 'unit'"):
+        risk_minimiser("squared", likelihoods([0.5, 2.0]), "unit", log_loss=1.0)
+    with pytest.raises(ValueError, match="log_loss needs scores that are made of logits, got it with 'unbounded'"):
+        consistency_report("squared", log_loss=1.0)
+    with pytest.raises(
+        ValueError, match="scores must be one of 'unbounded', 'unit', 'softmax', 'sigmoid', 'log_odds', got"
+    ):
         consistency_report("squared", "free")
     with pytest.raises(ValueError, match=r"ratio must be at least 1, got 0\.5: pass the largest likelihood ratio"):
         consistency_report("squared", "unit", ratio=0.5)

@@ -43,7 +43,7 @@ def test_example_1():
 
 def test_ties_and_the_factor_of_the_risk():
     assert mauc_score(Y, np.ones((len(Y), 3))) == 0.5, "the evaluation formula, without ties, says 0"
-    assert SurrogateRisk("exponential").value(Y, F) == pytest.approx(pairwise(lambda t: np.exp(-t)) / 6)
+    assert SurrogateRisk("exponential", alpha=1.0).value(Y, F) == pytest.approx(pairwise(lambda t: np.exp(-t)) / 6)
 
 
 def test_generalized_hinge_as_printed_jumps():

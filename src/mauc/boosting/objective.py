@@ -20,7 +20,6 @@ from mauc.surrogates import get_surrogate
 __all__ = ["ACTIVATIONS", "BoostingObjective", "holds_labels", "in_order", "multiclass_auc"]
 
 ACTIVATIONS = ("softmax", "identity")
-DEFAULT_ALPHA = 4.0
 # Leaves divide by sums of these: 0 for a class that is absent would be 0 / 0 without a penalty.
 SMALLEST = 1e-16
 
@@ -43,7 +42,7 @@ class BoostingObjective:
         ``"squared"``, ``"exponential"``, ``"logistic"`` or another whose second derivative is bounded, by name or as an
         object with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
-        Margin or rate α of the surrogate, 4 unless told.
+        Margin or rate α of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`).
     log_loss : float >= 0 or "only", default=0.0
         Weight λ of the log-loss of Z shifted by the class frequencies; ``"only"``: that alone.
     activation : {"softmax", "identity"}, default="softmax"
@@ -72,7 +71,7 @@ class BoostingObjective:
         pairs: str | ArrayLike = "ovo",
         **options: Any,
     ) -> None:
-        chosen = get_surrogate(surrogate, alpha=alpha, default_alpha=DEFAULT_ALPHA, **options)
+        chosen = get_surrogate(surrogate, alpha=alpha, **options)
         self.risk = SurrogateRisk(chosen, pairs=pairs)
         check_curvature(self.risk.surrogate)
         self.activation = check_choice("activation", activation, ACTIVATIONS)

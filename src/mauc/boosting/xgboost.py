@@ -84,7 +84,7 @@ def xgboost_objective(
         ``"squared"``, ``"exponential"``, ``"logistic"`` or another whose second derivative is bounded, by name or as an
         object with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
-        Margin or rate α of the surrogate, 4 unless told.
+        Margin or rate α of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`).
     log_loss : float >= 0 or "only", default=0.0
         Weight λ of the log-loss of the raw scores shifted by the class frequencies; ``"only"``: that alone.
     activation : {"softmax", "identity"}, default="softmax"

@@ -38,7 +38,7 @@ def fit(
         float | None, typer.Option(help="Margin of its loss; default: cross-validated.", show_default=False)
     ] = None,
     log_loss: Annotated[
-        str | None, typer.Option(help="Weight of the log-loss beside it, or only.", show_default=False)
+        float | None, typer.Option(help="Weight of the log-loss beside it.", show_default=False)
     ] = None,
     l2: Annotated[float | None, typer.Option(help="Its penalty; default: cross-validated.", show_default=False)] = None,
     time_column: Annotated[

@@ -12,6 +12,7 @@ import numpy as np
 from dask.delayed import Delayed
 
 from mauc._typing import Floats
+from mauc.activations import BOUNDED
 from mauc.dask._partitions import keep, run, task, tree
 from mauc.kernels.piecewise import RankedSums
 from mauc.linear.by_parts import Forward, MomentSums, Part, RankedParts, RowParts, Visited, additive_risk, range_matters
@@ -30,8 +31,8 @@ class PartitionedObjective:
         self.parts, self.rows, self.risk, self.l2, self.shape = parts, rows, risk, l2, shape
         self.evaluations = 0
         self.sums: MomentSums | RankedParts | None = None
-        if rows.ranks and not range_matters(risk, rows.activation):
-            bounded = rows.activation != "identity"
+        if not range_matters(risk, rows.activation):
+            bounded = rows.activation in BOUNDED
             self.sums = additive_risk(risk, np.zeros(shape[0]), np.ones(shape[0]), bounded=bounded)
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
@@ -40,10 +41,7 @@ class PartitionedObjective:
         block = theta.reshape(self.shape)
         at = task(_itself, block, what="coefficients")
         forward = [task(_forward, self.rows, part, at) for part in self.parts]
-        if not self.rows.ranks:
-            ends = [task(_log_gradient, self.rows, *each) for each in self._with(forward)]
-            value, gradient = run(tree(_add, ends, "sum-gradients"))[0]
-        elif isinstance(sums := self.sums or self._looked_at(forward), RankedParts):
+        if isinstance(sums := self.sums or self._looked_at(forward), RankedParts):
             value, gradient = self._ranked(forward, sums)
         else:
             value, gradient = self._moments(forward, sums)
@@ -112,10 +110,6 @@ def _sums(risk: MomentSums, part: Part, forward: Forward) -> Any:
 def _gradient(rows: RowParts, risk: MomentSums, sums: Any, part: Part, forward: Forward) -> tuple[float, Floats]:
     slope = risk.slope(part.classes.with_scores(forward.scores), sums)
     return forward.log_loss, rows.gradient(part, forward, slope)
-
-
-def _log_gradient(rows: RowParts, part: Part, forward: Forward) -> tuple[float, Floats]:
-    return forward.log_loss, rows.gradient(part, forward, None)
 
 
 def _add(parts: list[tuple[float, Floats]]) -> tuple[float, Floats]:

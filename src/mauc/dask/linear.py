@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Self
 
 import dask
@@ -22,7 +23,7 @@ from mauc.kernels.tiles import Classes
 from mauc.linear import MAUCClassifier as LocalClassifier
 from mauc.linear.by_parts import Part, RowParts
 from mauc.linear.solvers import minimize
-from mauc.log_loss import log_term, read_log_loss
+from mauc.log_loss import log_term
 from mauc.metrics.partial_counts import ClassTotals, add_totals, check_class_weights
 
 __all__ = ["MAUCClassifier"]
@@ -103,18 +104,16 @@ class MAUCClassifier(LocalClassifier):
         check_class_weights(whole, classes)
         partition = whole.partition()
         pairs = check_pairs(self.pairs, len(classes))
-        known = task(
-            _itself, (whole, partition.pair_weights(pairs), self.log_loss, pairs, partition.weights), what="classes"
-        )
+        term = partial(log_term, self.log_loss, pairs, class_weights=partition.weights, balanced=bool(self.balanced))
+        # A matrix of pairs that has no log-loss is refused here, and not on a worker.
+        term(y=np.arange(len(classes)), unit=np.ones(len(classes)))
+        known = task(_itself, (whole, partition.pair_weights(pairs), term), what="classes")
         prepared = [task(_prepare, each, known) for each in rows]
-        log_weight, ranks = read_log_loss(self.log_loss)
-        if log_weight:  # a matrix of pairs that has no log-loss is refused here, and not on a worker
-            log_term(self.log_loss, pairs, np.arange(len(classes)), partition.weights, np.ones(len(classes)))
         return PartitionedObjective(
             keep(*prepared),
-            RowParts(self.activation, bool(self.fit_intercept), ranks),
+            RowParts(self._activation(), bool(self.fit_intercept)),
             self._risk(),
-            self.l2,
+            self._penalty(float(np.ldexp(whole.units, whole.exponent).sum())),
             (len(classes), n_features + bool(self.fit_intercept)),
         )
 
@@ -225,6 +224,6 @@ def _totals(rows: tuple[Any, NDArray[np.int64], Floats | None], n_classes: int) 
 
 def _prepare(rows: tuple[Any, NDArray[np.int64], Floats | None], known: tuple[Any, ...]) -> Part:
     X, codes, weight = rows
-    totals, v, log_loss, pairs, class_weights = known
+    totals, v, term = known
     share = totals.shares(codes, weight)
-    return Part(X, Classes(codes, share, len(v), v), log_term(log_loss, pairs, codes, class_weights, share))
+    return Part(X, Classes(codes, share, len(v), v), term(y=codes, unit=share))

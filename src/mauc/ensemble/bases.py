@@ -196,7 +196,7 @@ def on_columns(*steps: Any) -> Pipeline:
 
 
 def _mauc(l2: float) -> MAUCClassifier:
-    return MAUCClassifier(alpha=4.0, l2=l2, max_iter=2000, tol=1e-4)
+    return MAUCClassifier(alpha=4.0, log_loss=0.0, l2=l2, max_iter=2000, tol=1e-4)
 
 
 def weight_argument(model: Any, weight: Floats | None) -> dict[str, Any]:

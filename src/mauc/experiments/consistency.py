@@ -49,7 +49,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
 """Of the surrogates, such that they fall on all of [−1, 1], where the differences of softmax scores are."""
 ADJUSTED = "adjusted cross-entropy"
 BOTH = f"MAUC exponential + {ADJUSTED}"
-METHODS = (*(f"MAUC {name}" for name in OPTIONS), BOTH, ADJUSTED, "cross-entropy", "plug-in on cross-entropy")
+COVERED = f"{ADJUSTED}, covered batches"
+METHODS = (*(f"MAUC {name}" for name in OPTIONS), BOTH, ADJUSTED, COVERED, "cross-entropy", "plug-in on cross-entropy")
 BAYES = "Bayes scores"
 
 
@@ -92,9 +93,9 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
     where = torch.device(place)
     rows = np.arange(len(y))
     order: Shuffled | ClassCoverageBatchSampler = Shuffled(len(y), BATCH, seed)
-    if method.startswith("MAUC "):
+    if method.startswith("MAUC ") or method == COVERED:
         order = ClassCoverageBatchSampler(y, BATCH, min_per_class=4, seed=seed)
-    loss = _loss(method, counts)
+    loss = _loss(method, order.class_visits if isinstance(order, ClassCoverageBatchSampler) else counts)
     prior = torch.from_numpy(np.log(counts / counts.sum())).to(where) if method.startswith("plug-in") else None
     features = Features(X.astype(np.float32), where)
     train = Batches(features, torch.from_numpy(y).to(where), rows, order, steps // EPOCHS)
@@ -114,11 +115,11 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
     return {**out, "test": mauc_score(y_test, scores_of(model, test, prior))}
 
 
-def _loss(method: str, counts: Ints) -> nn.Module:
-    """Logits are adjusted by the frequencies of what is drawn: the sample's, or those of a batch with every class."""
+def _loss(method: str, counts: Ints | Floats) -> nn.Module:
+    """``counts`` of what is drawn, which logits are adjusted by: the sample's, or those of covered batches."""
     if method == BOTH:
         return MAUCLoss(counts, **OPTIONS["exponential"], log_loss=1.0, log1p=False)
-    if method == ADJUSTED:
+    if method in (ADJUSTED, COVERED):
         return LogitAdjustedLoss(counts)
     if method.startswith("MAUC "):
         name = method.removeprefix("MAUC ")
@@ -165,8 +166,8 @@ def _markdown(
         f"Bayes MAUC × 100 less test MAUC × 100 after training on N samples: mean ± standard deviation over the "
         f"seeds, {PROBLEM['n_classes']} Gaussian classes, the largest {PROBLEM['imbalance']:g} times the smallest, "
         f"{PROBLEM['n_features']} features. The exact posteriors reach {100 * ceiling:.2f} on the same test samples. "
-        "One network and one number of steps for all; the rows “MAUC …” have at least four samples of every class in "
-        "each batch. " + measured_on
+        "One network and one number of steps for all; the rows “MAUC …” and “covered batches” have at least four "
+        "samples of every class in each batch. " + measured_on
     )
     head = ["method", *(f"N = {n:,}" for n in shown), "diverged"]
     return f"{note}\n\n{markdown_table(head, rows)}\n"

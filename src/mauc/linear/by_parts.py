@@ -16,7 +16,7 @@ import numpy as np
 
 from mauc._typing import Floats
 from mauc._validation import invalid
-from mauc.activations import activate, pull_back
+from mauc.activations import BOUNDED, activate, pull_back
 from mauc.kernels.moments import chebyshev_moments, polynomial_slope
 from mauc.kernels.piecewise import Piece, RankedSums
 from mauc.kernels.search import sort_columns
@@ -43,7 +43,7 @@ class Forward(NamedTuple):
     scores: Floats
     log_loss: float
     of_logs: Floats | None
-    """``(n, C)`` gradient of the log-loss in the logits, where the scores are not their softmax, or do not count."""
+    """``(n, C)`` gradient of the log-loss in the logits, where the scores are not their softmax."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,6 @@ class RowParts:
 
     activation: str
     fit_intercept: bool
-    ranks: bool
-    """Whether a risk counts beside the log-loss."""
 
     def forward(self, part: Part, theta: Floats) -> Forward:
         """``theta`` is ``[W, b]`` of shape ``(C, d + 1)``, or ``W``."""
@@ -63,23 +61,19 @@ class RowParts:
             logits += theta[:, -1]
         if term is None:
             return Forward(activate(logits, self.activation), 0.0, None)
-        if self.ranks and self.activation == "softmax":
+        if self.activation == "softmax":
             lost, scores = term.with_softmax(logits, rows)
             return Forward(scores, lost, None)
         lost, of_logs = term.of_logits(logits, rows)
-        return Forward(activate(logits, self.activation) if self.ranks else logits, lost, of_logs)
+        return Forward(activate(logits, self.activation), lost, of_logs)
 
-    def gradient(self, part: Part, forward: Forward, slope: Floats | None) -> Floats:
+    def gradient(self, part: Part, forward: Forward, slope: Floats) -> Floats:
         """``(C, d + 1)`` or ``(C, d)`` gradient of a part, from the slope of the risk in its scores."""
-        if slope is None:
-            assert forward.of_logs is not None
-            slope = forward.of_logs
-        else:
-            slope = pull_back(forward.scores, slope, self.activation)
-            if forward.of_logs is not None:
-                slope += forward.of_logs
-            elif part.log_term is not None:
-                part.log_term.add_gradient(forward.scores, slope, slice(None))
+        slope = pull_back(forward.scores, slope, self.activation)
+        if forward.of_logs is not None:
+            slope += forward.of_logs
+        elif part.log_term is not None:
+            part.log_term.add_gradient(forward.scores, slope, slice(None))
         product = np.asarray(slope.T @ part.X)
         return np.column_stack([product, slope.sum(axis=0)]) if self.fit_intercept else product
 
@@ -271,7 +265,7 @@ class RankedParts:
 
 def range_matters(risk: SurrogateRisk, activation: str) -> bool:
     """Whether the scores must be looked at before their sums can be taken: softmax and sigmoid have a range anyway."""
-    return activation == "identity" and risk.surrogate.closed_form is None and needs_range(risk.surrogate)
+    return activation not in BOUNDED and risk.surrogate.closed_form is None and needs_range(risk.surrogate)
 
 
 def additive_risk(risk: SurrogateRisk, low: Floats, high: Floats, *, bounded: bool = False) -> MomentSums | RankedParts:

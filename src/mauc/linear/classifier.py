@@ -24,14 +24,14 @@ from mauc._validation import (
     check_sample_weight,
     check_whole,
 )
-from mauc.activations import ACTIVATIONS
+from mauc.activations import LINEAR_ACTIVATIONS
 from mauc.kernels.threads import threads
 from mauc.linear.objective import LinearObjective, Objective
 from mauc.linear.solvers import SOLVERS, Solution, minimize
-from mauc.log_loss import log_term, read_log_loss
+from mauc.log_loss import check_log_loss, log_term
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
-from mauc.surrogates import Surrogate
+from mauc.surrogates import SURROGATES, Surrogate, has_alpha
 
 __all__ = ["MAUCClassifier"]
 
@@ -55,16 +55,22 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
         ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
-        Margin or rate of the surrogate, 1 unless told. Softmax scores differ by at most 1, so an exponential with α of
-        4 to 10 is steep where it matters.
-    log_loss : float >= 0 or "only", default=0.0
-        Weight μ of the log-loss; ``"only"``: the log-loss alone, with scores softmax(z) that rank as Theorem 2 asks.
-        With ``pairs="ova"`` nothing is shifted and ``"only"`` is logistic regression; with a matrix of the form
-        :math:`a_i b_j` the shift is :math:`\log(p_j / b_j)`; another matrix is refused. See Notes.
-    l2 : float, default=1e-4
-        Weight λ of the penalty; the intercept is not penalised.
-    activation : {"softmax", "sigmoid", "identity"}, default="softmax"
-        What turns the linear function into scores.
+        Margin or rate of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`): 4 for the exponential
+        of bounded scores, ½ of log-odds.
+    log_loss : float >= 0, default=0.5
+        Weight μ of the log-loss; 0 is the ranking term alone. With ``pairs="ova"`` nothing is shifted; with a matrix of
+        the form :math:`a_i b_j` the shift is :math:`\log(p_j / b_j)`; another matrix has no log-loss and needs 0.
+    balanced : bool, default=True
+        Weigh every class the same in the log-loss, as ``class_weight="balanced"`` does in scikit-learn, instead of
+        shifting by p. Both have the same minimiser where the model can reach it; with balanced classes the rare ones
+        are heard from the first iteration.
+    l2 : float, optional
+        Weight λ of the penalty; the intercept is not penalised. None: 1 / N, which is ``C=1`` of
+        :class:`~sklearn.linear_model.LogisticRegression`; N is the sum of the sample weights.
+    activation : {"log_odds", "softmax", "sigmoid", "identity"}, optional
+        What turns the linear function into scores. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it and α =
+        ½ of the exponential, or 1 of the logistic loss, both terms are consistent. None: the log-odds, with that α,
+        unless ``alpha`` is given, ``log_loss`` is 0 or the surrogate is another; then softmax, as in the paper.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs.
     solver : {"lbfgs", "nesterov"}, default="lbfgs"
@@ -100,13 +106,10 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    The problem is not convex, but with ``log_loss="only"``. The start is 0, so the result is deterministic.
+    The problem is not convex. The start is 0, so the result is deterministic.
 
-    *How much log-loss?* On the validation parts of the paper's nine tables (5 splits, α and l2 chosen) 0, 0.1, 1 and
-    "only" have 94.77, 94.95, 94.81 and 94.63, differences to 0 that are at most their standard error of 0.2
-    (``benchmarks/log_loss_defaults.py``): so the default is the paper's risk. :class:`mauc.MAUCClassifierCV` searches.
-    It matters where classes of a few rows stand beside hundreds of thousands: there also pass weights that balance the
-    classes, which leave R as it is, and see the guide's page on losses.
+    The paper's form is ``MAUCClassifier("exponential", alpha=1.0, log_loss=0.0)``. What the defaults rest on is in
+    ``docs/results/linear-defaults.md``; :class:`mauc.MAUCClassifierCV` searches α, μ and λ.
 
     References
     ----------
@@ -129,9 +132,10 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         surrogate: str | Any = "exponential",
         *,
         alpha: float | None = None,
-        log_loss: float | str = 0.0,
-        l2: float = 1e-4,
-        activation: str = "softmax",
+        log_loss: float = 0.5,
+        balanced: bool = True,
+        l2: float | None = None,
+        activation: str | None = None,
         pairs: str | ArrayLike = "ovo",
         solver: str = "lbfgs",
         fit_intercept: bool = True,
@@ -145,6 +149,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.surrogate = surrogate
         self.alpha = alpha
         self.log_loss = log_loss
+        self.balanced = balanced
         self.l2 = l2
         self.activation = activation
         self.pairs = pairs
@@ -183,10 +188,12 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             X,
             partition.classes(partition.pair_weights(pairs)),
             self._risk(),
-            activation=self.activation,
-            l2=self.l2,
+            activation=self._activation(),
+            l2=self._penalty(float(len(codes) if weight is None else weight.sum())),
             fit_intercept=bool(self.fit_intercept),
-            log_term=log_term(self.log_loss, pairs, codes, partition.weights, partition.shares),
+            log_term=log_term(
+                self.log_loss, pairs, codes, partition.weights, partition.shares, balanced=bool(self.balanced)
+            ),
         )
         start = self._start(objective, classes)
         with threads(self.n_jobs), _threads_of_blas(objective):
@@ -196,17 +203,32 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _risk(self) -> SurrogateRisk:
-        return SurrogateRisk(self.surrogate, alpha=self.alpha, **(self.surrogate_options or {}))
+        alpha = self.alpha
+        if alpha is None and has_alpha(self.surrogate) and self._activation() == "log_odds":
+            alpha = SURROGATES[self.surrogate].log_odds_alpha
+        return SurrogateRisk(self.surrogate, alpha=alpha, **(self.surrogate_options or {}))
+
+    def _penalty(self, total_weight: float) -> float:
+        """As ``C=1`` of LogisticRegression, whose loss is a sum, unless it was given."""
+        return 1.0 / total_weight if self.l2 is None else self.l2
+
+    def _activation(self) -> str:
+        if self.activation is not None:
+            return self.activation
+        rate = SURROGATES[self.surrogate].log_odds_alpha if has_alpha(self.surrogate) else None
+        return "log_odds" if self.alpha is None and self.log_loss > 0 and rate is not None else "softmax"
 
     def _surrogate(self) -> Surrogate:
         return self._risk().surrogate
 
     def _check_parameters(self) -> None:
-        check_choice("activation", self.activation, ACTIVATIONS)
+        if self.activation is not None:
+            check_choice("activation", self.activation, LINEAR_ACTIVATIONS)
         check_choice("solver", self.solver, SOLVERS)
         check_real("tol", self.tol, low=0)
-        check_not_negative("l2", self.l2)
-        read_log_loss(self.log_loss)
+        if self.l2 is not None:
+            check_not_negative("l2", self.l2)
+        check_log_loss(self.log_loss)
         check_whole("max_iter", self.max_iter, least=1)
         check_n_jobs(self.n_jobs)
 

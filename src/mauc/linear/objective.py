@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from mauc._typing import Floats
 from mauc._validation import is_sparse
-from mauc.activations import activate, pull_back
+from mauc.activations import BOUNDED, activate, pull_back
 from mauc.kernels.threads import one_by_one, over_rows, row_parts
 from mauc.kernels.tiles import TILE_ELEMENTS, Classes
 from mauc.log_loss import LogTerm
@@ -52,7 +52,7 @@ class Objective(Protocol):
 class LinearObjective:
     r"""``θ ↦ R(activation(X Wᵀ + b)) + (λ/2) ‖W‖²`` with its gradient; the intercept is not penalised.
 
-    A log-loss of ``X Wᵀ + b`` is added, or takes the place of the risk, where ``log_term`` says so.
+    A log-loss of ``X Wᵀ + b`` is added where there is a ``log_term``.
 
     ``θ`` is the ``(C, d + 1)`` array ``[W, b]``, or ``(C, d)`` without intercept, flattened. One evaluation costs two
     products with X and one evaluation of the risk; memory beyond X is two ``(N, C)`` arrays, three where a log-loss
@@ -70,7 +70,7 @@ class LinearObjective:
         fit_intercept: bool,
         log_term: LogTerm | None = None,
     ) -> None:
-        self.bounded = activation != "identity"
+        self.bounded = activation in BOUNDED
         if risk.scheme == "auto" and len(classes.y) <= FEW and risk.searches(bounded=self.bounded):
             risk = copy(risk)
             risk.scheme = "blocked"
@@ -90,8 +90,7 @@ class LinearObjective:
             logits[begin:end] = self.parts[begin] @ weights.T
 
         over_rows(logits.shape, forward)
-        term = self.log_term
-        value, slope = (self._ranked if term is None or term.ranks else self._logs_alone)(logits, intercept)
+        value, slope = self._terms(logits, intercept)
         out = np.empty(self.shape)
         n_features = weights.shape[1]
         out[:, :n_features] = self.l2 * weights
@@ -102,7 +101,7 @@ class LinearObjective:
             out[:, n_features] = slope.sum(axis=0)
         return value + 0.5 * self.l2 * float(np.vdot(weights, weights)), out.ravel()
 
-    def _ranked(self, logits: Floats, intercept: Floats | None) -> tuple[float, Floats]:
+    def _terms(self, logits: Floats, intercept: Floats | None) -> tuple[float, Floats]:
         """The risk, with the log-loss if there is one, and the gradient in the logits; these become scores."""
         term, activation = self.log_term, self.activation
         of_logs = np.empty_like(logits) if term is not None and activation != "softmax" else None
@@ -136,22 +135,6 @@ class LinearObjective:
         slope = gradient
         over_rows(slope.shape, backward)
         return value + sum(lost), slope
-
-    def _logs_alone(self, logits: Floats, intercept: Floats | None) -> tuple[float, Floats]:
-        """The log-loss and its gradient, which takes the place of the logits."""
-        term = self.log_term
-        assert term is not None
-
-        def visit(begin: int, end: int) -> float:
-            lost = 0.0
-            for rows in _blocks(begin, end, logits.shape[1]):
-                if intercept is not None:
-                    logits[rows] += intercept
-                one, logits[rows] = term.of_logits(logits[rows], rows)
-                lost += one
-            return lost
-
-        return sum(over_rows(logits.shape, visit)), logits
 
     def split(self, theta: Floats) -> tuple[Floats, Floats | None]:
         """``W`` of shape ``(C, d)`` and ``b`` of shape ``(C,)``, or None."""

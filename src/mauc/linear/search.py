@@ -17,22 +17,21 @@ from sklearn.utils.validation import validate_data
 from mauc._estimators import encode_classes
 from mauc._validation import check_sample_weight, invalid
 from mauc.linear.classifier import MAUCClassifier
-from mauc.log_loss import has_log_loss, read_log_loss
+from mauc.log_loss import check_log_loss, has_log_loss
 from mauc.model_selection import folds_of
 from mauc.surrogates import has_alpha
 
 __all__ = ["MAUCClassifierCV"]
 
 DEFAULT_ALPHAS = (1.0, 4.0, 10.0)
-DEFAULT_LOG_LOSSES: tuple[float | str, ...] = (0.1, 1.0, "only")
+DEFAULT_LOG_LOSSES = (0.1, 1.0, 10.0)
 DEFAULT_L2 = tuple(10.0 ** np.arange(-1, -7, -1.0))
 
 
 class _Loss(NamedTuple):
     surrogate: Any
-    """None, as ``alpha``, for the log-loss alone."""
     alpha: float | None
-    log_loss: float | str
+    log_loss: float
 
 
 class MAUCClassifierCV(MAUCClassifier):
@@ -46,18 +45,17 @@ class MAUCClassifierCV(MAUCClassifier):
     surrogates : sequence of str or objects, default=("exponential",)
     alphas : sequence of float, optional
         Unless told (1, 4, 10) for a surrogate that has an α. None as an entry is the surrogate's own.
-    log_losses : sequence of float or "only", optional
-        Weights of the log-loss. ``"only"`` is tried once: it has neither surrogate nor α. Unless told (0.1, 1, "only"),
-        which had the highest validation score of eight grids on the paper's nine tables, 94.96 against 94.77 of 0 alone
-        (+0.19 ± 0.18; test 94.53 against 94.50; ``benchmarks/log_loss_defaults.py``); 0 where ``pairs`` has no
-        log-loss.
+    log_losses : sequence of float, optional
+        Weights of the log-loss; (0.1, 1, 10) by default, 0 where ``pairs`` has no log-loss.
+    balanced : bool, default=True
+        Weigh every class the same in the log-loss.
     l2s : sequence of float, default=(1e-1, 1e-2, ..., 1e-6)
     cv : int or splitter, default=5
         Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
         part, however rare.
     n_jobs : int, optional
         Processes, as in joblib.
-    activation : {"softmax", "sigmoid", "identity"}, default="softmax"
+    activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
         What turns the linear function into scores.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs, in the risk and in the score that chooses.
@@ -76,7 +74,7 @@ class MAUCClassifierCV(MAUCClassifier):
     Attributes
     ----------
     surrogate_, alpha_, log_loss_, l2_
-        The choice; where it is the log-loss alone, ``surrogate_`` and ``alpha_`` are None.
+        The choice.
     best_score_ : float
         Its mean multiclass AUC over the folds.
     cv_results_ : dict of arrays
@@ -101,7 +99,8 @@ class MAUCClassifierCV(MAUCClassifier):
         surrogates: Sequence[Any] = ("exponential",),
         *,
         alphas: Sequence[float | None] | None = None,
-        log_losses: Sequence[float | str] | None = None,
+        log_losses: Sequence[float] | None = None,
+        balanced: bool = True,
         l2s: Sequence[float] = DEFAULT_L2,
         cv: Any = 5,
         n_jobs: int | None = None,
@@ -117,6 +116,7 @@ class MAUCClassifierCV(MAUCClassifier):
         self.surrogates = surrogates
         self.alphas = alphas
         self.log_losses = log_losses
+        self.balanced = balanced
         self.l2s = l2s
         self.cv = cv
         self.n_jobs = n_jobs
@@ -179,30 +179,31 @@ class MAUCClassifierCV(MAUCClassifier):
         return folds
 
     def _losses(self) -> list[_Loss]:
-        """Every surrogate with every α and every weight of the log-loss, and the log-loss alone."""
+        """Every surrogate with every α and every weight of the log-loss."""
         weights = self.log_losses
         if weights is None:
             weights = DEFAULT_LOG_LOSSES if has_log_loss(self.pairs) else (0.0,)
-        ranks = {each: read_log_loss(each)[1] for each in weights}
+        checked = [check_log_loss(each) for each in weights]
         losses = []
         for surrogate in self.surrogates:
             own = DEFAULT_ALPHAS if has_alpha(surrogate) else (None,)
             for alpha in own if self.alphas is None else self.alphas:
-                losses += [_Loss(surrogate, alpha, each) for each in ranks if ranks[each]]
-        return losses + [_Loss(None, None, each) for each in ranks if not ranks[each]]
+                losses += [_Loss(surrogate, alpha, each) for each in checked]
+        return losses
 
     def _candidate(self, loss: _Loss) -> MAUCClassifier:
         return MAUCClassifier(
-            "exponential" if loss.surrogate is None else loss.surrogate,
+            loss.surrogate,
             alpha=loss.alpha,
             log_loss=loss.log_loss,
+            balanced=self.balanced,
             activation=self.activation,
             pairs=self.pairs,
             solver=self.solver,
             fit_intercept=self.fit_intercept,
             max_iter=self.max_iter,
             tol=self.tol,
-            surrogate_options=None if loss.surrogate is None else self.surrogate_options,
+            surrogate_options=self.surrogate_options,
             warm_start=True,
         )
 

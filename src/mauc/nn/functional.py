@@ -90,9 +90,9 @@ def mauc_loss(
     as soon as :math:`v_{ij}` are the training set's. With ``"ovo"`` they do not depend on class sizes: nothing is
     needed under any class-aware sampling. With ``"ova"``, :math:`v_{ij} \propto p_j`: a sampler that evens out the
     classes evens out the batch's own :math:`p_j` too, and only ``class_counts`` brings the training set's back. Two
-    more things are needed: every class in every batch (renormalising over the classes present is a ratio estimate,
-    unbiased for ``"ovo"`` if all pairs are equally likely to be present, else only as the number of classes grows),
-    and no further reweighting of samples inside a class than the one you want to learn from.
+    more things are needed: every class in every batch (renormalising over the K pairs present is a ratio estimate,
+    unbiased for ``"ovo"`` iff the mean of 1/K over the batches with a pair, times their share, is the same for all
+    pairs), and no further reweighting of samples inside a class than the one you want to learn from.
 
     Moments surrogates (squared, exponential, and every one that is a single polynomial on the range of the scores,
     such as logistic or a hinge with ``alpha >= 1`` on softmax scores) cost O(N·C), the hinge family O(N·C·log n) for

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from mauc._validation import check_choice
-from mauc.log_loss import ONLY, read_log_loss
 from mauc.tables.errors import Usage
 
 __all__ = ["MODELS", "Choice", "describe", "make_classifier"]
@@ -23,12 +22,7 @@ class Choice:
     alpha: float | None = None
     l2: float | None = None
     seed: int = 0
-    log_loss: str | None = None
-
-    @property
-    def weight(self) -> float | str | None:
-        """Of the log-loss: a number, "only", or None."""
-        return self.log_loss if self.log_loss in (None, ONLY) else float(self.log_loss)
+    log_loss: float | None = None
 
 
 def check(choice: Choice) -> None:
@@ -44,13 +38,8 @@ def check(choice: Choice) -> None:
     for option, value in (("--alpha", choice.alpha), ("--l2", choice.l2)):
         if value is not None and not 0 < value < float("inf"):
             raise Usage(f"{option} must be a finite number above 0, got {value}")
-    try:
-        read_log_loss(0.0 if choice.weight is None else choice.weight)
-    except ValueError:
-        raise Usage(f"--log-loss must be a finite number of at least 0 or 'only', got {choice.log_loss!r}") from None
-    for option, told in (("--surrogate", choice.surrogate is not None), ("--alpha", choice.alpha is not None)):
-        if choice.log_loss == ONLY and told:
-            raise Usage(f"--log-loss only leaves the ranking loss out and cannot be combined with {option}")
+    if choice.log_loss is not None and not 0 <= choice.log_loss < float("inf"):
+        raise Usage(f"--log-loss must be a finite number of at least 0, got {choice.log_loss:g}")
     if choice.alpha is not None:
         try:
             get_surrogate(choice.surrogate or "exponential", alpha=choice.alpha)
@@ -64,14 +53,14 @@ def make_classifier(choice: Choice) -> Any:
     surrogate = choice.surrogate or "exponential"
     from mauc.linear import MAUCClassifier, MAUCClassifierCV
 
-    weight: dict[str, Any] = {} if choice.weight is None else {"log_loss": choice.weight}
-    if choice.l2 is not None and (choice.alpha is not None or choice.weight == ONLY):
+    weight: dict[str, Any] = {} if choice.log_loss is None else {"log_loss": choice.log_loss}
+    if choice.l2 is not None and choice.alpha is not None:
         return MAUCClassifier(surrogate, alpha=choice.alpha, l2=choice.l2, **weight)
     search: dict[str, Any] = {"alphas": ALPHAS.get(surrogate) if choice.alpha is None else (choice.alpha,)}
     if choice.l2 is not None:
         search["l2s"] = (choice.l2,)
-    if choice.weight is not None:
-        search["log_losses"] = (choice.weight,)
+    if choice.log_loss is not None:
+        search["log_losses"] = (choice.log_loss,)
     return MAUCClassifierCV((surrogate,), cv=3, **search)
 
 
@@ -89,8 +78,6 @@ def describe(classifier: Any) -> str:
     return name
 
 
-def _loss(surrogate: Any, alpha: float | None, log_loss: float | str) -> str:
-    if log_loss == ONLY:
-        return "log-loss"
+def _loss(surrogate: Any, alpha: float | None, log_loss: float) -> str:
     margin = "" if alpha is None else f", alpha {alpha:g}"
     return f"{surrogate}{margin}" + (f", log-loss {log_loss:g}" if log_loss else "")

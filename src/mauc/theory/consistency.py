@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_whole, invalid
+from mauc._validation import check_choice, check_not_negative, check_whole, invalid
 from mauc.plan import APPROXIMATIONS, DEFAULT_BERNSTEIN_DEGREE, bernstein, chebyshev_interpolant
 from mauc.surrogates import CustomSurrogate, Surrogate, get_surrogate
 from mauc.theory.alphas import checked_ratio
@@ -96,6 +96,8 @@ def consistency_report(
     *,
     interval: ArrayLike = (-1.0, 1.0),
     ratio: float | None = None,
+    log_loss: float = 0.0,
+    n_classes: int | None = None,
     approximation: str | None = None,
     degree: int = DEFAULT_BERNSTEIN_DEGREE,
     alpha: float | None = None,
@@ -114,12 +116,17 @@ def consistency_report(
     surrogate : str, object or callable
         A name such as ``"exponential"`` (:data:`mauc.surrogates.SURROGATES` has all), an object with ``loss(t)`` and
         ``derivative(t)``, or just a function ℓ(t) of an array.
-    scores : {"unbounded", "unit", "softmax", "sigmoid"}, default="unbounded"
-        What f is taken from: the whole line, [0, 1], or softmax or sigmoid of free logits.
+    scores : {"unbounded", "unit", "softmax", "sigmoid", "log_odds"}, default="unbounded"
+        What f is taken from: the whole line, [0, 1], or softmax, sigmoid or log-odds of free logits.
     interval : (low, high), default=(-1, 1)
         Of the differences of scores, where the condition is looked at; it must hold 0.
     ratio : float, optional
         Largest by smallest likelihood ratio of the distributions to answer for, with bounded scores. Default: any.
+    log_loss : float >= 0, default=0.0
+        Weight of the log-loss beside the risk: judge the sum of both terms, on scores that are made of logits. With 0
+        the risk alone is judged.
+    n_classes : int, optional
+        Answer for so many classes; two differ from three. Default: any number.
     approximation : {"bernstein", "chebyshev"}, optional
         Judge the polynomial that stands for ℓ on the interval instead of ℓ.
     degree : int, default=32
@@ -150,13 +157,18 @@ def consistency_report(
       no   non-increasing       rises from t = 0.5 on
       yes  negative slope at 0  -1
       unbounded scores: consistent, for every alpha: its minimiser is a multiple of the posterior, in closed form
-    >>> report = theory.consistency_report("exponential", scores="unit", ratio=400)
+    >>> report = theory.consistency_report("exponential", scores="unit", ratio=400, alpha=1)
     >>> report.satisfied, report.consistent, round(report.verdict.smallest_alpha, 3)
     (True, False, 2.996)
     >>> report.counterexample.optimal
     False
+    >>> both = {"alpha": 4, "log_loss": 1}
+    >>> [theory.consistency_report("exponential", "softmax", **both, n_classes=n).consistent for n in (2, 3)]
+    [True, False]
+    >>> theory.consistency_report("exponential", "log_odds", alpha=0.5, log_loss=1).consistent
+    True
     >>> theory.consistency_report("hinge").differentiable.where
-    1.0
+    0.5
     >>> theory.consistency_report("hinge", approximation="bernstein").satisfied
     True
     """
@@ -181,7 +193,16 @@ def consistency_report(
         _slope_at_zero(ell, low, high, tolerance),
     )
     note = _note(ell, low, high, tolerance)
-    verdict = judge(ell, scores, met=all(points), straight=bool(note), ratio=ratio, named=named)
+    verdict = judge(
+        ell,
+        scores,
+        met=all(points),
+        straight=bool(note),
+        ratio=ratio,
+        named=named,
+        log_loss=check_not_negative("log_loss", log_loss),
+        n_classes=None if n_classes is None else check_whole("n_classes", n_classes, least=2),
+    )
     return ConsistencyReport(name, (low, high), *points, verdict, note)
 
 

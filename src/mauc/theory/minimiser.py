@@ -8,16 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linprog, minimize
+from scipy.special import log_softmax
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, invalid
+from mauc._validation import check_choice, check_not_negative, invalid
+from mauc.activations import activate, pull_back
 from mauc.surrogates import Surrogate, get_surrogate
 
-__all__ = ["SCORES", "RiskMinimiser", "column_minimiser", "likelihoods", "risk_minimiser"]
+__all__ = ["OF_LOGITS", "SCORES", "RiskMinimiser", "column_minimiser", "likelihoods", "risk_minimiser"]
 
-SCORES = ("unbounded", "unit", "softmax", "sigmoid")
+SCORES = ("unbounded", "unit", "softmax", "sigmoid", "log_odds")
+OF_LOGITS = ("softmax", "sigmoid", "log_odds")
+"""Scores made of logits, which a log-loss can stand beside."""
 # Scores closer than this part of their column's spread are ties: the programmes are solved to about 1e-8 of it.
 TIE = 1e-6
+SOLVED = 1e-6
+"""Duality gap, as a part of the risk, from which on a programme of both terms is solved again in the logits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,12 +39,18 @@ class RiskMinimiser:
     bayes_mauc: float
     """The highest that any scores reach."""
     excess: float = 0.0
-    """Of bounded scores: their risk is above the least one by at most this part of it (the duality gap)."""
+    """Of bounded scores: their risk is above the least one by at most this part of it (the duality gap). NaN where the
+    risk is not convex in the scores: then they are the best of a few descents."""
+
+    @property
+    def gap(self) -> float:
+        """What the minimiser loses: the highest multiclass AUC less its own."""
+        return self.bayes_mauc - self.mauc
 
     @property
     def optimal(self) -> bool:
         """The minimiser of the risk ranks as well as any scores."""
-        return self.bayes_mauc - self.mauc <= 1e-9
+        return self.gap <= 1e-9
 
     @property
     def spread(self) -> float:
@@ -84,6 +96,7 @@ def risk_minimiser(
     likelihoods: ArrayLike,
     scores: str = "unbounded",
     *,
+    log_loss: float = 0.0,
     alpha: float | None = None,
     **options: float,
 ) -> RiskMinimiser:
@@ -92,7 +105,8 @@ def risk_minimiser(
     .. math:: \sum_i \sum_{j \ne i} \frac{1}{C (C - 1)} \sum_{x, x'} g_i(x)\, g_j(x')\, \ell(f_i(x) - f_i(x'))
 
     is convex in f where ℓ is, and so are the sets that f comes from, so a local minimum is the global one. Columns are
-    apart unless they sum to 1.
+    apart unless they sum to 1. ``log_loss`` = λ adds :math:`\lambda\, \frac 1 C \sum_i \sum_x g_i(x)
+    [-\log \operatorname{softmax}(z(x))_i]`, the log-loss of balanced classes.
 
     Parameters
     ----------
@@ -105,9 +119,12 @@ def risk_minimiser(
         Further parameters of the surrogate: ``q``, ``epsilon``.
     likelihoods : (n, C) array
         Probability of each of the n values of x in each class: positive, and normalised column by column here.
-    scores : {"unbounded", "unit", "sigmoid", "softmax"}, default="unbounded"
+    scores : {"unbounded", "unit", "sigmoid", "softmax", "log_odds"}, default="unbounded"
         f in :math:`\mathbb R`, in [0, 1], or in [0, 1] with rows that sum to 1. A sigmoid of free logits comes as
-        close to [0, 1] as one likes, softmax to the simplex: what is found is what their infimum tends to.
+        close to [0, 1] as one likes, softmax to the simplex: what is found is what their infimum tends to. With
+        ``"log_odds"``, and with sigmoids beside a log-loss, the risk is not convex: the best of a few descents.
+    log_loss : float >= 0, default=0.0
+        Weight λ of the log-loss, for scores that are made of logits: softmax, sigmoid and log-odds.
 
     Returns
     -------
@@ -119,7 +136,7 @@ def risk_minimiser(
     Five points whose best scores have five levels; on [0, 1] the logistic loss ties two at each end:
 
     >>> from mauc import theory
-    >>> found = theory.risk_minimiser("logistic", theory.likelihoods([0.2, 0.5, 1, 2, 5]), "unit")
+    >>> found = theory.risk_minimiser("logistic", theory.likelihoods([0.2, 0.5, 1, 2, 5]), "unit", alpha=1)
     >>> found.scores[:, 0].round(3)
     array([0. , 0. , 0.5, 1. , 1. ])
     >>> round(found.mauc, 4), round(found.bayes_mauc, 4)
@@ -129,25 +146,38 @@ def risk_minimiser(
     g = _checked(likelihoods)
     ell = get_surrogate(surrogate, alpha=alpha, **options)
     others = (g.sum(axis=1, keepdims=True) - g) / (g.shape[1] - 1)
+    if check_not_negative("log_loss", log_loss) > 0 and scores not in OF_LOGITS:
+        advice = f"use scores of {', '.join(OF_LOGITS)}"
+        raise invalid("log_loss", "needs scores that are made of logits", f"it with {scores!r}", advice)
     if scores == "softmax":
-        f = _on_the_simplex(ell, g, others)
+        f = _on_the_simplex(ell, g, others, log_loss)
+        if log_loss > 0 and not _excess(ell, f, g, others, scores, log_loss) < SOLVED:
+            f = _of_logits(ell, g, others, scores, log_loss)
+    elif scores == "log_odds" or log_loss > 0:
+        f = _of_logits(ell, g, others, scores, log_loss)
     else:
         interval = None if scores == "unbounded" else (0.0, 1.0)
         f = np.column_stack([column_minimiser(ell, g[:, i], others[:, i], interval) for i in range(g.shape[1])])
     best = _mauc(np.log(g) - np.log(others), g, others)
-    return RiskMinimiser(g, f, _mauc(f, g, others), best, _excess(ell, f, g, others, scores))
+    return RiskMinimiser(g, f, _mauc(f, g, others), best, _excess(ell, f, g, others, scores, log_loss))
 
 
-def _excess(ell: Surrogate, f: Floats, g: Floats, others: Floats, scores: str) -> float:
+def _excess(ell: Surrogate, f: Floats, g: Floats, others: Floats, scores: str, log_loss: float) -> float:
     """A convex risk is at least its tangent at f, and that is least at a corner of the set."""
+    if scores == "log_odds" or (scores == "sigmoid" and log_loss > 0):
+        return float("nan")
     if scores == "unbounded" or not ell.smooth:
         return 0.0
     pairs = np.einsum("xi,yi->xyi", g, others)
     t = f[:, None] - f[None]
     slope = pairs * ell.derivative(t)
     gradient = slope.sum(axis=1) - slope.sum(axis=0)
+    whole = float(np.sum(pairs * np.abs(ell.loss(t))))
+    if log_loss > 0:  # softmax: the log-loss is −log f, convex too
+        gradient -= log_loss * g / f
+        whole -= log_loss * float(np.sum(g * np.log(f)))
     corner = gradient.min(axis=1).sum() if scores == "softmax" else np.minimum(gradient, 0.0).sum()
-    return float((np.sum(gradient * f) - corner) / np.sum(pairs * np.abs(ell.loss(t))))
+    return float((np.sum(gradient * f) - corner) / whole)
 
 
 def _checked(likelihoods: ArrayLike) -> Floats:
@@ -219,15 +249,50 @@ def _of_lines(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float, float
     return f if interval is not None else f - f.mean()
 
 
-def _on_the_simplex(ell: Surrogate, g: Floats, others: Floats) -> Floats:
+def _of_logits(ell: Surrogate, g: Floats, others: Floats, activation: str, log_loss: float) -> Floats:
+    """``(n, C)`` scores of the logits that minimise both terms: the best of descents from 0 and from the optimum of
+    the log-loss.
+    """
+    pairs = np.einsum("xi,yi->xyi", g, others)
+
+    def risk(u: Any) -> Any:
+        z = u.reshape(g.shape)
+        f = activate(z.copy(), activation)
+        t = f[:, None] - f[None]
+        slope = pairs * ell.derivative(t)
+        gradient = pull_back(f, slope.sum(axis=1) - slope.sum(axis=0), activation)
+        value = float(np.sum(pairs * ell.loss(t)))
+        if log_loss > 0:
+            log_q = log_softmax(z, axis=1)
+            value -= log_loss * float(np.sum(g * log_q))
+            gradient += log_loss * (np.exp(log_q) * g.sum(axis=1, keepdims=True) - g)
+        return value, gradient.ravel()
+
+    options: Any = {"maxiter": 1000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
+    with np.errstate(over="ignore"):  # a trial step of a steep loss; it is taken back
+        found = [
+            minimize(risk, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+            for start in (np.zeros_like(g), np.log(g))
+        ]
+    best = min(found, key=lambda each: each.fun)
+    return activate(np.asarray(best.x).reshape(g.shape), activation)
+
+
+def _on_the_simplex(ell: Surrogate, g: Floats, others: Floats, log_loss: float) -> Floats:
+    """``(n, C)`` scores with rows that sum to 1; the log-loss of softmax is −log f, so that the sum is convex too."""
     n, n_classes = g.shape
-    pairs = np.einsum("xi,yi->xyi", g, others) / (n_classes * _steepness(ell))
+    unit = n_classes * _steepness(ell)
+    pairs, logs = np.einsum("xi,yi->xyi", g, others) / unit, log_loss * g / unit
 
     def risk(u: Any) -> Any:
         f = u.reshape(n, n_classes)
         t = f[:, None] - f[None]
         slope = pairs * ell.derivative(t)
-        return float(np.sum(pairs * ell.loss(t))), (slope.sum(axis=1) - slope.sum(axis=0)).ravel()
+        value, gradient = float(np.sum(pairs * ell.loss(t))), slope.sum(axis=1) - slope.sum(axis=0)
+        if log_loss > 0:
+            value -= float(np.sum(logs * np.log(f)))
+            gradient -= logs / f
+        return value, gradient.ravel()
 
     rows = np.kron(np.eye(n), np.ones(n_classes))
     sums: Any = {"type": "eq", "fun": lambda u: rows @ u - 1.0, "jac": lambda u: rows}
@@ -237,7 +302,7 @@ def _on_the_simplex(ell: Surrogate, g: Floats, others: Floats) -> Floats:
         start,
         jac=True,
         method="SLSQP",
-        bounds=[(0.0, 1.0)] * len(start),
+        bounds=[(1e-12 if log_loss > 0 else 0.0, 1.0)] * len(start),
         constraints=[sums],
         options={"maxiter": 1000, "ftol": 1e-15},
     )

@@ -71,6 +71,13 @@ RECIPES: dict[str, Recipe] = {
         {name: (_as_inaturalist(schedule), alpha) for name, (schedule, alpha) in _CIFAR_OURS.items()},
         quick_epochs=5,
     ),
+    # At the paper's rate no method learns the simulated set: 53 of 99 in 50 epochs.
+    "simulated-inaturalist": Recipe(
+        (1024, 256),
+        replace(_CIFAR, batch_size=8196),
+        {name: (replace(schedule, batch_size=8196), alpha) for name, (schedule, alpha) in _CIFAR_OURS.items()},
+        quick_epochs=5,
+    ),
     # Not in the paper: the settings of CIFAR-100-Imb on the network of User-Imb.
     "kddcup99": Recipe((128, 64), _KDD, _all(_KDD, 1.0, 4.0, 4.0), quick_epochs=5),
     "small": Recipe((32,), _SMALL, _all(_SMALL, 1.0, 4.0, 4.0), quick_epochs=2),
@@ -81,7 +88,7 @@ RECIPES.update({name: RECIPES["cifar100-imb"] for name in IMAGES if name not in 
 
 def recipe_of(dataset: str, *, quick: bool = False) -> Recipe:
     """The settings of a set, real or simulated."""
-    recipe = RECIPES[dataset.removeprefix("simulated-")]
+    recipe = RECIPES.get(dataset) or RECIPES[dataset.removeprefix("simulated-")]
     return recipe.shortened() if quick else recipe
 
 

@@ -70,8 +70,9 @@ def _ours(table: str, quick: bool) -> list[Method]:
         out.append(Method(f"MAUC {loss}", partial(MAUCClassifier, loss, log_loss=0.0), grid))
         theirs = partial(with_authors_penalty, loss, penalty, alpha)
         out.append(Method(f"MAUC {loss}, authors' settings", theirs, ({"max_iter": 100},)))
-    both = partial(MAUCClassifier, "exponential", alpha=4.0, log_loss=1.0)
+    both = partial(MAUCClassifier, "exponential", alpha=4.0, log_loss=1.0, balanced=False)
     out.append(Method("MAUC and log-loss, l2 tuned", both, combinations(l2=L2S[::3] if quick else L2S)))
+    out.append(Method("MAUCClassifier(), not tuned", MAUCClassifier, ({},)))
     return out
 
 
@@ -91,6 +92,7 @@ class _AuthorsClassifier(MAUCClassifier):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_AuthorsClassifier":
         theirs = self.l2
+        assert theirs is not None
         self.l2 = authors_l2(self.surrogate, theirs, len(np.unique(y)))
         try:
             super().fit(X, y, sample_weight)

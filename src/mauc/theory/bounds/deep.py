@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
 from mauc.theory._checks import check_class_counts
 from mauc.theory.bounds.printed import FORMS, theorem_8, theorem_9
-from mauc.theory.bounds.terms import C1, C2, Bound, assemble
+from mauc.theory.bounds.terms import C1, C2, C2_FIXED, Bound, assemble
 from mauc.theory.imbalance import xi
 from mauc.theory.rademacher import chaining
 
@@ -35,14 +35,15 @@ def dnn(
     spectral_norms: Sequence[float] | None = None,
     distance: float | None = None,
     n_parameters: int | None = None,
-    c2: float = C2,
+    c2: float | None = None,
     form: str = "ours",
     logit_bound: float | None = None,
 ) -> Bound:
     r"""The bound for fully connected networks with softmax scores (Theorem 8, and ours in its place).
 
-    The smaller of two complexity terms, plus the concentration term of :func:`abstract`. For rectified networks of L
-    layers whose Frobenius norms have a product of at most γ,
+    The smaller of two complexity terms, plus a concentration term with :math:`2 B / C` for the :math:`10 B / C` of
+    :func:`abstract`, as neither depends on the sample (``c2``: :math:`\sqrt 2`; the paper's forms have
+    :math:`5 \sqrt 2`). For rectified networks of L layers whose Frobenius norms have a product of at most γ,
 
     .. math:: 2 \sqrt 2\, \varphi \gamma R_x \sqrt{\bigl(1 + \sqrt{2 L \log 2}\bigr)^2 + 1}\; \frac{\xi}{\sqrt N} ,
 
@@ -96,10 +97,10 @@ def dnn(
     --------
     >>> from mauc.theory import bounds
     >>> print(bounds.dnn(0.1, [40000, 30000, 30000], gamma=1.0, depth=2, radius=1.0))
-    dnn bound, with probability 0.95: risk <= 0.2204
+    dnn bound, with probability 0.95: risk <= 0.1858
       empirical risk  0.1
       complexity      0.07708
-      concentration   0.04334
+      concentration   0.008669
       proved with these constants in docs/theory.md
     """
     if check_choice("form", form, FORMS) != "ours":
@@ -114,7 +115,7 @@ def dnn(
             bound=bound,
             delta=delta,
             logit_bound=logit_bound,
-            c2=c2,
+            c2=C2 if c2 is None else c2,
         )
     n = check_class_counts(class_counts)
     L = check_whole("depth", depth, least=1)
@@ -148,7 +149,7 @@ def dnn(
         min(alternatives.values()),
         bound=bound,
         delta=delta,
-        c2=c2,
+        c2=C2_FIXED if c2 is None else c2,
         inputs=inputs,
         alternatives=alternatives,
         note=_up_to(factor),
@@ -167,7 +168,7 @@ def cnn(
     bound: float = 1.0,
     delta: float = 0.05,
     constant: float = 1.0,
-    c2: float = C2,
+    c2: float | None = None,
     form: str = "ours",
     logit_bound: float | None = None,
 ) -> Bound:
@@ -181,8 +182,8 @@ def cnn(
     .. math:: \Lambda = \tfrac{\sqrt 2}{4} R_x \,\Bigl(1 + \frac \beta L\Bigr)^L \prod_l \max(1, \lVert A^0_l \rVert),
 
     so that balls of radius ε cover the class with :math:`\log \mathcal N(\varepsilon) \le W \log(1 + 2 \beta \Lambda /
-    \varepsilon)`. The chaining bound of that, :func:`mauc.theory.rademacher.chaining`, goes into :func:`abstract`. The
-    number of pixels does not matter.
+    \varepsilon)`. The chaining bound of that, :func:`mauc.theory.rademacher.chaining`, goes into :func:`abstract`, with
+    :math:`2 B / C` for its :math:`10 B / C`, as it does not depend on the sample. The number of pixels does not matter.
 
     Proved in ``docs/theory.md``, after Long and Sedghi (2020). Theorem 9 has the same ingredients; with
     ``form="printed"`` it is, for logits in :math:`[-R_s, R_s]` and initial norms of at most 1 + ν,
@@ -221,10 +222,10 @@ def cnn(
     --------
     >>> from mauc.theory import bounds
     >>> print(bounds.cnn(0.1, [10**6] * 3, spectral_norms=[1.0, 1.0], distance=0.1, n_parameters=500, radius=1.0))
-    cnn bound, with probability 0.95: risk <= 0.1456
+    cnn bound, with probability 0.95: risk <= 0.1393
       empirical risk  0.1
       complexity      0.03771
-      concentration   0.007841
+      concentration   0.001568
       proved with these constants in docs/theory.md
     """
     if check_choice("form", form, FORMS) != "ours":
@@ -240,7 +241,7 @@ def cnn(
             bound=bound,
             delta=delta,
             logit_bound=logit_bound,
-            c2=c2,
+            c2=C2 if c2 is None else c2,
         )
     n = check_class_counts(class_counts)
     factor = check_real("constant", constant, low=0)
@@ -259,7 +260,7 @@ def cnn(
         factor * complexity,
         bound=bound,
         delta=delta,
-        c2=c2,
+        c2=C2_FIXED if c2 is None else c2,
         inputs={
             "spectral_norms": tuple(spectral_norms),
             "distance": distance,

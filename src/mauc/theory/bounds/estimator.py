@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid, is_sparse
-from mauc.activations import activate
+from mauc.activations import BOUNDED, activate
 from mauc.linear import MAUCClassifier, MAUCClassifierCV
 from mauc.risk import SurrogateRisk
 from mauc.theory._checks import check_p
@@ -137,18 +137,19 @@ def _largest_norm(X: Any) -> float:
 def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float) -> Bound:
     check_is_fitted(model)
     codes = _codes(y, model.classes_, "the model")
-    scores = activate(model._logits(X), model.activation)
-    options = model.surrogate_options or {}
+    activation = model._activation()
+    scores = activate(model._logits(X), activation)
     if isinstance(model, MAUCClassifierCV):
-        # The log-loss alone has no surrogate. The bound is about scores and holds for any.
-        risk = SurrogateRisk(model.surrogate_ or "exponential", alpha=model.alpha_, **options)
+        risk = SurrogateRisk(model.surrogate_, alpha=model.alpha_, **(model.surrogate_options or {}))
     else:
-        risk = SurrogateRisk(model.surrogate, alpha=model.alpha, **options)
+        risk = model._risk()
     weights, radius = model.coef_, _largest_norm(X)
-    if model.intercept_.any() and model.activation != "identity":  # it cancels in differences
+    if model.intercept_.any() and activation != "identity":  # it cancels in differences
         weights, radius = np.column_stack([weights, model.intercept_]), float(np.hypot(radius, 1.0))
     gamma = float(np.linalg.norm(weights, ord=p, axis=1).max())
-    reach = 1.0 if model.activation != "identity" else max(2.0 * gamma * radius, 1e-300)
+    # A log-odd moves by twice the largest change of a logit.
+    stretch = {"identity": 2.0, "log_odds": 4.0}.get(activation, 0.0)
+    reach = 1.0 if activation in BOUNDED else max(stretch * gamma * radius, 1e-300)
     constants = surrogate_constants(risk.surrogate, radius=reach)
     found = linear(
         risk.value(codes, scores),
@@ -159,7 +160,7 @@ def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float)
         lipschitz=constants.lipschitz,
         bound=constants.bound,
         delta=delta,
-        activation=model.activation,
+        activation=activation,
     )
     return _noted(found)
 

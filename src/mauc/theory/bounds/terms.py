@@ -12,10 +12,13 @@ from mauc._validation import check_not_negative
 from mauc.theory._checks import check_class_counts, check_delta
 from mauc.theory.imbalance import xi
 
-__all__ = ["C1", "C2", "Bound", "abstract", "assemble"]
+__all__ = ["C1", "C2", "C2_FIXED", "Bound", "abstract", "assemble"]
 
 C1 = 4.0
 C2 = 5.0 * float(np.sqrt(2.0))
+"""Of Theorem 4, whose complexity depends on the sample and strays as well: 10 B / C."""
+C2_FIXED = float(np.sqrt(2.0))
+"""Where the complexity is a number that does not depend on the sample, only the risk strays: 2 B / C."""
 
 
 @dataclass(frozen=True)
