@@ -79,6 +79,43 @@ def test_weights_and_ignored_samples():
     assert not gradient[~kept].any()
 
 
+def assert_nothing_counts(loss):
+    logits, y = draw(6, 4)
+    for target, weight in ((torch.full((6,), -100), None), (y, torch.zeros(6, dtype=torch.float64))):
+        value = loss(logits, target, weight)
+        (gradient,) = torch.autograd.grad(value, logits)
+        assert value.item() == 0.0
+        assert torch.equal(gradient, torch.zeros_like(gradient))
+
+
+@pytest.mark.parametrize("class_counts", [None, COUNTS], ids=["counts-of-batch", "counts"])
+@pytest.mark.parametrize(
+    "settings",
+    [*SURROGATES, {"pairs": "ova"}, {"pairs": [[1.0] * 4] * 4}],
+    ids=["squared", "exp", "hinge", "ova", "matrix"],
+)
+def test_zero_and_no_gradient_where_no_sample_counts(settings, class_counts):
+    assert_nothing_counts(MAUCLoss(**settings, log_loss=1.0, class_counts=class_counts))
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by torch itself
+@pytest.mark.parametrize("settings", SURROGATES, ids=["squared", "exp", "hinge"])
+def test_zero_and_no_gradient_where_no_sample_counts_compiled(settings):
+    torch.compiler.reset()
+    assert_nothing_counts(torch.compile(MAUCLoss(**settings, log_loss=1.0), backend="aot_eager"))
+    torch.compiler.reset()
+
+
+def test_second_derivatives_are_zero_where_no_sample_counts():
+    logits, _ = draw(6, 4)
+    ignored = torch.full((6,), -100)
+    for surrogate in SURROGATES:
+        value = mauc_loss(logits, ignored, **surrogate, log_loss=1.0)
+        (gradient,) = torch.autograd.grad(value, logits, create_graph=True)
+        (second,) = torch.autograd.grad(gradient.sum(), logits)
+        assert torch.equal(second, torch.zeros_like(second))
+
+
 def test_a_matrix_of_products_and_another_one():
     logits, y = draw()
     b = np.array([1.0, 2.0, 4.0, 1.0])

@@ -52,7 +52,12 @@ def of_partners(pairs: str | Tensor) -> Tensor | None:
 
 
 def class_ratios(pairs: str | Tensor, partners: Tensor | None, sizes: Tensor) -> Tensor:
-    """``(C,)`` r up to a common factor, from the class sizes; 0 for absent classes."""
+    """``(C,)`` r up to a common factor, from the class sizes; 0 for absent classes.
+
+    1 for all classes where no sample counts: with r = 0 everywhere, ``softmax(z + log r)`` would be NaN, and so would
+    the gradient, which is that times a weight of 0.
+    """
+    sizes = torch.where((sizes > 0).any(), sizes, 1.0)
     if isinstance(pairs, str):
         return sizes if pairs == "ovo" else sizes.sign()
     assert partners is not None
