@@ -22,7 +22,7 @@ from mauc.metrics.uncertainty import Moments, Sizes, comparison_of_moments, inte
 from mauc.partition import ClassPartition
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "intervals.md"
-DRAWS = 1000
+DRAWS = 2000
 LEVEL = 0.95
 
 
