@@ -10,6 +10,7 @@ pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 
 import pandas as pd
 
+from mauc.tables.holdout import places
 from mauc.tables.model_file import read_model
 
 FIXED = ("--target", "species", "--alpha", 4, "--l2", 0.01, "--drop", "seen", "--no-report", "--json")
@@ -47,8 +48,9 @@ def test_all_parts_are_trained_on(run, here, big, tmp_path):
     from mauc import MAUCClassifier
 
     model = read_model(tmp_path / "model.skops")
-    side = np.random.default_rng(0).random(160, dtype=np.float32)
-    train = big[side >= 0.25]
+    _, codes = np.unique(big["species"], return_inverse=True)
+    train = big[places(codes, 0.25, seed=0) >= 0.25]
+    assert said["training_rows"] == train["species"].value_counts().to_dict()
     X = model.features.transform(train[list(model.kinds)])
     expected = MAUCClassifier(alpha=4, l2=0.01).fit(np.asarray(X, dtype=np.float32), train["species"])
     np.testing.assert_allclose(model.classifier.coef_, expected.coef_, atol=1e-4)

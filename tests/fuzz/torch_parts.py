@@ -5,20 +5,23 @@ import warnings
 import numpy as np
 import torch
 from cases import CASES
-from pair_loss import pair_loss
+from pair_loss import PairLoss, pair_loss
 from scipy.special import expit, softmax
 
 from fuzz import definitions
 from fuzz.draw import problem
-from mauc.nn import MAUC
+from mauc.nn import MAUC, ClassBalancedLoss, DeepAUCLoss, FocalLoss, LDAMLoss, LogitAdjustedLoss, MAUCLoss
 
 IGNORED = -100
 CHOICES = [case for case in CASES if not case.label]
 
 
 def run(rng: np.random.Generator) -> None:
-    if rng.random() < 0.2:
+    kind = rng.random()
+    if kind < 0.2:
         _metric(rng)
+    elif kind < 0.35:
+        _nothing_counts(rng)
     else:
         _loss(rng)
 
@@ -29,7 +32,7 @@ def _loss(rng: np.random.Generator) -> None:
     activation = str(rng.choice(["softmax", "sigmoid", "identity"]))
     drawn = problem(rng, ("ties", "normal", "outlier" if activation == "identity" else "integers"), 12, 4)
     y, logits, weight, pairs, _ = drawn
-    if weight is not None and weight.max() / weight[weight > 0].min() > 1e6:
+    if weight is not None and not 1e-6 < weight[weight > 0].min() <= weight.max() < 1e6:
         weight = np.clip(weight, 0.1, 10.0)  # float32 has 38 decades in all
     surrogate, options = case.surrogate, case.options
     given = torch.tensor(logits, dtype=dtype, requires_grad=True)
@@ -43,8 +46,11 @@ def _loss(rng: np.random.Generator) -> None:
     target, padded = torch.tensor(y), given
     extra = {} if weight is None else {"weight": torch.tensor(weight, dtype=dtype)}
     if rng.random() < 0.3:
-        noise = torch.tensor(rng.normal(size=(2, logits.shape[1])), dtype=dtype)
-        padded, target = torch.cat([given, noise]), torch.cat([target, torch.tensor([IGNORED, IGNORED])])
+        noise = rng.normal(size=(2, logits.shape[1])) * rng.choice([1.0, np.nan, np.inf])
+        padded, target = (
+            torch.cat([given, torch.tensor(noise, dtype=dtype)]),
+            torch.cat([target, torch.tensor([IGNORED, IGNORED])]),
+        )
         if extra:
             extra["weight"] = torch.cat([extra["weight"], torch.ones(2, dtype=dtype)])
     with warnings.catch_warnings():
@@ -69,6 +75,35 @@ def _loss(rng: np.random.Generator) -> None:
         assert off <= room, f"{what}: gradient off by {off:.2e}, allowed {room:.2e}"
 
 
+def _nothing_counts(rng: np.random.Generator) -> None:
+    """All rows ignored, with any logits, or all weights 0: every loss is 0, and so is its gradient."""
+    classes, n = int(rng.integers(2, 6)), int(rng.integers(1, 8))
+    counts = rng.integers(1, 100, classes).tolist()
+    case = CHOICES[int(rng.integers(len(CHOICES)))]
+    log_loss = float(rng.choice([0.0, 1.0]))
+    ranked = (
+        MAUCLoss(counts)
+        if rng.random() < 0.3
+        else PairLoss(case.surrogate, **case.options, log_loss=log_loss, class_counts=counts if log_loss else None)
+    )
+    others = [FocalLoss(), ClassBalancedLoss(counts), LDAMLoss(counts), LogitAdjustedLoss(counts)]
+    others += [DeepAUCLoss(classes), DeepAUCLoss(classes, class_counts=counts)]
+    loss = ranked if rng.random() < 0.5 else others[int(rng.integers(len(others)))]
+    logits = torch.tensor(rng.normal(size=(n, classes)), dtype=torch.float64)
+    if loss is ranked and rng.random() < 0.5:
+        given = torch.tensor(rng.integers(0, classes, n)), torch.zeros(n)
+    else:
+        given = (torch.full((n,), IGNORED),)
+        logits *= rng.choice([1.0, np.nan, np.inf])
+    logits.requires_grad_()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a batch of one class, and of surrogates without a polynomial
+        value = loss(logits, *given)
+    value.backward()
+    assert value.item() == 0.0, f"{loss}: {value.item()!r} where no sample counts"
+    assert not logits.grad.any(), f"{loss}: a gradient where no sample counts"
+
+
 def _tensor(pairs):
     return pairs if isinstance(pairs, str) else torch.tensor(pairs)
 
@@ -88,7 +123,8 @@ def _at_a_kink(case, scores, y, near):
 def _metric(rng: np.random.Generator) -> None:
     y, scores, weight, pairs, _ = problem(rng, ("ties", "normal", "softmax", "float32", "outlier"))
     metric = MAUC(scores.shape[1], pairs=pairs)
-    weight = None if weight is None else np.clip(weight, 1e-30, 1e30)  # kept as float32
+    if weight is not None:
+        weight = np.clip(weight, 1e-30, 1e30) * rng.choice([1e-200, 1e-50, 1.0, 1e50])
     cut = int(rng.integers(0, len(y) + 1))
     for rows in (slice(0, cut), slice(cut, None)):
         if len(y[rows]):

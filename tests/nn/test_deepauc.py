@@ -120,6 +120,16 @@ def test_ignored_samples(priors):
     torch.testing.assert_close(loss(more, ignored), loss(logits, y), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("priors", [False, True])
+def test_zero_and_no_gradient_where_no_sample_counts(priors):
+    loss = DeepAUCLoss(4, class_counts=SIZES if priors else None)
+    logits = torch.full((3, 4), torch.nan, requires_grad=True)
+    value = loss(logits, torch.full((3,), -100))
+    value.backward()
+    assert value.item() == 0.0
+    assert all(torch.equal(p.grad, torch.zeros_like(p)) for p in (logits, *loss.parameters()))
+
+
 def test_half_precision_is_computed_wide():
     logits, y = data()
     loss = DeepAUCLoss(4, class_counts=[1e6, 1e5, 10, 3])

@@ -172,6 +172,19 @@ def test_no_pair_and_not_a_number(loss):
     assert pair_loss(logits, y, surrogate=name, **options).isfinite()
 
 
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("loss", [HINGE, LOGISTIC, EXPONENTIAL, SQUARED], ids=lambda x: x[0])
+def test_both_terms_are_zero_where_no_sample_counts(loss):
+    logits, y, _ = draw(20, 5)
+    name, options = loss
+    for target, weight in ((torch.full((20,), -100), None), (y, torch.zeros(20))):
+        settings = {"log_loss": 1.0, "class_counts": [9, 5, 4, 3, 2], "weight": weight}
+        value = pair_loss(logits, target, surrogate=name, **options, **settings)
+        (gradient,) = torch.autograd.grad(value, logits)
+        assert value.item() == 0.0
+        assert torch.equal(gradient, torch.zeros_like(gradient))
+
+
 @pytest.mark.parametrize("loss", [ROUNDED, LOGISTIC], ids=lambda x: x[0])
 def test_one_kernel_without_a_graph_and_in_half_precision(loss):
     name, options = loss

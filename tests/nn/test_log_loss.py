@@ -170,6 +170,41 @@ def test_weights_and_ignored_samples():
     assert not gradient[~kept].any()
 
 
+def assert_nothing_counts(loss):
+    logits, y = draw(6, 4)
+    for target, weight in ((torch.full((6,), -100), None), (y, torch.zeros(6, dtype=torch.float64))):
+        value = loss(logits, target, weight)
+        (gradient,) = torch.autograd.grad(value, logits)
+        assert value.item() == 0.0
+        assert torch.equal(gradient, torch.zeros_like(gradient))
+
+
+NOTHING = [*SURROGATES, {"pairs": "ova"}, {"pairs": [[1.0] * 4] * 4}, {"activation": "log_odds"}]
+
+
+@pytest.mark.parametrize("settings", NOTHING, ids=["squared", "exp", "hinge", "ova", "matrix", "log-odds"])
+def test_zero_and_no_gradient_where_no_sample_counts(settings):
+    assert_nothing_counts(MAUCLoss(COUNTS, **settings))
+
+
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # by torch itself
+@pytest.mark.parametrize("settings", SURROGATES, ids=["squared", "exp", "hinge"])
+def test_zero_and_no_gradient_where_no_sample_counts_compiled(settings):
+    torch.compiler.reset()
+    assert_nothing_counts(torch.compile(MAUCLoss(COUNTS, **settings), backend="aot_eager"))
+    torch.compiler.reset()
+
+
+def test_second_derivatives_are_zero_where_no_sample_counts():
+    logits, _ = draw(6, 4)
+    ignored = torch.full((6,), -100)
+    for surrogate in SURROGATES:
+        value = mauc_loss(logits, ignored, class_counts=COUNTS, **surrogate)
+        (gradient,) = torch.autograd.grad(value, logits, create_graph=True)
+        (second,) = torch.autograd.grad(gradient.sum(), logits)
+        assert torch.equal(second, torch.zeros_like(second))
+
+
 def test_a_matrix_of_products_and_another_one():
     logits, y = draw()
     b = np.array([1.0, 2.0, 4.0, 1.0])

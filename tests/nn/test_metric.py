@@ -214,6 +214,15 @@ def test_float64_scores_are_not_rounded():
     assert metric.compute() == 1.0
 
 
+@pytest.mark.parametrize("factor", [1e-50, 1e-200, 1e200])
+@pytest.mark.parametrize("thresholds", [None, 50])
+def test_float64_weights_are_not_rounded(thresholds, factor):
+    scores, y, weight = data()
+    expected = filled(MAUC(4, thresholds=thresholds), scores, y, weight.double()).compute()
+    scaled = filled(MAUC(4, thresholds=thresholds), scores, y, factor * weight.double()).compute()
+    torch.testing.assert_close(scaled, expected)
+
+
 def test_logits_for_thresholds_from_0_to_1_are_told_once():
     scores, y, _ = data()
     metric, scores = MAUC(4, thresholds=50), 8.0 * scores - 4.0

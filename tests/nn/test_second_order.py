@@ -84,6 +84,28 @@ def test_every_order_and_torch_func(surrogate):
     assert torch.autograd.gradgradcheck(lambda z: torch.autograd.grad(loss(z), z, create_graph=True)[0], (logits,))
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch.func's own
+@pytest.mark.parametrize("surrogate", ["hinge", "logistic"])
+def test_vmap_without_a_closed_form_is_a_loop(surrogate):
+    y = torch.tensor([[0, 1, 2, 0, 1], [2, 2, 1, 0, -100]])
+    logits = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+    def loss(z, target):
+        return pair_loss(z, target, surrogate=surrogate)
+
+    slope = torch.func.grad(loss)
+    for function in (loss, slope):
+        expected = torch.stack([function(z, target) for z, target in zip(logits, y, strict=True)])
+        torch.testing.assert_close(torch.func.vmap(function)(logits, y), expected)
+    same = torch.func.vmap(slope, in_dims=(0, None))(logits, y[0])
+    torch.testing.assert_close(same[1], slope(logits[1], y[0]))
+
+
+def test_vmap_of_an_own_surrogate_is_refused():
+    with pytest.raises(NotImplementedError, match=r"torch\.func transforms of the loss with the .* surrogate are not"):
+        torch.func.vmap(lambda z: pair_loss(z, torch.tensor([0, 1, 2]), surrogate=Bent()))(torch.zeros(2, 3, 3))
+
+
 def test_huge_scores_and_no_weight():
     """The peak of the exponentials is taken over what counts."""
     logits = torch.tensor([[800.0, 0.0], [799.0, 1.0], [798.0, 0.5], [9e4, 0.0]], dtype=torch.float64)

@@ -54,6 +54,7 @@ def fit_on_dask(
 
     from mauc.cli.evaluate_parts import target_name
     from mauc.report import judge, render
+    from mauc.tables.holdout import places
     from mauc.tables.model_file import TableModel, write_model
     from mauc.tables.score_parts import read_classes
     from mauc.theory.imbalance import imbalance_of_counts
@@ -66,7 +67,7 @@ def fit_on_dask(
     with output.working(f"reading {parts.shown}"), _connected(scheduler) as compute:
         true = read_classes(parts, column)
         partitions = _partitions(parts, true.part_rows)
-        side = np.random.default_rng(choice.seed).random(len(true.codes), dtype=np.float32)
+        side = places(true.codes, holdout, choice.seed)
         kinds = _kinds(parts, partitions, [column, *drop], compute)
         output.note(f"{len(side)} rows in {len(partitions)} partitions; a sample of them chooses the features")
 
@@ -108,7 +109,7 @@ def fit_on_dask(
             ("target", target),
             ("model", model.about),
             ("training rows", str(counts.sum())),
-            ("test rows", f"{known.sum()} (random)"),
+            ("test rows", f"{known.sum()} (random rows, stratified by class)"),
             ("columns", str(len(kinds))),
         ]
         write_whole(report, render(found, title=f"{target} of {parts.name}", details=details))

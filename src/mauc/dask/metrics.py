@@ -108,7 +108,7 @@ def mauc_interval(
     >>> scores = rng.normal(size=(200, 3)) + 1.5 * np.eye(3)[y]
     >>> result = mauc_interval(da.from_array(y, chunks=50), da.from_array(scores, chunks=(50, 3)))
     >>> print(f"{result.score:.3f} [{result.low:.3f}, {result.high:.3f}]")
-    0.871 [0.799, 0.920]
+    0.871 [0.797, 0.921]
     """
     level = check_real("level", level, low=0, high=1)
     scored = ScoredPartitions(y_true, labels, sample_weight, {"y_score": y_score}, pairs=pairs, absent=absent)

@@ -22,8 +22,8 @@ __all__ = ["PairMeasure"]
 BY = ("column", "difference")
 
 FEW = 10
-"""Samples in a region from which on intervals of 95 % cover 93 % or more, as simulated; with 5 it is 89 %, because the
-lowest of few samples stand higher than the lowest share of all that they are drawn from."""
+"""Samples in a region from which on the score hardly leans upwards: the lowest of few samples stand higher than the
+lowest share of all that they are drawn from."""
 
 
 @dataclass(frozen=True)

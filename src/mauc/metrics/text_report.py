@@ -83,12 +83,12 @@ def multiclass_auc_report(
     >>> print(multiclass_auc_report(y, scores))
                    AUC   95 % interval  support   hardest against
     <BLANKLINE>
-            elm  0.929  [0.874, 0.961]       40   oak (0.891)
+            elm  0.929  [0.868, 0.964]       40   oak (0.891)
             oak  0.879  [0.804, 0.928]      150   elm (0.844)
-            yew  0.822  [0.641, 0.923]       10   oak (0.817)
+            yew  0.822  [0.644, 0.922]       10   oak (0.817)
     <BLANKLINE>
-           MAUC  0.877  [0.805, 0.925]      200
-    one-vs-rest  0.858  [0.793, 0.905]      200
+           MAUC  0.877  [0.803, 0.926]      200
+    one-vs-rest  0.858  [0.794, 0.904]      200
     >>> multiclass_auc_report(y, scores, output_dict=True)["yew"]["hardest"]
     'oak'
     """

@@ -49,15 +49,20 @@ class _ClassLoss(ExactBuffers):
         # Buffers, so that they follow the module to its device; settings, so not part of its state.
         self.register_buffer("weight", weight, persistent=False)
 
-    def _check(self, logits: Tensor, target: Tensor, of_classes: Tensor | None) -> Tensor:
-        """Checks the input; ``(N,)`` classes, 0 for ignored samples."""
+    def _check(self, logits: Tensor, target: Tensor, of_classes: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Check the input; ``(N, C)`` logits and ``(N,)`` classes, 0 for ignored samples.
+
+        The logits of ignored samples are set to 0 here and not by a mask of the losses: the gradient of NaN is NaN,
+        even where it is multiplied by 0.
+        """
         check_input(logits, target, None, self.ignore_index)
         if of_classes is not None and len(of_classes) != logits.shape[1]:
             came = f"{logits.shape[1]} columns"
             advice = "pass the class sizes or weights of all classes that the network scores"
             raise invalid("logits", f"must have one column for each of the {len(of_classes)} classes", came, advice)
         y = target.long()
-        return torch.where(y == self.ignore_index, 0, y)
+        valid = y != self.ignore_index
+        return torch.where(valid[:, None], logits, 0.0), torch.where(valid, y, 0)
 
     def _reduce(self, losses: Tensor, target: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
         """As :class:`torch.nn.CrossEntropyLoss`: the mean is over the weights of the samples that count."""
@@ -126,7 +131,7 @@ class FocalLoss(_ClassLoss):
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
         """The loss of ``(N, C)`` logits and ``(N,)`` classes."""
-        y = self._check(logits, target, self.weight)
+        logits, y = self._check(logits, target, self.weight)
         return self._reduce(_focal(_log_p(logits, y), self.gamma), target, y, self.weight)
 
     def extra_repr(self) -> str:
@@ -186,7 +191,7 @@ class ClassBalancedLoss(_ClassLoss):
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
         """The loss of ``(N, C)`` logits and ``(N,)`` classes."""
-        y = self._check(logits, target, self.weight)
+        logits, y = self._check(logits, target, self.weight)
         return self._reduce(_focal(_log_p(logits, y), self.gamma), target, y, self.weight)
 
     def extra_repr(self) -> str:
@@ -267,7 +272,7 @@ class LDAMLoss(_ClassLoss):
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
         """The loss of ``(N, C)`` logits and ``(N,)`` classes."""
-        y = self._check(logits, target, self.margin)
+        logits, y = self._check(logits, target, self.margin)
         margin = self.margin.to(logits.dtype)[y]
         moved = logits.scatter_add(1, y[:, None], -margin[:, None])
         reweighted = self.drw_epoch is not None and self.epoch >= self.drw_epoch
@@ -323,7 +328,7 @@ class LogitAdjustedLoss(_ClassLoss):
 
     def forward(self, logits: Tensor, target: Tensor) -> Tensor:
         """The loss of ``(N, C)`` logits and ``(N,)`` classes."""
-        y = self._check(logits, target, self.shift)
+        logits, y = self._check(logits, target, self.shift)
         return self._reduce(-_log_p(logits + self.shift.to(logits.dtype), y), target, y, None)
 
     def extra_repr(self) -> str:

@@ -161,14 +161,16 @@ class DeepAUCLoss(ExactBuffers):
         share = (self.class_counts / self.class_counts.sum()).to(exact)
         here = torch.ones(target.shape, dtype=exact, device=target.device) if valid is None else valid.to(exact)
         y = target.long() if valid is None else torch.where(valid, target.long(), 0)
-        unit = here / (share[y] * here.sum().clamp(min=1.0))
+        counted = here.sum()
+        unit = here / (share[y] * counted.clamp(min=1.0))
         classes = self.num_classes
         if self.pairs == "ovo":
             column = torch.full_like(share, 1.0 / (classes * (classes - 1)))
             row = unit
         else:
             column, row = 1.0 / (classes * (1.0 - share)), unit * share[y]
-        return Batch(y, unit, row, column, None, torch.full_like(share, 1.0 / classes), here, share)
+        total = counted.sign().expand(classes) / classes  # 0 where no sample counts
+        return Batch(y, unit, row, column, None, total, here, share)
 
     def _weights(self, batch: Batch, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """``(N,)`` of the scores as positives of their own column, ``(N, C)`` as negatives of the others."""

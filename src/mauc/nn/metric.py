@@ -157,7 +157,10 @@ class MAUC(Metric):
         preds, target = preds.detach(), target.detach()
         if preds.dtype in (torch.float16, torch.bfloat16):
             preds = preds.float()
-        weight = torch.ones_like(target, dtype=preds.dtype) if weight is None else weight.detach().to(preds.dtype)
+        if weight is None:
+            weight = torch.ones_like(target, dtype=preds.dtype)
+        else:  # never narrower than it came: 1e-50 is 0 in float32
+            weight = weight.detach().to(torch.promote_types(weight.dtype, preds.dtype))
         if self.ignore_index is not None:
             kept = target != self.ignore_index
             preds, target, weight = preds[kept], target[kept], weight[kept]
@@ -252,15 +255,16 @@ class MAUC(Metric):
 
     def _binned(self) -> tuple[Floats, Floats, Floats]:
         """``(C, C)`` AUCs, the weights of the pairs, and the share of pairs that one bin ties."""
-        own = self.histogram.diagonal().movedim(-1, 0)  # [i, t]: class i in its own column
+        sums = self.histogram.diagonal().sum(0)  # of any column; here each class in its own
+        shares = self.histogram / torch.where(sums > 0, sums, 1.0)[:, None, None]
+        own = shares.diagonal().movedim(-1, 0)  # [i, t]: class i in its own column
         above = own.flip(1).cumsum(1).flip(1) - 0.5 * own
-        won = _numpy(torch.einsum("jit,it->ij", self.histogram, above))
-        tied = _numpy(torch.einsum("jit,it->ij", self.histogram, own))
-        total = _numpy(own.sum(1))
+        aucs = _numpy(torch.einsum("jit,it->ij", shares, above))
+        tied = _numpy(torch.einsum("jit,it->ij", shares, own))
+        total = _numpy(sums)
         present = np.flatnonzero(total)
         v = ClassPartition(present, self.num_classes, total[present]).pair_weights(self.pairs)
-        among = np.maximum(total[:, None] * total, np.finfo(np.float64).tiny)
-        return won / among, v, tied / among
+        return aucs, v, tied
 
     def _sync_dist(self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None) -> None:
         # torchmetrics gives a rank without a batch a 1-d float32 state, which cannot be gathered with the others'.
@@ -268,10 +272,10 @@ class MAUC(Metric):
             preds = dim_zero_cat(self.preds) if self.preds else torch.empty(0, self.num_classes, device=self.device)
             target = dim_zero_cat(self.target) if self.target else torch.empty(0, dtype=torch.long, device=self.device)
             weight = dim_zero_cat(self.weight) if self.weight else torch.empty(0, device=self.device)
-            size = torch.tensor(preds.element_size(), device=preds.device)
-            sizes = dist_sync_fn(size, group=process_group or self.process_group)
-            dtype = torch.float64 if max(int(s) for s in sizes) == 8 else torch.float32
-            self.preds, self.target, self.weight = [preds.to(dtype)], [target], [weight.to(dtype)]
+            sizes = torch.tensor([preds.element_size(), weight.element_size()], device=preds.device)
+            largest = torch.stack(dist_sync_fn(sizes, group=process_group or self.process_group)).amax(0).tolist()
+            of_preds, of_weight = (torch.float64 if size == 8 else torch.float32 for size in largest)
+            self.preds, self.target, self.weight = [preds.to(of_preds)], [target], [weight.to(of_weight)]
         super()._sync_dist(dist_sync_fn, process_group)
 
 

@@ -69,7 +69,7 @@ class Report:
     >>> truth = y[:, None] == ["elm", "oak", "yew"]
     >>> report = Report(y, {"a": rng.normal(size=(200, 3)) + 1.5 * truth, "b": rng.normal(size=(200, 3)) + truth})
     >>> report
-    Report: a 0.877 (0.805 to 0.925), b 0.752 (0.683 to 0.810); 200 rows, 3 classes
+    Report: a 0.877 (0.803 to 0.926), b 0.752 (0.676 to 0.814); 200 rows, 3 classes
     >>> report.save("trees.html")  # doctest: +SKIP
     """
 

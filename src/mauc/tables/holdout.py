@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from mauc import model_selection
-from mauc._typing import Ints
+from mauc._typing import Floats, Ints
 from mauc.model_selection import some_of_each
 from mauc.tables.errors import Failure
 
-__all__ = ["by_group", "by_time", "group_folds", "some_of_each", "stratified"]
+__all__ = ["by_group", "by_time", "group_folds", "places", "some_of_each", "stratified"]
 
 Parts = tuple[Ints, Ints]
 
@@ -30,6 +30,30 @@ def stratified(labels: Any, share: float, seed: int) -> Parts:
         if len(members) > 1:
             held[members[:wanted]] = True
     return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def places(codes: Ints, share: float, seed: int) -> Floats:
+    """``(N,)`` place of each row between 0 and 1, at random within its class: rows below ``share`` are held out.
+
+    Any stretch of places from 0 or from ``share`` on holds each class in its share, and at least one row of it; a
+    class of one row is trained on. The random numbers are from a seed sequence of their own: with those of
+    ``default_rng(seed)``, the split of a table that was simulated with the same seed would depend on its values.
+
+    >>> import numpy as np
+    >>> codes = np.repeat([0, 1, 2], [20, 3, 1])
+    >>> np.bincount(codes[places(codes, 0.25, seed=0) < 0.25], minlength=3).tolist()
+    [5, 1, 0]
+    """
+    rng = np.random.default_rng([*b"places", seed])
+    place = np.empty(len(codes))
+    for code in np.flatnonzero(np.bincount(codes)):
+        members = np.flatnonzero(codes == code)
+        rng.shuffle(members)
+        held = int(np.clip(np.rint(share * len(members)), 1, len(members) - 1)) if len(members) > 1 else 0
+        place[members[:held]] = np.arange(held) / max(held, 1) * share
+        trained = np.arange(len(members) - held)
+        place[members[held:]] = share + trained / len(trained) * (1.0 - share)
+    return place
 
 
 def by_time(labels: Any, times: Any, share: float) -> Parts:

@@ -84,7 +84,7 @@ class MinorityPairsDisplay:
     >>> disp.auc
     array([[1.   , 0.625]])
     >>> disp.low.round(2), disp.high.round(2)  # of one sample against one, and of two against one
-    (array([[0.16, 0.04]]), array([[1.  , 0.99]]))
+    (array([[0.24, 0.06]]), array([[1.  , 0.98]]))
     """
 
     def __init__(

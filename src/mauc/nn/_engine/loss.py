@@ -119,7 +119,7 @@ def loss_of(
             number = np.array(found[0], np.float64 if dtype == torch.float64 else np.float32)
             # Function.apply looks in every argument for functorch transforms, which never come here; its base does not.
             return _attach(logits, number, found[1], again) if wants_gradient else torch.from_numpy(number)
-    if _transformed() and (has_plain_form(chosen) or (wants_gradient and not can_be_traced(chosen))):
+    if _transformed() and (has_plain_form(chosen) or sync or not can_be_traced(chosen)):
         return again(logits).to(dtype)
     traced = is_traced()
     if traced and not sync and can_be_traced(chosen) and (logits.is_cuda or not has_plain_form(chosen)):

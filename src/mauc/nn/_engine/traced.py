@@ -141,9 +141,22 @@ class _Traced(torch.autograd.Function):
         tied: Tensor = _Tied.apply(upstream, logits)  # type: ignore[no-untyped-call]
         return gradient * tied.to(gradient.dtype), *(None,) * 13
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[tuple[Tensor, Tensor], tuple[int, int]]:
+        """One batch of samples after another: a search depends on the scores of its own batch."""
+        given = list(zip(inputs, in_dims, strict=True))
+        found = [
+            _Traced.apply(*(x.select(d, k) if isinstance(d, int) else x for x, d in given))  # type: ignore[no-untyped-call]
+            for k in range(info.batch_size)
+        ]
+        values, gradients = zip(*found, strict=True)
+        return (torch.stack(values), torch.stack(gradients)), (0, 0)
+
 
 class _Tied(torch.autograd.Function):
     """What :func:`mark_compiled` is for a graph: the gradient is a constant here, and a second derivative an error."""
+
+    generate_vmap_rule = True
 
     @staticmethod
     def forward(upstream: Tensor, logits: Tensor) -> Tensor:
