@@ -105,5 +105,5 @@ def count_vector(class_counts: Any, n_classes: int | None) -> Tensor:
         wrong = ~((counts > 0) & (counts < torch.inf))
         if bool(wrong.any()):
             where = int(wrong.nonzero()[0])
-            raise invalid("class_counts", requirement, f"{counts[where].item()} at {where}", advice)
+            raise invalid("class_counts", requirement, f"{counts[where].item():g} at {where}", advice)
     return counts
