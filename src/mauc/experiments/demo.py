@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc.ensemble import MAUCStackingClassifier
+from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.linear import MAUCClassifierCV
 from mauc.model_selection import RareClassKFold, mauc_scorer
 from mauc.report import Judgement, judge
@@ -65,7 +65,7 @@ def imbalanced_digits() -> Digits:
 
 
 def models() -> dict[str, Any]:
-    """A stack of seven models at its defaults, and five linear ones, each tuned by cross-validated multiclass AUC on
+    """A stack of models at its defaults, and five linear ones, each tuned by cross-validated multiclass AUC on
     the same folds.
     """
     tuned: dict[str, Any] = {"MAUC stacking": MAUCStackingClassifier()}
@@ -100,7 +100,7 @@ def run_demo() -> Demo:
             "imbalance",
             f"of the digits 5 to 9 every {STEP}th training row is kept: {counts[0]} zeros, {counts[-1]} nines",
         ),
-        ("MAUC stacking", "seven models, combined to rank by multiclass AUC"),
+        ("MAUC stacking", f"{len(default_estimators())} models, combined to rank by multiclass AUC"),
         ("other models", f"linear, each tuned by {FOLDS}-fold cross-validated multiclass AUC"),
         ("training rows", str(len(digits.y_train))),
         ("rows judged by", str(len(digits.y_test))),
