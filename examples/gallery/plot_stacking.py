@@ -4,7 +4,7 @@ Which model should I take? All of them, weighed by multiclass AUC
 
 :class:`mauc.MAUCStackingClassifier` fits several classifiers on folds, and gives each the weight with which the
 combination ranks the held-out samples best, every pair of classes counting the same. It takes any classifiers; without
-a list it takes nine of its own. ``mauc fit --auto`` is the same from the command line.
+a list it takes nine of its own. ``mauc fit`` is the same from the command line.
 """
 
 import matplotlib.pyplot as plt

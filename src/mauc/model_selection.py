@@ -18,7 +18,16 @@ from mauc._estimators import mauc_of_known, scores_of
 from mauc._typing import Ints
 from mauc._validation import check_classes, check_whole, invalid, unwrap
 
-__all__ = ["MAUCScorer", "RareClassKFold", "check_groups", "folds_of", "group_folds", "mauc_scorer", "some_of_each"]
+__all__ = [
+    "MAUCScorer",
+    "RareClassKFold",
+    "check_groups",
+    "folds_of",
+    "group_folds",
+    "mauc_scorer",
+    "of_some_classes",
+    "some_of_each",
+]
 
 
 def folds_of(
@@ -123,6 +132,21 @@ def some_of_each(labels: NDArray[Any], most: int, seed: int, at_least: int = 100
     order = order[np.argsort(codes[order], kind="stable")]
     place = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.sort(order[place < np.repeat(quota, counts)])
+
+
+def of_some_classes(labels: NDArray[Any], seed: int, most: int = 300) -> Ints:
+    """All rows, or those of so many classes drawn at random where there are more: the pairs of classes grow with the
+    square of their number, and the mean over the pairs of some is that of all on average.
+
+    >>> import numpy as np
+    >>> of_some_classes(np.repeat(np.arange(1000), 2), seed=0, most=2)
+    array([412, 413, 918, 919])
+    """
+    names = np.unique(labels)
+    if len(names) <= most:
+        return np.arange(len(labels))
+    drawn = np.random.default_rng(seed).permutation(names)[:most]
+    return np.flatnonzero(np.isin(labels, drawn))
 
 
 class MAUCScorer(BaseEstimator):  # type: ignore[misc]

@@ -77,7 +77,10 @@ def _note(fitted: FittedTable) -> None:
     """What is worth knowing, and no result."""
     output, judged = current(), fitted.judged
     if judged.lost:
-        output.note(f"{judged.lost} held-out rows are not judged: no training row has their class, or there are many")
+        output.note(
+            f"{judged.lost} held-out rows are not judged: no training row has their class, or the classes are hundreds "
+            "and some are drawn"
+        )
     there = set(fitted.data.labels[judged.unseen])
     for name in sorted({name for pair in fitted.options.importance_pairs for name in pair} - there):
         output.note(f"--importance-pair: no test row is of class {name!r}")

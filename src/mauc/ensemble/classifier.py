@@ -29,7 +29,7 @@ from mauc.ensemble.fitting import Fits, Here, Runner, Samples, Watch, fit_folds,
 from mauc.ensemble.ordinal import are_numbers, order_wanted
 from mauc.ensemble.planner import Member, Plan, Size, plan_members, starter
 from mauc.ensemble.workers import Workers
-from mauc.model_selection import check_groups, folds_of, some_of_each
+from mauc.model_selection import check_groups, folds_of, of_some_classes, some_of_each
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import Surrogate, get_surrogate
 
@@ -453,7 +453,11 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         """By the samples that were held out from the combination too."""
         codes, weight, n_classes = samples.codes, samples.weight, samples.n_classes
         shares = np.bincount(codes, weight, n_classes) / (len(codes) if weight is None else weight.sum())
+        if n_classes > 500:
+            # A map for each would take minutes, and be learnt from a row or two: the scores stay as they are.
+            return Calibration(np.ones(n_classes), np.zeros(n_classes), 1.0)
         seen = np.flatnonzero(~np.isnan(self.oof_combination_[:, 0]))
+        seen = seen[some_of_each(codes[seen], max(2_000, 600_000 // n_classes), self.random_state)]
         own = None if weight is None else weight[seen]
         return fit_calibration(self.oof_combination_[seen], codes[seen], own, shares)
 
@@ -483,8 +487,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if self.cv is not None or n_folds > 1 or not folds:
             return folds
         train, test = max(folds, key=lambda fold: len(np.unique(codes[fold[1]])))
-        most = min(20_000, max(2_000, 4_000_000 // len(np.unique(codes))))
-        return [(train, test[some_of_each(codes[test], most, self.random_state)])]
+        test = test[of_some_classes(codes[test], self.random_state)]
+        return [(train, test[some_of_each(codes[test], 20_000, self.random_state)])]
 
     def _tell(self, line: str) -> None:
         if self.verbose:
@@ -524,6 +528,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
 def _some(samples: Samples, seen: Ints) -> Ints:
     """Of the rows that were held out those that scores are compared and weights learnt by, where there are many."""
+    seen = seen[of_some_classes(samples.codes[seen], samples.seed)]
     return seen[some_of_each(samples.codes[seen], max(2_000, 150_000 // samples.n_classes), samples.seed)]
 
 

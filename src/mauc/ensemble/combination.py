@@ -97,9 +97,13 @@ class OutOfFold:
 
     def mauc(self, scores: Floats, pairs: str | ArrayLike) -> float:
         """Multiclass AUC of ``(N, C)`` scores; NaN where fewer than two classes are there."""
-        if len(np.unique(self.codes)) < 2:
+        present = np.unique(self.codes)
+        if len(present) < 2:
             return float("nan")
         labels = np.arange(scores.shape[1])
+        if isinstance(pairs, str):
+            # Classes that are not there drop out: there may be thousands of them.
+            labels, scores = present, scores[:, present]
         return mauc_score(self.codes, scores, pairs=pairs, labels=labels, sample_weight=self.weight, absent="ignore")
 
 

@@ -65,7 +65,7 @@ class Workers:
         self._round = 0
         self._tasks: queue.Queue[tuple[int, int, Task, Any] | None] = queue.Queue()
         self._answers: queue.Queue[tuple[int, Answer]] = queue.Queue()
-        self._children: list[subprocess.Popen[bytes]] = []
+        self._busy: set[subprocess.Popen[bytes]] = set()
         self._threads: list[threading.Thread] = []
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -116,14 +116,14 @@ class Workers:
         return True
 
     def _forget(self) -> None:
-        """Drop the tasks that wait, and end the children, which may be busy."""
+        """Drop the tasks that wait, and end the children that are busy."""
         with suppress(queue.Empty):
             while True:
                 self._tasks.get_nowait()
         with self._lock:
-            for child in self._children:
+            for child in self._busy:
                 child.kill()
-            self._children.clear()
+            self._busy.clear()
 
     def _drive(self) -> None:
         """Give a child one task after another; a child that was ended is replaced."""
@@ -134,6 +134,7 @@ class Workers:
                 self._end(child)
                 child, known = self._start(), None
             try:
+                self._begins(child)
                 if shared is not known:
                     _send(child, ("share", shared))
                     known = shared
@@ -146,6 +147,8 @@ class Workers:
                 child = None
             except Exception as unsendable:
                 answer = Answer(place, error=unsendable)
+            with self._lock:
+                self._busy.discard(child)  # type: ignore[arg-type]
             self._answers.put((number, answer))
         self._end(child)
 
@@ -164,8 +167,14 @@ class Workers:
                 # Ctrl-C is for the parent, which decides what is kept.
                 start_new_session=True,
             )
-            self._children.append(child)
         return child
+
+    def _begins(self, child: "subprocess.Popen[bytes] | None") -> None:
+        """A child is given a task, unless all are to end."""
+        with self._lock:
+            if child is None or self._stopping.is_set():
+                raise EOFError
+            self._busy.add(child)
 
     def _end(self, child: "subprocess.Popen[bytes] | None") -> None:
         if child is not None:

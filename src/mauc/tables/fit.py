@@ -12,8 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from mauc._archive import MAX_SIZE
+from mauc._typing import Ints
+from mauc.ensemble.fitting import Here
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
+from mauc.model_selection import of_some_classes
 from mauc.report import Report
 from mauc.tables.column_kinds import column_kinds, kinds_in_words
 from mauc.tables.data import Data, Wanted, data_of
@@ -335,7 +338,7 @@ def fit_data(
         folds = [[data.split(options.holdout, seed)]]
     train, test = folds[0][0]
     watch.does("looking at the columns")
-    doubts = column_doubts(data.features.iloc[train], labels[train], data.target, seed)
+    doubts, unseen = _doubts(data, train, options, began, workers)
     prints = fingerprints(data.features)
     again = repeated_rows(data.features, train, test, but=suspects(doubts))
     if options.drop_suspects:
@@ -383,9 +386,30 @@ def fit_data(
     in_training = labels if options.cv else labels[train]
     counts = {str(c): int((in_training == c).sum()) for c in judged.classes}
     board = judged.final.board
-    if board is not None and final.board is not None and final is not judged.final:
-        board = replace(board, cut=(*board.cut, *final.board.cut))
+    if board is not None and final.board is not None:
+        again_cut = final.board.cut if final is not judged.final else ()
+        board = replace(board, cut=(*board.cut, *again_cut, *unseen))
     return FittedTable(data, options, model, judged, board, importance, how, doubts + again, leaks, counts, prints)
+
+
+def _doubts(
+    data: Data, train: Ints, options: Options, began: float, workers: Workers | None
+) -> tuple[list[Doubt], tuple[str, ...]]:
+    """Columns that may deceive, and, where there are too many to look at in time, that in words."""
+    some = train[of_some_classes(data.labels[train], options.seed)]
+    # Columns by themselves take milliseconds each, and a table may have thousands.
+    runner = workers if workers is not None and data.features.shape[1] > 100 and not options.choice else Here(None)
+    work = (data.features.iloc[some], data.labels[some], data.target, options.seed)
+    answers = list(runner.run([(_column_doubts, work)], began + 0.25 * options.time_limit))
+    if not answers:
+        return [], ("the search for columns that may leak the answer was not ready in time",)
+    if answers[0].error is not None:
+        raise answers[0].error
+    return answers[0].value, ()
+
+
+def _column_doubts(_: Any, *work: Any) -> list[Doubt]:
+    return column_doubts(*work)
 
 
 def _importance(

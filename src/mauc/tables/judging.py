@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.model_selection import RareClassKFold
+from mauc.model_selection import RareClassKFold, of_some_classes, some_of_each
 from mauc.report import Judgement, judge
 from mauc.tables.decide import decisions_of
 from mauc.tables.errors import Failure
-from mauc.tables.holdout import group_folds, some_of_each
+from mauc.tables.holdout import group_folds
 from mauc.tables.training import Round, Trainer
 
 __all__ = ["Decided", "Judged", "cross_validate", "cv_folds", "hold_out"]
@@ -70,10 +70,12 @@ class Judged:
 def hold_out(trainer: Trainer, train: Ints, test: Ints, deadline: float, most_scores: int = 4_000_000) -> Judged:
     """Train on one part of the rows, judge by the other. The model judged is the one to write.
 
-    With thousands of classes, some of the test rows are judged: every one has a score for every class.
+    Of hundreds of classes or more, the rows of some classes drawn at random are judged: pairs of classes are many, and
+    every row has a score for every class.
     """
     labels = trainer.labels
-    some = test[some_of_each(labels[test], max(1_000, most_scores // len(np.unique(labels))), trainer.seed)]
+    some = test[of_some_classes(labels[test], trainer.seed)]
+    some = some[some_of_each(labels[some], max(1_000, most_scores // len(np.unique(labels))), trainer.seed)]
     trained = trainer.train(train, some, deadline)
     trainer.watch.does("judging by the test rows")
     scores = trained.test_scores
