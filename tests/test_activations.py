@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from mauc.activations import LINEAR_ACTIVATIONS, activate, pull_back
+from mauc.activations import ACTIVATIONS, activate, pull_back
 
 EXTREME = np.array(
     [[800.0, 0.0, -800.0], [0.0, 0.0, 0.0], [-1e4, 1e4, 1e4], [40.0, -40.0, 39.0], [1e-9, 0.0, -745.0], [5.0, 5.0, 4.0]]
@@ -50,7 +50,7 @@ def test_log_odds_go_back_exactly_where_probabilities_are_0_or_1():
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("activation", LINEAR_ACTIVATIONS)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_pull_back_is_the_gradient(activation, n_classes):
     step = 1e-6

@@ -7,12 +7,10 @@ from scipy import special
 
 from mauc._typing import Floats
 
-__all__ = ["ACTIVATIONS", "BOUNDED", "LINEAR_ACTIVATIONS", "activate", "pull_back"]
+__all__ = ["ACTIVATIONS", "BOUNDED", "activate", "pull_back"]
 
-ACTIVATIONS = ("softmax", "sigmoid", "identity")
-"""Every loss and model offers these."""
-LINEAR_ACTIVATIONS = (*ACTIVATIONS, "log_odds")
-"""Linear models offer the log-odds too."""
+ACTIVATIONS = ("softmax", "sigmoid", "identity", "log_odds")
+"""Every loss and linear model offers these."""
 BOUNDED = ("softmax", "sigmoid")
 """Their scores lie in [0, 1]."""
 TINY = 1e-290

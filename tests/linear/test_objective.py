@@ -7,7 +7,7 @@ from scipy import sparse
 from scipy.special import softmax
 
 from mauc import SurrogateRisk
-from mauc.activations import LINEAR_ACTIVATIONS, activate
+from mauc.activations import ACTIVATIONS, activate
 from mauc.linear import objective as module
 from mauc.linear.objective import LinearObjective
 from mauc.log_loss import log_loss_rows, log_term, prior_ratios
@@ -24,7 +24,7 @@ FAMILIES = [
     Case(SIGMOID, exact=False, label="custom"),
 ]
 families = pytest.mark.parametrize("case", FAMILIES, ids=str)
-activations = pytest.mark.parametrize("activation", LINEAR_ACTIVATIONS)
+activations = pytest.mark.parametrize("activation", ACTIVATIONS)
 intercepts = pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "no-intercept"])
 
 

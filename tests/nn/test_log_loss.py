@@ -6,6 +6,8 @@ import torch
 from pair_loss import PairLoss, pair_loss
 from torch.nn.functional import cross_entropy
 
+from mauc import SurrogateRisk
+from mauc.activations import activate, pull_back
 from mauc.nn import LogitAdjustedLoss, MAUCLoss
 from mauc.nn.functional import mauc_loss
 
@@ -84,6 +86,37 @@ def test_the_default_is_the_recommended_loss(activation, shape, ignored):
         (gradient,) = torch.autograd.grad(got, logits)
         torch.testing.assert_close(got, exact, rtol=1e-12, atol=0.0)
         torch.testing.assert_close(gradient, of_exact)
+
+
+@pytest.mark.parametrize(("surrogate", "scale"), [("exponential", 0.05), ("exponential", 40.0), ("logistic", 0.05)])
+def test_log_odds(surrogate, scale):
+    """As the NumPy core has them: value and gradient, where probabilities are near 0 and 1 too."""
+    logits, y = draw(30)
+    with torch.no_grad():
+        logits *= scale
+    z = logits.detach().numpy()
+    alpha = {"exponential": 0.5, "logistic": 1.0}[surrogate]
+    risk = SurrogateRisk(surrogate, alpha=alpha, scheme="pairwise")
+    scores = activate(z.copy(), "log_odds")
+    value, slope = risk.value_and_gradient(y.numpy(), scores)
+    of_pairs = pull_back(scores, slope, "log_odds")
+    settings = {"surrogate": surrogate, "activation": "log_odds"}
+    got, gradient = value_and_gradient(logits, y, **settings)
+    assert got.item() == pytest.approx(value, rel=1e-6)
+    np.testing.assert_allclose(gradient, of_pairs, rtol=1e-5, atol=1e-6 * np.abs(of_pairs).max())
+    both, _ = value_and_gradient(logits, y, **settings, log_loss=0.5, class_counts=COUNTS)
+    torch.testing.assert_close(both, got + 0.5 * LogitAdjustedLoss(COUNTS)(logits, y).detach())
+
+
+def test_log_odds_of_ignored_rows_and_second_derivatives():
+    logits, y = draw(8)
+    y[3] = -100
+    with torch.no_grad():
+        logits[3] = torch.nan
+    _, gradient = value_and_gradient(logits, y, activation="log_odds", log_loss=0.5, class_counts=COUNTS)
+    assert not gradient[3].any()
+    some = logits.detach()[:3].requires_grad_()
+    assert torch.autograd.gradgradcheck(lambda z: pair_loss(z, y[:3], activation="log_odds"), some)
 
 
 def test_a_risk_beyond_the_floats_still_has_a_bounded_slope():

@@ -192,7 +192,6 @@ POINTER = as_dict(data=as_tuple(as_json(64), as_json(False)), shape=as_tuple(as_
         ),
         (as_object(ZONED, tz=as_json("dateutil//etc/passwd"), unit=as_json("ns")), "DatetimeTZDtype.tz"),
         (as_object("skrub._apply_to_each_col.ApplyToEachCol", rename_columns=as_json("{:>999999999}")), "rename_col"),
-        (as_object("mauc.tables.array_mlp.ArrayMLP", activation=as_json("../x")), "ArrayMLP.activation"),
         (node("ObjectNode", "sklearn.pipeline.Pipeline", content=as_json({"memory": "/tmp"})), "that are no dict"),
         (
             node(

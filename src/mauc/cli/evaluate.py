@@ -175,6 +175,7 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
     import numpy as np
 
     from mauc.tables.read import classes_of, column, labelled
+    from mauc.tables.row_hashes import TRAINED_ON, known_note
     from mauc.tables.scores import as_in_columns, scored_rows, scores_in
     from mauc.tables.source import shown
 
@@ -196,6 +197,10 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
     scored = scored_rows(names, *np.unique(labels, return_inverse=True), path, prefix)
     kept[kept], labels = scored, labels[scored]
     table = table[kept].reset_index(drop=True)
+    if TRAINED_ON in table.columns and target != TRAINED_ON:
+        trained = known_note(int((table[TRAINED_ON] == "yes").sum()), len(table))
+        if trained:
+            current().note(trained)
     first = scores_in(_without(table, target), labels, path, prefix)
     models = {path.name if path.name not in {p.name for p in others} else str(path): first.values}
     for other in others:

@@ -11,7 +11,7 @@ from mauc._io import write_whole
 from mauc._text import visible
 from mauc.cli.output import TextTable, current
 from mauc.cli.progress import watching
-from mauc.cli.summary import as_json, comparison, headline, leaderboard, sizes, worst_pairs
+from mauc.cli.summary import advice, as_json, comparison, headline, leaderboard, sizes, worst_pairs
 from mauc.cli.summary import importance as of_columns
 from mauc.ensemble.workers import Workers
 from mauc.report import render
@@ -62,6 +62,8 @@ def fit_and_write(
         with watching(output, began + options.time_limit) as watch:
             fitted = fit_data(data, options, began=began, workers=workers, watch=watch)
     _tell_doubts(fitted.doubts, dropped=options.drop_suspects)
+    for leak in fitted.leaks:
+        output.note(leak.text)
     _note(fitted)
     files = _write(fitted, places)
     _tell(fitted, files)
@@ -92,7 +94,15 @@ def _write(fitted: FittedTable, places: Places) -> dict[str, Path]:
         found, dropped = fitted.judged.found, fitted.options.drop_suspects
         # A page is handed on without its terminal: what makes the score doubtful stands beside it.
         cut = (f"Cut: {'; '.join(fitted.cut)}. {MAY_DIFFER}",) if fitted.cut else ()
-        doubted = replace(found, notes=(*found.notes, *cut, *_in_words(fitted.doubts, dropped=dropped)))
+        doubted = replace(
+            found,
+            notes=(
+                *found.notes,
+                *cut,
+                *_in_words(fitted.doubts, dropped=dropped),
+                *(leak.text for leak in fitted.leaks),
+            ),
+        )
         page = render(
             doubted,
             title=f"{fitted.data.target} of {fitted.data.path.name}",
@@ -118,6 +128,7 @@ def _tell(fitted: FittedTable, files: dict[str, Path]) -> None:
         sizes(found, fitted.training_rows),
         worst_pairs(found),
         *of_columns(fitted.importance, fitted.how_shuffled),
+        *advice(found),
         *(f"wrote {visible(file)}" for file in files.values()),
     )
     output.result(
@@ -129,6 +140,7 @@ def _tell(fitted: FittedTable, files: dict[str, Path]) -> None:
             "leaderboard": board.to_json() if board else None,
             "cut": list(fitted.cut),
             "doubts": [doubt.to_json() for doubt in fitted.doubts],
+            "leaks": [leak.to_json() for leak in fitted.leaks],
             "dropped": suspects(fitted.doubts) if fitted.options.drop_suspects else [],
             "importance": {"how": fitted.how_shuffled, "columns": [each.to_json() for each in fitted.importance]},
             "training_rows": fitted.training_rows,
@@ -152,7 +164,7 @@ def _compared(fitted: FittedTable, board: Leaderboard | None) -> list[str | Text
     """The models side by side, and what time did not allow."""
     if board is None:
         return []
-    chosen = f"{board.winner} was chosen by {board.chosen_by}; the test rows chose nothing."
+    chosen = f"{board.winner} was chosen by {board.chosen_by}; the test rows played no part in the choice."
     if fitted.options.cv:
         chosen = f"Each fold chose by its training rows alone, and is judged by its own choice. {chosen}"
     cut = [f"Cut: {'; '.join(board.cut)}. {MAY_DIFFER}"] if board.cut else []
@@ -202,14 +214,12 @@ def _tell_doubts(doubts: Sequence[Doubt], *, dropped: bool) -> None:
         output.note(text)
     doubted = [doubt.column for doubt in doubts if doubt.column]
     if doubted and not dropped:
-        used = f"column {doubted[0]!r} is" if len(doubted) == 1 else f"the {len(doubted)} doubted columns are"
-        output.note(
-            f"{used} used all the same: --drop-suspects leaves out what is doubted, --drop a column of your choice"
-        )
+        used = f"column {doubted[0]!r} is" if len(doubted) == 1 else f"the {len(doubted)} flagged columns are"
+        output.note(f"{used} used all the same: --drop-suspects leaves out flagged columns, --drop the one you name")
 
 
 def _in_words(doubts: Sequence[Doubt], *, dropped: bool) -> list[str]:
     """The first doubts, and how many more there are, for the terminal and the report."""
     texts = [doubt.text + (" (left out)" if dropped and doubt.column else "") for doubt in doubts]
     more = len(texts) - MOST_DOUBTS
-    return texts if more <= 0 else [*texts[:MOST_DOUBTS], f"{more} more doubts: --json names all"]
+    return texts if more <= 0 else [*texts[:MOST_DOUBTS], f"{more} more notes: --json has all"]

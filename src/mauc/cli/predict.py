@@ -100,6 +100,7 @@ def predict(
                 warnings.filterwarnings("ignore", "Found unknown categories")
             copied, written, extra = score_rows(rows, loaded, keep or [], shown(table))
         note_unused(extra)
+        copied |= _trained_on(rows, loaded, shown(table))
     classes = [str(c) for c in loaded.classifier.classes_]
     frame = pd.DataFrame({**copied, **written})
     if not raw_cells:
@@ -142,6 +143,23 @@ def score_rows(
     written |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(classes)}
     _check_distinct(columns, written, loaded.target, table)
     return columns, written, extra
+
+
+def _trained_on(rows: Any, loaded: Any, table: Path) -> dict[str, Any]:
+    """A column that marks the rows that the model was trained on, where there are any; a note says how many."""
+    import numpy as np
+
+    from mauc.tables.features import same_columns
+    from mauc.tables.row_hashes import TRAINED_ON, are_known, known_note, known_rows
+
+    if loaded.trained is None:
+        return {}
+    known, names = same_columns(rows, loaded.kinds, table)[0], list(loaded.kinds)
+    n_known, exact = known_rows(known, loaded.trained, names)
+    if not n_known:
+        return {}
+    current().note(known_note(n_known, len(rows), exact=exact))
+    return {TRAINED_ON: np.where(are_known(known, loaded.trained, names), "yes", "no")}
 
 
 def _note_new_values(rows: Any, features: Any, table: Path) -> bool:

@@ -24,7 +24,7 @@ from mauc._validation import (
     check_sample_weight,
     check_whole,
 )
-from mauc.activations import LINEAR_ACTIVATIONS
+from mauc.activations import ACTIVATIONS
 from mauc.kernels.threads import threads
 from mauc.linear.objective import LinearObjective, Objective
 from mauc.linear.solvers import SOLVERS, Solution, minimize
@@ -223,7 +223,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self) -> None:
         if self.activation is not None:
-            check_choice("activation", self.activation, LINEAR_ACTIVATIONS)
+            check_choice("activation", self.activation, ACTIVATIONS)
         check_choice("solver", self.solver, SOLVERS)
         check_real("tol", self.tol, low=0)
         if self.l2 is not None:

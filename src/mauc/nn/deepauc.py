@@ -7,7 +7,6 @@ import torch
 from torch import Tensor, nn
 
 from mauc._validation import PAIRS, check_choice, check_not_negative, check_real, check_whole, invalid
-from mauc.activations import ACTIVATIONS
 from mauc.nn._engine.batch import Batch, exact_dtype, prepare
 from mauc.nn._engine.buffers import ExactBuffers
 from mauc.nn._engine.checks import check_input, count_vector
@@ -92,7 +91,7 @@ class DeepAUCLoss(ExactBuffers):
         super().__init__()
         self.num_classes = check_whole("num_classes", num_classes, least=2)
         self.alpha = check_real("alpha", alpha, low=0)
-        self.activation = check_choice("activation", activation, ACTIVATIONS)
+        self.activation = check_choice("activation", activation, ("softmax", "sigmoid", "identity"))
         self.pairs = check_choice("pairs", pairs, PAIRS)
         self.ignore_index = ignore_index
         counts = None if class_counts is None else count_vector(class_counts, self.num_classes).to(torch.float64)

@@ -63,8 +63,8 @@ def mauc_loss(
         a matrix of the form :math:`a_i b_j` the shift is :math:`\log (p_j / b_j)`; another matrix is refused.
     log1p : bool, optional
         Default: for the exponential surrogate beside a log-loss. Only the exponential has it.
-    activation : {"softmax", "sigmoid", "identity"}
-        What makes scores of logits.
+    activation : {"softmax", "sigmoid", "identity", "log_odds"}
+        What makes scores of logits; :class:`mauc.nn.MAUCLoss` says more.
     pairs : {"ovo", "ova"} or (C, C) array
         Weights of the class pairs, :math:`v_{ij}` at ``[i, j]``.
     weight : (N,) tensor, optional
@@ -121,7 +121,7 @@ def mauc_loss(
     >>> round(loss.item(), 4), tuple(logits.grad.shape)
     (0.3041, (4, 3))
     """
-    chosen, share, bounded = read_settings(surrogate, alpha, log_loss, log1p, class_counts, pairs, options)
+    chosen, share, bounded = read_settings(surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, options)
     return loss_of(
         logits,
         target,

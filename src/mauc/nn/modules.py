@@ -49,8 +49,10 @@ class MAUCLoss(ExactBuffers):
     log1p : bool, optional
         Take log(1 + R_i) in place of the risk R_i of each class. Default: for the exponential surrogate beside a
         log-loss. Without it the slope of the exponential is unbounded, and SGD at a rate of 0.1 diverges.
-    activation : {"softmax", "sigmoid", "identity"}, default="softmax"
-        What makes scores F of logits.
+    activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
+        What makes scores F of logits. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it the exponential
+        loss (α = ½), the logistic loss (α = 1) and their sums with the log-loss are consistent for any number of
+        classes; in training it is level with adjusted cross-entropy.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs, that of column i against class j at ``[i, j]``.
     ignore_index : int, default=-100
@@ -99,7 +101,7 @@ class MAUCLoss(ExactBuffers):
     ) -> None:
         super().__init__()
         self.surrogate, self.log_loss, self.log1p = read_settings(
-            surrogate, alpha, log_loss, log1p, class_counts, pairs, options
+            surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, options
         )
         self.activation = check_choice("activation", activation, ACTIVATIONS)
         self.ignore_index = ignore_index

@@ -15,6 +15,7 @@ from mauc._archive import MAX_SIZE
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.report import Report
+from mauc.tables.column_kinds import column_kinds, kinds_in_words
 from mauc.tables.data import Data, Wanted, data_of
 from mauc.tables.decide import costs_of, read_costs
 from mauc.tables.doubts import Doubt, column_doubts, repeated_rows, suspects
@@ -23,9 +24,11 @@ from mauc.tables.features import check_dates, same_columns
 from mauc.tables.judging import Judged, cross_validate, cv_folds, hold_out
 from mauc.tables.kept import KeptScores, fingerprints, write_kept
 from mauc.tables.leaderboard import Leaderboard, Silent
+from mauc.tables.leaks import find_leaks, quick_scorer
 from mauc.tables.model_file import TableModel, write_model
 from mauc.tables.models import Choice, make_classifier
 from mauc.tables.read import Reading, Table, as_in_text, read_table
+from mauc.tables.row_hashes import training_hashes
 from mauc.tables.source import shown
 from mauc.tables.training import Trainer
 from mauc.tables.why import importance_within
@@ -81,7 +84,9 @@ class FittedTable:
     importance : list of Importance
         What each column is worth.
     doubts : list of Doubt
-        Columns and rows that may deceive.
+        Columns and rows that may deceive, known before training.
+    leaks : list of Doubt
+        Columns that may leak the answer and splits that flatter the score, known after it.
     training_rows : dict of class to int
     """
 
@@ -93,6 +98,7 @@ class FittedTable:
     importance: list[Importance]
     how_shuffled: str
     doubts: list[Doubt]
+    leaks: list[Doubt]
     training_rows: dict[str, int]
     prints: dict[str, str] = field(repr=False)
 
@@ -160,7 +166,7 @@ class FittedTable:
             *((("cut", f"{'; '.join(self.cut)}. {MAY_DIFFER}"),) if self.cut else ()),
             ("training rows", str(sum(self.training_rows.values()))),
             ("test rows", f"{len(self.judged.rows)} ({self.how})"),
-            ("columns", str(len(data.kinds))),
+            ("columns", kinds_in_words(column_kinds(data.features))),
             *([("left out", data.left_out)] if data.left_out else []),
         ]
 
@@ -358,13 +364,28 @@ def fit_data(
         now = time.monotonic()
         final = trainer.train(np.arange(len(labels)), test, now + 0.8 * max(0.0, ends - now))
     importance, how = _importance(judged, trainer, options, ends, watch)
-    model = TableModel(final.features, final.classifier, data.kinds, data.target, final.about, final.decision)
+    watch.does("looking for leaks")
+    leaks = find_leaks(
+        data.features,
+        labels,
+        train,
+        test,
+        data.target,
+        score=judged.found.headline.mauc.score,
+        importance=importance,
+        fit_and_score=quick_scorer(labels, ends - 0.1 * options.time_limit, seed),
+        random_split=data.groups is None and data.times is None,
+        seed=seed,
+    )
+    rows = np.arange(len(labels)) if options.cv or options.refit else train
+    trained = training_hashes(data.features.iloc[rows], list(data.kinds))
+    model = TableModel(final.features, final.classifier, data.kinds, data.target, final.about, final.decision, trained)
     in_training = labels if options.cv else labels[train]
     counts = {str(c): int((in_training == c).sum()) for c in judged.classes}
     board = judged.final.board
     if board is not None and final.board is not None and final is not judged.final:
         board = replace(board, cut=(*board.cut, *final.board.cut))
-    return FittedTable(data, options, model, judged, board, importance, how, doubts + again, counts, prints)
+    return FittedTable(data, options, model, judged, board, importance, how, doubts + again, leaks, counts, prints)
 
 
 def _importance(
@@ -375,7 +396,7 @@ def _importance(
         return [], ""
     seen, there = judged.seen, set(trainer.labels[judged.unseen])
     return importance_within(
-        0.8 * max(0.0, ends - time.monotonic()),
+        0.6 * max(0.0, ends - time.monotonic()),
         lambda table: seen.classifier.predict_proba(seen.features.transform(table)),
         trainer.table.iloc[judged.unseen],
         trainer.labels[judged.unseen],

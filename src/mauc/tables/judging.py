@@ -77,8 +77,8 @@ def hold_out(trainer: Trainer, train: Ints, test: Ints, deadline: float, most_sc
     trained = trainer.train(train, some, deadline)
     trainer.watch.does("judging by the test rows")
     scores = trained.test_scores
-    found = judge(labels[some], scores, labels=trained.classes, y_train=labels[train])
     decided = trained.classes[decisions_of(scores[trained.name], trained.decision)]
+    found = judge(labels[some], scores, labels=trained.classes, y_train=labels[train], y_pred=decided)
     lost = len(labels) - len(train) - len(some)
     worth = Decided.of(trainer.decide, labels[some], decided, labels[train])
     repeats = [scores[trained.name]]
@@ -112,12 +112,13 @@ def cross_validate(trainer: Trainer, repeats: Sequence[Sequence[Fold]], deadline
             done.append((trained, test))
             kept.add(k, test, trained)
     rows, scores = kept.complete()
-    found = judge(labels[rows], scores, labels=classes, y_train=labels)
+    decided = classes[kept.decided[0][rows]]
+    found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=decided)
     name = next(iter(scores))
     trainer.watch.under(f"training {n_trainings} of {n_trainings}: ")
     seen, unseen = max(done, key=lambda fold: len(np.unique(labels[fold[1]])))
     final = trainer.train(np.arange(len(labels)), unseen, _share(deadline, 1))
-    worth = Decided.of(trainer.decide, labels[rows], classes[kept.decided[0][rows]], labels)
+    worth = Decided.of(trainer.decide, labels[rows], decided, labels)
     lost = len(labels) - len(rows)
     return Judged(final, found, rows, classes, scores[name], scores, worth, seen, unseen, lost)
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from mauc._archive import GB, MAX_SIZE, Refused, TooLarge, check_header, open_archive, printable, read_member
 from mauc._io import write_whole
 from mauc.tables.errors import Failure
@@ -38,6 +40,8 @@ class TableModel:
     about: str
     decision: dict[str, Any] | None = None
     """How to decide by the scores (:mod:`mauc.tables.decide`); None: for the class of the highest."""
+    trained: Any = None
+    """Hashes of the training rows (:func:`mauc.tables.row_hashes.training_hashes`); None: not known."""
 
     def scores(self, table: Any) -> Any:
         """``(N, C)`` scores, columns in the order of ``classifier.classes_``."""
@@ -169,11 +173,17 @@ def _is_ours(parts: Any) -> bool:
     return (
         isinstance(parts.get("features"), Pipeline | TableColumns)
         and _is_decision(parts.get("decision"))
+        and _are_hashes(parts.get("trained"))
         and hasattr(classifier, "predict_proba")
         and hasattr(classifier, "classes_")
         and isinstance(kinds, dict)
         and all(isinstance(text, str) for text in (*kinds, *kinds.values(), parts.get("target"), parts.get("about")))
     )
+
+
+def _are_hashes(trained: Any) -> bool:
+    plain = isinstance(trained, np.ndarray) and trained.dtype == np.uint64 and trained.ndim == 1
+    return trained is None or (plain and len(trained) > 0)
 
 
 def _is_decision(decision: Any) -> bool:

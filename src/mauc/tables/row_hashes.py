@@ -13,11 +13,22 @@ from numpy.typing import NDArray
 
 from mauc.tables.read import Table
 
-__all__ = ["Hashes", "are_known", "fingerprints", "known_note", "known_rows", "row_hashes", "training_hashes"]
+__all__ = [
+    "TRAINED_ON",
+    "Hashes",
+    "are_known",
+    "fingerprints",
+    "known_note",
+    "known_rows",
+    "row_hashes",
+    "training_hashes",
+]
 
 Hashes = NDArray[np.uint64]
 MISSING = np.uint64(0x9E3779B97F4A7C15)
 LARGEST = 2**64 - 1
+TRAINED_ON = "trained_on"
+"""Column that ``mauc predict`` writes where it knows a row: yes or no."""
 
 
 def fingerprints(table: Table) -> dict[str, str]:

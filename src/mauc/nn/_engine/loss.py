@@ -22,6 +22,7 @@ from mauc.nn._engine import fused, host, moments, ranked
 from mauc.nn._engine.batch import EVERY, Batch, chunks, exact_dtype, is_traced, prepare, take
 from mauc.nn._engine.checks import check_input, count_vector, pair_matrix
 from mauc.nn._engine.launch import runs_kernels
+from mauc.nn._engine.log_odds import loss_on_log_odds
 from mauc.nn._engine.log_term import (
     LogTerm,
     class_ratios,
@@ -78,6 +79,17 @@ def loss_of(
             return plans[kind].follow(logits, target, weight)
     if activation not in ACTIVATIONS:
         check_choice("activation", activation, ACTIVATIONS)
+    if activation == "log_odds":
+        check_input(logits, target, weight, ignore_index)
+        if log_loss and ratios is None:
+            counts = count_vector(class_counts, logits.shape[1]).to(logits.device)
+            ratios = class_ratios(pairs if isinstance(pairs, str) else pair_matrix(pairs, logits.shape[1]), counts)
+        settings = {
+            "chosen": chosen, "log_loss": log_loss, "log1p": log1p, "ratios": ratios, "activation": activation,
+            "pairs": pairs, "weight": weight, "class_counts": class_counts, "ignore_index": ignore_index,
+            "sync": sync, "process_group": process_group,
+        }  # fmt: skip
+        return loss_on_log_odds(logits, target, loss_of, **settings)
     classes = check_input(logits, target, weight, ignore_index)
     world = communicator(sync, process_group)
     n_classes = logits.shape[1]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mauc._validation import check_not_negative, invalid
-from mauc.surrogates import Surrogate, get_surrogate
+from mauc.surrogates import SURROGATES, Surrogate, get_surrogate
 
 __all__ = ["ALPHA", "LOG_LOSS", "read_settings"]
 
@@ -20,6 +20,7 @@ def read_settings(
     log1p: bool | None,
     class_counts: Any,
     pairs: Any,
+    activation: str,
     options: dict[str, float],
 ) -> tuple[Surrogate, float, bool]:
     """The surrogate, the weight of the log-loss, and whether the risk R_i of each class becomes log(1 + R_i)."""
@@ -30,9 +31,13 @@ def read_settings(
     if class_counts is not None and not share and isinstance(pairs, str) and pairs == "ovo":
         advice = "leave it out, or pass log_loss=0.5"
         raise invalid("class_counts", "is used by the log-loss and by pairs='ova' alone", "log_loss=0", advice)
+    on_log_odds = activation == "log_odds"
     if log1p is None:
-        log1p = share > 0 and (surrogate == "exponential" or _is_exponential(surrogate))
-    own_alpha = ALPHA if log1p and isinstance(surrogate, str) else None
+        exponential = surrogate == "exponential" if isinstance(surrogate, str) else _is_exponential(surrogate)
+        log1p = share > 0 and exponential and not on_log_odds
+    own_alpha = None
+    if isinstance(surrogate, str) and surrogate in SURROGATES:
+        own_alpha = SURROGATES[surrogate].log_odds_alpha if on_log_odds else ALPHA if log1p else None
     chosen = get_surrogate(surrogate, alpha=alpha, default_alpha=own_alpha, **options)
     if log1p and not _is_exponential(chosen):
         requirement = "is for the exponential surrogate: all others have a bounded slope on softmax scores"

@@ -1,0 +1,196 @@
+"""Write ``docs/results/longtail.md`` from the lines of runs: ``python -m experiments.longtail.page RUNS.jsonl …``.
+
+The runs are kept in ``docs/results/longtail.csv``; without arguments the page is written from these.
+"""
+
+import csv
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RESULTS = Path("docs/results")
+KEY = ("set", "part", "method", "seed", "epochs", "batch", "optimizer", "rate", "decay")
+NUMBERS = ("mauc", "mauc_head", "mauc_middle", "mauc_tail", "mauc_adjusted", "accuracy", "accuracy_tail")
+BASE = "adjusted:tau=1"
+NAMES = {
+    "mauc": "**`MAUCLoss(class_counts)`**",
+    "adjusted": "adjusted cross-entropy",
+    "vs": "VS loss",
+    "cb-focal": "class-balanced focal loss",
+    "ldam": "LDAM, deferred weights",
+    "exponential": "exponential",
+    "growing": "exponential, α grows",
+    "logistic": "logistic",
+    "squared": "squared",
+    "log-odds": "logistic of log-odds",
+    "sigmoid": "exponential of sigmoid scores",
+    "log-risk": "log R_i, mean over classes",
+    "log-risk-pair": "log R_ij, mean over pairs",
+    "log-risk-whole": "log R",
+    "soft-class": "log(1 + R_i), mean over classes",
+    "soft-whole": "log(1 + R)",
+    "soft-rows": "logistic against the soft maximum",
+    "huber": "exponential, straight where t < 0",
+    "scaled": "exponential, gradient scaled to cross-entropy's",
+}
+SETS = {
+    "cifar100-lt": "CIFAR-100-LT", "cifar10-lt": "CIFAR-10-LT", "ham10000-part": "HAM10000",
+    "letter-imb": "letter", "digits-imb": "digits", "kddcup99": "KDD Cup 99", "flowers102": "flowers102",
+    "caltech101": "caltech101", "cifar100-imb": "CIFAR-100-Imb", "cifar100-imb-32px": "CIFAR-100-Imb, 32 px",
+}  # fmt: skip
+Run = dict[str, Any]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Join the lines to the table of runs and write the page."""
+    files = [Path(each) for each in (sys.argv[1:] if arguments is None else arguments)]
+    table = RESULTS / "longtail.csv"
+    runs = {tuple(str(run[key]) for key in KEY): run for run in _read(table)} if table.exists() else {}
+    for file in files:
+        for line in file.read_text().splitlines():
+            run = _flat(json.loads(line))
+            runs[tuple(str(run[key]) for key in KEY)] = run
+    kept = [runs[key] for key in sorted(runs)]
+    with table.open("w", newline="") as out:
+        writer = csv.DictWriter(out, [*KEY, *NUMBERS], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept)
+    (RESULTS / "longtail.md").write_text(page(kept), encoding="utf-8")
+
+
+def _flat(line: Run) -> Run:
+    """A line of the experiment as a row of the table; empty where the network gave no finite scores."""
+    out = {key: line[key] for key in KEY}
+    mauc, accuracy = line.get("mauc_softmax", [""] * 4), line.get("accuracy_softmax", [""] * 4)
+    out |= dict(zip(NUMBERS[:4], mauc, strict=True))
+    out |= {"mauc_adjusted": line.get("mauc_adjusted", [""])[0], "accuracy": accuracy[0], "accuracy_tail": accuracy[3]}
+    return {key: round(x, 6) if isinstance(x, float) and key in NUMBERS else x for key, x in out.items()}
+
+
+def _read(path: Path) -> list[Run]:
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    whole = {"seed": int, "epochs": int, "batch": int, "rate": float, "decay": float}
+    numbers = dict.fromkeys(NUMBERS, lambda x: float(x) if x else "")
+    return [{key: {**whole, **numbers}.get(key, str)(value) for key, value in row.items()} for row in rows]
+
+
+def page(runs: Sequence[Run]) -> str:
+    """The page as Markdown."""
+    text = (Path(__file__).parent / "page.md").read_text(encoding="utf-8")
+    search = [
+        r for r in runs if r["part"] == "validation" and not (r["set"] == "letter-imb" and r["optimizer"] == "sgd")
+    ]
+    stress = [r for r in runs if r["part"] == "validation" and r["set"] == "letter-imb" and r["optimizer"] == "sgd"]
+    judged = [r for r in runs if r["part"] == "test"]
+    for name, lines in {
+        "JUDGED": judged_table(judged), "PARTS": parts_table(judged), "SEARCH": search_table(search),
+        "STRESS": stress_table(stress),
+    }.items():  # fmt: skip
+        text = text.replace(f"<!-- {name} -->", "\n".join(lines))
+    return text
+
+
+def _label(method: str) -> str:
+    name, _, settings = method.partition(":")
+    words = settings.replace("alpha=", "α = ").replace("weight=", "weight ").replace("tau=", "τ = ")
+    words = words.replace("gamma=", "γ = ").replace("beta=", "β = ").replace(",", ", ")
+    return NAMES[name] + (f", {words}" if words else "")
+
+
+def _by(runs: Iterable[Run], *keys: str) -> dict[tuple[Any, ...], dict[int, Run]]:
+    out: dict[tuple[Any, ...], dict[int, Run]] = defaultdict(dict)
+    for run in runs:
+        out[tuple(run[key] for key in keys)][run["seed"]] = run
+    return out
+
+
+def _points(run: Run, key: str = "mauc") -> float:
+    return 100.0 * run[key] if run[key] != "" else 50.0
+
+
+def _differences(own: dict[int, Run], base: dict[int, Run], key: str = "mauc") -> list[float]:
+    return [_points(own[s], key) - _points(base[s], key) for s in sorted(own) if s in base]
+
+
+def _spread(values: Sequence[float]) -> str:
+    mean = f"{np.mean(values):+.2f}"
+    return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1) / len(values) ** 0.5:.2f}"
+
+
+def judged_table(runs: Sequence[Run]) -> list[str]:
+    """Test MAUC × 100 and accuracy of the default beside adjusted cross-entropy, set by set."""
+    found = _by(runs, "set", "method")
+    lines = [
+        "| set | seeds | adjusted cross-entropy | `MAUCLoss(class_counts)` | difference | seeds above | accuracy |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, shown in SETS.items():
+        own, base = found.get((name, "mauc")), found.get((name, BASE))
+        if not own or not base:
+            continue
+        gains = _differences(own, base)
+        means = [np.mean([_points(each[s]) for s in sorted(own) if s in base]) for each in (base, own)]
+        lines.append(
+            f"| {shown} | {len(gains)} | {means[0]:.2f} | {means[1]:.2f} | {_spread(gains)} "
+            f"| {sum(g > 0 for g in gains)} | {_spread(_differences(own, base, 'accuracy'))} |"
+        )
+    return lines
+
+
+def parts_table(runs: Sequence[Run]) -> list[str]:
+    """The CIFAR sets by head, middle and tail, with the rivals."""
+    found = _by(runs, "set", "method")
+    lines = [
+        "| set | loss | runs | MAUC | head | middle | tail | accuracy | of the tail |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name in ("cifar100-lt", "cifar10-lt"):
+        for (own, method), by_seed in sorted(
+            found.items(), key=lambda item: -np.mean([_points(r) for r in item[1].values()])
+        ):
+            if own == name:
+                means = [
+                    np.mean([_points(r, key) for r in by_seed.values()])
+                    for key in ("mauc", "mauc_head", "mauc_middle", "mauc_tail", "accuracy", "accuracy_tail")
+                ]
+                numbers = " | ".join([f"{x:.2f}" for x in means[:4]] + [f"{x:.1f}" for x in means[4:]])
+                lines.append(f"| {SETS[name]} | {_label(method)} | {len(by_seed)} | {numbers} |")
+    return lines
+
+
+def search_table(runs: Sequence[Run]) -> list[str]:
+    """All candidates on validation rows: the difference to adjusted cross-entropy on the same rows."""
+    found = _by(runs, "set", "method")
+    sets = ("cifar100-lt", "letter-imb", "ham10000-part")
+    rows = []
+    for method in dict.fromkeys(run["method"] for run in runs):
+        gains = [_differences(found.get((s, method), {}), found[s, BASE]) for s in sets]
+        if all(gains):
+            cells = " | ".join(f"{_spread(g)} ({len(g)})" for g in gains)
+            rows.append((float(np.mean([np.mean(g) for g in gains])), f"| {_label(method)} | {cells} |"))
+    lines = ["| loss | CIFAR-100-LT | letter | HAM10000 | mean |", "|---|---:|---:|---:|---:|"]
+    return [*lines, *(f"{row} {mean:+.2f} |" for mean, row in sorted(rows, reverse=True))]
+
+
+def stress_table(runs: Sequence[Run]) -> list[str]:
+    """Letters with SGD at a rate of 0.1."""
+    found = _by(runs, "batch", "method")
+    lines = ["| loss | batches of 32 | batches of 128 |", "|---|---:|---:|"]
+    for method in dict.fromkeys(run["method"] for run in runs):
+        cells = []
+        for batch in (32, 128):
+            own = found.get((batch, method), {})
+            cells.append(f"{np.mean([_points(r) for r in own.values()]):.2f}" if own else "")
+        if all(cells):
+            lines.append(f"| {_label(method)} | {' | '.join(cells)} |")
+    return lines
+
+
+if __name__ == "__main__":
+    main()
