@@ -53,7 +53,7 @@ def assert_same(model, expected):
         {"surrogate": "squared", "pairs": "ova", "fit_intercept": False},
         {"surrogate": "squared", "activation": "identity"},
         {"surrogate": "logistic", "activation": "sigmoid"},
-        {"surrogate": "logistic", "activation": "identity"},
+        {"surrogate": "logistic", "activation": "identity", "alpha": 1.0},
         {"surrogate": "hinge", "alpha": 0.5},
         {"log_loss": 0.5},
         {"log_loss": 0.5, "activation": "sigmoid", "solver": "nesterov", "tol": 1e-8},

@@ -41,14 +41,16 @@ def test_every_method_learns(method):
 
 
 def test_terms_of_the_adjusted_losses():
-    """Alone with the frequencies of the sample, in the sum with those of the batch."""
+    """All with the frequencies of what is drawn."""
     counts, y = np.array([50, 20, 4]), torch.tensor([0, 0, 1, 2])
     logits = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
     alone = consistency._loss(consistency.ADJUSTED, counts)(logits, y)
     torch.testing.assert_close(alone, LogitAdjustedLoss(counts)(logits, y))
     risk = consistency._loss("MAUC exponential", counts)(logits, y)
     both = consistency._loss(consistency.BOTH, counts)(logits, y)
-    torch.testing.assert_close(both, risk + LogitAdjustedLoss([2, 1, 1])(logits, y))
+    torch.testing.assert_close(both, risk + LogitAdjustedLoss(counts)(logits, y))
+    covered = consistency._loss(consistency.COVERED, counts)(logits, y)
+    torch.testing.assert_close(covered, alone)
 
 
 def test_the_same_seed_gives_the_same_numbers():
