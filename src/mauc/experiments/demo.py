@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc.ensemble import MAUCStackingClassifier, default_estimators
+from mauc.ensemble import MAUCStackingClassifier
 from mauc.linear import MAUCClassifierCV
 from mauc.model_selection import RareClassKFold, mauc_scorer
 from mauc.report import Judgement, judge

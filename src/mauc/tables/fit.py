@@ -367,19 +367,7 @@ def fit_data(
         now = time.monotonic()
         final = trainer.train(np.arange(len(labels)), test, now + 0.8 * max(0.0, ends - now))
     importance, how = _importance(judged, trainer, options, ends, watch)
-    watch.does("looking for leaks")
-    leaks = find_leaks(
-        data.features,
-        labels,
-        train,
-        test,
-        data.target,
-        score=judged.found.headline.mauc.score,
-        importance=importance,
-        fit_and_score=quick_scorer(labels, ends - 0.1 * options.time_limit, seed),
-        random_split=data.groups is None and data.times is None,
-        seed=seed,
-    )
+    leaks = _leaks(data, judged, train, test, importance, ends - 0.1 * options.time_limit, seed, watch)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
     trained = training_hashes(data.features.iloc[rows], list(data.kinds))
     model = TableModel(final.features, final.classifier, data.kinds, data.target, final.about, final.decision, trained)
@@ -390,6 +378,35 @@ def fit_data(
         again_cut = final.board.cut if final is not judged.final else ()
         board = replace(board, cut=(*board.cut, *again_cut, *unseen))
     return FittedTable(data, options, model, judged, board, importance, how, doubts + again, leaks, counts, prints)
+
+
+def _leaks(
+    data: Data,
+    judged: Judged,
+    train: Ints,
+    test: Ints,
+    importance: list[Importance],
+    deadline: float,
+    seed: int,
+    watch: Silent,
+    most_columns: int = 300,
+) -> list[Doubt]:
+    """Columns that may leak the answer, and splits that flatter the score; none where there is no time to look."""
+    if time.monotonic() > deadline or data.features.shape[1] > most_columns:
+        return []
+    watch.does("looking for leaks")
+    return find_leaks(
+        data.features,
+        data.labels,
+        train,
+        test,
+        data.target,
+        score=judged.found.headline.mauc.score,
+        importance=importance,
+        fit_and_score=quick_scorer(data.labels, deadline, seed),
+        random_split=data.groups is None and data.times is None,
+        seed=seed,
+    )
 
 
 def _doubts(
