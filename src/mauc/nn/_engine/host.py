@@ -183,7 +183,7 @@ class _Batch:
             self.flat[self.at[k]] = 0.0
             sum_q += part.sum(0).numpy()
         sum_q *= column
-        sum_p = np.bincount(y, of_p, len(column))
+        sum_p: Floats = np.bincount(y, of_p, len(column))  # type: ignore[assignment]
         value = float(sum_p @ sum_q)
         if log1p:
             value, slope = log1p_risk(sum_p * sum_q, self.total)

@@ -84,12 +84,12 @@ def loss_of(
         if log_loss and ratios is None:
             counts = count_vector(class_counts, logits.shape[1]).to(logits.device)
             ratios = class_ratios(pairs if isinstance(pairs, str) else pair_matrix(pairs, logits.shape[1]), counts)
-        settings = {
+        given: dict[str, Any] = {
             "chosen": chosen, "log_loss": log_loss, "log1p": log1p, "ratios": ratios, "activation": activation,
             "pairs": pairs, "weight": weight, "class_counts": class_counts, "ignore_index": ignore_index,
             "sync": sync, "process_group": process_group,
         }  # fmt: skip
-        return loss_on_log_odds(logits, target, loss_of, **settings)
+        return loss_on_log_odds(logits, target, loss_of, **given)
     classes = check_input(logits, target, weight, ignore_index)
     world = communicator(sync, process_group)
     n_classes = logits.shape[1]
@@ -300,7 +300,7 @@ def _again(
         )
     clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)
     of_logs = logits.new_zeros(())
-    if term.share:
+    if term.ratios is not None:
         of_logs = term.share * log_term(clean, batch.y, batch.mass, term.ratios)
     scores = _activate(clean, activation, torch.float64 if logits.dtype == torch.float64 else torch.float32)
     if has_plain_form(surrogate):

@@ -125,7 +125,7 @@ def _exponential(f: Array, at: Ints, y: Ints, weights: Weights, alpha: float, *,
         g = alpha * f
         np.exp(g, out=g)
     of_p = unit.take(y) / g.take(at)
-    sum_p = np.bincount(y, of_p, len(unit))
+    sum_p: Floats = np.bincount(y, of_p, len(unit))  # type: ignore[assignment]
     _times(g, row.astype(f.dtype, copy=False).take(y)[:, None], g)
     g.put(at, 0.0)
     sum_q = column * _column_sums(g)
