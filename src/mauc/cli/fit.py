@@ -107,9 +107,19 @@ def fit(
     check_together(cv, repeats, time_column, group, holdout, refit=refit)
     pairs = (importance_pair,) if importance_pair else ()
     options = Options(
-        time_limit, cast(Any, effort), 0.25 if holdout is None else holdout, cv, repeats, seed, decide, drop_suspects, refit,
-        importance, pairs, choice,
-    )  # fmt: skip
+        time_limit=time_limit,
+        effort=cast(Any, effort),
+        holdout=0.25 if holdout is None else holdout,
+        cv=cv,
+        repeats=repeats,
+        seed=seed,
+        decide=decide,
+        drop_suspects=drop_suspects,
+        refit=refit,
+        importance=importance,
+        importance_pairs=pairs,
+        choice=choice,
+    )
     parts = find_parts([table], "TABLE")
     reading = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
     if target is None:
