@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -101,8 +101,8 @@ def fit(
     check_together(cv, repeats, time_column, group, holdout, refit=refit)
     pairs = (importance_pair,) if importance_pair else ()
     options = Options(
-        time_limit, effort, 0.25 if holdout is None else holdout, cv, repeats, seed, decide, drop_suspects, refit,
-        importance, pairs, choice,
+        time_limit, cast(Any, effort), 0.25 if holdout is None else holdout, cv, repeats, seed, decide, drop_suspects,
+        refit, importance, pairs, choice,
     )  # fmt: skip
     parts, reading = find_parts([table], "TABLE"), Reading(tuple(missing or ()), encoding, sheet)
     if target is None:

@@ -148,7 +148,7 @@ class Workers:
             except Exception as unsendable:
                 answer = Answer(place, error=unsendable)
             with self._lock:
-                self._busy.discard(child)  # type: ignore[arg-type]
+                self._busy.discard(child)
             self._answers.put((number, answer))
         self._end(child)
 
