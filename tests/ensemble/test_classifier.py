@@ -659,6 +659,4 @@ def test_a_model_that_is_clearly_ahead_stands_alone_and_one_of_few_samples_does_
     few = np.r_[np.arange(400), 400 + np.arange(9), 700 + np.arange(50)]
     small = learn(held_out(np.stack([good, *bad])[:, few], y[few]), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
     assert np.isfinite(small.mauc)
-    assert (
-        small.combination.weights.max() < 1.0 or small.combination.weights.sum() > 1.0 or small.combination.share < 1.0
-    )
+    assert sorted(small.combination.weights) != [0.0, 0.0, 0.0, 1.0]
