@@ -645,3 +645,18 @@ def test_models_use_one_thread_so_that_results_do_not_depend_on_the_machine():
     with threadpool_limits(4):
         stack = MAUCStackingClassifier([("a", ThreadTeller()), ("b", ThreadTeller())], cv=2).fit(X, y)
     assert [model.threads_ for model in stack.estimators_] == [1, 1]
+
+
+def test_a_model_that_is_clearly_ahead_stands_alone_and_one_of_few_samples_does_not():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [400, 300, 200])
+    good = activate(4.0 * np.eye(3)[y] + rng.normal(size=(900, 3)), "softmax")
+    # Copies of a ranking that is wrong where the good one is right, and right where it is not.
+    bad = [activate(0.1 * np.eye(3)[y] + 3.0 * rng.normal(size=(900, 3)), "softmax") for _ in range(3)]
+    found = learn(held_out([good, *bad], y), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    scores = [mauc_score(y, each) for each in (good, *bad)]
+    assert mauc_score(y, found.held_out) > max(scores) - 2e-3, "never clearly below its best model"
+    few = np.r_[np.arange(400), 400 + np.arange(9), 700 + np.arange(50)]
+    small = learn(held_out(np.stack([good, *bad])[:, few], y[few]), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    assert np.isfinite(small.mauc)
+    assert sorted(small.combination.weights) != [0.0, 0.0, 0.0, 1.0]

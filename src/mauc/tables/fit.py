@@ -436,13 +436,25 @@ def _importance(
     if not (options.importance or options.importance_pairs):
         return [], ""
     seen, there = judged.seen, set(trainer.labels[judged.unseen])
-    return importance_within(
-        0.6 * max(0.0, ends - time.monotonic()),
-        lambda table: seen.classifier.predict_proba(seen.features.transform(table)),
-        trainer.table.iloc[judged.unseen],
-        trainer.labels[judged.unseen],
-        seen.classes,
-        between=[pair for pair in options.importance_pairs if there.issuperset(pair)],
-        seed=trainer.seed,
-        watch=lambda column: watch.does(f"shuffling {column}"),
-    )
+    # The rest is for writing the model and the report.
+    seconds = 0.6 * max(0.0, ends - time.monotonic())
+    stop = time.monotonic() + seconds
+
+    def shuffles(column: str) -> None:
+        if time.monotonic() > stop:
+            raise TimeoutError
+        watch.does(f"shuffling {column}")
+
+    try:
+        return importance_within(
+            0.8 * seconds,
+            lambda table: seen.classifier.predict_proba(seen.features.transform(table)),
+            trainer.table.iloc[judged.unseen],
+            trainer.labels[judged.unseen],
+            seen.classes,
+            between=[pair for pair in options.importance_pairs if there.issuperset(pair)],
+            seed=trainer.seed,
+            watch=shuffles,
+        )
+    except TimeoutError:
+        return [], "the columns were not all shuffled in time: raise --time-limit"
