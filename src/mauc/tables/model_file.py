@@ -125,7 +125,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         raise Failure(f"{path} cannot be loaded ({reason}): train it again with this version of mauc") from error
     if not _is_ours(parts):
         raise Failure(another)
-    return TableModel(**{name: parts[name] for name in TableModel.__dataclass_fields__})
+    return TableModel(**{name: parts.get(name) for name in TableModel.__dataclass_fields__})
 
 
 def _refuse(foreign: list[str], path: Path) -> None:

@@ -265,8 +265,20 @@ def _nodes_within(values: list[Any]) -> Iterator[Node]:
 def _in_the_wrong_place(by_id: Mapping[int, list[Node]]) -> Iterator[str]:
     """Listed types whose attributes would make them do more than predict."""
 
+    # Thousands of nodes may stand for one number: each number is looked at once.
+    contents: dict[int, set[str | None]] = {}
+    texts: dict[int, set[str]] = {}
+
     def is_json(node: Node, allowed: Collection[str]) -> bool:
-        return all(n["__loader__"] == "JsonNode" and n["content"] in allowed for n in by_id[node["__id__"]])
+        number = node["__id__"]
+        if number not in contents:
+            contents[number] = {n["content"] if n["__loader__"] == "JsonNode" else None for n in by_id[number]}
+        return all(content is not None and content in allowed for content in contents[number])
+
+    def texts_of(number: int) -> set[str]:
+        if number not in texts:
+            texts[number] = {text for n in by_id[number] if (text := _text_of(n)) is not None}
+        return texts[number]
 
     checked: set[tuple[str, int]] = set()
     for node in (node for same in by_id.values() for node in same):
@@ -288,8 +300,8 @@ def _in_the_wrong_place(by_id: Mapping[int, list[Node]]) -> Iterator[str]:
             for key, value in attributes["content"].items():
                 # NumPy takes an address in memory from an attribute of such a name.
                 harmful = key.startswith("__") or (key in FIXED and not is_json(value, (FIXED[key],)))
-                texts = () if key in FIXED else (_text_of(n) for n in by_id[value["__id__"]])
-                if harmful or any(t is not None and not TEXTS.get(key, WORD).fullmatch(t) for t in texts):
+                found = () if key in FIXED else texts_of(value["__id__"])
+                if harmful or any(not TEXTS.get(key, WORD).fullmatch(text) for text in found):
                     yield f"{node['__class__']}.{key}"
 
 
