@@ -166,7 +166,8 @@ def _judged() -> str:
     intro = f"""## The default, judged
 
 Test MAUC × 100: the paper's nine tables, {SPLITS} of the authors' splits; digits with 80 to 3 training rows a class,
-ten seeds. The weight 0.5 was chosen on validation rows after the test rows of eight tables had been seen with the weight 1."""
+ten seeds. The weight 0.5 was chosen on validation rows after the test rows of eight tables had been seen with the
+weight 1."""
     return f"{intro}\n\n{markdown_table(head, rows)}"
 
 
