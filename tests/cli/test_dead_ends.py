@@ -51,7 +51,8 @@ def test_the_scores_that_fit_kept_are_judged(run, fails, trees):
     assert found.exit_code == 0, found.output
     both = [json.loads(each.stdout)["models"][0]["mauc"] for each in (made, found)]
     assert both[0] == both[1]
-    assert "holds scores of MAUCClassifier: exponential, alpha 4; cross-validation in 3 folds, 2 times" in found.stderr
+    about = "MAUCClassifier: exponential, alpha 4, log-loss 0.5; cross-validation in 3 folds, 2 times"
+    assert f"holds scores of {about}" in found.stderr
     call = ("evaluate", "model.scores.npz")
     assert "is not the target of model.scores.npz, which is 'species'" in fails(*call, "--target", "soil", code=2)
     assert "mauc compare a.skops b.skops" in fails(*call, "--compare", "trees.csv", code=2)
@@ -84,6 +85,8 @@ def test_values_that_training_did_not_have_are_told_with_their_column(run, model
     assert found.exit_code == 0, found.output
     assert "column 'soil' of new.csv holds values that training did not have, such as 'peat' (3 rows)" in found.stderr
     assert "columns [0]" not in found.stderr
+    known = run("predict", model, "trees.csv")
+    assert "that training did not have" not in known.stderr
 
 
 def test_what_libraries_say_about_parameters_is_said_in_options(run, fails):

@@ -142,7 +142,7 @@ def test_formulas_are_quoted_and_read_back(run, trees):
     raw, cells = written[("--raw-cells",)], written[()]
     assert raw["=species"].tolist() == table["=species"].tolist()
     assert raw["note"].tolist() == table["note"].tolist()
-    assert list(cells.columns[:4]) == ["note", "height", "'=species", "predicted"]
+    assert list(cells.columns[:5]) == ["note", "height", "'=species", "trained_on", "predicted"]
     for name in cells.columns:
         assert [of_cell(v) for v in cells[name]] == raw[of_cell(name)].tolist() or name == "height"
         assert all(as_cell(of_cell(v)) == v for v in cells[name].dropna())
@@ -154,6 +154,10 @@ def test_predict_never_overwrites_a_column(run, fails, model, trees, tmp_path):
     before.to_csv("scored.csv", index=False)
     words = fails("predict", "model.skops", "scored.csv", "--keep", "score:oak")
     assert "--keep 'score:oak' of scored.csv has the name of the column 'score:oak' that mauc predict writes" in words
+    trees.assign(trained_on="never").to_csv("marked.csv", index=False)
+    assert "--keep 'trained_on' of marked.csv has the name" in fails(
+        "predict", "model.skops", "marked.csv", "--keep", "trained_on"
+    )
     trees.assign(predicted=1, **{"mauc:predicted": 2}).to_csv("twice.csv", index=False)
     words = fails("predict", "model.skops", "twice.csv", "--keep", "predicted", "--keep", "mauc:predicted")
     assert "'mauc:predicted'" in words

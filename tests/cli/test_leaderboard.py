@@ -158,7 +158,7 @@ def test_doubts_are_told_and_suspects_are_left_out_only_on_demand(run, trees, ir
     assert page.index("looks like a row number") < page.index("Every pair of classes"), "beside the score"
     assert re.search(r"note: column 'Id' looks like a row number \(MAUC 0\.9\d\d alone\)", told.stderr)
     assert "note: column 'unit' has the same value in every row" in told.stderr
-    assert "the 2 doubted columns are used all the same: --drop-suspects leaves out" in told.stderr
+    assert "the 2 flagged columns are used all the same: --drop-suspects leaves out" in told.stderr
     assert "Id" in read_model(Path("model.skops")).kinds
     dropped = run(*call, "--drop-suspects", "--json")
     found = json.loads(dropped.stdout)

@@ -55,6 +55,7 @@ def test_parts_are_scored_as_the_whole(run, model, big, tmp_path, kind):
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
     assert (said["rows"], said["parts"]) == (160, 6)
+    assert "of these 160 rows were trained on" in result.stderr
     found, names = written(tmp_path / "scores")
     assert names == [f"{name}.{kind}" for name in ("a-00000", "a-00001", "a-00002", "c-00000", "c-00001", "c-00002")]
     pd.testing.assert_frame_equal(found, pd.read_csv("whole-scores.csv"), check_dtype=False, rtol=1e-12)

@@ -67,8 +67,9 @@ def test_two_classes_at_the_best_threshold():
 
 
 @pytest.mark.parametrize("costs", [None, DISTANCES, [[0, 1, 1, 1], [5, 0, 1, 1], [2, 1, 0, 9], [7, 7, 7, 0]]])
-def test_decisions_come_near_those_of_the_true_posterior(data, costs):
+def test_decisions_come_near_those_of_the_true_posterior(costs):
     """By the posterior, by the one under equal class sizes, and by columns on scales of their own."""
+    data = load_simulated(n_samples=4000, n_classes=4, imbalance=20, n_features=4, separation=1.5, seed=3)
     X, y = data.sample(np.round(20000 * data.priors).astype(int))
     paid = (1 - np.eye(4)) / data.priors[:, None] / 4 if costs is None else np.asarray(costs)
     bayes = np.mean(paid[y, (data.posterior(X) @ paid).argmin(axis=1)])
@@ -79,7 +80,7 @@ def test_decisions_come_near_those_of_the_true_posterior(data, costs):
         lambda X: data.posterior(X) ** 0.3 * factors,
     ):
         model = prefit(scores, costs=costs).fit(data.X, data.y)
-        assert 0.99 * bayes < np.mean(paid[y, model.predict(X)]) < 1.05 * bayes
+        assert 0.99 * bayes < np.mean(paid[y, model.predict(X)]) < 1.03 * bayes
         np.testing.assert_array_equal(model.predict_proba(X[:5]), scores(X[:5]))
 
 

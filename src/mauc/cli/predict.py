@@ -2,7 +2,6 @@
 
 import csv
 import sys
-import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +16,16 @@ from mauc.cli.options import TABLE, Encoding, Header, MaxSize, Missing, Separato
 from mauc.cli.output import current
 from mauc.tables.errors import Failure, Usage
 
-__all__ = ["as_csv", "note_quoted", "note_unused", "predict", "score_rows", "without_formulas"]
+__all__ = [
+    "as_csv",
+    "n_trained",
+    "note_quoted",
+    "note_trained",
+    "note_unused",
+    "predict",
+    "score_rows",
+    "without_formulas",
+]
 
 SCORES = Path("scores.csv")
 STDOUT = Path("-")
@@ -64,6 +72,7 @@ def predict(
     from mauc.tables.model_file import read_model
     from mauc.tables.parts import find_parts
     from mauc.tables.read import Reading, read_table
+    from mauc.tables.row_hashes import TRAINED_ON
     from mauc.tables.source import shown
 
     output = current()
@@ -95,12 +104,11 @@ def predict(
         loaded = read_model(model, trust=trust, max_size=max_size)
         names = [loaded.target, *(keep or [])]
         rows = read_table(table, text_columns(loaded.kinds), max_size=max_size, names=names, how=how)
-        with warnings.catch_warnings():
-            if _note_new_values(rows, loaded.features, shown(table)):
-                warnings.filterwarnings("ignore", "Found unknown categories")
-            copied, written, extra = score_rows(rows, loaded, keep or [], shown(table))
+        _note_new_values(rows, loaded.features, shown(table))
+        copied, written, extra = score_rows(rows, loaded, keep or [], shown(table))
         note_unused(extra)
-        copied |= _trained_on(rows, loaded, shown(table))
+        if not note_trained(n_trained(written), len(rows), loaded):
+            written.pop(TRAINED_ON, None)  # a column of "no" alone says nothing
     classes = [str(c) for c in loaded.classifier.classes_]
     frame = pd.DataFrame({**copied, **written})
     if not raw_cells:
@@ -123,6 +131,7 @@ def score_rows(
 
     from mauc.tables.features import check_dates, check_finite, check_single, same_columns
     from mauc.tables.read import column
+    from mauc.tables.row_hashes import TRAINED_ON, are_known
     from mauc.tables.scores import PREFIX
 
     columns = {name: column(rows, name, "--keep", table) for name in keep}
@@ -139,50 +148,49 @@ def score_rows(
         columns[loaded.target] = rows[loaded.target]
     classes = [str(c) for c in loaded.classifier.classes_]
     name = "predicted" if "predicted" not in columns else "mauc:predicted"
-    written = {name: np.asarray(classes, dtype=object)[loaded.decided(scores)]}
+    written = {}
+    if loaded.trained is not None:
+        written[TRAINED_ON] = np.where(are_known(known, loaded.trained, list(loaded.kinds)), "yes", "no").astype(object)
+    written |= {name: np.asarray(classes, dtype=object)[loaded.decided(scores)]}
     written |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(classes)}
     _check_distinct(columns, written, loaded.target, table)
     return columns, written, extra
 
 
-def _trained_on(rows: Any, loaded: Any, table: Path) -> dict[str, Any]:
-    """A column that marks the rows that the model was trained on, where there are any; a note says how many."""
-    import numpy as np
+def n_trained(written: dict[str, Any]) -> int:
+    """How many rows are marked as trained on."""
+    from mauc.tables.row_hashes import TRAINED_ON
 
-    from mauc.tables.features import same_columns
-    from mauc.tables.row_hashes import TRAINED_ON, are_known, known_note, known_rows
-
-    if loaded.trained is None:
-        return {}
-    known, names = same_columns(rows, loaded.kinds, table)[0], list(loaded.kinds)
-    n_known, exact = known_rows(known, loaded.trained, names)
-    if not n_known:
-        return {}
-    current().note(known_note(n_known, len(rows), exact=exact))
-    return {TRAINED_ON: np.where(are_known(known, loaded.trained, names), "yes", "no")}
+    return int((written[TRAINED_ON] == "yes").sum()) if TRAINED_ON in written else 0
 
 
-def _note_new_values(rows: Any, features: Any, table: Path) -> bool:
-    """Which columns hold categories that training did not have; returns whether any does."""
+def note_trained(n_found: int, n_rows: int, loaded: Any) -> bool:
+    """How many of the rows the model was trained on; returns whether there are any."""
+    from mauc.tables.row_hashes import estimated, known_note
+
+    if not n_found:
+        return False
+    n_known, exact = estimated(n_found, n_rows, loaded.trained)
+    current().note(known_note(n_known, n_rows, exact=exact))
+    return True
+
+
+def _note_new_values(rows: Any, features: Any, table: Path) -> None:
+    """Which columns hold categories that training did not have."""
     import pandas as pd
 
-    encoders: dict[str, Any] = {}
-    for _, step in getattr(features, "steps", []):
-        encoders |= getattr(step, "transformers_", {})
-    found = False
-    for name, encoder in encoders.items():
-        if not hasattr(encoder, "categories_") or name not in rows.columns:
+    columns = features[0] if hasattr(features, "steps") else features
+    for name, categories in columns.known_categories().items():
+        if name not in rows.columns:
             continue
         values = rows[name].dropna()
-        new = values[~values.astype(str).isin([str(c) for c in encoder.categories_[0] if not pd.isna(c)])]
+        new = values[~values.astype(str).isin([str(c) for c in categories if not pd.isna(c)])]
         if len(new):
-            found = True
             rows_of = "1 row" if len(new) == 1 else f"{len(new)} rows"
             current().note(
                 f"column {name!r} of {table} holds values that training did not have, such as {new.iloc[0]!r} "
                 f"({rows_of}): these count as none of the known ones"
             )
-    return found
 
 
 def note_unused(names: list[str]) -> None:

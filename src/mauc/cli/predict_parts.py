@@ -12,7 +12,7 @@ from mauc._io import write_whole
 from mauc._text import visible
 from mauc.cli.files import check_folder
 from mauc.cli.output import current
-from mauc.cli.predict import as_csv, note_quoted, note_unused, score_rows, without_formulas
+from mauc.cli.predict import as_csv, n_trained, note_quoted, note_trained, note_unused, score_rows, without_formulas
 from mauc.tables.errors import Failure
 from mauc.tables.parts import MANIFEST, Parts, kind_of, table_chunks
 
@@ -41,7 +41,7 @@ def predict_parts(model: Path, loaded: Any, parts: Parts, out: Path, keep: list[
     _check_free(out, parts, manifest)
     names = parts.names  # all headers are compared before the first part is scored
     write_whole(out / MANIFEST, json.dumps({**manifest, "complete": False}))
-    n_rows = n_files = n_kept = n_quoted = 0
+    n_rows = n_files = n_kept = n_quoted = n_scored = n_found = 0
     unused: list[str] = []
     for path, k, first, chunk, batch in _chunks(parts, [loaded.target, *keep], loaded.kinds):
         file = out / f"{path.name.partition('.')[0]}-{k:05d}.{'parquet' if parts.kind == 'parquet' else 'csv'}"
@@ -51,6 +51,7 @@ def predict_parts(model: Path, loaded: Any, parts: Parts, out: Path, keep: list[
             continue
         shown = Path(f"{path} (rows {first + 1} to {first + len(chunk)})")
         copied, written, unused = score_rows(chunk, loaded, keep, shown)
+        n_scored, n_found = n_scored + len(chunk), n_found + n_trained(written)
         if batch is not None:
             write_whole(file, _as_parquet(batch, copied, written))
             continue
@@ -61,6 +62,7 @@ def predict_parts(model: Path, loaded: Any, parts: Parts, out: Path, keep: list[
         raise Failure(f"{parts.shown} has no rows: check that it is the right table")
     write_whole(out / MANIFEST, json.dumps({**manifest, "complete": True}))
     note_unused([name for name in names if name in unused])
+    note_trained(n_found, n_scored, loaded)
     note_quoted(n_quoted)
     if n_kept:
         output.note(f"{n_kept} of the {n_files} files were there already, of the same model and table, and are kept")

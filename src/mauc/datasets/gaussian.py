@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.linalg import helmert
 
 from mauc._typing import Floats, Ints
 from mauc._validation import is_sparse
@@ -54,11 +55,11 @@ def separated_means(n_classes: int, n_features: int, separation: float, rng: np.
     if n_classes == 1:
         return np.zeros((1, n_features))
     if n_classes <= n_features + 1:
-        # The unit vectors are √2 apart; their differences from the centre span one dimension less.
-        corners = np.eye(n_classes) - 1.0 / n_classes
-        frame = np.linalg.svd(corners)[2][: n_classes - 1]
+        # The unit vectors are √2 apart; their differences from the centre span one dimension less. Helmert's basis of it
+        # is a formula: an SVD of equal singular values comes out turned by another build of LAPACK.
+        corners = helmert(n_classes).T
         turned = np.linalg.qr(rng.standard_normal((n_features, n_classes - 1)))[0]
-        return separation / np.sqrt(2.0) * (corners @ frame.T) @ turned.T
+        return separation / np.sqrt(2.0) * corners @ turned.T
     means = rng.standard_normal((n_classes, n_features))
     means -= means.mean(axis=0)
     mean_square = 2.0 * np.sum(means**2) / (n_classes - 1)  # over the pairs of different classes, as Σ μ = 0

@@ -96,8 +96,7 @@ def load_simulated(
     max_samples : int, optional
         Take a smaller copy: class sizes in the same proportions, but at least 3 (or what the class has).
     seed : int, default=0
-        Determines the classes and the samples. Gaussian means that are equally far apart may come out turned by another
-        build of LAPACK; their distances, and with them all that can be known of the classes, are the same.
+        Determines the classes and the samples.
 
     Returns
     -------
@@ -122,7 +121,7 @@ def load_simulated(
     ((300, 10), array([235,  53,  12]))
     >>> ceiling = data.bayes_mauc()
     >>> print(f"{ceiling.value:.3f} ± {ceiling.stderr:.3f}")
-    0.900 ± 0.002
+    0.901 ± 0.002
     """
     shape = None if preset is None else PRESETS[check_choice("preset", preset, tuple(PRESETS))]
     given = class_counts if class_counts is not None else shape and shape.class_counts

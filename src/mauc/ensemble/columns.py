@@ -234,6 +234,26 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         others = [] if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
         return np.array([*map(str, self.numbers_), *words, *others], dtype=object)
 
+    def known_categories(self) -> dict[Any, list[Any]]:
+        """The categories that each column had in training, by the column's name; missing ones are None or NaN.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from mauc.ensemble import TableColumns
+        >>> table = pd.DataFrame({"age": [31.0, 54.0], "town": ["Ulm", "Kiel"]})
+        >>> TableColumns().fit(table).known_categories()
+        {'town': ['Kiel', 'Ulm']}
+        """
+        check_is_fitted(self, "n_features_in_")
+        encoded = [] if self.encoder_ is None else zip(self.categories_, self.encoder_.categories_, strict=True)
+        found = {name: list(categories) for name, categories in encoded}
+        others = {} if self.vectorizer_ is None else self.vectorizer_.transformers_
+        for name in self.others_:
+            if hasattr(others.get(str(name)), "categories_"):
+                found[name] = list(others[str(name)].categories_[0])
+        return found
+
     def _table(self, X: Any, *, reset: bool) -> Any:
         """A data frame of pandas; None for a sparse matrix."""
         with needing("cli", "mauc.ensemble.TableColumns"):

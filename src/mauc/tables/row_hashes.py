@@ -17,6 +17,7 @@ __all__ = [
     "TRAINED_ON",
     "Hashes",
     "are_known",
+    "estimated",
     "fingerprints",
     "known_note",
     "known_rows",
@@ -28,7 +29,7 @@ Hashes = NDArray[np.uint64]
 MISSING = np.uint64(0x9E3779B97F4A7C15)
 LARGEST = 2**64 - 1
 TRAINED_ON = "trained_on"
-"""Column that ``mauc predict`` writes where it knows a row: yes or no."""
+"""Column that ``mauc predict`` writes of rows that it knows: yes or no."""
 
 
 def fingerprints(table: Table) -> dict[str, str]:
@@ -87,11 +88,15 @@ def known_rows(table: Table, kept: Hashes, columns: Sequence[str] | None = None)
     >>> known_rows(pd.DataFrame({"x": [5, 7, 200]}), training_hashes(train))
     (2, True)
     """
+    return estimated(int(are_known(table, kept, columns).sum()), len(table), kept)
+
+
+def estimated(n_found: int, n_rows: int, kept: Hashes) -> tuple[int, bool]:
+    """The same from the number of rows that :func:`are_known` found, for a table that is read in parts."""
     limit = int(kept[0])
-    n_known = int(are_known(table, kept, columns).sum())
     if limit == LARGEST:
-        return n_known, True
-    return min(len(table), round(n_known * LARGEST / limit)), False
+        return n_found, True
+    return min(n_rows, round(n_found * LARGEST / limit)), False
 
 
 def known_note(n_known: int, n_rows: int, *, exact: bool = True) -> str:
