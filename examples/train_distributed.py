@@ -27,7 +27,8 @@ def main() -> None:
     sampler = ClassCoverageBatchSampler(y_train, batch_size=64)
     loader = DataLoader(TensorDataset(X_train, y_train), batch_sampler=sampler)
     model = DistributedDataParallel(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)))
-    loss_fn = MAUCLoss("exponential", alpha=4.0, sync=True)
+    # The class sizes that the loss sees: the sampler repeats rare classes. Without it: torch.bincount(y_train).
+    loss_fn = MAUCLoss(sampler.class_visits, sync=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for epoch in range(10):
         sampler.set_epoch(epoch)

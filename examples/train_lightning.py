@@ -18,10 +18,10 @@ from mauc.nn import MAUC, ClassCoverageBatchSampler, MAUCLoss
 
 
 class Digits(L.LightningModule):
-    def __init__(self) -> None:
+    def __init__(self, class_counts) -> None:
         super().__init__()
         self.network = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 10))
-        self.loss = MAUCLoss("exponential", alpha=4.0)
+        self.loss = MAUCLoss(class_counts)
         self.metric = MAUC(num_classes=10)
 
     def training_step(self, batch, _):
@@ -58,7 +58,7 @@ def main() -> None:
             default_root_dir=folder,
         )
         trainer.fit(
-            Digits(),
+            Digits(sampler.class_visits),  # the class sizes that the loss sees
             DataLoader(TensorDataset(X_train, y_train), batch_sampler=sampler),
             DataLoader(TensorDataset(X_val, y_val), batch_size=512),
         )

@@ -1,7 +1,7 @@
 """Multiclass AUC in a plain training loop.
 
-One line of a cross-entropy loop changes, the loss; the sampler sees to it that every batch holds every class. Both are
-trained here on handwritten digits, of which some are rare, and judged by multiclass AUC.
+One line of a cross-entropy loop changes, the loss; the sampler sees to it that every batch holds every class. Both
+losses train here on handwritten digits, of which some are rare, and multiclass AUC judges them.
 
 Run with ``python examples/train_loop.py``.
 """
@@ -28,12 +28,13 @@ def rare_digits():
 
 def main() -> None:
     X, y, X_test, y_test = rare_digits()
-    for loss_fn in (nn.CrossEntropyLoss(), MAUCLoss("exponential", alpha=4.0)):
+    sampler = ClassCoverageBatchSampler(y, batch_size=100, min_per_class=2)
+    loader = DataLoader(TensorDataset(X, y), batch_sampler=sampler)
+    # The loss is told the class sizes that it sees: the sampler repeats rare digits. Without it: torch.bincount(y).
+    for loss_fn in (nn.CrossEntropyLoss(), MAUCLoss(sampler.class_visits)):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 10))
         optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-        sampler = ClassCoverageBatchSampler(y, batch_size=100, min_per_class=2)
-        loader = DataLoader(TensorDataset(X, y), batch_sampler=sampler)
         for epoch in range(30):
             sampler.set_epoch(epoch)
             model.train()

@@ -34,7 +34,7 @@ losses = pytest.mark.parametrize("loss", LOSSES)
 def test_the_loops_are_the_definition(loss):
     rng = np.random.default_rng(0)
     y, scores = rng.permutation(np.arange(15) % 4), rng.random((15, 4))
-    value, gradient = SurrogateRisk(loss, scheme="pairwise").value_and_gradient(y, scores)
+    value, gradient = SurrogateRisk(loss, alpha=1.0, scheme="pairwise").value_and_gradient(y, scores)
     function, derivative = LOSSES[loss]
     assert naive_value(y, scores, function) == pytest.approx(value, rel=1e-12)
     both = naive_value_and_gradient(y, scores, function, derivative)

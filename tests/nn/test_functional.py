@@ -359,15 +359,24 @@ BAD = {
     ),
     "counts": (
         (LOGITS, TARGET),
-        {"class_counts": [1, 2]},
+        {"log_loss": 0.5, "class_counts": [1, 2]},
         r"class_counts must be 3 positive numbers, got shape \(2,\)",
     ),
     "counts zero": (
         (LOGITS, TARGET),
-        {"class_counts": [1, 0, 2]},
+        {"log_loss": 0.5, "class_counts": [1, 0, 2]},
         "class_counts must be 3 positive numbers, got 0 at 1",
     ),
-    "counts kind": ((LOGITS, TARGET), {"class_counts": "many"}, "class_counts must be 3 positive numbers, got 'many'"),
+    "counts kind": (
+        (LOGITS, TARGET),
+        {"log_loss": 0.5, "class_counts": "many"},
+        "class_counts must be 3 positive numbers, got 'many'",
+    ),
+    "counts without log-loss": (
+        (LOGITS, TARGET),
+        {"pairs": "ova", "class_counts": [1, 2]},
+        r"class_counts must be 3 positive numbers, got shape \(2,\)",
+    ),
     "sync": ((LOGITS, TARGET), {"sync": True}, "sync needs a process group, got sync=True without one: call torch"),
     "meta target": ((LOGITS, TARGET.to("meta")), {}, "target must be on the device of the logits, cpu, got meta"),
 }

@@ -196,7 +196,7 @@ def test_numbers_are_placed_while_a_graph_is_made(case, monkeypatch):
         logits, y = mode.from_tensor(torch.randn(5, 3)), mode.from_tensor(torch.zeros(5, dtype=torch.long))
         surrogate = case.build()
         numbers = [float(getattr(surrogate, field.name)) for field in fields(surrogate)]
-        others = ("softmax", "ovo", -100, 0.0, True)
+        others = ("softmax", "ovo", -100, 0.0, False, True)
         torch.ops.mauc.loss(logits, y, None, None, None, None, surrogate.name, numbers, *others)
     assert sum(form_on.cache_info().currsize for form_on in placed) >= 2
     assert plans.number_on.cache_info().currsize == 1

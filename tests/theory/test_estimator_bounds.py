@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -208,8 +209,10 @@ def test_for_the_perceptron():
     model = MAUCMLPClassifier((6,), max_epochs=2, batch_size=100, random_state=0, accelerator="cpu").fit(X, Y)
     found = bounds.for_estimator(model, X, Y)
     assert found.name == "dnn bound"
-    assert found.range == pytest.approx(np.exp(4.0))
-    assert found.empirical_risk == pytest.approx(SurrogateRisk(alpha=4.0).value(Y, model.predict_proba(X)), rel=1e-4)
+    assert found.range == pytest.approx(np.exp(8.0))
+    assert found.empirical_risk == pytest.approx(SurrogateRisk(alpha=8.0).value(Y, model.predict_proba(X)), rel=1e-4)
+    pairs_alone = clone(model).set_params(log_loss=0.0).fit(X, Y)
+    assert bounds.for_estimator(pairs_alone, X, Y).range == pytest.approx(np.exp(4.0))
     other = MAUCMLPClassifier((6,), loss="cross_entropy", max_epochs=1, random_state=0, accelerator="cpu").fit(X, Y)
     with pytest.raises(ValueError, match="estimator must be trained by loss='mauc', got 'cross_entropy'"):
         bounds.for_estimator(other, X, Y)

@@ -93,7 +93,7 @@ def gradient_and_bound(
     >>> classes = partition.classes(partition.pair_weights("ovo"))
     >>> value, gradient, bound = gradient_and_bound(SurrogateRisk(), classes, np.zeros((4, 3)), "identity")
     >>> gradient.round(3).tolist()[0], bound.round(3).tolist()[0]
-    ([-0.167, 0.083, 0.083], [0.333, 0.167, 0.167])
+    ([-0.667, 0.333, 0.333], [5.333, 2.667, 2.667])
     """
     scores = activate(raw, activation)
     here = classes.with_scores(scores)

@@ -28,7 +28,7 @@ LARGE_SIZES = (3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 REPETITIONS = 30
 
 Scalar = Callable[[float], float]
-LOSSES: dict[str, tuple[Scalar, Scalar]] = {
+LOSSES: dict[str, tuple[Scalar, Scalar]] = {  # each with α = 1
     "squared": (lambda t: (1.0 - t) ** 2, lambda t: -2.0 * (1.0 - t)),
     "exponential": (lambda t: math.exp(-t), lambda t: -math.exp(-t)),
     "hinge": (lambda t: max(1.0 - t, 0.0), lambda t: -1.0 if t < 1.0 else 0.0),
@@ -118,8 +118,9 @@ def measure(name: str, n: int, repetitions: int, with_loops: bool) -> dict[str, 
     is not counted against them.
     """
     y = np.repeat(np.arange(len(PRIORS)), _sizes(n))
+    model, surrogate = LinearModel.of(n), get_surrogate(name, alpha=1.0)
     # By its own scheme: a hinge with α = 1 is a line on these scores, which "auto" would take it for.
-    model, risk = LinearModel.of(n), SurrogateRisk(name, scheme=schemes_of(get_surrogate(name))[0])
+    risk = SurrogateRisk(surrogate, scheme=schemes_of(surrogate)[0])
     loss, derivative = LOSSES[name]
 
     def gradient_in_weights(of_scores: Callable[[Floats], tuple[float, Floats]]) -> tuple[float, Floats]:

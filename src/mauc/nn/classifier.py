@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import torch
@@ -28,6 +28,10 @@ from mauc._validation import (
 )
 from mauc.nn._engine.rows import Rows, dense, hold_out, rows_at_a_time
 from mauc.nn.samplers import ClassCoverageBatchSampler
+
+if TYPE_CHECKING:
+    from mauc.nn.modules import MAUCLoss
+    from mauc.surrogates import Surrogate
 
 __all__ = ["MAUCMLPClassifier"]
 
@@ -271,8 +275,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             raise invalid("checkpoint_dir", "must be a folder where resume=True", None, advice)
 
     def _loss(self, part: Rows) -> nn.Module:
-        from mauc.nn.modules import MAUCLoss
-
         if isinstance(self.loss, nn.Module):
             return copy.deepcopy(self.loss)
         if not isinstance(self.loss, str) or self.loss not in LOSSES:
@@ -280,8 +282,13 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             raise invalid("loss", requirement, repr(self.loss))
         if self.loss == "cross_entropy":
             return nn.CrossEntropyLoss()
+        return self._mauc_loss(self._batch_shares(part))
+
+    def _mauc_loss(self, class_counts: Floats) -> MAUCLoss:
+        from mauc.nn.modules import MAUCLoss
+
         return MAUCLoss(
-            self._batch_shares(part) if self.log_loss else None,
+            class_counts if self.log_loss else None,
             surrogate=self.surrogate,
             alpha=self.alpha,
             log_loss=self.log_loss,
@@ -289,6 +296,10 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             pairs=self.pairs,
             **(self.surrogate_options or {}),
         )
+
+    def _surrogate(self) -> Surrogate:
+        """The pair loss of a fitted model."""
+        return self._mauc_loss(np.ones(len(self.classes_))).surrogate
 
     def _batch_shares(self, part: Rows) -> Floats:
         """``(C,)`` summed weight of each class in the minibatches of an epoch."""
