@@ -150,8 +150,8 @@ SYSTEM = node("FunctionNode", "os.system")
 OURS = node("FunctionNode", "mauc._io.write_whole")
 SKLEARN = "sklearn.preprocessing._function_transformer"
 TREE = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
-TOKENS = as_object("sklearn.feature_extraction.text.TfidfVectorizer", input=as_json("filename"))
-VECTORIZER = "sklearn.feature_extraction.text.TfidfVectorizer"
+TOKENS = as_object("sklearn.feature_extraction.text.HashingVectorizer", input=as_json("filename"))
+VECTORIZER = "sklearn.feature_extraction.text.HashingVectorizer"
 DATES = "skrub._to_datetime.ToDatetime"
 ZONED = next(name for name in sorted(ALLOWED["ObjectNode"]) if name.endswith("DatetimeTZDtype") and is_itself(name))
 POINTER = as_dict(data=as_tuple(as_json(64), as_json(False)), shape=as_tuple(as_json(9)), typestr=as_json("<f8"))
@@ -178,8 +178,8 @@ POINTER = as_dict(data=as_tuple(as_json(64), as_json(False)), shape=as_tuple(as_
         ),
         (as_object("sklearn.pipeline.Pipeline", memory=as_json("/tmp")), "Pipeline.memory"),
         (as_object("sklearn.kernel_approximation.Nystroem", n_jobs=as_json(10**6)), "Nystroem.n_jobs"),
-        (TOKENS, "TfidfVectorizer.input"),
-        (as_object(VECTORIZER, encoding=as_json("idna")), "TfidfVectorizer.encoding"),
+        (TOKENS, "HashingVectorizer.input"),
+        (as_object(VECTORIZER, encoding=as_json("idna")), "HashingVectorizer.encoding"),
         (as_object(DATES, output_time_zone_=as_json("dateutil//etc/passwd")), "ToDatetime.output_time_zone_"),
         (as_object(DATES, output_time_zone_=as_json("dateutil/passwd")), "ToDatetime.output_time_zone_"),
         (as_object(DATES, output_time_zone_=as_json("/etc/passwd")), "ToDatetime.output_time_zone_"),
@@ -221,8 +221,8 @@ def test_a_node_that_stands_for_another(forge, refused):
     """skops takes a node for an earlier one of the same number: a harmless value must not hide a harmful one."""
     harmful, harmless = as_json("filename"), as_json("content")
     harmless["__id__"] = harmful["__id__"]
-    tokens = as_object("sklearn.feature_extraction.text.TfidfVectorizer", input=harmless)
-    assert "TfidfVectorizer.input" in refused(forge(as_tuple(harmful, tokens)))
+    tokens = as_object("sklearn.feature_extraction.text.HashingVectorizer", input=harmless)
+    assert "HashingVectorizer.input" in refused(forge(as_tuple(harmful, tokens)))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -68,23 +69,32 @@ class CentredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """A column of texts as directions of their character n-grams (skrub's ``StringEncoder``) and, where texts repeat,
-    the place of each among all in sorted order, by which a tree can tell single ones apart.
+    """A column of texts as directions of their hashed character n-grams and, where texts repeat, the place of each
+    among all in sorted order, by which a tree can tell single ones apart.
 
     Each different text is encoded once, however often it occurs, and at most ``most_fitted`` of them are learnt from.
+    Hashed, because a vocabulary of 200,000 n-grams (skrub's ``StringEncoder``) takes a minute to write to a model file.
 
     Parameters
     ----------
     n_components : int, default=30
     most_fitted : int, default=20_000
+    n_hashes : int, default=16_384
     random_state : int, optional, default=0
     """
 
     __single_column_transformer__ = True
 
-    def __init__(self, n_components: int = 30, most_fitted: int = 20_000, random_state: int | None = 0) -> None:
+    def __init__(
+        self,
+        n_components: int = 30,
+        most_fitted: int = 20_000,
+        n_hashes: int = 16_384,
+        random_state: int | None = 0,
+    ) -> None:
         self.n_components = n_components
         self.most_fitted = most_fitted
+        self.n_hashes = n_hashes
         self.random_state = random_state
 
     def fit(self, column: Any, y: Any = None) -> Self:
@@ -94,8 +104,6 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, column: Any, y: Any = None) -> Any:
         """Learn the directions; a data frame of numbers."""
-        from skrub import StringEncoder
-
         texts, _ = _different(column)
         rng = np.random.default_rng(self.random_state)
         some = (
@@ -103,7 +111,9 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if len(texts) <= self.most_fitted
             else texts.iloc[np.sort(rng.permutation(len(texts))[: self.most_fitted])]
         )
-        self.encoder_ = StringEncoder(n_components=self.n_components, random_state=self.random_state).fit(some)
+        hashed = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), n_features=self.n_hashes)
+        directions = TruncatedSVD(max(1, min(self.n_components, len(some) - 1)), random_state=self.random_state)
+        self.encoder_ = make_pipeline(hashed, TfidfTransformer(), directions).fit(some)
         self.known_ = sorted(texts) if 2 * len(texts) <= len(column) else []
         return self.transform(column)
 
@@ -114,7 +124,7 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         texts, places = _different(column)
         name = str(column.name)
         made = np.asarray(self.encoder_.transform(texts), dtype=np.float64) if len(texts) else np.zeros((0, 0))
-        blocks = np.full((len(texts) + 1, len(self.encoder_.get_feature_names_out())), np.nan)
+        blocks = np.full((len(texts) + 1, len(self.encoder_[-1].components_)), np.nan)
         blocks[: len(texts)] = made if len(texts) else blocks[:0]
         columns = {f"{name}_{k}": values for k, values in enumerate(blocks[places].T)}
         if self.known_:

@@ -44,7 +44,7 @@ def learn_decision(
     *,
     seed: int = 0,
     most_classes: int = 40,
-    most_work: float = 3e8,
+    most_rows: int = 5_000,
 ) -> Decision:
     """How to decide by ``(N, C)`` probabilities of held-out rows, at the best balanced accuracy, accuracy or costs.
 
@@ -57,7 +57,7 @@ def learn_decision(
     if n_classes > most_classes or len(np.unique(codes)) < 2:
         offsets = -np.log(shares) if decide == "balanced" else np.zeros(n_classes)
         return {"scale": 1.0, "offsets": offsets, "lowest": np.full(n_classes, 1e-12), "costs": costs}
-    rows = some_of_each(codes, max(2_000, int(most_work / n_classes**3)), seed)
+    rows = some_of_each(codes, most_rows, seed)
     learnt = MAUCDecision(_Given(np.arange(n_classes)), cv="prefit", costs=costs)
     learnt.fit(probabilities[rows], codes[rows])
     return {"scale": learnt.scale_, "offsets": learnt.offsets_, "lowest": learnt._lowest, "costs": learnt.costs_}
