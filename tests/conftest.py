@@ -44,3 +44,20 @@ def real_data():
     if not DATA_HOME or not Path(DATA_HOME, "traditional", "ecoli.npz").is_file():
         pytest.skip("no data files: name their folder by MAUC_DATA_HOME")
     return Path(DATA_HOME)
+
+
+@pytest.fixture
+def small_stack(monkeypatch):
+    """``mauc fit`` with a stack of two quick models, trained in this process."""
+    pytest.importorskip("typer", reason="needs the extra mauc[cli]")
+    pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+    from mauc.ensemble import default_estimators
+    from mauc.ensemble.fitting import Here
+    from mauc.ensemble.planner import Member, Plan
+
+    def planned(size, effort="normal", seed=0, order=None):
+        models = default_estimators(seed, 3)[:2]
+        return Plan(tuple(Member(name, model, size.rows) for name, model in models), 3)
+
+    monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
+    monkeypatch.setattr("mauc.cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))

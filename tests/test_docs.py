@@ -54,15 +54,15 @@ def write_patients(folder):
         (folder / name).write_text("fever,rash,diagnosis\n" + "\n".join(rows) + "\n", encoding="utf-8")
 
 
+@pytest.mark.usefixtures("small_stack")
 def test_commands_of_the_pages(tmp_path, monkeypatch):
     """In the order of a reader: a model, its scores, other scores of the same rows, the comparison."""
     testing = pytest.importorskip("typer.testing", reason="needs the extra mauc[cli]")
     pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
     pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
     pandas = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
-    from mauc.cli import app, fitting
+    from mauc.cli import app
 
-    monkeypatch.setattr(fitting, "TIME_LIMIT", 2.0)  # seconds, so that the quick models alone are compared
     monkeypatch.chdir(tmp_path)
     write_patients(tmp_path)
     (tmp_path / "big").mkdir()

@@ -12,9 +12,6 @@ import pandas as pd
 from typer.testing import CliRunner
 
 from mauc.cli import app
-from mauc.ensemble import default_estimators
-from mauc.ensemble.fitting import Here
-from mauc.ensemble.planner import Member, Plan
 
 
 def make_trees(n=160, seed=0):
@@ -50,18 +47,6 @@ def run(tmp_path, monkeypatch):
         return CliRunner().invoke(app, [str(a) for a in arguments], input=stdin)
 
     return call
-
-
-@pytest.fixture
-def small_stack(monkeypatch):
-    """A stack of two quick models, trained in this process."""
-
-    def planned(size, effort="normal", seed=0, order=None):
-        models = default_estimators(seed, 3)[:2]
-        return Plan(tuple(Member(name, model, size.rows) for name, model in models), 3)
-
-    monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc.cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
 
 
 @pytest.fixture(scope="session")

@@ -55,8 +55,8 @@ def separated_means(n_classes: int, n_features: int, separation: float, rng: np.
     if n_classes == 1:
         return np.zeros((1, n_features))
     if n_classes <= n_features + 1:
-        # The unit vectors are √2 apart; their differences from the centre span one dimension less. Helmert's basis is a
-        # formula: an SVD of equal singular values comes out turned by another build of LAPACK.
+        # The unit vectors are √2 apart; their differences from the centre span one dimension less. Helmert's basis is
+        # a formula: an SVD of equal singular values comes out turned by another build of LAPACK.
         corners = helmert(n_classes).T
         turned = np.linalg.qr(rng.standard_normal((n_features, n_classes - 1)))[0]
         return separation / np.sqrt(2.0) * corners @ turned.T

@@ -4,6 +4,8 @@ What is learnt from columns, such as which categories there are, is learnt once,
 look at their classes.
 """
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Sequence
 from typing import Any, Self
