@@ -660,3 +660,10 @@ def test_a_model_that_is_clearly_ahead_stands_alone_and_one_of_few_samples_does_
     small = learn(held_out(np.stack([good, *bad])[:, few], y[few]), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
     assert np.isfinite(small.mauc)
     assert sorted(small.combination.weights) != [0.0, 0.0, 0.0, 1.0]
+
+
+def test_values_beyond_single_precision_are_named():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    X[3, 1] = 1e307
+    with pytest.raises(ValueError, match="too large for dtype"):
+        MAUCStackingClassifier(cv=2).fit(X, np.arange(40) % 2)
