@@ -18,10 +18,10 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
 @pytest.fixture
 def home(tmp_path):
-    """Letters, drawn: 26 classes of 40 rows, thinned by the experiment itself."""
+    """Letters, drawn: 26 classes of 300 rows, thinned by the experiment itself."""
     rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(26), 40)
-    np.savez(tmp_path / "letter.npz", X=rng.normal(size=(1040, 16)) + np.eye(26, 16)[y], y=y)
+    y = np.repeat(np.arange(26), 300)
+    np.savez(tmp_path / "letter.npz", X=rng.normal(size=(7800, 16)) + np.eye(26, 16)[y], y=y)
     return tmp_path
 
 
