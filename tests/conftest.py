@@ -11,6 +11,9 @@ from hypothesis import HealthCheck, settings
 from strategies import EXPLORED, REPEATED
 
 from mauc._lazy import spare_home
+from mauc.ensemble import default_estimators
+from mauc.ensemble.fitting import Here
+from mauc.ensemble.planner import Member, Plan
 
 spare_home()
 
@@ -51,9 +54,6 @@ def small_stack(monkeypatch):
     """``mauc fit`` with a stack of two quick models, trained in this process."""
     pytest.importorskip("typer", reason="needs the extra mauc[cli]")
     pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
-    from mauc.ensemble import default_estimators
-    from mauc.ensemble.fitting import Here
-    from mauc.ensemble.planner import Member, Plan
 
     def planned(size, effort="normal", seed=0, order=None):
         models = default_estimators(seed, 3)[:2]

@@ -305,3 +305,12 @@ def test_group_folds_spread_a_class_of_two_groups():
 def test_bad_groups(groups, words):
     with pytest.raises(ValueError, match=words):
         MAUCStackingClassifier([("lr", LogisticRegression())]).fit(np.eye(6), [0, 1, 2] * 2, groups=groups)
+
+
+def test_categories_of_training_by_column():
+    """Words, and codes with digits, which skrub encodes; numbers have none."""
+    pd = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+    pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
+    table = pd.DataFrame({"soil": ["sand", None, "clay"] * 10, "code": ["a1", "b2", "a1"] * 10, "x": range(30)})
+    found = TableColumns().fit(table).known_categories()
+    assert found == {"soil": ["clay", "sand", None], "code": ["a1", "b2"]}
