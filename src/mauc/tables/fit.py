@@ -356,7 +356,8 @@ def fit_data(
         watch,
         workers,
     )
-    ends = began + options.time_limit
+    # What is kept back is for writing the model and the report, which takes seconds where there are many trees.
+    ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)
     now = time.monotonic()
     share = TRAINING_SHARE * (0.5 if options.refit else 1.0)
     until = now + share * max(0.0, ends - now)
@@ -367,7 +368,7 @@ def fit_data(
         now = time.monotonic()
         final = trainer.train(np.arange(len(labels)), test, now + 0.8 * max(0.0, ends - now))
     importance, how = _importance(judged, trainer, options, ends, watch)
-    leaks = _leaks(data, judged, train, test, importance, ends - 0.1 * options.time_limit, seed, watch)
+    leaks = _leaks(data, judged, train, test, importance, ends - 0.05 * options.time_limit, seed, watch)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
     trained = training_hashes(data.features.iloc[rows], list(data.kinds))
     model = TableModel(final.features, final.classifier, data.kinds, data.target, final.about, final.decision, trained)
