@@ -338,7 +338,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
     def _is_refitted(self, member: Member, n_folds: int) -> bool:
         """Where the planner chose few folds, there are so many rows that a part of them will do."""
-        return is_refitted(member.model, self.refit, n_folds, fewest=2 if self.cv is None else 4)
+        return is_refitted(member.model, self.refit, n_folds, 2 if self.cv is None else 4, len(self.classes_))
 
     def _check_parameters(self) -> None:
         advice = "pass a seed: the models of each fold must agree on it"

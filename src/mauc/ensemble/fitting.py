@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
@@ -183,15 +183,19 @@ def _timed(task: Task, shared: Any) -> tuple[Any, float]:
         return function(shared, *arguments), time.monotonic() - began
 
 
-def is_refitted(model: Any, refit: bool | str, n_folds: int, fewest: int) -> bool:
+def is_refitted(
+    model: Any, refit: bool | str, n_folds: int, fewest: int, n_classes: int, most_trees: int = 2_000
+) -> bool:
     """Whether a model is fitted on all data, rather than averaged over the folds. A forest is an average already, and
     five of them take five times as long to predict; a model of one of fewer than the ``fewest`` folds has seen too
-    little.
+    little. So is boosting of more than ``most_trees`` trees in all folds: 5,000 take 20 s to write to a model file.
     """
     if isinstance(refit, bool | np.bool_):
         return bool(refit) or n_folds == 0
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    return n_folds < fewest or isinstance(last, ExtraTreesClassifier | RandomForestClassifier)
+    boosted = isinstance(last, HistGradientBoostingClassifier)
+    many = boosted and last.max_iter * (n_classes if n_classes > 2 else 1) * n_folds > most_trees
+    return n_folds < fewest or many or isinstance(last, ExtraTreesClassifier | RandomForestClassifier)
 
 
 def fit_folds(
