@@ -75,7 +75,7 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     among all in sorted order, by which a tree can tell single ones apart.
 
     Each different text is encoded once, however often it occurs, and at most ``most_fitted`` of them are learnt from.
-    Hashed, because a vocabulary of 200,000 n-grams (skrub's ``StringEncoder``) takes a minute to write to a model file.
+    Hashed, because a vocabulary of n-grams, as skrub's ``StringEncoder`` has it, is slow to write to a model file.
 
     Parameters
     ----------

@@ -188,7 +188,7 @@ def is_refitted(
 ) -> bool:
     """Whether a model is fitted on all data, rather than averaged over the folds. A forest is an average already, and
     five of them take five times as long to predict; a model of one of fewer than the ``fewest`` folds has seen too
-    little. So is boosting of more than ``most_trees`` trees in all folds: 5,000 take 20 s to write to a model file.
+    little. So is boosting of more than ``most_trees`` trees in all folds, which are slow to write to a model file.
     """
     if isinstance(refit, bool | np.bool_):
         return bool(refit) or n_folds == 0
