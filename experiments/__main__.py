@@ -1,7 +1,7 @@
 """Run one experiment: ``python -m experiments NAME``.
 
 The results of each fit go to ``--out`` as they come, so that a killed run resumes where it stopped. At the end
-the pages and figures are written beside them. ``--no-report`` only computes, without matplotlib, so that another machine can
+the pages and figures are written beside them. ``--no-report`` only computes, without matplotlib, so another machine can
 do it.
 """
 
