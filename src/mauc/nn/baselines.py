@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
-from mauc.nn._engine.batch import is_free
-from mauc.nn._engine.buffers import ExactBuffers
-from mauc.nn._engine.checks import check_input, count_vector
+from mauc.nn._loss.batch import is_free
+from mauc.nn._loss.buffers import ExactBuffers
+from mauc.nn._loss.checks import check_input, count_vector
 
 __all__ = ["ClassBalancedLoss", "FocalLoss", "LDAMLoss", "LogitAdjustedLoss", "effective_number_weights"]
 

@@ -7,10 +7,12 @@ import torch
 from torch import Tensor, nn
 
 from mauc._validation import PAIRS, check_choice, check_not_negative, check_real, check_whole, invalid
-from mauc.nn._engine.batch import Batch, exact_dtype, prepare
-from mauc.nn._engine.buffers import ExactBuffers
-from mauc.nn._engine.checks import check_input, count_vector
-from mauc.nn._engine.processes import communicator
+from mauc.nn._loss.batch import Weights as Batch
+from mauc.nn._loss.batch import exact_dtype
+from mauc.nn._loss.batch import weigh as prepare
+from mauc.nn._loss.buffers import ExactBuffers
+from mauc.nn._loss.checks import check_input, count_vector
+from mauc.nn._loss.processes import communicator
 
 __all__ = ["DeepAUCLoss", "PPDOptimizer"]
 

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 
 from mauc._validation import PAIRS, check_choice, invalid
-from mauc.nn._engine.batch import Batch, is_free, prepare
-from mauc.nn._engine.checks import pair_matrix
-from mauc.nn._engine.processes import communicator
+from mauc.nn._loss.batch import Weights, is_free, weigh
+from mauc.nn._loss.checks import pair_matrix
+from mauc.nn._loss.processes import ALONE
 
 __all__ = ["pairwise_of", "score_of"]
 
@@ -19,9 +19,9 @@ HOST_BLOCK = 1 << 20
 """The same on the host, where memory is less and caches are small."""
 
 
-def score_of(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
+def score_of(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
     """:func:`mauc.nn.functional.mauc_score`."""
-    scores, batch = _read(target, scores, pairs, weight)
+    scores, batch = _read(scores, target, pairs, weight)
     if batch is None:
         return torch.full((), torch.nan, dtype=torch.float64, device=scores.device)
     lost = torch.zeros((), dtype=batch.unit.dtype, device=scores.device)
@@ -34,9 +34,9 @@ def score_of(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) 
     return torch.where(whole, value.clamp(0.0, 1.0), torch.nan)
 
 
-def pairwise_of(target: Tensor, scores: Tensor, weight: Tensor | None) -> Tensor:
+def pairwise_of(scores: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
     """:func:`mauc.nn.functional.pairwise_auc`."""
-    scores, batch = _read(target, scores, "ovo", weight)
+    scores, batch = _read(scores, target, "ovo", weight)
     n_classes = scores.shape[1]
     matrix = torch.full((n_classes, n_classes), torch.nan, dtype=torch.float64, device=scores.device)
     if batch is None:
@@ -49,9 +49,9 @@ def pairwise_of(target: Tensor, scores: Tensor, weight: Tensor | None) -> Tensor
     return matrix.masked_fill_(~known, torch.nan)
 
 
-def _read(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Batch | None]:
+def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Weights | None]:
     """Scores that can be sorted, and the weights of the pairs; None where there is no row."""
-    _check(target, scores, weight)
+    _check(scores, target, weight)
     n_classes, place = scores.shape[1], scores.device
     v = check_choice("pairs", pairs, PAIRS) if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
     scores = scores.detach()
@@ -59,19 +59,19 @@ def _read(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) -> 
         scores = scores.float()
     if len(scores) == 0:
         return scores, None
-    batch = prepare(
-        target.long(),
+    batch = weigh(
+        target,
         n_classes,
         weight=None if weight is None else weight.detach(),
         valid=None,
         pairs=v,
         class_counts=None,
-        world=communicator(False),
+        world=ALONE,
     )
     return scores, batch
 
 
-def _beaten(scores: Tensor, batch: Batch, weighted: bool) -> Iterator[tuple[Tensor, Tensor]]:
+def _beaten(scores: Tensor, batch: Weights, weighted: bool) -> Iterator[tuple[Tensor, Tensor]]:
     r"""Some columns at a time, and for each of their scores :math:`\sum_{m \in i} u_m ([F_{mi} < F_{ni}] + \frac12
     [F_{mi} = F_{ni}])`, ``(columns, N)``.
     """
@@ -106,7 +106,7 @@ def _beaten(scores: Tensor, batch: Batch, weighted: bool) -> Iterator[tuple[Tens
             yield columns, (lower + upper).to(exact) / (2.0 * size[columns, None].clamp(min=1))
 
 
-def _weighed(beaten: Tensor, batch: Batch, columns: Tensor) -> Tensor:
+def _weighed(beaten: Tensor, batch: Weights, columns: Tensor) -> Tensor:
     """The sum of ``(columns, N)`` shares, each with the weight of its score as a negative."""
     if batch.matrix is not None:
         return (beaten * batch.matrix[:, columns].T[:, batch.y] * batch.row).sum()
@@ -114,7 +114,7 @@ def _weighed(beaten: Tensor, batch: Batch, columns: Tensor) -> Tensor:
     return batch.column[columns] @ (others @ batch.row)
 
 
-def _check(target: Tensor, scores: Tensor, weight: Tensor | None) -> None:
+def _check(scores: Tensor, target: Tensor, weight: Tensor | None) -> None:
     """Shapes and kinds; values too where looking at them does not wait for a device."""
     if not isinstance(scores, Tensor) or not scores.is_floating_point() or scores.ndim != 2 or scores.shape[1] < 2:
         came = f"{scores.dtype} of shape {tuple(scores.shape)}" if isinstance(scores, Tensor) else type(scores).__name__
