@@ -13,19 +13,13 @@ from mauc.nn._loss.processes import ALONE
 
 __all__ = ["pairwise_of", "score_of"]
 
-BLOCK = 1 << 24
-"""Scores and padded positives that are searched at a time: under a gigabyte with the float64 numbers made of them."""
-HOST_BLOCK = 1 << 20
-"""The same on the host, where memory is less and caches are small."""
-
-
 def score_of(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
     """:func:`mauc.nn.functional.mauc_score`."""
     scores, batch = _read(scores, target, pairs, weight)
     if batch is None:
         return torch.full((), torch.nan, dtype=torch.float64, device=scores.device)
     lost = torch.zeros((), dtype=batch.unit.dtype, device=scores.device)
-    for columns, beaten in _beaten(scores, batch, weighted=weight is not None):
+    for columns, beaten in beaten_by(scores, batch, weighted=weight is not None):
         lost = lost + _weighed(beaten, batch, columns)
     # One less what is lost: exactly 1 where nothing is.
     value = 1.0 - lost / batch.total.sum()
@@ -41,7 +35,7 @@ def pairwise_of(scores: Tensor, target: Tensor, weight: Tensor | None) -> Tensor
     matrix = torch.full((n_classes, n_classes), torch.nan, dtype=torch.float64, device=scores.device)
     if batch is None:
         return matrix
-    for columns, beaten in _beaten(scores, batch, weighted=weight is not None):
+    for columns, beaten in beaten_by(scores, batch, weighted=weight is not None):
         lost = beaten.new_zeros((len(columns), n_classes)).index_add_(1, batch.y, beaten * batch.unit)
         matrix[columns] = (1.0 - lost).clamp_(0.0, 1.0)
     there = batch.size > 0
@@ -71,9 +65,14 @@ def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> 
     return scores, batch
 
 
-def _beaten(scores: Tensor, batch: Weights, weighted: bool) -> Iterator[tuple[Tensor, Tensor]]:
+def beaten_by(
+    scores: Tensor, batch: Weights, *, weighted: bool, block: int | None = None
+) -> Iterator[tuple[Tensor, Tensor]]:
     r"""Some columns at a time, and for each of their scores :math:`\sum_{m \in i} u_m ([F_{mi} < F_{ni}] + \frac12
     [F_{mi} = F_{ni}])`, ``(columns, N)``.
+
+    ``block`` scores and padded positives are searched at a time. Default: 2²⁰ on the host, where caches are small, and
+    2²⁴ elsewhere, under a gigabyte with the float64 numbers made of them.
     """
     n_rows, n_classes = scores.shape
     y, exact = batch.y, batch.unit.dtype
@@ -85,7 +84,7 @@ def _beaten(scores: Tensor, batch: Weights, weighted: bool) -> Iterator[tuple[Te
     order = order[y[order].argsort(stable=True)]  # by class, then by score
     own, unit, code = own[order], batch.unit[order], y[order]
     place = torch.arange(n_rows, device=y.device) - first[code]
-    block = HOST_BLOCK if is_free(y.device) else BLOCK
+    block = block or (1 << 20 if is_free(y.device) else 1 << 24)
     step = max(1, min(n_classes, block // (n_rows + longest)))
     for begin in range(0, n_classes, step):
         columns = torch.arange(begin, min(begin + step, n_classes), device=y.device)
