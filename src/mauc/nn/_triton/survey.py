@@ -1,18 +1,64 @@
 # mypy: ignore-errors
-"""The kernel that reads the logits first, and what the later ones share; imported only where Triton is."""
+"""The kernel that reads the logits first for polynomials and ranked losses, and what the later ones share."""
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
-from mauc.nn._engine.basis_kernels import add_positives, origin_of
-from mauc.nn._engine.fused_kernels import _rows
+from mauc.nn._loss.batch import Batch, Loss
+from mauc.nn._triton.closed import rows_of
+from mauc.nn._triton.launch import ACTIVATIONS, PAIRS, held, ignored_class, in_rows, optional, processors_of
+
+__all__ = ["first_read", "first_vectors"]
+
+Parts = dict[str, tuple[int, torch.dtype]]
+
+
+def first_vectors(n: int, c: int) -> tuple[Parts, Parts]:
+    """Names, lengths and dtypes of the vectors that the first read fills in: those that begin as 0, and the others."""
+    whole, real = torch.int32, torch.float32
+    zeros = {
+        "totals": (3, torch.float64),  # risk, log-loss, weight of all samples
+        "class_sums": (c, real),
+        "row_sums": (n, real),  # of score times slope
+        "class_counts": (c, whole),
+        "first_ticket": (1, whole),
+        "second_ticket": (1, whole),
+    }
+    others = {
+        "keys": (n, torch.int64),
+        "rows": (4 * n, real),  # peak, inverse of the sum, inverse of the shifted sum, own score
+        "codes": (n, whole),  # classes, −1 for samples that do not count
+        "start": (c, whole),
+        "of_class": (3 * c, real),  # weight of a column, of a row, of a positive
+        "at_own": (n, real),  # slope in the own score
+    }
+    return zeros, others
+
+
+def first_read(batch: Batch, loss: Loss, at, of_positives: Tensor, size: int = 0) -> None:
+    """Fills in the vectors ``at``; with ``size`` also so many sums of Chebyshev polynomials over the positives."""
+    logits = in_rows(batch.logits)
+    n, c = logits.shape
+    chunk = min(2048, max(16, 1 << (c - 1).bit_length()))
+    rows, warps, registers = max(1, min(16, 2048 // chunk)), 4, 64
+    tiles = -(-n // rows)
+    weight, sizes, ratios = optional(batch)
+    survey[(min(tiles, held(processors_of(logits.device), warps, registers)),)](
+        logits, batch.target.contiguous(), weight, ratios, sizes, at.rows, at.codes, at.keys, at.class_sums,
+        at.class_counts, at.start, at.of_class, of_positives, at.totals, at.first_ticket, n, ignored_class(loss), tiles,
+        C=c, STRIDE=logits.stride(0), ACTIVATION=ACTIVATIONS[loss.activation], LOG=loss.log_loss > 0,
+        PAIRS=PAIRS[loss.pairs], HAS_WEIGHT=batch.weight is not None, HAS_SIZES=batch.sizes is not None, SIZE=size,
+        ROWS=rows, CHUNK=chunk, num_warps=warps, maxnreg=registers,
+    )  # fmt: skip
+
 
 SOFTMAX = tl.constexpr(0)
 SIGMOID = tl.constexpr(1)
 IDENTITY = tl.constexpr(2)
 OVO = tl.constexpr(0)
 OVA = tl.constexpr(1)
-MATRIX = tl.constexpr(2)
 
 
 @triton.jit
@@ -27,48 +73,22 @@ def score_of(x, peak, scale, ACTIVATION: tl.constexpr):
 
 @triton.jit
 def survey(
-    logits,
-    target,
-    weight,
-    ratios,
-    sizes,
-    rows_out,
-    codes,
-    keys,
-    class_sums,
-    class_counts,
-    start,
-    of_class,
-    of_positives,
-    totals,
-    ticket,
-    alpha,
-    n,
-    ignore_index,
-    n_tiles,
-    C: tl.constexpr,
-    STRIDE: tl.constexpr,
-    ACTIVATION: tl.constexpr,
-    LOG: tl.constexpr,
-    PAIRS: tl.constexpr,
-    HAS_WEIGHT: tl.constexpr,
-    HAS_SIZES: tl.constexpr,
-    KIND: tl.constexpr,
-    SIZE: tl.constexpr,
-    ROWS: tl.constexpr,
-    CHUNK: tl.constexpr,
-):
+    logits, target, weight, ratios, sizes, rows_out, codes, keys, class_sums, class_counts, start, of_class,
+    of_positives, totals, ticket, n, ignore_index, n_tiles,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, PAIRS: tl.constexpr,
+    HAS_WEIGHT: tl.constexpr, HAS_SIZES: tl.constexpr, SIZE: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
     """The first read: of each row its peak, the inverse of its sums and its own score; of each class its weight.
 
     ``rows_out`` is ``(4, N)``. ``codes`` are the classes, −1 for samples that do not count and −2 for classes that do
     not exist. ``keys`` are ordered first by class, then by own score; ignored samples come last.
-    With ``SIZE`` the basis functions of the own scores are added to the sums of the positives.
+    With ``SIZE`` so many Chebyshev polynomials of the own scores are added to the sums of the positives.
     The last program makes the pair weights ``of_class``, ``(3, C)``: of a column, of a row and of a positive.
     """
     surprises = tl.zeros((ROWS,), tl.float64)
     for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
-        y, u, counts = _rows(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+        y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
         place = logits + rows.to(tl.int64) * STRIDE
         own = tl.load(place + y, mask=counts, other=0.0).to(tl.float32)
         peak = tl.full((ROWS,), 0.0, tl.float32)
@@ -102,8 +122,7 @@ def survey(
         tl.store(rows_out + n + rows, scale, mask=rows < n)
         tl.store(rows_out + 3 * n + rows, p, mask=rows < n)
         if SIZE > 0:
-            origin = origin_of(of_positives, y, counts, KIND, True)
-            add_positives(of_positives, y, u, p, origin, alpha, counts, C, KIND, SIZE)
+            _add_positives(of_positives, y, u, p, counts, C, SIZE)
         bits = p.to(tl.int32, bitcast=True)
         # The bits of a float are ordered as it is, those of negative ones backward.
         bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
@@ -122,18 +141,32 @@ def survey(
 
 
 @triton.jit
+def following(term, before, x, k: tl.constexpr):
+    """The Chebyshev polynomial after ``term``, the k-th, and ``before``, the one before it, or any multiple of both."""
+    if k > 0:
+        return 2.0 * x * term - before
+    else:
+        return x * term
+
+
+@triton.jit
+def _add_positives(of_positives, y, u, own, counts, C: tl.constexpr, SIZE: tl.constexpr):
+    """Adds the Chebyshev polynomials of some own scores to the sums of their classes, ``(SIZE, C)``."""
+    p = tl.where((u == 0.0) & (own == own), 0.0, 2.0 * own - 1.0)
+    term = u
+    before = term
+    for k in tl.static_range(SIZE):
+        tl.atomic_add(of_positives + k * C + y, term, mask=counts, sem="relaxed")
+        more = following(term, before, p, k)
+        before = term
+        term = more
+
+
+@triton.jit
 def _weigh(
-    class_sums,
-    class_counts,
-    sizes,
-    start,
-    of_class,
-    totals,
-    C: tl.constexpr,
-    PAIRS: tl.constexpr,
-    HAS_SIZES: tl.constexpr,
-    CHUNK: tl.constexpr,
-):
+    class_sums, class_counts, sizes, start, of_class, totals,
+    C: tl.constexpr, PAIRS: tl.constexpr, HAS_SIZES: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
     """First place of each class, and the pair weights."""
     n_here = 0.0
     whole = tl.zeros((), tl.float64)

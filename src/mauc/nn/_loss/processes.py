@@ -25,7 +25,7 @@ from torch import Tensor
 
 from mauc._validation import invalid
 
-__all__ = ["Communicator", "World", "communicator"]
+__all__ = ["ALONE", "Communicator", "World", "communicator"]
 
 
 class Communicator:
@@ -89,13 +89,13 @@ class World(Communicator):
         return everyone, sum(lengths[: self.rank])
 
 
-_ALONE = Communicator()
+ALONE = Communicator()
 
 
 def communicator(sync: bool, group: Any = None) -> Communicator:
     """The ranks of ``group`` if ``sync``, else this process alone."""
     if not sync:
-        return _ALONE
+        return ALONE
     if not (dist.is_available() and dist.is_initialized()):
         raise invalid(
             "sync",

@@ -2,23 +2,17 @@
 
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from mauc._typing import Floats, Ints
 from mauc._validation import check_pairs, invalid
-from mauc.nn._engine.batch import is_free, is_traced
-from mauc.nn._engine.forms import ones
+from mauc.nn._loss.batch import is_free
 
 __all__ = ["check_input", "count_vector", "pair_matrix"]
 
 
-def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> tuple[Ints, Floats] | None:
-    """Shapes and kinds; values too where looking at them is free.
-
-    The ``(N,)`` classes and the ``(C,)`` number of samples of each, where it is known that none is ignored.
-    """
+def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> bool:
+    """Shapes and kinds; values too where looking at them is free. Whether it is known that no sample is ignored."""
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
         kind = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
         raise invalid("logits", "must be a tensor of floating numbers", kind, "pass the raw output of the network")
@@ -42,21 +36,19 @@ def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_in
         raise invalid("target", f"must be on the device of the logits, {logits.device}", target.device, advice)
     if weight is not None:
         _check_weight(weight, logits)
-    if not is_traced() and target.is_cpu:
-        n_classes = shape[1]
-        if not 0 <= ignore_index < n_classes:
-            y = target.numpy().astype(np.int64, copy=False)
-            try:  # Of a class out of range taking complains if it is above, counting if it is below.
-                return y, np.bincount(y, ones(n_classes).take(y), n_classes)  # type: ignore[return-value]
-            except (IndexError, ValueError):
-                pass
-        wrong = ((target < 0) | (target >= n_classes)) & (target != ignore_index)
-        if bool(wrong.any()):
-            where = int(wrong.nonzero()[0])
-            requirement = f"must be a class from 0 to {n_classes - 1} or ignore_index={ignore_index}"
-            advice = "encode the classes as columns of the logits"
-            raise invalid("target", requirement, f"{int(target[where])} at {where}", advice)
-    return None
+    if not is_free(target.device) or not len(target):
+        return False
+    n_classes = shape[1]
+    low, high = (int(x) for x in target.aminmax())
+    if low >= 0 and high < n_classes:
+        return not 0 <= ignore_index < n_classes
+    wrong = ((target < 0) | (target >= n_classes)) & (target != ignore_index)
+    if bool(wrong.any()):
+        where = int(wrong.nonzero()[0])
+        requirement = f"must be a class from 0 to {n_classes - 1} or ignore_index={ignore_index}"
+        advice = "encode the classes as columns of the logits"
+        raise invalid("target", requirement, f"{int(target[where])} at {where}", advice)
+    return False
 
 
 def _check_weight(weight: Tensor, logits: Tensor) -> None:

@@ -1,11 +1,19 @@
-"""What the parameters of the loss mean together, and the defaults that make it the recommended one."""
+"""What the parameters of the loss mean together, the defaults that make it the recommended one, and a call with them."""
 
 from typing import Any
 
-from mauc._validation import check_not_negative, invalid
+from torch import Tensor
+
+from mauc._validation import PAIRS, check_choice, check_not_negative, invalid
+from mauc.activations import ACTIVATIONS
+from mauc.nn._loss.batch import Batch, Loss
+from mauc.nn._loss.checks import check_input, count_vector, pair_matrix
+from mauc.nn._loss.evaluate import attach
+from mauc.nn._loss.plain import class_ratios
+from mauc.nn._loss.processes import communicator
 from mauc.surrogates import SURROGATES, Surrogate, get_surrogate
 
-__all__ = ["ALPHA", "LOG_LOSS", "read_settings"]
+__all__ = ["ALPHA", "LOG_LOSS", "loss_of", "read_settings"]
 
 LOG_LOSS = 0.5
 """Weight of the log-loss."""
@@ -48,3 +56,40 @@ def read_settings(
 def _is_exponential(surrogate: Any) -> bool:
     form = getattr(surrogate, "closed_form", None)
     return form is not None and form.kind == "exponential"
+
+
+def loss_of(
+    logits: Tensor,
+    target: Tensor,
+    surrogate: Surrogate,
+    *,
+    log_loss: float,
+    log1p: bool,
+    activation: str,
+    pairs: Any,
+    weight: Tensor | None,
+    class_counts: Any,
+    ignore_index: int,
+    sync: bool,
+    process_group: Any,
+    ratios: Tensor | None = None,
+) -> Tensor:
+    """The loss of checked input; ``ratios`` are those of the log-loss, where they are known before the batch."""
+    if activation not in ACTIVATIONS:
+        check_choice("activation", activation, ACTIVATIONS)
+    whole = check_input(logits, target, weight, ignore_index)
+    n_classes, place = logits.shape[1], logits.device
+    matrix = None if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
+    if matrix is None and pairs not in PAIRS:
+        check_choice("pairs", pairs, PAIRS)
+    sizes = None
+    if class_counts is not None and (ratios is None or pairs == "ova" or len(ratios) != n_classes):
+        sizes = count_vector(class_counts, n_classes).to(place)
+    if log_loss and ratios is None:
+        assert sizes is not None  # the settings were read
+        ratios = class_ratios(pairs if matrix is None else matrix, sizes)
+    kind = "matrix" if matrix is not None else pairs
+    loss = Loss(surrogate, activation, kind, None if whole else ignore_index, log_loss, log1p)
+    ratios = None if ratios is None else ratios.to(place)
+    batch = Batch(logits, target, weight, sizes if kind == "ova" else None, ratios, matrix)
+    return attach(batch, loss, communicator(sync, process_group))

@@ -1,34 +1,72 @@
 # mypy: ignore-errors
 # ruff: noqa: RUF005 — Triton compiles neither * in tuples nor names that change their kind
-"""The kernels of piecewise polynomials that go over the positives of each class; imported only where Triton is.
+"""Ranked losses, the kernels that go over the positives of each class: their order, their table, their slopes.
 
-See :mod:`mauc.nn._engine.fused_ranked`.
+See :mod:`mauc.nn._triton.ranked`.
 """
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
-from mauc.nn._engine.survey_kernels import SOFTMAX
+from mauc.nn._loss.batch import Batch, Loss
+from mauc.nn._loss.forms import Truncated
+from mauc.nn._triton.launch import ACTIVATIONS
+from mauc.nn._triton.survey import SOFTMAX
+
+__all__ = ["binomial", "make_table", "slopes_of_positives", "sort_positives"]
+
+
+def sort_positives(batch: Batch, at, many: int = 1 << 16) -> Tensor:
+    """``(N,)`` samples in the order of their keys, that is by class and own score.
+
+    Up to ``many`` samples each is compared with those of its class. Beyond, where one class may have all, a sort is
+    faster.
+    """
+    n, c = batch.logits.shape
+    if n > many:
+        return torch.sort(at.keys).indices
+    group[(-(-n // 128),)](at.keys, at.start, at.taken, at.grouped, at.samples, n, C=c, BLOCK=128, num_warps=4)
+    rank_in_class[(-(-n // 16),)](
+        at.grouped, at.samples, at.class_counts, at.start, at.order, C=c, BLOCK=16, ALL=256, num_warps=4
+    )
+    return at.order
+
+
+def _block(n: int, c: int) -> dict[str, int]:
+    """Positives of a class that a program takes at a time."""
+    block = min(1024, max(32, 1 << (2 * n // c).bit_length()))
+    return {"BLOCK": block, "num_warps": max(1, block // 256)}
+
+
+def make_table(batch: Batch, loss: Loss, form: Truncated, order: Tensor, weight: Tensor, numbers: Tensor, at) -> None:
+    """What the negatives are searched in, and the loss and slope of those that end at each place."""
+    n, c = batch.logits.shape
+    tabulate[(c,)](
+        order, weight, at.rows, at.class_counts, at.start, at.of_class, at.centre, at.bounds, at.table, numbers, n,
+        C=c, PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers, ANCHORED=form.anchored, MEANS=form.means,
+        BOUNDED=loss.bounded, WIDTH=form.width, HAS_WEIGHT=batch.weight is not None, **_block(n, c),
+    )  # fmt: skip
+
+
+def slopes_of_positives(
+    batch: Batch, loss: Loss, form: Truncated, order: Tensor, weight: Tensor, numbers: Tensor, at
+) -> None:
+    """The slope in each own score, of what the negatives have handed over."""
+    n, c = batch.logits.shape
+    collect[(c,)](
+        order, weight, at.rows, at.class_counts, at.start, at.of_class, at.centre, numbers, at.landed, at.row_sums,
+        at.at_own, n,
+        C=c, ACTIVATION=ACTIVATIONS[loss.activation], HAS_WEIGHT=batch.weight is not None, PIECES=len(form.ends),
+        DEGREE=form.degree, POWERS=form.powers, ANCHORED=form.anchored, **_block(n, c),
+    )  # fmt: skip
 
 
 @triton.jit
 def binomial(n: tl.constexpr, k: tl.constexpr):
     value: tl.constexpr = 1 if k == 0 or k == n else n if k == 1 or k == n - 1 else n * (n - 1) // 2 if k == 2 else 10
     return value
-
-
-@triton.jit
-def rank(keys, order, n, BLOCK: tl.constexpr, ALL: tl.constexpr):
-    """The samples in the order of their keys, by comparing each with all."""
-    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mine = tl.load(keys + here, mask=here < n, other=0)
-    before = tl.zeros((BLOCK,), tl.int32)
-    for begin in range(0, n, ALL):
-        there = begin + tl.arange(0, ALL)
-        theirs = tl.load(keys + there, mask=there < n, other=0x7FFFFFFFFFFFFFFF)
-        earlier = (theirs[None, :] == mine[:, None]) & (there[None, :] < here[:, None])
-        before += tl.sum(((theirs[None, :] < mine[:, None]) | earlier).to(tl.int32), axis=1)
-    tl.store(order + before, here.to(tl.int64), mask=here < n)
 
 
 @triton.jit
@@ -54,7 +92,7 @@ def group(keys, start, taken, grouped, samples, n, C: tl.constexpr, BLOCK: tl.co
 def rank_in_class(
     grouped, samples, class_counts, start, order, C: tl.constexpr, BLOCK: tl.constexpr, ALL: tl.constexpr
 ):
-    """The order that :func:`rank` makes, by comparing each sample with those of its class and of its neighbours'."""
+    """The samples in the order of their keys, by comparing each with those of its class and of its neighbours'."""
     here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = here < tl.load(start + C - 1) + tl.load(class_counts + C - 1)
     mine = tl.load(grouped + here, mask=inside, other=0)
@@ -93,28 +131,10 @@ def _downward(exact):
 
 @triton.jit
 def tabulate(
-    order,
-    weight,
-    rows_out,
-    class_counts,
-    start,
-    of_class,
-    centre,
-    bounds,
-    table,
-    form,
-    n,
-    C: tl.constexpr,
-    PIECES: tl.constexpr,
-    DEGREE: tl.constexpr,
-    POWERS: tl.constexpr,
-    ANCHORED: tl.constexpr,
-    MEANS: tl.constexpr,
-    BOUNDED: tl.constexpr,
-    WIDTH: tl.constexpr,
-    HAS_WEIGHT: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    order, weight, rows_out, class_counts, start, of_class, centre, bounds, table, form, n,
+    C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, POWERS: tl.constexpr, ANCHORED: tl.constexpr,
+    MEANS: tl.constexpr, BOUNDED: tl.constexpr, WIDTH: tl.constexpr, HAS_WEIGHT: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Of one class: what its negatives are searched in, and the loss and slope of those that end at each place.
 
     A class has one place more than positives, the first one for negatives that meet none.
@@ -192,27 +212,10 @@ def tabulate(
 
 @triton.jit
 def collect(
-    order,
-    weight,
-    rows_out,
-    class_counts,
-    start,
-    of_class,
-    centre,
-    form,
-    landed,
-    row_sums,
-    at_own,
-    n,
-    C: tl.constexpr,
-    ACTIVATION: tl.constexpr,
-    HAS_WEIGHT: tl.constexpr,
-    PIECES: tl.constexpr,
-    DEGREE: tl.constexpr,
-    POWERS: tl.constexpr,
-    ANCHORED: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
+    order, weight, rows_out, class_counts, start, of_class, centre, form, landed, row_sums, at_own, n,
+    C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
+    POWERS: tl.constexpr, ANCHORED: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """The slope in each positive of one class: of all that has landed at later places."""
     c = tl.program_id(0)
     count = tl.load(class_counts + c)

@@ -7,25 +7,19 @@ import torch
 from torch import Tensor
 
 from mauc._validation import PAIRS, check_choice, invalid
-from mauc.nn._engine.batch import Batch, is_free, prepare
-from mauc.nn._engine.checks import pair_matrix
-from mauc.nn._engine.processes import communicator
+from mauc.nn._loss.batch import Weights, is_free, weigh
+from mauc.nn._loss.checks import pair_matrix
+from mauc.nn._loss.processes import ALONE
 
 __all__ = ["pairwise_of", "score_of"]
 
-BLOCK = 1 << 24
-"""Scores and padded positives that are searched at a time: under a gigabyte with the float64 numbers made of them."""
-HOST_BLOCK = 1 << 20
-"""The same on the host, where memory is less and caches are small."""
-
-
-def score_of(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
+def score_of(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
     """:func:`mauc.nn.functional.mauc_score`."""
-    scores, batch = _read(target, scores, pairs, weight)
+    scores, batch = _read(scores, target, pairs, weight)
     if batch is None:
         return torch.full((), torch.nan, dtype=torch.float64, device=scores.device)
     lost = torch.zeros((), dtype=batch.unit.dtype, device=scores.device)
-    for columns, beaten in _beaten(scores, batch, weighted=weight is not None):
+    for columns, beaten in beaten_by(scores, batch, weighted=weight is not None):
         lost = lost + _weighed(beaten, batch, columns)
     # One less what is lost: exactly 1 where nothing is.
     value = 1.0 - lost / batch.total.sum()
@@ -34,14 +28,14 @@ def score_of(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) 
     return torch.where(whole, value.clamp(0.0, 1.0), torch.nan)
 
 
-def pairwise_of(target: Tensor, scores: Tensor, weight: Tensor | None) -> Tensor:
+def pairwise_of(scores: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
     """:func:`mauc.nn.functional.pairwise_auc`."""
-    scores, batch = _read(target, scores, "ovo", weight)
+    scores, batch = _read(scores, target, "ovo", weight)
     n_classes = scores.shape[1]
     matrix = torch.full((n_classes, n_classes), torch.nan, dtype=torch.float64, device=scores.device)
     if batch is None:
         return matrix
-    for columns, beaten in _beaten(scores, batch, weighted=weight is not None):
+    for columns, beaten in beaten_by(scores, batch, weighted=weight is not None):
         lost = beaten.new_zeros((len(columns), n_classes)).index_add_(1, batch.y, beaten * batch.unit)
         matrix[columns] = (1.0 - lost).clamp_(0.0, 1.0)
     there = batch.size > 0
@@ -49,9 +43,9 @@ def pairwise_of(target: Tensor, scores: Tensor, weight: Tensor | None) -> Tensor
     return matrix.masked_fill_(~known, torch.nan)
 
 
-def _read(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Batch | None]:
+def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Weights | None]:
     """Scores that can be sorted, and the weights of the pairs; None where there is no row."""
-    _check(target, scores, weight)
+    _check(scores, target, weight)
     n_classes, place = scores.shape[1], scores.device
     v = check_choice("pairs", pairs, PAIRS) if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
     scores = scores.detach()
@@ -59,21 +53,26 @@ def _read(target: Tensor, scores: Tensor, pairs: Any, weight: Tensor | None) -> 
         scores = scores.float()
     if len(scores) == 0:
         return scores, None
-    batch = prepare(
-        target.long(),
+    batch = weigh(
+        target,
         n_classes,
         weight=None if weight is None else weight.detach(),
         valid=None,
         pairs=v,
         class_counts=None,
-        world=communicator(False),
+        world=ALONE,
     )
     return scores, batch
 
 
-def _beaten(scores: Tensor, batch: Batch, weighted: bool) -> Iterator[tuple[Tensor, Tensor]]:
+def beaten_by(
+    scores: Tensor, batch: Weights, *, weighted: bool, block: int | None = None
+) -> Iterator[tuple[Tensor, Tensor]]:
     r"""Some columns at a time, and for each of their scores :math:`\sum_{m \in i} u_m ([F_{mi} < F_{ni}] + \frac12
     [F_{mi} = F_{ni}])`, ``(columns, N)``.
+
+    ``block`` scores and padded positives are searched at a time. Default: 2²⁰ on the host, where caches are small, and
+    2²⁴ elsewhere, under a gigabyte with the float64 numbers made of them.
     """
     n_rows, n_classes = scores.shape
     y, exact = batch.y, batch.unit.dtype
@@ -85,7 +84,7 @@ def _beaten(scores: Tensor, batch: Batch, weighted: bool) -> Iterator[tuple[Tens
     order = order[y[order].argsort(stable=True)]  # by class, then by score
     own, unit, code = own[order], batch.unit[order], y[order]
     place = torch.arange(n_rows, device=y.device) - first[code]
-    block = HOST_BLOCK if is_free(y.device) else BLOCK
+    block = block or (1 << 20 if is_free(y.device) else 1 << 24)
     step = max(1, min(n_classes, block // (n_rows + longest)))
     for begin in range(0, n_classes, step):
         columns = torch.arange(begin, min(begin + step, n_classes), device=y.device)
@@ -106,7 +105,7 @@ def _beaten(scores: Tensor, batch: Batch, weighted: bool) -> Iterator[tuple[Tens
             yield columns, (lower + upper).to(exact) / (2.0 * size[columns, None].clamp(min=1))
 
 
-def _weighed(beaten: Tensor, batch: Batch, columns: Tensor) -> Tensor:
+def _weighed(beaten: Tensor, batch: Weights, columns: Tensor) -> Tensor:
     """The sum of ``(columns, N)`` shares, each with the weight of its score as a negative."""
     if batch.matrix is not None:
         return (beaten * batch.matrix[:, columns].T[:, batch.y] * batch.row).sum()
@@ -114,7 +113,7 @@ def _weighed(beaten: Tensor, batch: Batch, columns: Tensor) -> Tensor:
     return batch.column[columns] @ (others @ batch.row)
 
 
-def _check(target: Tensor, scores: Tensor, weight: Tensor | None) -> None:
+def _check(scores: Tensor, target: Tensor, weight: Tensor | None) -> None:
     """Shapes and kinds; values too where looking at them does not wait for a device."""
     if not isinstance(scores, Tensor) or not scores.is_floating_point() or scores.ndim != 2 or scores.shape[1] < 2:
         came = f"{scores.dtype} of shape {tuple(scores.shape)}" if isinstance(scores, Tensor) else type(scores).__name__
