@@ -588,7 +588,7 @@ class _Deadlines(NamedTuple):
         if deadline is None:
             return cls(math.inf, math.inf, math.inf)
         now = time.monotonic()
-        return cls(now + 0.7 * (deadline - now), now + 0.85 * (deadline - now), deadline)
+        return cls(now + 0.75 * (deadline - now), now + 0.87 * (deadline - now), deadline)
 
 
 def _learn(_: Samples, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, random_state: int) -> Learnt:

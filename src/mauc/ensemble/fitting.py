@@ -134,6 +134,8 @@ class Runner(Protocol):
 
     late: str
     """Why there is no answer."""
+    n_workers: int
+    """Processes that run tasks; with 0 there are no answers."""
 
     def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]: ...
     def stop(self) -> bool:
@@ -152,6 +154,7 @@ class Here(AbstractContextManager["Here"]):
     """
 
     late = "was not ready in time"
+    n_workers = 1
 
     def __init__(self, shared: Any, n_jobs: int | None = None) -> None:
         self.shared, self.n_jobs = shared, n_jobs
