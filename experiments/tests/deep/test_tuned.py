@@ -176,8 +176,8 @@ def test_the_plain_entry_needs_no_more_than_torch(tmp_path):
         "import sys; absent = ('typer', 'rich', 'matplotlib', 'imblearn', 'lightning', 'torchmetrics');"
         "sys.modules.update(dict.fromkeys(absent));"
         "from experiments.__main__ import main;"
-        "main(['deep', '--no-report', '--dataset', 'simulated-small', '--quick', '--device', 'cpu', '--method', 'CE', '--tuned',"
-        " '--settings', '1', '--tuning-seeds', '1', '--seeds', '1', '--out', sys.argv[1]])"
+        "main(['deep', '--no-report', '--dataset', 'simulated-small', '--quick', '--device', 'cpu', '--method', 'CE',"
+        " '--tuned', '--settings', '1', '--tuning-seeds', '1', '--seeds', '1', '--out', sys.argv[1]])"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, check=True)
     assert len(list(tmp_path.rglob("*.json"))) == 1
