@@ -237,6 +237,19 @@ def test_constant_scores_cost_the_loss_at_zero(case, size):
         assert gradient.sum() == pytest.approx(0.0, abs=1e-10)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@each_kind
+def test_equal_scores_whose_mean_is_rounded(case, weighted):
+    """The mean of six scores of 1.25e29 is another number, which squared distances of 1 do not survive."""
+    y, surrogate = np.array([0, 0, 0, 0, 0, 1, 0]), case.build()
+    weight = np.array([3.0, 0.5, 1.0, 3.0, 3.0, 1.0, 0.5]) if weighted else None
+    for size in (1.25e29, 5e29, 1.125e30, 1.75e30):
+        value, gradient = evaluate(case.risk(), y, np.full((7, 2), size), weight)
+        assert value == pytest.approx(surrogate.loss(np.zeros(1))[0], rel=case.tolerance)
+        own = gradient[np.arange(7), y].sum()
+        assert own == pytest.approx(surrogate.derivative(np.zeros(1))[0], rel=case.tolerance)
+
+
 # What must not change the risk: each returns the changed sample and how its gradient goes back to the old one.
 
 
