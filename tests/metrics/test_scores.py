@@ -481,18 +481,6 @@ class TestBlocksAndTiles:
         assert_same(pairwise_auc(y, scores, **options), expected)
         assert_close(pairwise_auc(y, scores, **options, sample_weight=w), weighted, 1e-15)
 
-    def test_the_constants_are_used(self, monkeypatch):
-        seen = []
-        real = ranks._Block
-        monkeypatch.setattr(ranks, "_Block", lambda p, flat, *block: seen.append(block) or real(p, flat, *block))
-        y, scores = simulated((5, 4, 3, 2, 1))
-        pairwise_auc(y, scores)
-        assert seen == [(0, 5)]
-        monkeypatch.setattr(ranks, "BLOCK_POSITIVES", 7)
-        seen.clear()
-        pairwise_auc(y, scores)
-        assert seen == [(0, 1), (1, 3), (3, 5)]
-
 
 class TestSampleWeight:
     @pytest.mark.parametrize("pairs", ["ovo", "ova"])

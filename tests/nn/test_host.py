@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch")
 
 from pair_loss import pair_loss  # noqa: E402
 
-from mauc.kernels.crowd import MANY, Crowd  # noqa: E402
 from mauc.nn._engine import batch, host, small  # noqa: E402
 
 
@@ -34,7 +33,7 @@ def elsewhere(monkeypatch):
     def call(*args, **options):
         with monkeypatch.context() as patch:
             patch.setattr(host, "evaluate", lambda *args: None)
-            patch.setattr(host, "searches", lambda scores, batch: False)  # nor smooth() then
+            patch.setattr(host, "searches", lambda scores, batch: False)
             return value_and_gradient(*args, **options)
 
     return call
@@ -195,25 +194,6 @@ def test_classes_out_of_range_are_told_whatever_their_size():
         target[5] = wrong
         with pytest.raises(ValueError, match=f"target must be a class from 0 to 3 .*, got {wrong} at 5"):
             pair_loss(logits, target)
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-@pytest.mark.parametrize("pairs", ["ovo", "ova", torch.rand(64, 64, generator=torch.Generator().manual_seed(1))])
-@pytest.mark.parametrize(("surrogate", "alpha"), [("hinge", 0.4), ("generalized_hinge", 0.5), ("logistic", 1.0)])
-def test_crowds(monkeypatch, elsewhere, surrogate, alpha, pairs, dtype):
-    """Trained-like logits, enough of them to be taken together where they stand at one place."""
-    logits, target = draw(MANY // 64 + 3, 64, dtype=dtype)
-    logits[torch.arange(len(target)), target] += 6.0
-    target[7] = -100
-    weight = torch.rand(len(target), generator=torch.Generator().manual_seed(2))
-    visited = []
-    real = Crowd.visit
-    monkeypatch.setattr(Crowd, "visit", lambda self, *args: visited.append(real(self, *args)) or visited[-1])
-    options = {"alpha": alpha, "pairs": pairs, "weight": weight}
-    found, expected = (call(logits, target, surrogate, **options) for call in (value_and_gradient, elsewhere))
-    assert visited
-    assert all(apart is not None for apart in visited)
-    torch.testing.assert_close(found, expected, rtol=1e-4 if dtype == torch.float32 else 1e-9, atol=1e-9)
 
 
 def test_what_is_no_number_stays_none(way):

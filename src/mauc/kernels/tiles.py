@@ -3,20 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.search import SortedColumns, locate, locate_each
 from mauc.kernels.threads import over_rows
 
 __all__ = [
     "Classes",
-    "Negatives",
     "Problem",
-    "Scattered",
     "Tile",
     "chebyshev_terms",
     "column_centre",
@@ -132,48 +129,6 @@ def sums_of_others(of_class: Floats) -> Floats:
     return others
 
 
-class Negatives(Protocol):
-    """Scores with their weights as negatives."""
-
-    @property
-    def x(self) -> Floats:
-        """The scores."""
-
-    @property
-    def weight(self) -> Floats:
-        """Their weights; 0 in the sample's own column."""
-
-    def along(self, of_class: V) -> V:
-        """A ``(C,)`` vector in a shape that goes with ``x``."""
-
-    def locate(self, table: SortedColumns, x: Floats) -> Ints:
-        """Position of the first value ``>= x`` in its column, for ``x`` in the place of the scores."""
-
-    def store(self, steepness: Floats, out: NDArray[Any]) -> None:
-        """Write the weighted ``steepness`` at each score to its place in an ``(N, C)`` array."""
-
-
-class Scattered(NamedTuple):
-    """Some scores from anywhere."""
-
-    x: Floats
-    weight: Floats
-    row: Ints
-    column: Ints
-
-    def along(self, of_class: V) -> V:
-        """The entry of each score's column."""
-        return of_class.take(self.column)
-
-    def locate(self, table: SortedColumns, x: Floats) -> Ints:
-        """As :class:`Negatives` has it."""
-        return locate_each(table, x, self.column)[0]
-
-    def store(self, steepness: Floats, out: NDArray[Any]) -> None:
-        """As :class:`Negatives` has it."""
-        out[self.row, self.column] = self.weight * steepness
-
-
 class Tile(NamedTuple):
     """Some rows of the scores, as float64, with their weights.
 
@@ -190,14 +145,6 @@ class Tile(NamedTuple):
     def along(self, of_class: V) -> V:
         """A ``(C,)`` vector in the shape that broadcasts over the tile."""
         return of_class[:, None] if self.columns_first else of_class
-
-    def locate(self, table: SortedColumns, x: Floats) -> Ints:
-        """As :class:`Negatives` has it."""
-        return locate(table, x, columns_first=self.columns_first)[0]
-
-    def store(self, steepness: Floats, out: NDArray[Any]) -> None:
-        """As :class:`Negatives` has it."""
-        np.multiply(self.weight, steepness, out=self.of(out), casting="same_kind")
 
     def total(self, a: Floats, b: Floats) -> Floats:
         """``(C,)`` sums of ``a·b`` over the rows."""

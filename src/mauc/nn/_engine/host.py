@@ -2,9 +2,8 @@
 
 Two walks over blocks of rows that stay in the caches: scores, their terms and column sums; then the slope through the
 softmax. The log-loss takes the softmax that is there, ``softmax(z + log r) = F r / ΣF r``, instead of one of its own.
-Small batches are left to :mod:`mauc.nn._engine.small`. Piecewise and longer polynomials are left to
-:mod:`mauc.kernels`, which take most scores of a softmax together, and whose bins find the others faster than a search
-by halves.
+Small batches are left to :mod:`mauc.nn._engine.small`. Piecewise polynomials are left to
+:mod:`mauc.kernels`, whose bins are faster than a search by halves.
 """
 
 import math
@@ -16,8 +15,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.crowd import MANY
-from mauc.kernels.crowd_moments import crowd_moments_risk, short_form
 from mauc.kernels.piecewise import Piece, ranked_risk
 from mauc.kernels.tiles import Classes, Problem
 from mauc.nn._engine import small
@@ -27,7 +24,7 @@ from mauc.nn._engine.log_term import LogTerm
 from mauc.nn._engine.moments import FLAT_ALPHA, Result, Slope
 from mauc.surrogates import ClosedForm, Surrogate
 
-__all__ = ["evaluate", "ranked", "searches", "smooth"]
+__all__ = ["evaluate", "ranked", "searches"]
 
 DTYPES = (torch.float32, torch.float64)
 LOG2_E = 1.0 / math.log(2.0)
@@ -223,35 +220,6 @@ def ranked(scores: Tensor, batch: Batch, pieces: tuple[Piece, ...], *, gradient:
     problem, dtype = _problem(scores, batch)
     value, slope = ranked_risk(problem, list(pieces), gradient=gradient, dtype=dtype)
     return _result(value, slope)
-
-
-def smooth(scores: Tensor, batch: Batch, piece: Piece, tolerance: float, *, gradient: bool) -> Result | None:
-    """:func:`mauc.kernels.crowd_moments.crowd_moments_risk` of scores between 0 and 1, in one process; None where most
-    are not near 0, or nothing is gained.
-    """
-    if scores.numel() < MANY or piece.half_width is None or not searches(scores, batch):
-        return None
-    short = _short_form(piece, tolerance)
-    if short is None:
-        return None
-    problem, dtype = _problem(scores, batch)
-    found = crowd_moments_risk(problem, piece.matrix, short, 0.5, piece.half_width, gradient=gradient, dtype=dtype)
-    return None if found is None else _result(*found)
-
-
-_SHORT_FORMS: dict[tuple[int, float], tuple[Floats, Floats | None]] = {}
-MOST_SHORT_FORMS = 64
-
-
-def _short_form(piece: Piece, tolerance: float) -> Floats | None:
-    """Kept with the matrix it was made of, so that no other one gets its number."""
-    key = (id(piece.matrix), tolerance)
-    if key not in _SHORT_FORMS:
-        assert piece.half_width is not None
-        while len(_SHORT_FORMS) >= MOST_SHORT_FORMS:
-            del _SHORT_FORMS[next(iter(_SHORT_FORMS))]
-        _SHORT_FORMS[key] = piece.matrix, short_form(piece.matrix, 0.5, piece.half_width, tolerance)
-    return _SHORT_FORMS[key][1]
 
 
 def _problem(scores: Tensor, batch: Batch) -> tuple[Problem, np.dtype[Any]]:

@@ -389,10 +389,7 @@ def _piecewise(
         return _not_a_number(scores, gradient)
     found = plan(surrogate, radius, tolerances=TOLERANCES[precision], saturated=bounded)
     if found is not None and found.scheme == "moments":
-        near = None
-        if bounded and world.size == 1:
-            near = host.smooth(scores, batch, found.pieces[0], TOLERANCES[precision][0], gradient=gradient)
-        return near or moments.polynomial(scores, batch, found.pieces[0], centre, world, gradient=gradient)
+        return moments.polynomial(scores, batch, found.pieces[0], centre, world, gradient=gradient)
     if found is not None and bounded and world.size == 1 and host.searches(scores, batch):
         return host.ranked(scores, batch, found.pieces, gradient=gradient)
     if found is not None:
