@@ -44,14 +44,7 @@ def network(surrogate, **options):
     return MAUCMLPClassifier((8,), surrogate=surrogate, max_epochs=2, random_state=0, accelerator="cpu", **options)
 
 
-def boosted(surrogate, **options):
-    pytest.importorskip("lightgbm")
-    from mauc.boosting import MAUCBoostingClassifier
-
-    return MAUCBoostingClassifier(surrogate, n_estimators=3, cv=None, **options)
-
-
-BUILDERS = [linear, searched, stacked, network, boosted]
+BUILDERS = [linear, searched, stacked, network]
 every_estimator = pytest.mark.parametrize("build", BUILDERS, ids=lambda build: build.__name__)
 
 
@@ -86,8 +79,8 @@ def test_alpha_beside_an_object_is_refused_whatever_its_value(build):
 
 @pytest.mark.parametrize(
     ("build", "alpha"),
-    [(linear, 4.0), (stacked, 6.0), (network, 8.0), (boosted, 2.0)],
-    ids=["linear", "stacked", "network", "boosted"],
+    [(linear, 4.0), (stacked, 6.0), (network, 8.0)],
+    ids=["linear", "stacked", "network"],
 )
 def test_unless_told_alpha_is_the_estimators_own(build, alpha):
     np.testing.assert_array_equal(scores_of(build("exponential")), scores_of(build("exponential", alpha=alpha)))
@@ -107,11 +100,11 @@ def test_the_search_takes_its_own_alphas_only_where_there_is_one():
 @pytest.mark.parametrize("surrogate", [Quartic(), "distance_weighted"], ids=str)
 def test_risks_losses_and_objectives_take_them(surrogate):
     torch = pytest.importorskip("torch")
-    from mauc.boosting import BoostingObjective, lightgbm_objective, xgboost_objective
+    from mauc.boosting import lightgbm_objective, xgboost_objective
 
     X, y = blobs()
     expected = SurrogateRisk(surrogate, scheme="pairwise").value(y, np.exp(X) / np.exp(X).sum(axis=1, keepdims=True))
     assert PairLoss(surrogate)(torch.as_tensor(X), torch.as_tensor(y)).item() == pytest.approx(expected, rel=1e-6)
     if surrogate == "distance_weighted":
-        for make in (BoostingObjective, lightgbm_objective, xgboost_objective):
+        for make in (lightgbm_objective, xgboost_objective):
             assert make(surrogate).risk.surrogate == get_surrogate(surrogate)
