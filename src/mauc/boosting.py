@@ -118,7 +118,8 @@ class _Objective:
         pairs: str | ArrayLike,
     ) -> None:
         self.risk = SurrogateRisk(_check_curvature(get_surrogate(surrogate, alpha=alpha)), pairs=pairs)
-        self.activation = check_choice("activation", activation, ("softmax", "identity"))
+        check_choice("activation", activation, ("softmax", "identity"))
+        self.activation: Activation = activation
         self.log_loss = check_log_loss(log_loss)
 
     def gradient_and_curvature(
