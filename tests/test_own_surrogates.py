@@ -1,6 +1,7 @@
 """A surrogate as an object, and one without an α, wherever a name is taken: at default parameters, too."""
 
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from mauc import MAUCClassifier, MAUCClassifierCV, MAUCStackingClassifier, SurrogateRisk
-from mauc.surrogates import DistanceWeighted, Exponential, get_surrogate
+from mauc.surrogates import DistanceWeighted, Exponential, Hinge, Surrogate, get_surrogate
 
 OBJECT = Exponential(3.0)
 
@@ -108,3 +109,27 @@ def test_risks_losses_and_objectives_take_them(surrogate):
     if surrogate == "distance_weighted":
         for make in (lightgbm_objective, xgboost_objective):
             assert make(surrogate).risk.surrogate == get_surrogate(surrogate)
+
+
+def test_a_surrogate_must_be_hashable():
+    @dataclass
+    class Listed(Surrogate):
+        name = "listed"
+        breaks: list
+
+        def loss(self, t):
+            return np.maximum(1.0 - t, 0.0)
+
+        def derivative(self, t):
+            return np.where(t < 1.0, -1.0, 0.0)
+
+        @property
+        def pieces(self):
+            return Hinge(1.0).pieces
+
+    message = (
+        r"surrogate must be hashable, as results are cached by it, got .*Listed\(breaks=\[1\]\): write @dataclass\(fro"
+    )
+    for make in (SurrogateRisk, get_surrogate, lambda s: MAUCClassifier(s).fit(*blobs())):
+        with pytest.raises(ValueError, match=message):
+            make(Listed([1]))

@@ -17,7 +17,6 @@ from cases import (
     draw_scores,
     each_kind,
     evaluate,
-    every_case,
     settings,
     some_cases,
 )
@@ -66,7 +65,7 @@ def check_all_schemes(case: Case, some_settings) -> None:
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @kinds
-@every_case
+@each_kind
 def test_every_scheme_is_the_definition(case, kind, n_classes):
     check_all_schemes(case, settings(kind, n_classes))
 
