@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,15 @@ from mauc.kernels.auc import auc_influence
 from mauc.kernels.threads import threads
 from mauc.metrics.measures import PairMeasure
 from mauc.metrics.scores import check_pair_weights, weighted_mean
-from mauc.metrics.uncertainty import Comparison, Interval, Sample, Sizes, comparison, interval
+from mauc.metrics.uncertainty import (
+    Comparison,
+    Interval,
+    Sample,
+    Sizes,
+    class_without_errors,
+    comparison,
+    interval,
+)
 from mauc.partition import ClassPartition
 
 __all__ = ["NO_DIFFERENCE", "Comparison", "Interval", "compare_mauc", "mauc_interval"]
@@ -80,15 +89,17 @@ def mauc_interval(
     -------
     Interval
         With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample, whose variance cannot be estimated,
-        borrows all of it from the others, with ``UndefinedMetricWarning``. So warns a partial AUC whose region holds
-        fewer than 10 samples of a class: its interval covers less than it says.
+        borrows all of it from the others, with ``UndefinedMetricWarning``. The same warning tells of a class of 5 to 60
+        samples, all well ranked, that makes most of the uncertainty (see the notes), and of a partial
+        AUC whose region holds fewer than 10 samples of a class, where the score itself leans upwards.
 
     Notes
     -----
     O(N·C) time after a sort of each class, the same sort that gives the score; O(N) extra memory. Coverage from 2
     samples per class on is in the tables of :doc:`/results/intervals`. Errors that none of few samples shows cannot be
     in an interval: where a fifth of a class of 10 rows is mislabelled, and no row of other classes is, all 10 are right
-    in one of nine draws.
+    in one of nine draws. The warning says when that could be so: each sample of the class beats three of four others.
+    Most often there is no hidden error, and then the interval is wide enough; its rows cannot tell.
 
     References
     ----------
@@ -118,8 +129,10 @@ def mauc_interval(
     warn_of_singles(sample, scored.labels)
     measure.warn_of_few(sample, v, scored.labels)
     with threads(jobs):
-        found = _score_and_influence(measure, partition, scored.scores, v)
-        return interval(measure.worth(sample, v), *found, level)
+        score, influence = _score_and_influence(measure, partition, scored.scores, v)
+    if measure.whole_curve:
+        warn_of_hidden_errors(sample, influence, scored.labels)
+    return interval(measure.worth(sample, v), score, influence, level)
 
 
 def compare_mauc(
@@ -228,6 +241,24 @@ def class_influence(partition: ClassPartition, column: NDArray[np.floating], k: 
     two = ClassPartition((partition.codes == k).astype(np.int64), 2, partition.shares)
     influence = auc_influence(two.problem(np.column_stack([column, column]), np.array([[0.0, 0.0], [1.0, 0.0]])))
     return influence * np.where(partition.codes == k, 1.0, v[k, partition.codes])
+
+
+def hidden_errors(sample: Sample, influence: Floats, labels: Sequence[Any] | NDArray[Any]) -> str:
+    """What to say of a class whose few rows could hide errors, see :func:`class_without_errors`; mostly nothing."""
+    k = class_without_errors(sample, influence)
+    if k is None:
+        return ""
+    return (
+        f"class {labels[k]} has {sample.size[k]:.4g} test rows, all well ranked: if rows of this class "
+        "are mislabelled or of kinds that these do not show, the interval is too short"
+    )
+
+
+def warn_of_hidden_errors(sample: Sample, influence: Floats, labels: NDArray[Any]) -> None:
+    """One warning where rows of a small class decide the interval and none shows an error."""
+    found = hidden_errors(sample, influence, labels)
+    if found:
+        warnings.warn(found, UndefinedMetricWarning, stacklevel=3)
 
 
 def warn_of_singles(sizes: Sizes, labels: NDArray[Any]) -> None:

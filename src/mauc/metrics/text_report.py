@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats
 from mauc._validation import ScoredClasses, check_real, check_scored_classes, check_whole, invalid
 from mauc.kernels.auc import auc_influence, auc_matrix
-from mauc.metrics.inference import class_against_others, class_influence, warn_of_singles
+from mauc.metrics.inference import class_against_others, class_influence, hidden_errors, warn_of_singles
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
@@ -68,6 +69,7 @@ def multiclass_auc_report(
         The dict has an entry for each class, for ``"MAUC"`` and for ``"one-vs-rest"``, the mean of the AUCs of each
         class against all others together; each is a dict with ``"auc"``, ``"low"``, ``"high"``, ``"support"`` and, for
         a class, ``"hardest"`` and ``"hardest_auc"``. Without samples, the numbers are NaN and ``"hardest"`` is None.
+        Below the text stands a note where :func:`mauc_interval` would warn of a small class that may hide errors.
 
     Notes
     -----
@@ -112,7 +114,9 @@ def multiclass_auc_report(
         }
     for name, pairs in SUMMARY.items():
         report[name] = _entry(_of_all(pairs, partition, scored.scores, matrix, level), support.sum())
-    return report if output_dict else _text(report, names, level, digits)
+    if output_dict:
+        return report
+    return _text(report, names, level, digits) + _note(partition, scored.scores, names)
 
 
 def _names(scored: ScoredClasses, target_names: ArrayLike | None) -> list[str]:
@@ -148,6 +152,15 @@ def _of_all(
         return None
     influence = auc_influence(partition.problem(scores, v))
     return interval(Sample.of(partition, v), weighted_mean(matrix, v), influence, level)
+
+
+def _note(partition: ClassPartition, scores: NDArray[np.floating], names: list[str]) -> str:
+    """What a reader of the MAUC must know of a small class, below the table; mostly nothing."""
+    v = partition.pair_weights("ovo")
+    if not v.any():
+        return ""
+    found = hidden_errors(Sample.of(partition, v), auc_influence(partition.problem(scores, v)), names)
+    return "\n\n" + "\n".join(textwrap.wrap(f"Note: {found}.", 80)) if found else ""
 
 
 def _entry(found: Interval | None, support: np.number) -> dict[str, Any]:

@@ -26,6 +26,7 @@ __all__ = [
     "Moments",
     "Sample",
     "Sizes",
+    "class_without_errors",
     "comparison",
     "comparison_of_moments",
     "interval",
@@ -210,6 +211,24 @@ def interval_of_moments(sizes: Sizes, score: float, moments: Moments, level: flo
         high=min(1.0, max(score, middle + reach)),
         stderr=math.sqrt(near * (1.0 - near) / worth),
     )
+
+
+def class_without_errors(
+    sample: Sample, influence: Floats, *, least: int = 5, most: int = 60, beats: float = 0.75, part: float = 2 / 3
+) -> int | None:
+    """The class that could hide errors too large for the interval, from the ``(N,)`` influences; mostly None.
+
+    The class has ``least`` to ``most`` rows, all of which beat the share ``beats`` of the others, and makes at least
+    the ``part`` of the variance that right-or-wrong samples would have. If a share of such a class is mislabelled and
+    no row shows it by chance, the interval misses the truth; if none is, it covers more than it says. The rows cannot
+    tell the two cases apart. Classes of fewer rows borrow most of their variance, and of more rows some would show it.
+    """
+    variance = np.where(sample.counts, sample.weight**2 / np.maximum(sample.size, 1.0), 0.0)
+    k = int(np.argmax(variance))
+    if variance[k] < part * variance.sum() or not least - 1e-9 <= sample.size[k] <= most:
+        return None
+    rows = (sample.partition.codes == k) & (sample.partition.shares > 0)
+    return k if influence[rows].min() > beats * sample.weight[k] else None
 
 
 def comparison(sample: Sample, a: tuple[float, Floats], b: tuple[float, Floats], level: float) -> Comparison:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc._validation import ScoredClasses, check_real, check_scored_classes, invalid
 from mauc.kernels.auc import auc_influence, auc_matrix_and_influence
-from mauc.metrics.inference import NO_DIFFERENCE
+from mauc.metrics.inference import NO_DIFFERENCE, hidden_errors
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
@@ -361,7 +361,7 @@ def _pair(partition: ClassPartition, model: ModelScore, i: int, j: int, level: f
 def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
     """What a reader must know of these numbers."""
     model, guess = judgement.headline, judgement.guess
-    notes = _of_few_rows(judgement, few)
+    notes = [*_of_few_rows(judgement, few), *_of_hidden_errors(judgement)]
     if model.mauc.score == 1.0:
         notes.append("Every pair is ranked perfectly: the interval says how far from perfect these rows still allow.")
     if model.accuracy < guess.accuracy:
@@ -370,6 +370,17 @@ def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
             "scores are not calibrated, or the predictions do not aim at accuracy."
         )
     return tuple(notes)
+
+
+def _of_hidden_errors(judgement: Judgement) -> list[str]:
+    """A small class that decides the interval without an error among its rows; scores read in parts do not tell."""
+    influence = judgement.headline.influence
+    if not len(influence):
+        return []
+    partition = ClassPartition(judgement.codes, len(judgement.labels))
+    sample = Sample.of(partition, partition.pair_weights("ovo"))
+    found = hidden_errors(sample, influence, judgement.labels)
+    return [f"{found[0].upper()}{found[1:]}."] if found else []
 
 
 def _of_few_rows(judgement: Judgement, few: int) -> list[str]:
