@@ -1,5 +1,6 @@
 """The metric and the influence of each sample on it: pair counts with ties at ½, ``O(N·C)`` after a sort per class."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -10,13 +11,9 @@ from mauc._typing import Floats, Ints
 from mauc.kernels.rank_counts import RankCounts, add_wins, rank_counts, sum_wins, weight_beaten
 from mauc.kernels.search import locate, sort_columns
 from mauc.kernels.threads import LARGE, Crew, row_parts, thread_count
-from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, TILE_ELEMENTS, Problem
+from mauc.kernels.tiles import Problem
 
-__all__ = ["BLOCK_POSITIVES", "auc_influence", "auc_matrix", "auc_matrix_and_influence", "auc_of_losses"]
-
-
-# Positives whose bins stay in the caches while all rows pass by; columns are taken in blocks of about as many.
-BLOCK_POSITIVES = 1 << 16
+__all__ = ["auc_influence", "auc_matrix", "auc_matrix_and_influence", "auc_of_losses"]
 
 
 def auc_matrix(problem: Problem, share: float = 1.0) -> Floats:
@@ -48,8 +45,8 @@ def _matrix(problem: Problem, share: float, influence: Floats | None) -> Floats:
     classes, n_classes = problem.classes, problem.classes.n_classes
     total = np.bincount(classes.y, None if classes.counted else classes.unit, n_classes).astype(np.float64, copy=False)
     lost = np.zeros((n_classes, n_classes))
-    problem = classes.with_scores(np.ascontiguousarray(problem.scores))
-    blocks = _column_blocks(classes.offsets)
+    problem = replace(problem, scores=np.ascontiguousarray(problem.scores))
+    blocks = _column_blocks(classes.offsets, problem.block_positives)
     with Crew(thread_count() if problem.scores.size >= LARGE else 1) as crew:
         tables = crew.each(partial(_sorted_positives, problem, *block, share) for block in blocks)
         for first, last in blocks:  # no name for the table: it would outlive the next sort
@@ -70,11 +67,11 @@ def auc_of_losses(lost: Floats, total: Floats, present: NDArray[np.bool_], share
     return auc
 
 
-def _column_blocks(offsets: Ints) -> list[tuple[int, int]]:
-    """Ranges of columns with about :data:`BLOCK_POSITIVES` positives, one column at least."""
+def _column_blocks(offsets: Ints, block_positives: int) -> list[tuple[int, int]]:
+    """Ranges of columns with about ``block_positives`` positives, one column at least."""
     edges, n_columns = [0], len(offsets) - 1
     while edges[-1] < n_columns:
-        reach = int(np.searchsorted(offsets, offsets[edges[-1]] + BLOCK_POSITIVES, side="right")) - 1
+        reach = int(np.searchsorted(offsets, offsets[edges[-1]] + block_positives, side="right")) - 1
         edges.append(min(max(reach, edges[-1] + 1), n_columns))
     return list(pairwise(edges))
 
@@ -100,9 +97,9 @@ def _search_block(
     mine = slice(int(classes.offsets[first]), int(classes.offsets[last]))
     # A single column has no pair with its own class: its samples, often the most, are passed over.
     skipped = mine.stop - mine.start if width == 1 else 0
-    columns_first = width < COLUMNS_FIRST_BELOW
+    columns_first = width < problem.columns_first_below
     start = table.start[:-1, None] if columns_first else table.start[:-1]
-    step = max(1, TILE_ELEMENTS // width)
+    step = max(1, problem.tile_elements // width)
 
     def visit(begin: int, end: int) -> tuple[Floats, Floats]:
         lost = np.zeros((n_columns, width))

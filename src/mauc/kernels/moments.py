@@ -5,6 +5,7 @@ part of one column is ``Σ_m Σ_n a_m ω_n ℓ(P_m − Q_n)``, and a few weighte
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from mauc._typing import Floats
 from mauc.kernels.threads import over_rows
-from mauc.kernels.tiles import TILE_ELEMENTS, Problem, Tile, chebyshev_terms, column_centre, walks
+from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walks
 
 __all__ = ["chebyshev_moments", "exponential_risk", "line_risk", "polynomial_risk", "polynomial_slope", "squared_risk"]
 
@@ -32,7 +33,7 @@ def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[flo
         if np.isfinite(value):
             return value, slope
         # Squares overflow long before the gradient does.
-        smaller = problem.classes.with_scores(problem.scores * SMALLER)
+        smaller = replace(problem, scores=problem.scores * SMALLER)
         value, slope = _squared_risk(smaller, alpha * SMALLER, gradient=gradient)
         return value / SMALLER / SMALLER, None if slope is None else slope / SMALLER
 
@@ -108,7 +109,7 @@ def line_risk(problem: Problem, at_zero: float, slope: float, *, gradient: bool)
     # Each column of G sums to 0, so a centre changes nothing but the rounding of products far from 0.
     centre = typical_positive(problem)
     whole = np.empty(scores.shape) if gradient else None
-    step = max(1, TILE_ELEMENTS // n_classes)
+    step = max(1, problem.tile_elements // n_classes)
 
     def visit(first: int, last: int) -> float:
         value = 0.0

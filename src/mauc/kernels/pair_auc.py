@@ -14,11 +14,11 @@ from functools import partial
 import numpy as np
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.auc import BLOCK_POSITIVES, auc_of_losses
+from mauc.kernels.auc import auc_of_losses
 from mauc.kernels.rank_counts import add_wins, rank_counts, sum_wins, weight_beaten
 from mauc.kernels.search import locate_each, sort_columns
 from mauc.kernels.threads import LARGE, Crew, thread_count
-from mauc.kernels.tiles import TILE_ELEMENTS, Problem
+from mauc.kernels.tiles import Problem
 
 __all__ = ["pair_matrix", "pair_matrix_and_influence"]
 
@@ -50,7 +50,7 @@ def _matrix(problem: Problem, difference: bool, share: float, influence: Floats 
     if influence is not None:
         v = np.triu(classes.v + classes.v.T) if one_side else classes.v
     lost = np.zeros((n_classes, n_classes))
-    blocks = list(_blocks(classes.offsets, one_side=one_side))
+    blocks = list(_blocks(classes.offsets, problem.block_positives, one_side=one_side))
     search = partial(_against, problem, difference=difference, share=share, v=v, total=total)
     with Crew(thread_count() if problem.scores.size >= LARGE else 1) as crew:
         found = crew.each(partial(search, *block) for block in blocks)
@@ -64,11 +64,11 @@ def _matrix(problem: Problem, difference: bool, share: float, influence: Floats 
     return auc_of_losses(lost, total, np.diff(classes.offsets) > 0, share)
 
 
-def _blocks(offsets: Ints, *, one_side: bool) -> Iterator[tuple[int, int, int]]:
-    """Each class that has samples with ranges of others, of about :data:`mauc.kernels.auc.BLOCK_POSITIVES` scores."""
+def _blocks(offsets: Ints, block_positives: int, *, one_side: bool) -> Iterator[tuple[int, int, int]]:
+    """Each class that has samples with ranges of others, of about ``block_positives`` scores."""
     size = np.diff(offsets)
     for i in np.flatnonzero(size).tolist():
-        step = max(1, BLOCK_POSITIVES // int(size[i]))
+        step = max(1, block_positives // int(size[i]))
         for low, high in ((i + 1, len(size)),) if one_side else ((0, i), (i + 1, len(size))):
             yield from ((i, first, min(first + step, high)) for first in range(low, high, step))
 
@@ -99,8 +99,8 @@ def _against(
     counts = rank_counts(table, counted=classes.counted, share=share)
     lost, as_positive, as_negative = np.zeros(width), np.zeros(0), np.zeros(0 if v is None else len(others))
     landed = np.zeros(0 if v is None else len(table.values))
-    for begin in range(0, len(others), TILE_ELEMENTS):
-        some = others[begin : begin + TILE_ELEMENTS]
+    for begin in range(0, len(others), problem.tile_elements):
+        some = others[begin : begin + problem.tile_elements]
         column, unit, x = classes.y[some] - first, classes.unit[some], -own.take(some)
         if difference:
             x += problem.scores[some, i]
@@ -110,7 +110,7 @@ def _against(
         lost += np.bincount(column, unit * beaten, width)
         if v is not None:
             pair = v[i, first:last].take(column)
-            as_negative[begin : begin + TILE_ELEMENTS] = pair * (1.0 - beaten / (share * total[i]))
+            as_negative[begin : begin + problem.tile_elements] = pair * (1.0 - beaten / (share * total[i]))
             add_wins(counts, landed, position, pair * unit / total[first:last].take(column), ties)
     if v is not None:
         as_positive = sum_wins(counts, landed).reshape(width, len(mine)).sum(axis=0)

@@ -30,6 +30,7 @@ R = TypeVar("R")
 
 # A dozen temporaries of this many float64 stay in a second-level cache; 2**13 and 2**17 were slower.
 TILE_ELEMENTS = 1 << 15
+COLUMNS_FIRST_BELOW = 32
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,12 @@ class Problem:
     classes: Classes
     scores: NDArray[np.floating]
     """``(N, C)`` finite scores; float32 is widened tile by tile."""
+    tile_elements: int = TILE_ELEMENTS
+    """About as many scores are in a tile."""
+    columns_first_below: int = COLUMNS_FIRST_BELOW
+    """Tiles of fewer columns are ``(C, rows)``."""
+    block_positives: int = 1 << 16
+    """Positives that are sorted together: their bins stay in the caches while all rows pass by."""
 
     @cached_property
     def own(self) -> Floats:
@@ -164,15 +171,12 @@ class Tile(NamedTuple):
         return part.T if self.columns_first else part
 
 
-COLUMNS_FIRST_BELOW = 32
-
-
 def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator[Tile]:
-    """Walk the rows ``first`` to ``last`` in tiles of about :data:`TILE_ELEMENTS` scores."""
+    """Walk the rows ``first`` to ``last`` in tiles of about ``tile_elements`` scores."""
     n_rows, n_columns = problem.scores.shape
     last = n_rows if last is None else last
-    columns_first = n_columns < COLUMNS_FIRST_BELOW
-    step = max(1, TILE_ELEMENTS // max(1, n_columns))
+    columns_first = n_columns < problem.columns_first_below
+    step = max(1, problem.tile_elements // max(1, n_columns))
     for begin in range(first, last, step):
         rows = slice(begin, min(begin + step, last))
         scores = problem.scores[rows]
@@ -190,7 +194,7 @@ def walk(problem: Problem, visit: Callable[[Iterable[Tile]], R]) -> list[R]:
 
 def walks(problem: Problem) -> Callable[[Callable[[Iterable[Tile]], R]], list[R]]:
     """:func:`walk` to be called several times; where there is but one tile, it is prepared once."""
-    if problem.scores.size > TILE_ELEMENTS:
+    if problem.scores.size > problem.tile_elements:
         return lambda visit: walk(problem, visit)
     only = list(tiles(problem))
     return lambda visit: [visit(only)]
