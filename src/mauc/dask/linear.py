@@ -22,7 +22,6 @@ from mauc.dask.metrics import mauc_score
 from mauc.kernels.tiles import Classes
 from mauc.linear import MAUCClassifier as LocalClassifier
 from mauc.linear.by_parts import Part, RowParts
-from mauc.linear.solvers import minimize
 from mauc.log_loss import log_term
 from mauc.metrics.partial_counts import ClassTotals, add_totals, check_class_weights
 
@@ -85,7 +84,7 @@ class MAUCClassifier(LocalClassifier):
             raise invalid("y", "must hold two classes or more", came, advice)
         objective = self._objective(parts, classes, n_features)
         start = self._start(objective, classes)
-        solution = minimize(objective, start, solver=self.solver, max_iter=self.max_iter, tol=self.tol)
+        solution = self._minimize(objective, start)
         self._keep(objective, classes, solution)
         self.n_features_in_ = n_features
         if names is not None:
