@@ -26,7 +26,7 @@ def judge_parts(
     """The judgement that ``mauc.report.judge`` gives of the tables read whole, in ``memory`` GiB."""
     import numpy as np
 
-    from mauc.report.streamed import judge_streamed
+    from mauc.report.judgement import judge_rows
     from mauc.tables.score_parts import ScoreColumns, narrow, read_classes
     from mauc.tables.scores import score_columns, scored_rows
 
@@ -68,7 +68,7 @@ def judge_parts(
             readable = _readable(parts, [found[c] for c in judged], len(rows), Path(folder) / str(k), source)
             models[name] = ScoreColumns(readable, [found[c] for c in judged], codes, counts[order], rows)
         absent = [c for c, n in zip(classes, counts, strict=True) if not n]
-        return judge_streamed(models, judged, absent, level=level, budget=memory * GIB)
+        return judge_rows(models, judged, absent, level=level, budget=memory * GIB)
 
 
 def _readable(parts: Parts, names: list[str], n_rows: int, scratch: Path, source: Parts) -> Parts:

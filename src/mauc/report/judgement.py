@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
 from mauc._validation import ScoredClasses, check_real, check_scored_classes, invalid
-from mauc.kernels.auc import auc_influence, auc_matrix_and_influence
 from mauc.metrics.inference import NO_DIFFERENCE
+from mauc.metrics.out_of_core import ScoredRows, StreamedScores, read_columns
 from mauc.metrics.scores import weighted_mean
-from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
+from mauc.metrics.summary import EACH_OTHER, ScoreSummary, difference_squares, summarise
+from mauc.metrics.uncertainty import Comparison, Interval, Sizes, comparison_of_moments, interval_of_moments
 from mauc.partition import ClassPartition
 from mauc.report.decisions import Guess, guess_of
 from mauc.report.further import Further, look_further
+from mauc.report.pairs import Drawn, Layout
 from mauc.theory import Imbalance, imbalance
+from mauc.theory.imbalance import imbalance_of_counts
 
-if TYPE_CHECKING:
-    from mauc.report.pairs import Drawn
-
-__all__ = ["Judgement", "ModelScore", "PairScore", "PairedTest", "Pairs", "holm", "judge", "notes_of"]
+__all__ = ["Judgement", "ModelScore", "PairScore", "PairedTest", "judge", "judge_rows"]
 
 LISTED = 30
 SEARCHED = 300
@@ -46,10 +46,8 @@ class ModelScore:
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
     scores: NDArray[Any]
     """``(N, C)``, columns in the same order; of the first repeat; no rows where the scores were read in parts."""
-    influence: Floats
-    """``(N,)`` share of each row in the multiclass AUC; empty likewise."""
-    repeats: tuple[NDArray[Any], ...] = ()
-    """The scores of all repeats, over which the numbers are means; pictures are of the first."""
+    influence: NDArray[np.floating]
+    """``(N,)`` share of each row in the multiclass AUC, as in :class:`mauc.metrics.summary.ScoreSummary`."""
     drawn: Drawn | None = None
     """What a page draws of the scores, where these were read in parts."""
 
@@ -191,37 +189,98 @@ def judge(
     partition = ClassPartition(codes, len(order))
     predicted = None if y_pred is None else _predicted(y_pred, names, len(codes))
     scores = [[np.ascontiguousarray(each.scores[:, order]) for each in checked] for checked in clean]
+    summaries = [summarise(partition, repeats, None if k else predicted) for k, repeats in enumerate(scores)]
     models = [
-        _model(str(name), partition, repeats, level, predicted if k == 0 else None)
-        for k, (name, repeats) in enumerate(zip(given, scores, strict=True))
+        _model(str(name), partition.counts, found, repeats[0], None, level)
+        for name, found, repeats in zip(given, summaries, scores, strict=True)
     ]
-    pairs = Pairs(partition.counts, models[0].matrix, lambda i, j: _pair(partition, models[0], i, j, level))
     class_rows = first.labels[first.codes] if y_train is None else np.asarray(y_train)
-    judged = Judgement(
+    further = look_further(
+        partition,
+        tuple(scores[0]),
+        summaries[0].matrix,
+        models[0].influence,
+        _priors(names, class_rows),
+        level=level,
+        listed=listed,
+        predicted=predicted,
+    )
+    absent = tuple(str(label) for label in first.labels[counts == 0])
+    judged = _judgement(codes, partition.counts, names, models, summaries, absent, imbalance(class_rows), level, listed)
+    judged = replace(judged, of_training=y_train is not None, further=further)
+    return replace(judged, notes=notes_of(judged))
+
+
+def judge_rows(
+    models: Mapping[str, ScoredRows],
+    labels: Sequence[str],
+    absent: Sequence[str] = (),
+    *,
+    level: float = 0.95,
+    listed: int = LISTED,
+    budget: float = 2.0 * 2**30,
+    layout: Layout | None = None,
+) -> Judgement:
+    """As :func:`judge`, of rows that are read in parts and that all models share; nothing is looked at further.
+
+    Parameters
+    ----------
+    models : name -> rows whose classes are those of ``labels``, by falling frequency
+    labels : classes of the columns; ``absent`` are those without a row, which are not among them
+    level, listed
+        As in :func:`judge`.
+    budget : bytes of memory to stay within
+    layout : what a page has room for; the same must be given to :func:`mauc.report.pairs.pair_data`
+    """
+    rows = next(iter(models.values()))
+    # One row per class that stands for all of them: pair weights know classes by their sizes alone.
+    partition = ClassPartition(np.arange(len(labels)), len(labels), rows.counts.astype(np.float64))
+    weights = {kind: partition.pair_weights(kind) for kind in ("ovo", "ova")}
+    layout = layout or Layout.of(len(labels), len(models))
+    summaries, scored = [], []
+    for name, each in models.items():
+        streamed = StreamedScores(each, budget=budget, compared=len(models) > 1)
+        drawn = Drawn(layout, streamed.low, streamed.high, streamed.own)
+        summaries.append(streamed.summary(weights, drawn.add))
+        scored.append(_model(name, rows.counts, summaries[-1], np.empty((0, len(labels))), drawn, level))
+    in_order = np.argsort(labels)
+    of_test_rows = imbalance_of_counts(np.asarray(labels)[in_order], rows.counts[in_order])
+    judged = _judgement(
+        rows.codes, rows.counts, tuple(labels), scored, summaries, tuple(absent), of_test_rows, level, listed
+    )
+    drawn = scored[0].drawn
+    if drawn is not None:  # of many classes, the curves of the listed pairs take one more reading
+        read_columns(rows, drawn.add_curves(layout.curves(0, (*judged.worst, *judged.rarest))), drawn.add)
+    return replace(judged, notes=notes_of(judged))
+
+
+def _judgement(
+    codes: Ints,
+    counts: Ints,
+    names: tuple[str, ...],
+    models: Sequence[ModelScore],
+    summaries: Sequence[ScoreSummary],
+    absent: tuple[str, ...],
+    of_classes: Imbalance,
+    level: float,
+    listed: int,
+) -> Judgement:
+    """The judgement, but for its notes."""
+    pairs = Pairs(counts, summaries[0].matrix, lambda i, j: _pair(counts, summaries[0], i, j, level))
+    return Judgement(
         labels=names,
-        counts=partition.counts,
+        counts=counts,
         codes=codes,
         models=tuple(models),
-        tests=_tests(partition, models, level),
+        tests=_tests(codes, counts, models, summaries, level),
         rarest=pairs.rarest(listed),
         worst=pairs.worst(listed),
-        imbalance=imbalance(class_rows),
-        of_training=y_train is not None,
-        absent=tuple(str(label) for label in first.labels[counts == 0]),
+        imbalance=of_classes,
+        of_training=False,
+        absent=absent,
         level=level,
         notes=(),
-        further=look_further(
-            partition,
-            models[0].repeats,
-            models[0].matrix,
-            models[0].influence,
-            _priors(names, class_rows),
-            level=level,
-            listed=listed,
-            predicted=predicted,
-        ),
     )
-    return replace(judged, notes=notes_of(judged))
 
 
 def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | None) -> list[list[ScoredClasses]]:
@@ -257,52 +316,50 @@ def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
 
 
 def _model(
-    name: str, partition: ClassPartition, repeats: list[NDArray[Any]], level: float, predicted: Ints | None = None
+    name: str, counts: Ints, summary: ScoreSummary, scores: NDArray[Any], drawn: Drawn | None, level: float
 ) -> ModelScore:
-    highest = [scores.argmax(axis=1) for scores in repeats] if predicted is None else [predicted]
-    right = np.mean([each == partition.codes for each in highest], axis=0)
-    recalls = np.bincount(partition.codes, right) / partition.counts
-    ovo, ova = partition.pair_weights("ovo"), partition.pair_weights("ova")
-    both = [auc_matrix_and_influence(partition.problem(scores, ovo, normalised=False)) for scores in repeats]
-    matrix, influence = (_mean(each) for each in zip(*both, strict=True))
-    of_ova = _mean(auc_influence(partition.problem(scores, ova)) for scores in repeats)
     return ModelScore(
         name=name,
-        mauc=interval(Sample.of(partition, ovo), weighted_mean(matrix, ovo), influence, level),
-        ova=interval(Sample.of(partition, ova), weighted_mean(matrix, ova), of_ova, level),
-        accuracy=float(right.mean()),
-        balanced_accuracy=float(recalls.mean()),
-        matrix=matrix,
-        scores=repeats[0],
-        influence=influence,
-        repeats=tuple(repeats),
+        mauc=_interval(counts, summary, "ovo", level),
+        ova=_interval(counts, summary, "ova", level),
+        accuracy=float(summary.right.sum() / counts.sum()),
+        balanced_accuracy=float((summary.right / counts).mean()),
+        matrix=summary.matrix,
+        scores=scores,
+        influence=summary.influence,
+        drawn=drawn,
     )
 
 
-def _mean(arrays: Iterable[Floats]) -> Floats:
-    """Of one array itself, to the last bit."""
-    first, *others = arrays
-    return np.asarray(np.mean([first, *others], axis=0)) if others else first
+def _pair_weights(counts: Ints, kind: str) -> Floats:
+    return ClassPartition(np.arange(len(counts)), len(counts), counts.astype(np.float64)).pair_weights(kind)
 
 
-def _tests(partition: ClassPartition, models: list[ModelScore], level: float) -> tuple[PairedTest, ...]:
-    sample = Sample.of(partition, partition.pair_weights("ovo"))
-    judged = [(model.mauc.score, model.influence) for model in models]
-    found = [
-        NO_DIFFERENCE if _same(model, models[0]) else comparison(sample, other, judged[0], level)
-        for model, other in zip(models[1:], judged[1:], strict=True)
-    ]
+def _interval(counts: Ints, summary: ScoreSummary, kind: str, level: float) -> Interval:
+    v = _pair_weights(counts, kind)
+    score = weighted_mean(summary.matrix, v)
+    return interval_of_moments(Sizes.of_counts(counts, v), score, summary.moments[kind], level)
+
+
+def _tests(
+    codes: Ints, counts: Ints, models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], level: float
+) -> tuple[PairedTest, ...]:
+    """Each model against the first; identical scores differ by exactly 0."""
+    sizes = Sizes.of_counts(counts, _pair_weights(counts, "ovo"))
+    (one, of_one), *others = zip(models, summaries, strict=True)
+    found = []
+    for model, summary in others:
+        if summary.fingerprint == of_one.fingerprint:
+            found.append(NO_DIFFERENCE)
+            continue
+        squares = difference_squares(codes, counts, summary.influence, of_one.influence)
+        a, b = (model.mauc.score, summary.moments["ovo"]), (one.mauc.score, of_one.moments["ovo"])
+        found.append(comparison_of_moments(sizes, a, b, squares, level))
     corrected = holm(np.array([c.pvalue for c in found]))
     return tuple(
         PairedTest(model.name, comparison, float(p))
         for model, comparison, p in zip(models[1:], found, corrected, strict=True)
     )
-
-
-def _same(a: ModelScore, b: ModelScore) -> bool:
-    """Whether two models have identical scores in every repeat."""
-    pairs = zip(a.repeats, b.repeats, strict=False)
-    return len(a.repeats) == len(b.repeats) and all(np.array_equal(x, y) for x, y in pairs)
 
 
 def holm(pvalues: Floats) -> Floats:
@@ -349,13 +406,12 @@ class Pairs:
         return tuple(found)
 
 
-def _pair(partition: ClassPartition, model: ModelScore, i: int, j: int, level: float) -> PairScore:
-    rows = np.flatnonzero((partition.codes == i) | (partition.codes == j))
-    two = ClassPartition((partition.codes[rows] == i).astype(np.int64), 2)
-    v = two.pair_weights("ovo")
-    auc_ij, auc_ji = float(model.matrix[i, j]), float(model.matrix[j, i])
-    influence = _mean(auc_influence(two.problem(np.take(s, rows, axis=0)[:, [j, i]], v)) for s in model.repeats)
-    return PairScore(i, j, auc_ij, auc_ji, interval(Sample.of(two, v), 0.5 * (auc_ij + auc_ji), influence, level))
+def _pair(counts: Ints, summary: ScoreSummary, i: int, j: int, level: float) -> PairScore:
+    auc_ij, auc_ji = float(summary.matrix[i, j]), float(summary.matrix[j, i])
+    sizes = Sizes.of_counts(counts[[j, i]], EACH_OTHER)
+    return PairScore(
+        i, j, auc_ij, auc_ji, interval_of_moments(sizes, 0.5 * (auc_ij + auc_ji), summary.pair(i, j), level)
+    )
 
 
 def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
