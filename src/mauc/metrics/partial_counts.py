@@ -142,26 +142,24 @@ class Ladder(NamedTuple):
     below: Floats | None = None
     """``(M + 1,)`` summed units below each rung, and of all; None where each rung is 1."""
 
-    def find(self, x: Column, block: int = 1 << 12) -> tuple[Ints, Ints]:
+    def find(self, x: Column, block: int = 1 << 10) -> tuple[Ints, Ints]:
         """The first rung ``>= x`` and the first ``> x``, of ascending ``x``.
 
         Block by block the search stays within a few pages of the ladder; a search among all of it took three times as
         long, and one for unsorted scores thirty times.
         """
-        left, right, low = np.empty(len(x), dtype=np.int64), np.empty(len(x), dtype=np.int64), 0
-        for begin in range(0, len(x), block):
-            part = x[begin : begin + block]
-            low += int(np.searchsorted(self.values[low:], part[0]))
-            high = low + int(np.searchsorted(self.values[low:], part[-1], side="right"))
-            rungs = self.values[low:high]
-            first = np.searchsorted(rungs, part)
-            left[begin : begin + block] = first
-            if len(rungs):
-                tied = np.flatnonzero(rungs.take(first, mode="clip") == part)
-                first[tied] = np.searchsorted(rungs, part[tied], side="right")
-            right[begin : begin + block] = first
-            left[begin : begin + block] += low
-            right[begin : begin + block] += low
+        left = np.zeros(len(x), dtype=np.int64)
+        if not len(x) or not len(self.values):
+            return left, left.copy()
+        begins = range(0, len(x), block)
+        reach = self.values.searchsorted(x[[*begins, -1]]).tolist()
+        for begin, low, high in zip(begins, reach[:-1], reach[1:], strict=True):
+            left[begin : begin + block] = self.values[low:high].searchsorted(x[begin : begin + block]) + low
+        right = left.copy()
+        tied = np.flatnonzero(self.values.take(left, mode="clip") == x)
+        right[tied] += 1
+        again = tied[self.values.take(right[tied], mode="clip") == x[tied]]
+        right[again] = self.values.searchsorted(x[again], side="right")
         return left, right
 
     def beaten(self, left: Ints, right: Ints) -> Floats:
