@@ -15,9 +15,7 @@ PACKAGES = [
     "",
     ".boosting",
     ".dask",
-    ".datasets",
     ".ensemble",
-    ".integrations",
     ".metrics",
     ".nn",
     ".report",
@@ -120,7 +118,7 @@ def test_core_dependencies():
     requirements = [Requirement(line) for line in metadata.requires("mauc")]
     core = {r.name for r in requirements if r.marker is None or "extra" not in str(r.marker)}
     assert core == {"numpy", "scipy", "scikit-learn"}
-    assert {"torch", "cli", "plot", "bench", "all"} <= set(metadata.metadata("mauc").get_all("Provides-Extra"))
+    assert {"torch", "cli", "plot", "all"} <= set(metadata.metadata("mauc").get_all("Provides-Extra"))
 
 
 @pytest.mark.parametrize(

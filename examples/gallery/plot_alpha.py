@@ -11,7 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from mauc import MAUCClassifierCV, datasets
+from experiments import datasets
+from mauc import MAUCClassifierCV
 
 # %%
 # Four classes of 257 samples down to 13.

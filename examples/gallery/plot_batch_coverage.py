@@ -13,7 +13,8 @@ import torch
 from torch import nn
 from torch.utils.data import BatchSampler, RandomSampler
 
-from mauc import datasets, mauc_score
+from experiments import datasets
+from mauc import mauc_score
 from mauc.nn import ClassCoverageBatchSampler, MAUCLoss
 
 # %%

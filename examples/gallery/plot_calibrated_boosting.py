@@ -10,7 +10,8 @@ it divides.
 import matplotlib.pyplot as plt
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from mauc import MAUCPluginClassifier, datasets, mauc_score
+from experiments import datasets
+from mauc import MAUCPluginClassifier, mauc_score
 
 
 def boosting(**params):

@@ -13,7 +13,8 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc import compare_mauc, datasets, mauc_interval
+from experiments import datasets
+from mauc import compare_mauc, mauc_interval
 from mauc.model_selection import RareClassKFold
 
 data = datasets.load("digits-imb")

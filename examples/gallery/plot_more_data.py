@@ -9,7 +9,8 @@ rare classes make the sum. :func:`mauc.theory.imbalance` does the arithmetic; a 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from mauc import MAUCClassifier, datasets, theory
+from experiments import datasets
+from mauc import MAUCClassifier, theory
 
 # %%
 # 400, 80 and 16 samples.

@@ -13,7 +13,8 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc import PairwiseAUCDisplay, datasets, pairwise_auc
+from experiments import datasets
+from mauc import PairwiseAUCDisplay, pairwise_auc
 from mauc.model_selection import RareClassKFold
 
 # %%

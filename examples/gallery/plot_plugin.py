@@ -12,7 +12,8 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from mauc import MAUCPluginClassifier, datasets, mauc_score
+from experiments import datasets
+from mauc import MAUCPluginClassifier, mauc_score
 from mauc.theory import bayes_scores
 
 # %%

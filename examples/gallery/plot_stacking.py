@@ -14,7 +14,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc import MAUCClassifier, MAUCStackingClassifier, datasets, mauc_interval
+from experiments import datasets
+from mauc import MAUCClassifier, MAUCStackingClassifier, mauc_interval
 
 # %%
 # Ten digits, 170 of the first to 8 of the last; half of them to train on.

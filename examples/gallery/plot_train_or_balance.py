@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from mauc import MAUCClassifier, MAUCPluginClassifier, datasets, mauc_score
+from experiments import datasets
+from mauc import MAUCClassifier, MAUCPluginClassifier, mauc_score
 
 # %%
 # Two tables. *Balance scale* is made by its rule: 625 settings of a scale, of which 49 balance, between the two that
