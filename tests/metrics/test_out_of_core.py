@@ -13,7 +13,9 @@ def both(codes, scores, **options):
     """The summary of streamed scores, and of the same in memory."""
     partition = ClassPartition(codes, scores.shape[1])
     weights = {kind: partition.pair_weights(kind) for kind in ("ovo", "ova")}
-    return StreamedScores(ArrayRows(codes, scores), **options).summary(weights), summarise(partition, [scores])
+    return StreamedScores(ArrayRows(codes, scores), **options).summary(weights), summarise(
+        partition, [scores], compared=True
+    )
 
 
 @pytest.mark.parametrize(

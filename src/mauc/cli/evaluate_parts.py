@@ -58,9 +58,7 @@ def judge_parts(
                     f"{parts.shown} and {scores.shown} score different classes ({odd!r} is in one of them): "
                     "compare like with like"
                 )
-        name = (
-            parts.name if parts.name not in {p.name for p in (scores, *others) if p is not parts} else parts.shown
-        )
+        name = parts.name if parts.name not in {p.name for p in (scores, *others) if p is not parts} else parts.shown
         if name in models:
             raise Usage(f"--compare {parts.shown} is named twice, or is the table itself: name other scores")
         if (parts is not source) and parts.n_rows != len(rows):

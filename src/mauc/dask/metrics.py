@@ -207,7 +207,7 @@ class _Scored:
             return
         # The rows of each model, partition by partition: read anew in every phase.
         self.rows: list[list[Delayed]] = [
-            [task(_rows, self.labels, name, number, part[1], part[2], part[column]) for number, part in enumerate(parts)]
+            [task(_rows, self.labels, name, k, part[1], part[2], part[column]) for k, part in enumerate(parts)]
             for name, column in zip(scores, (0, 3), strict=False)
         ]
         each = [[task(_own_scores, rows, len(self.labels)) for rows in of_model] for of_model in self.rows]
@@ -236,7 +236,8 @@ class _Scored:
         found, means, landed, negative = [], [], [], []
         for model in range(len(self.rows)):
             placed = self._placed(model, v)
-            whole, *as_negative = keep(tree(counts.add_placed, placed), *(task(getattr, each, "as_negative") for each in placed))
+            of_negatives = [task(getattr, each, "as_negative") for each in placed]
+            whole, *as_negative = keep(tree(counts.add_placed, placed), *of_negatives)
             (lost,) = run(task(getattr, whole, "lost"))
             matrix = counts.auc_of_lost(lost, self.totals)
             found.append(weighted_mean(matrix, v))
@@ -290,8 +291,8 @@ def _squares(
     (totals, means), (codes, _, weight) = known, models[0]
     share = totals.shares(codes, weight)
     influences = [
-        counts.influence(*each, codes, rows.scores, negative)
-        for each, rows, negative in zip(on_ladders, models, as_negative, strict=True)
+        counts.influence(ladders, landed, codes, rows.scores, negative)
+        for (ladders, landed), rows, negative in zip(on_ladders, models, as_negative, strict=True)
     ]
     pairs = [*zip(influences, means, strict=True), (influences[0] - influences[-1], means[0] - means[-1])]
     return np.stack([squares_about(mean, h, codes, share) for h, mean in pairs])

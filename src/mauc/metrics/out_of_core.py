@@ -138,7 +138,7 @@ class StreamedScores:
                 highest[higher] = k
                 best = np.where(higher, x, best)
                 if self.compared:
-                    self._hashes[k].update(np.ascontiguousarray(x + x.dtype.type(0)))
+                    self._hashes[k].update((x + x.dtype.type(0)).data)
             self.right += np.bincount(codes[highest == codes], minlength=n_classes)
             for k, members in _by_class(codes, n_classes):
                 self.own[k][filled[k] : filled[k] + len(members)] = columns[k][members]
@@ -157,7 +157,8 @@ class StreamedScores:
         counts, n_classes = self.rows.counts, len(self.rows.counts)
         lost = _ClassMoments(n_classes, len(weights))
         in_pairs = _ClassMoments(n_classes, n_classes)
-        influence = np.zeros(len(self.rows.codes) if self.compared else 0, np.float64 if self.wide else np.float32)
+        precision: type[np.floating[Any]] = np.float64 if self.wide else np.float32
+        influence = np.zeros(len(self.rows.codes) if self.compared else 0, precision)
         beaten = np.zeros((n_classes, n_classes), dtype=np.int64)  # twice the pairs: ties count one
         for tables in _table_groups(self.own, counts, self.room):
             by_column = {i: [table for table in tables if table.i == i] for i in dict.fromkeys(t.i for t in tables)}

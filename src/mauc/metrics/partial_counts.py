@@ -122,7 +122,7 @@ def check_class_weights(totals: ClassTotals, labels: NDArray[Any]) -> None:
 
 
 def ascending(x: Column) -> Ints:
-    """``np.argsort``. NumPy sorts integers that hold a float32 and its index three times as fast as it sorts indices."""
+    """``np.argsort``. NumPy sorts integers that hold a float32 and its index three times as fast as indices."""
     if x.dtype != np.float32:
         return np.argsort(x)
     bits = (x + np.float32(0)).view(np.int32)  # -0.0 becomes the 0.0 that it equals
@@ -165,8 +165,8 @@ class Ladder(NamedTuple):
     def beaten(self, left: Ints, right: Ints) -> Floats:
         """Units below each score, and half of those that it ties with."""
         if self.below is None:
-            return 0.5 * (left + right)
-        return 0.5 * (self.below.take(left) + self.below.take(right))
+            return np.asarray(0.5 * (left + right))
+        return np.asarray(0.5 * (self.below.take(left) + self.below.take(right)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,17 +38,22 @@ class ScoreSummary:
     pair: Callable[[int, int], Moments]
     """Of the influences on the mean of ``AUC_{i|j}`` and ``AUC_{j|i}``, over the rows of j and of i."""
     influence: NDArray[np.floating]
-    """``(N,)`` influence of each row with ``"ovo"``, up to a constant of its class; empty where it was not asked for."""
+    """``(N,)`` influence of each row with ``"ovo"``, up to a constant of its class; empty where not asked for."""
     fingerprint: bytes
     """Equal for identical scores; empty where it was not asked for."""
 
 
 def summarise(
-    partition: ClassPartition, repeats: Sequence[NDArray[np.floating]], predicted: Ints | None = None
+    partition: ClassPartition,
+    repeats: Sequence[NDArray[np.floating]],
+    predicted: Ints | None = None,
+    *,
+    compared: bool = False,
 ) -> ScoreSummary:
     """Of ``(N, C)`` scores in memory; of several repeats, the means over them.
 
-    ``predicted`` are the classes that the model predicts, where these are not those of the highest scores.
+    ``predicted`` are the classes that the model predicts, where these are not those of the highest scores;
+    ``compared`` says whether to keep the fingerprint.
     """
     highest = [scores.argmax(axis=1) for scores in repeats] if predicted is None else [predicted]
     right = np.mean([each == partition.codes for each in highest], axis=0)
@@ -65,14 +71,14 @@ def summarise(
 
     return ScoreSummary(
         matrix=matrix,
-        right=np.bincount(partition.codes, right, partition.n_classes),
+        right=np.bincount(partition.codes, right, partition.n_classes).astype(np.float64),
         moments={
             "ovo": _moments(partition.codes, partition.counts, influence, matrix, ovo),
             "ova": _moments(partition.codes, partition.counts, of_ova, matrix, ova),
         },
         pair=pair,
         influence=influence,
-        fingerprint=b"".join(fingerprint(scores.T) for scores in repeats),
+        fingerprint=b"".join(fingerprint(scores.T) for scores in repeats if compared),
     )
 
 
@@ -84,11 +90,11 @@ def mean_of(arrays: Iterable[Floats]) -> Floats:
 
 def fingerprint(columns: Iterable[NDArray[np.floating]]) -> bytes:
     """Of the columns of scores; -0.0 counts as the 0.0 that it equals."""
-    return b"".join(hashlib.blake2b(np.ascontiguousarray(x + 0.0), digest_size=16).digest() for x in columns)
+    return b"".join(hashlib.blake2b((x + x.dtype.type(0)).data, digest_size=16).digest() for x in columns)
 
 
 def difference_squares(
-    codes: NDArray[np.integer],
+    codes: NDArray[Any],
     counts: Ints,
     a: NDArray[np.floating],
     b: NDArray[np.floating],

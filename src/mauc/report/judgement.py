@@ -189,7 +189,10 @@ def judge(
     partition = ClassPartition(codes, len(order))
     predicted = None if y_pred is None else _predicted(y_pred, names, len(codes))
     scores = [[np.ascontiguousarray(each.scores[:, order]) for each in checked] for checked in clean]
-    summaries = [summarise(partition, repeats, None if k else predicted) for k, repeats in enumerate(scores)]
+    summaries = [
+        summarise(partition, repeats, None if k else predicted, compared=len(given) > 1)
+        for k, repeats in enumerate(scores)
+    ]
     models = [
         _model(str(name), partition.counts, found, repeats[0], None, level)
         for name, found, repeats in zip(given, summaries, scores, strict=True)
@@ -199,7 +202,7 @@ def judge(
         partition,
         tuple(scores[0]),
         summaries[0].matrix,
-        models[0].influence,
+        np.asarray(summaries[0].influence, dtype=np.float64),
         _priors(names, class_rows),
         level=level,
         listed=listed,
@@ -237,20 +240,21 @@ def judge_rows(
     partition = ClassPartition(np.arange(len(labels)), len(labels), rows.counts.astype(np.float64))
     weights = {kind: partition.pair_weights(kind) for kind in ("ovo", "ova")}
     layout = layout or Layout.of(len(labels), len(models))
-    summaries, scored = [], []
+    summaries, scored, drawings = [], [], []
     for name, each in models.items():
         streamed = StreamedScores(each, budget=budget, compared=len(models) > 1)
         drawn = Drawn(layout, streamed.low, streamed.high, streamed.own)
         summaries.append(streamed.summary(weights, drawn.add))
         scored.append(_model(name, rows.counts, summaries[-1], np.empty((0, len(labels))), drawn, level))
+        drawings.append(drawn)
     in_order = np.argsort(labels)
     of_test_rows = imbalance_of_counts(np.asarray(labels)[in_order], rows.counts[in_order])
     judged = _judgement(
         rows.codes, rows.counts, tuple(labels), scored, summaries, tuple(absent), of_test_rows, level, listed
     )
-    drawn = scored[0].drawn
-    if drawn is not None:  # of many classes, the curves of the listed pairs take one more reading
-        read_columns(rows, drawn.add_curves(layout.curves(0, (*judged.worst, *judged.rarest))), drawn.add)
+    # Of many classes, the curves of the listed pairs take one more reading.
+    missing = drawings[0].add_curves(layout.curves(0, (*judged.worst, *judged.rarest)))
+    read_columns(rows, missing, drawings[0].add)
     return replace(judged, notes=notes_of(judged))
 
 
