@@ -56,7 +56,7 @@ class Exponential:
         """``(2, C)`` logarithms."""
         of_p, of_q = self._terms(part, scores)
         of_p = np.where(part.codes[:, None] == np.arange(scores.shape[1]), of_p[:, None], -np.inf)
-        return np.stack([np.logaddexp.reduce(each, axis=0, initial=-np.inf) for each in (of_p, of_q)])
+        return np.stack([_log_sum(of_p), _log_sum(of_q)])
 
     def add(self, parts: Sequence[Floats]) -> Floats:
         return np.asarray(np.logaddexp.reduce(parts, axis=0))
@@ -72,6 +72,14 @@ class Exponential:
             slope = self.alpha * np.exp(of_q + sums[0])
             slope[np.arange(len(scores)), part.codes] = -self.alpha * np.exp(of_p + sums[1][part.codes])
         return np.asarray(slope)
+
+
+def _log_sum(logarithms: Floats) -> Floats:
+    """``(C,)`` logarithm of the sum of each column; several times as fast as ``np.logaddexp.reduce``."""
+    peak = logarithms.max(axis=0, initial=-np.inf)
+    shift = np.where(np.isneginf(peak), 0.0, peak)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(logarithms - shift).sum(axis=0)) + shift)
 
 
 @dataclass(frozen=True)
