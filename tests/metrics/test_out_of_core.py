@@ -27,11 +27,12 @@ def test_summary_is_that_in_memory(room, ties, dtype):
     found, expected = both(codes, scores, room=room, compared=True)
     np.testing.assert_array_equal(found.matrix, expected.matrix)
     np.testing.assert_array_equal(found.right, expected.right)
-    moments = [(found.moments[kind], expected.moments[kind]) for kind in ("ovo", "ova")]
-    moments += [(found.pair(i, j), expected.pair(i, j)) for i, j in ((0, 1), (3, 1), (4, 0))]
-    for ours, theirs in moments:
-        np.testing.assert_allclose(ours.mean, theirs.mean, rtol=1e-12)
-        np.testing.assert_allclose(ours.squares, theirs.squares, rtol=1e-11, atol=1e-15)
+    spreads = [(found.spread[kind], expected.spread[kind]) for kind in ("ovo", "ova")]
+    spreads += [(found.pair(i, j), expected.pair(i, j)) for i, j in ((0, 1), (3, 1), (4, 0))]
+    for ours, theirs in spreads:
+        np.testing.assert_allclose(ours.moments.mean, theirs.moments.mean, rtol=1e-12)
+        np.testing.assert_allclose(ours.moments.squares, theirs.moments.squares, rtol=1e-11, atol=1e-15)
+        np.testing.assert_allclose(ours.sizes.unbiased, theirs.sizes.unbiased, rtol=1e-12)
     counts = np.bincount(codes)
     between = difference_squares(codes, counts, found.influence, expected.influence, rows=64)
     assert between.max() < 1e-28, "the influences differ by a constant of the class"
@@ -44,7 +45,7 @@ def test_perfect_and_constant_scores(score):
     scores = np.eye(3)[codes] if score == "perfect" else np.full((71, 3), 0.3)
     found, _ = both(codes, scores)
     assert (found.matrix[~np.eye(3, dtype=bool)] == (1.0 if score == "perfect" else 0.5)).all()
-    assert np.abs(found.moments["ovo"].squares).max() < 1e-28
+    assert np.abs(found.spread["ovo"].moments.squares).max() < 1e-28
 
 
 def test_few_readings_where_there_is_room():

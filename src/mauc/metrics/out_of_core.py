@@ -25,8 +25,8 @@ from mauc._typing import Floats, Ints
 from mauc.kernels.auc import auc_of_losses
 from mauc.kernels.threads import thread_count
 from mauc.metrics.partial_counts import Column, Ladder, ascending
-from mauc.metrics.summary import EACH_OTHER, ScoreSummary
-from mauc.metrics.uncertainty import Moments
+from mauc.metrics.summary import EACH_OTHER, ScoreSummary, Spread, difference_squares
+from mauc.metrics.uncertainty import Moments, Sizes
 
 __all__ = ["ScoredRows", "StreamedScores", "read_columns"]
 
@@ -180,19 +180,25 @@ class StreamedScores:
         pairs = counts.astype(np.float64)[:, None] * counts
         matrix = auc_of_losses(pairs - beaten / 2.0, counts.astype(np.float64), counts > 0)
 
-        def pair(i: int, j: int) -> Moments:
+        def pair(i: int, j: int) -> Spread:
             here, there = [j, i], [i, j]
-            return _moments(counts[here], in_pairs.mean[here, there], in_pairs.squares[here, there], EACH_OTHER)
+            return _spread(counts[here], in_pairs.mean[here, there], in_pairs.squares[here, there], EACH_OTHER)
+
+        def difference(other: NDArray[np.floating]) -> Moments:
+            squares = difference_squares(self.rows.codes, counts, influence, other)
+            return Moments(np.zeros(n_classes), squares)
 
         return ScoreSummary(
             matrix=matrix,
             right=self.right.astype(np.float64),
-            moments={
-                name: _moments(counts, lost.mean[:, k], lost.squares[:, k], v)
+            spread={
+                name: _spread(counts, lost.mean[:, k], lost.squares[:, k], v)
                 for k, (name, v) in enumerate(weights.items())
             },
             pair=pair,
             influence=influence,
+            difference=difference,
+            hits=np.empty(0),
             fingerprint=b"".join(each.digest() for each in self._hashes) if self.compared else b"",
         )
 
@@ -325,9 +331,10 @@ def _table_groups(own: Sequence[Column], counts: Ints, room: float) -> Iterator[
     yield group
 
 
-def _moments(counts: Ints, lost: Floats, squares: Floats, v: Floats) -> Moments:
+def _spread(counts: Ints, lost: Floats, squares: Floats, v: Floats) -> Spread:
     """Of the influences, which are what the pairs of a class weigh less what the row takes off."""
-    return Moments(v.sum(axis=0) + v.sum(axis=1) - lost, squares / counts.astype(np.float64) ** 2)
+    moments = Moments(v.sum(axis=0) + v.sum(axis=1) - lost, squares / counts.astype(np.float64) ** 2)
+    return Spread(Sizes.of_counts(counts, v), moments)
 
 
 def _by_class(codes: NDArray[Any], n_classes: int) -> Iterator[tuple[int, Ints]]:

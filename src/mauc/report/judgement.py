@@ -14,15 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
 from mauc._validation import ScoredClasses, check_real, check_scored_classes, invalid
-from mauc.metrics.inference import NO_DIFFERENCE
+from mauc.metrics.groups import check_groups
+from mauc.metrics.inference import NO_DIFFERENCE, hidden_errors
 from mauc.metrics.out_of_core import ScoredRows, StreamedScores, read_columns
 from mauc.metrics.scores import weighted_mean
-from mauc.metrics.summary import EACH_OTHER, ScoreSummary, difference_squares, summarise
-from mauc.metrics.uncertainty import Comparison, Interval, Sizes, comparison_of_moments, interval_of_moments
+from mauc.metrics.summary import ScoreSummary, summarise
+from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison_of_moments, interval_of_moments
 from mauc.partition import ClassPartition
 from mauc.report.decisions import Guess, guess_of
 from mauc.report.further import Further, look_further
 from mauc.report.pairs import Drawn, Layout
+from mauc.report.proportions import independent_rows
 from mauc.theory import Imbalance, imbalance
 from mauc.theory.imbalance import imbalance_of_counts
 
@@ -46,10 +48,12 @@ class ModelScore:
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
     scores: NDArray[Any]
     """``(N, C)``, columns in the same order; of the first repeat; no rows where the scores were read in parts."""
-    influence: NDArray[np.floating]
-    """``(N,)`` share of each row in the multiclass AUC, as in :class:`mauc.metrics.summary.ScoreSummary`."""
+    influence: Floats
+    """``(N,)`` share of each row in the multiclass AUC; empty likewise."""
     drawn: Drawn | None = None
     """What a page draws of the scores, where these were read in parts."""
+    rows: float | None = None
+    """How many independent rows the accuracy is worth, where rows are in groups."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,8 @@ class Judgement:
     """What the reader must know of these numbers, in plain words."""
     further: Further | None = None
     """More on the first model; None where the scores were read in parts."""
+    groups: Ints | None = None
+    """``(N,)`` number of the group of each row; None where all rows are independent."""
 
     @property
     def headline(self) -> ModelScore:
@@ -133,6 +139,7 @@ def judge(
     labels: ArrayLike | None = None,
     y_train: ArrayLike | None = None,
     y_pred: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     level: float = 0.95,
     listed: int = LISTED,
 ) -> Judgement:
@@ -151,6 +158,9 @@ def judge(
         Those of the training rows, for the largest class, ξ and χ. Default: ``y_true``.
     y_pred : (N,) classes, optional
         What the first model predicts, where that is not the class with the highest score.
+    groups : (N,) array, optional
+        What each row belongs to, such as the patient of an image. All intervals and tests are then those of rows that
+        may depend on each other within a group, see :func:`mauc.mauc_interval`.
     level : float, default=0.95
     listed : int, default=30
         How many of the rarest pairs, and of the worst, to list.
@@ -189,12 +199,13 @@ def judge(
     partition = ClassPartition(codes, len(order))
     predicted = None if y_pred is None else _predicted(y_pred, names, len(codes))
     scores = [[np.ascontiguousarray(each.scores[:, order]) for each in checked] for checked in clean]
+    together = check_groups(groups, len(codes))
     summaries = [
-        summarise(partition, repeats, None if k else predicted, compared=len(given) > 1)
+        summarise(partition, repeats, None if k else predicted, groups=together, compared=len(given) > 1)
         for k, repeats in enumerate(scores)
     ]
     models = [
-        _model(str(name), partition.counts, found, repeats[0], None, level)
+        _model(str(name), partition.counts, found, level, scores=repeats[0], groups=together)
         for name, found, repeats in zip(given, summaries, scores, strict=True)
     ]
     class_rows = first.labels[first.codes] if y_train is None else np.asarray(y_train)
@@ -202,15 +213,16 @@ def judge(
         partition,
         tuple(scores[0]),
         summaries[0].matrix,
-        np.asarray(summaries[0].influence, dtype=np.float64),
+        models[0].influence,
         _priors(names, class_rows),
         level=level,
         listed=listed,
         predicted=predicted,
+        groups=together,
     )
     absent = tuple(str(label) for label in first.labels[counts == 0])
     judged = _judgement(codes, partition.counts, names, models, summaries, absent, imbalance(class_rows), level, listed)
-    judged = replace(judged, of_training=y_train is not None, further=further)
+    judged = replace(judged, of_training=y_train is not None, further=further, groups=together)
     return replace(judged, notes=notes_of(judged))
 
 
@@ -245,7 +257,7 @@ def judge_rows(
         streamed = StreamedScores(each, budget=budget, compared=len(models) > 1)
         drawn = Drawn(layout, streamed.low, streamed.high, streamed.own)
         summaries.append(streamed.summary(weights, drawn.add))
-        scored.append(_model(name, rows.counts, summaries[-1], np.empty((0, len(labels))), drawn, level))
+        scored.append(_model(name, rows.counts, summaries[-1], level, drawn=drawn))
         drawings.append(drawn)
     in_order = np.argsort(labels)
     of_test_rows = imbalance_of_counts(np.asarray(labels)[in_order], rows.counts[in_order])
@@ -270,13 +282,13 @@ def _judgement(
     listed: int,
 ) -> Judgement:
     """The judgement, but for its notes."""
-    pairs = Pairs(counts, summaries[0].matrix, lambda i, j: _pair(counts, summaries[0], i, j, level))
+    pairs = Pairs(counts, summaries[0].matrix, lambda i, j: _pair(summaries[0], i, j, level))
     return Judgement(
         labels=names,
         counts=counts,
         codes=codes,
         models=tuple(models),
-        tests=_tests(codes, counts, models, summaries, level),
+        tests=_tests(models, summaries, level),
         rarest=pairs.rarest(listed),
         worst=pairs.worst(listed),
         imbalance=of_classes,
@@ -320,45 +332,48 @@ def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
 
 
 def _model(
-    name: str, counts: Ints, summary: ScoreSummary, scores: NDArray[Any], drawn: Drawn | None, level: float
+    name: str,
+    counts: Ints,
+    summary: ScoreSummary,
+    level: float,
+    *,
+    scores: NDArray[Any] | None = None,
+    groups: Ints | None = None,
+    drawn: Drawn | None = None,
 ) -> ModelScore:
+    partition = ClassPartition(np.arange(len(counts)), len(counts), counts.astype(np.float64))
+    intervals = {
+        kind: interval_of_moments(
+            spread.sizes, weighted_mean(summary.matrix, partition.pair_weights(kind)), spread.moments, level
+        )
+        for kind, spread in summary.spread.items()
+    }
     return ModelScore(
         name=name,
-        mauc=_interval(counts, summary, "ovo", level),
-        ova=_interval(counts, summary, "ova", level),
+        mauc=intervals["ovo"],
+        ova=intervals["ova"],
         accuracy=float(summary.right.sum() / counts.sum()),
         balanced_accuracy=float((summary.right / counts).mean()),
         matrix=summary.matrix,
-        scores=scores,
-        influence=summary.influence,
+        scores=np.empty((0, len(counts))) if scores is None else scores,
+        influence=np.empty(0) if scores is None else np.asarray(summary.influence, dtype=np.float64),
         drawn=drawn,
+        rows=None if groups is None else independent_rows(summary.hits, groups),
     )
 
 
-def _pair_weights(counts: Ints, kind: str) -> Floats:
-    return ClassPartition(np.arange(len(counts)), len(counts), counts.astype(np.float64)).pair_weights(kind)
-
-
-def _interval(counts: Ints, summary: ScoreSummary, kind: str, level: float) -> Interval:
-    v = _pair_weights(counts, kind)
-    score = weighted_mean(summary.matrix, v)
-    return interval_of_moments(Sizes.of_counts(counts, v), score, summary.moments[kind], level)
-
-
-def _tests(
-    codes: Ints, counts: Ints, models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], level: float
-) -> tuple[PairedTest, ...]:
+def _tests(models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], level: float) -> tuple[PairedTest, ...]:
     """Each model against the first; identical scores differ by exactly 0."""
-    sizes = Sizes.of_counts(counts, _pair_weights(counts, "ovo"))
     (one, of_one), *others = zip(models, summaries, strict=True)
+    sizes, moments = of_one.spread["ovo"]
     found = []
     for model, summary in others:
         if summary.fingerprint == of_one.fingerprint:
             found.append(NO_DIFFERENCE)
             continue
-        squares = difference_squares(codes, counts, summary.influence, of_one.influence)
-        a, b = (model.mauc.score, summary.moments["ovo"]), (one.mauc.score, of_one.moments["ovo"])
-        found.append(comparison_of_moments(sizes, a, b, squares, level))
+        a, b = (model.mauc.score, summary.spread["ovo"].moments), (one.mauc.score, moments)
+        _, squares, cross, of_cells = summary.difference(of_one.influence)
+        found.append(comparison_of_moments(sizes, a, b, squares, level, cross=cross, of_cells=of_cells))
     corrected = holm(np.array([c.pvalue for c in found]))
     return tuple(
         PairedTest(model.name, comparison, float(p))
@@ -410,18 +425,16 @@ class Pairs:
         return tuple(found)
 
 
-def _pair(counts: Ints, summary: ScoreSummary, i: int, j: int, level: float) -> PairScore:
+def _pair(summary: ScoreSummary, i: int, j: int, level: float) -> PairScore:
     auc_ij, auc_ji = float(summary.matrix[i, j]), float(summary.matrix[j, i])
-    sizes = Sizes.of_counts(counts[[j, i]], EACH_OTHER)
-    return PairScore(
-        i, j, auc_ij, auc_ji, interval_of_moments(sizes, 0.5 * (auc_ij + auc_ji), summary.pair(i, j), level)
-    )
+    sizes, moments = summary.pair(i, j)
+    return PairScore(i, j, auc_ij, auc_ji, interval_of_moments(sizes, 0.5 * (auc_ij + auc_ji), moments, level))
 
 
 def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
     """What a reader must know of these numbers."""
     model, guess = judgement.headline, judgement.guess
-    notes = _of_few_rows(judgement, few)
+    notes = [*_of_groups(judgement), *_of_few_rows(judgement, few), *_of_hidden_errors(judgement)]
     if model.mauc.score == 1.0:
         notes.append("Every pair is ranked perfectly: the interval says how far from perfect these rows still allow.")
     if model.accuracy < guess.accuracy:
@@ -430,6 +443,26 @@ def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
             "scores are not calibrated, or the predictions do not aim at accuracy."
         )
     return tuple(notes)
+
+
+def _of_groups(judgement: Judgement, *, few: int = 30) -> list[str]:
+    """That rows depend on each other."""
+    if judgement.groups is None:
+        return []
+    n_groups = len(np.unique(judgement.groups))
+    found = f"The {len(judgement.groups)} test rows are in {n_groups} groups: intervals and tests are those of groups."
+    return [f"{found} They are wide with fewer than {few}." if n_groups < few else found]
+
+
+def _of_hidden_errors(judgement: Judgement) -> list[str]:
+    """A small class that decides the interval without an error among its rows; scores read in parts do not tell."""
+    influence = judgement.headline.influence
+    if not len(influence):
+        return []
+    partition = ClassPartition(judgement.codes, len(judgement.labels))
+    sample = Sample.of(partition, partition.pair_weights("ovo"), judgement.groups)
+    found = hidden_errors(sample, influence, judgement.labels)
+    return [f"{found[0].upper()}{found[1:]}."] if found else []
 
 
 def _of_few_rows(judgement: Judgement, few: int) -> list[str]:
