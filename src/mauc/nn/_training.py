@@ -57,9 +57,7 @@ def rows_at_a_time(n_features: int) -> int:
     return max(1, min(4096, (1 << 24) // max(1, n_features)))
 
 
-def hold_out(
-    codes: Ints, rows: Ints, fraction: float, rng: np.random.Generator, least: int = 4
-) -> tuple[Ints, Ints]:
+def hold_out(codes: Ints, rows: Ints, fraction: float, rng: np.random.Generator, least: int = 4) -> tuple[Ints, Ints]:
     """Training and validation part of the rows, stratified; classes of fewer than ``least`` rows stay in training."""
     counts = np.bincount(codes[rows])
     take = np.maximum(np.rint(fraction * counts).astype(np.int64), 1)
@@ -119,7 +117,7 @@ class History:
 def train(network: nn.Module, loss: nn.Module, train_rows: Rows, validation: Rows | None, s: Settings) -> History:
     """Train the network in place, and leave it at its best epoch where there is a validation part, on the CPU."""
     device, value_of = _device(s.accelerator), _weighted(loss) if train_rows.weight is not None else _unweighted(loss)
-    run = {
+    run: dict[str, Any] = {
         "n_samples": len(train_rows.rows),
         "n_classes": int(train_rows.codes.max()) + 1,
         "shapes": [list(p.shape) for p in network.parameters()],

@@ -6,7 +6,7 @@ gradient needs, and ``gradient``, which computes the gradient of the logits. On 
 (:mod:`mauc.nn._loss.plain`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any, Protocol
@@ -63,21 +63,27 @@ def evaluate(batch: Batch, loss: Loss, *, gradient: bool = True) -> tuple[Tensor
 def attach(batch: Batch, loss: Loss, world: Communicator = ALONE) -> Tensor:
     """The loss with its gradient attached, of the dtype that users see."""
     logits = batch.logits
-    named = torch.compiler.is_compiling() and _can_be_named(loss, world)
-    value = _operator(batch, loss) if named else _eager(batch, loss, world)
+    if not torch.compiler.is_compiling():
+        value = _eager(batch, loss, world)
+    elif _can_be_named(loss, world):
+        value = _operator(batch, loss)
+    else:
+        value = _outside_the_graph(batch, loss, world)
     return value if is_mixed(logits.device) else value.to(logits.dtype)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 def _eager(batch: Batch, loss: Loss, world: Communicator) -> Tensor:
     transformed = torch._C._are_functorch_transforms_active()
     if transformed and closed_form(loss.surrogate, bounded=loss.bounded) is not None and world.size == 1:
         return differentiable(batch, loss)
     recipe = recipe_for(batch, loss, world)
     if transformed or (batch.logits.requires_grad and torch.is_grad_enabled()):
-        value: Tensor = _Loss.apply(recipe, loss, *batch)[0]  # type: ignore[no-untyped-call]
+        value: Tensor = (_Loss.apply if transformed else _apply)(recipe, loss, *batch)[0]
         return value
     return recipe.forward(batch, loss, wants_gradient=False)[0]
+
+
+_outside_the_graph: Callable[[Batch, Loss, Communicator], Tensor] = torch.compiler.disable(_eager)
 
 
 class _Loss(torch.autograd.Function):
@@ -117,6 +123,11 @@ class _Loss(torch.autograd.Function):
         ]
         stacked = tuple(torch.stack(each) for each in zip(*found, strict=True))
         return stacked, (0,) * len(stacked)
+
+
+# Function.apply asks inspect for the signature of forward at every call, which takes longer than some losses; its base,
+# which it ends in, does not.
+_apply: Any = super(torch.autograd.Function, _Loss).apply
 
 
 def _differentiable_slope(

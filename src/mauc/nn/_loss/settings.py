@@ -1,4 +1,4 @@
-"""What the parameters of the loss mean together, the defaults that make it the recommended one, and a call with them."""
+"""What the parameters of the loss mean together, the defaults that make it the recommended one, and its calls."""
 
 from typing import Any
 
