@@ -19,7 +19,7 @@ from mauc.nn._loss.batch import Weights, chunks, class_sum, exact_dtype, take
 from mauc.nn._loss.forms import Closed
 from mauc.nn._loss.processes import Communicator
 
-__all__ = ["FLAT_ALPHA", "Slope", "closed_risk", "differentiable_risk"]
+__all__ = ["FLAT_ALPHA", "Slope", "closed_risk", "differentiable_risk", "own_scores", "row_sums"]
 
 LOG2_E = 1.0 / math.log(2.0)
 """``exp(x) = 2 ** (LOG2_E · x)``, which torch has in a third of the time on the host."""
@@ -55,6 +55,11 @@ def closed_risk(
 def own_scores(scores: Tensor, weights: Weights) -> Tensor:
     """``(N,)`` score of each sample in the column of its class, of the exact dtype."""
     return scores.gather(1, weights.y[:, None])[:, 0].to(exact_dtype(scores.device))
+
+
+def row_sums(x: Tensor, column: Tensor) -> Tensor:
+    """``(N,)`` ``x @ column``; on devices without cuBLAS, which refuses to run deterministically."""
+    return x @ column if x.is_cpu else (x * column).sum(1)
 
 
 def _exponential(
@@ -164,7 +169,7 @@ def _squared(
         part = torch.mul(distance, factor, out=take(weighted, rows))
         part.scatter_(1, take(y, rows)[:, None], 0.0)
         first += part.sum(0)
-        second += (distance.mul_(part) @ column).sum(dtype=second.dtype)
+        second += row_sums(distance.mul_(part), column).sum(dtype=second.dtype)
     spread, first, second = world.sums(spread, first.mul_(weights.column), second)
     value = torch.dot(weights.total, spread) + second[0]
     if not gradient:

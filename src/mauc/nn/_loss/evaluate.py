@@ -19,7 +19,7 @@ from mauc.nn._loss.batch import Batch, Loss, is_mixed, unmixed
 from mauc.nn._loss.forms import closed_form
 from mauc.nn._loss.plain import Plain, differentiable
 from mauc.nn._loss.processes import ALONE, Communicator
-from mauc.nn._triton.launch import runs_kernels
+from mauc.nn._triton.launch import has_triton, runs_kernels
 from mauc.surrogates import SURROGATES, Surrogate
 
 __all__ = ["Recipe", "attach", "evaluate", "recipe_for"]
@@ -216,7 +216,7 @@ def _(
     parameters: Sequence[float],
     *others: Any,
 ) -> tuple[Tensor, Tensor]:
-    if logits.device.type == "cuda":
+    if has_triton(logits.device.type):
         # Numbers that kernels read must be there before a CUDA graph is recorded, whose memory they must not take.
         with _disable_current_modes():
             for kernels in _kernels():

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mauc.log_loss import partner_weights
 from mauc.nn._loss.batch import EVERY, Batch, Loss, Weights, chunks, exact_dtype, take, unmixed, weigh
-from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores
+from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores, row_sums
 from mauc.nn._loss.forms import closed_form
 from mauc.nn._loss.processes import ALONE, Communicator
 from mauc.nn._loss.ranked import numpy_risk
@@ -154,7 +154,7 @@ def _log_term(
     powers, column, y = scores, ratios.to(logits.dtype), weights.y[:, None]
     if loss.activation != "softmax":
         powers = torch.softmax(logits, 1)
-    mixed = torch.mv(powers, column)
+    mixed = row_sums(powers, column)
     # log F of the own class by its distance from the largest, for F itself may be 0.
     distance = logits.gather(1, y)[:, 0] - logits.amax(1)
     surprise = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
