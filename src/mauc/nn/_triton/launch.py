@@ -112,10 +112,12 @@ def in_rows(logits: Tensor) -> Tensor:
 
 def optional(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """Weight, sizes and ratios: what is not there a kernel is compiled not to read, but it wants some pointer."""
-    ratios = batch.ratios if batch.ratios is None else batch.ratios.to(torch.float32)
-    found = (batch.weight, batch.sizes, ratios)
-    weight, sizes, ratios = (batch.logits if x is None else x.detach().contiguous() for x in found)
-    return weight, sizes, ratios
+    some, ratios = batch.logits, batch.ratios
+    if ratios is not None and ratios.dtype != torch.float32:
+        ratios = ratios.to(torch.float32)
+    weight = some if batch.weight is None else batch.weight.detach().contiguous()
+    sizes = some if batch.sizes is None else batch.sizes.contiguous()
+    return weight, sizes, some if ratios is None else ratios.contiguous()
 
 
 def normalised_pairs(batch: Batch, loss: Loss) -> Tensor:
