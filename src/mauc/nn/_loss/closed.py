@@ -114,7 +114,7 @@ def _steep_exponential(
 
 
 def _terms(scores: Tensor, weights: Weights, alpha: float, peak: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """``(N, C)`` ``row · exp(α Q − peak)`` of the negatives, 0 in the own columns, and the ``(C,)`` sums of the columns.
+    """``(N, C)`` ``row · exp(α Q − peak)`` of the negatives, 0 in the own columns, and the sum of each column.
 
     The weight of the row and the peak go in as summands of the exponent: no further pass over the scores.
     """
