@@ -397,18 +397,23 @@ def every_kind_of_column(n=120):
 
 
 def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.pipeline import make_pipeline
+
     from mauc.ensemble import planner
     from mauc.ensemble.combination import unlearnt
     from mauc.ensemble.fitting import Here
+    from mauc.ensemble.tree_columns import TreeColumns
 
-    def planned(size, effort, seed, order):
-        plan = planner.Plan(planner.plan_members(size, effort, seed, order).members, 2)
-        for member in plan.members:
+    def planned(size, effort, seed, order, layout):
+        members = planner.plan_members(size, effort, seed, order, layout).members
+        for member in members:
             few = {"hgb": {"max_iter": 2}}.get(
                 member.name, {"n_estimators": 2} if member.name in planner.FORESTS else {}
             )
             member.model.set_params(**few)
-        return plan
+        narrow = make_pipeline(TreeColumns(list(layout.plain), list(layout.words)), RandomForestClassifier(2))
+        return planner.Plan((*members, planner.Member("rf_deep", narrow, size.rows)), 2)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mauc._archive import MAX_SIZE
 from mauc._typing import Ints
 from mauc.ensemble.fitting import Here
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
-from mauc.model_selection import of_some_classes
+from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report
 from mauc.tables.column_kinds import column_kinds, kinds_in_words
 from mauc.tables.data import Data, Wanted, data_of
@@ -38,8 +39,10 @@ from mauc.tables.why import importance_within
 
 __all__ = ["FittedTable", "Options", "fit_data", "fit_table", "read_data"]
 
-TRAINING_SHARE = 0.7
+TRAINING_SHARE = 0.75
 """Of the time limit; the rest is for judging, importance and the report."""
+HURRIED_ROWS = 5_000
+"""Training rows at most where the time limit is a few seconds."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,16 @@ class Options:
     importance_pairs: tuple[tuple[str, str], ...] = ()
     choice: Choice | None = None
     """A linear model in place of the stack."""
+
+    @property
+    def hurried(self) -> bool:
+        """Whether there is time for one small forest alone: a child process takes seconds to start."""
+        return self.time_limit < 8.0
+
+    @property
+    def n_workers(self) -> int | None:
+        """Child processes to train in; None: one for each core."""
+        return 0 if self.choice is not None or self.hurried else None
 
     def __post_init__(self) -> None:
         if not 0 < self.time_limit < float("inf"):
@@ -153,10 +166,16 @@ class FittedTable:
             judged.scores,
             labels=judged.classes,
             y_train=np.repeat(list(self.training_rows), list(self.training_rows.values())),
+            groups=self._groups,
             title=f"{self.data.target} of {self.data.path.name}",
             details=self.details(),
             importance=self.importance,
         )
+
+    @property
+    def _groups(self) -> NDArray[Any] | None:
+        """Of the test rows."""
+        return None if self.data.groups is None else self.data.groups[self.judged.rows]
 
     def details(self) -> list[tuple[str, str]]:
         """How the model was made, for the end of the report."""
@@ -224,6 +243,7 @@ class FittedTable:
             judged.classes,
             judged.repeats,
             self.prints,
+            self._groups,
         )
 
 
@@ -264,7 +284,8 @@ def fit_table(
         How much is trained; normal is about a minute on two cores for up to 100,000 rows. Unless the time limit cuts
         something, the same table, effort and seed give the same model on every machine.
     group : str, optional
-        Column of what belongs together, such as the patient; its rows stay on one side, and it is no feature.
+        Column of what belongs together, such as the patient; its rows stay on one side, it is no feature, and intervals
+        and tests are those of groups.
     time_column : str, optional
         The latest rows by this column are the test rows; it is no feature.
     drop : sequence of str
@@ -309,7 +330,7 @@ def fit_table(
     began = time.monotonic()
     options = Options(time_limit, effort, holdout, cv, repeats, seed, decide, drop_suspects, refit, importance)
     wanted = Wanted(target, time_column, group, tuple(drop), min_rows, drop_unlabelled)
-    with Workers() as workers:
+    with Workers(options.n_workers) as workers:
         if isinstance(table, str | Path):
             data = read_data(Path(table), wanted)
         else:
@@ -337,6 +358,10 @@ def fit_data(
     else:
         folds = [[data.split(options.holdout, seed)]]
     train, test = folds[0][0]
+    hurry: tuple[str, ...] = ()
+    if options.hurried and not options.cv and len(train) > HURRIED_ROWS:
+        hurry = (f"the time limit leaves {HURRIED_ROWS:,} of {len(train):,} training rows",)
+        train = train[some_of_each(labels[train], HURRIED_ROWS, seed)]
     watch.does("looking at the columns")
     doubts, unseen = _doubts(data, train, options, began, workers)
     prints = fingerprints(data.features)
@@ -377,7 +402,7 @@ def fit_data(
     board = judged.final.board
     if board is not None and final.board is not None:
         again_cut = final.board.cut if final is not judged.final else ()
-        board = replace(board, cut=(*board.cut, *again_cut, *unseen))
+        board = replace(board, cut=(*hurry, *board.cut, *again_cut, *unseen))
     return FittedTable(data, options, model, judged, board, importance, how, doubts + again, leaks, counts, prints)
 
 
@@ -416,7 +441,7 @@ def _doubts(
     """Columns that may deceive, and, where there are too many to look at in time, that in words."""
     some = train[of_some_classes(data.labels[train], options.seed)]
     # Columns by themselves take milliseconds each, and a table may have thousands.
-    runner = workers if workers is not None and data.features.shape[1] > 100 and not options.choice else Here(None)
+    runner = workers if workers is not None and workers.n_workers and data.features.shape[1] > 100 else Here(None)
     work = (data.features.iloc[some], data.labels[some], data.target, options.seed)
     answers = list(runner.run([(_column_doubts, work)], began + 0.25 * options.time_limit))
     if not answers:
@@ -454,6 +479,7 @@ def _importance(
             trainer.labels[judged.unseen],
             seen.classes,
             between=[pair for pair in options.importance_pairs if there.issuperset(pair)],
+            groups=None if trainer.groups is None else trainer.groups[judged.unseen],
             seed=trainer.seed,
             watch=shuffles,
         )
