@@ -20,7 +20,7 @@ from numpy.polynomial import chebyshev as cheb
 from scipy.interpolate import BPoly
 
 from mauc._typing import Floats
-from mauc.kernels.piecewise import Piece as KernelPiece
+from mauc.kernels.piecewise import KernelPiece
 from mauc.surrogates import Piece, Surrogate
 
 __all__ = [
