@@ -87,7 +87,7 @@ class MAUCClassifier(LocalClassifier):
             (len(classes), n_features + bool(self.fit_intercept)),
         )
         start = self._start(objective, classes)
-        solution = minimize(objective, start, solver=self.solver, max_iter=self.max_iter, tol=self.tol)
+        solution = minimize(objective, start, max_iter=self.max_iter, tol=self.tol)
         self._keep(objective, classes, solution)
         self.n_features_in_ = n_features
         self._name_features(X)
