@@ -151,7 +151,7 @@ def test_warm_start_takes_no_step():
 
 
 def test_no_convergence():
-    with pytest.warns(ConvergenceWarning, match="lbfgs stopped before"):
+    with pytest.warns(ConvergenceWarning, match="L-BFGS stopped before"):
         MAUCClassifier(max_iter=1).fit(chunks(X), chunks(y))
 
 
