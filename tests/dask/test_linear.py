@@ -136,6 +136,7 @@ class TestPredictions:
         assert not hasattr(model, "predict_proba")
         assert clone(model).activation == "sigmoid"
 
+    @pytest.mark.slow
     def test_local_model_goes_through_a_file(self, tmp_path):
         io = pytest.importorskip("skops.io")
         io.dump(self.local, tmp_path / "model.skops")
