@@ -10,12 +10,13 @@ DOCS   := .venv/.installed-docs
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format coverage fuzz kills bench docs screenshots package release-notes test-lowest test-newest test-slow clean
+.PHONY: help demo test lint format coverage fuzz kills bench docs screenshots package release-notes test-lowest test-newest test-slow nightly clean
 .NOTPARALLEL:
 
 help:
 	@echo 'make demo    compare models on a bundled sample, write mauc-report/demo.html'
 	@echo 'make test    lint, then all tests and doctests'
+	@echo 'make nightly tests of the experiments'
 	@echo 'make kills   kill commands at random moments, look at what they leave (KILLS=40)'
 	@echo 'make lint    ruff, mypy, import contracts'
 	@echo 'make format  rewrite the code as ruff wants it'
@@ -62,6 +63,11 @@ test: export OPENBLAS_NUM_THREADS := 1
 test: export MPLBACKEND := Agg
 test: lint
 	$(BIN)/pytest -n 2
+
+nightly: export OMP_NUM_THREADS := 1
+nightly: export MPLBACKEND := Agg
+nightly: $(DEV)
+	$(BIN)/pytest -n 2 experiments
 
 test-slow: export MPLBACKEND := Agg
 test-slow: $(DEV)

@@ -19,9 +19,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 
-from mauc import MAUCClassifier, MAUCPluginClassifier, datasets, mauc_score, pairwise_auc
-from mauc.experiments.report_parts import machine, markdown_table
-from mauc.experiments.score_tables import pairs_by_rarity
+from experiments import datasets
+from experiments.report_parts import machine, markdown_table
+from experiments.score_tables import pairs_by_rarity
+from mauc import MAUCClassifier, MAUCPluginClassifier, mauc_score, pairwise_auc
 
 ITERATIONS = int(sys.argv[1]) if sys.argv[1:2] and sys.argv[1].isdigit() else 20
 RARE = 5

@@ -16,8 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 
 from benchmarks.kddcup99 import split
-from mauc import MAUCClassifier, datasets, mauc_score
-from mauc.experiments.report_parts import markdown_table
+from experiments import datasets
+from experiments.report_parts import markdown_table
+from mauc import MAUCClassifier, mauc_score
 
 ROWS, SPLITS, SHARE = 800, 8, 0.65
 ITERATIONS = (20, 100)

@@ -21,9 +21,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from benchmarks.kddcup99 import split
-from mauc import MAUCClassifier, datasets, mauc_score
-from mauc.experiments.report_parts import machine, markdown_table
-from mauc.experiments.traditional.run import TABLES, parts_of
+from experiments import datasets
+from experiments.report_parts import machine, markdown_table
+from experiments.traditional.run import TABLES, parts_of
+from mauc import MAUCClassifier, mauc_score
 from mauc.surrogates import SURROGATES, get_surrogate, has_alpha
 
 SPLITS, SPLITS_OF_ALPHAS = 15, 5

@@ -15,9 +15,10 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.utils.class_weight import compute_sample_weight
 
-from mauc import datasets, mauc_score
+from experiments import datasets
+from experiments.report_parts import machine, markdown_table
+from mauc import mauc_score
 from mauc.boosting import MAUCBoostingClassifier, lightgbm_metric
-from mauc.experiments.report_parts import machine, markdown_table
 from mauc.model_selection import RareClassKFold
 
 SPLITS = int(sys.argv[1]) if len(sys.argv) > 1 else 2

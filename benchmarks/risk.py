@@ -7,8 +7,8 @@ import numpy as np
 
 from benchmarks.measure import Row, alternate, extra_bytes, faster, seconds
 from benchmarks.metric import softmax_scores
+from experiments.acceleration import LOSSES, PRIORS
 from mauc import SurrogateRisk
-from mauc.experiments.acceleration import LOSSES, PRIORS
 from mauc.risk import schemes_of
 from mauc.surrogates import get_surrogate
 

@@ -1,8 +1,8 @@
 """How long a default stack takes to predict, against asking each of its models itself, and how far the scores differ.
 
-``MAUC_DATA_HOME=… python -m benchmarks.stack_prediction [--tables FOLDER] [set …]``: sets of ``mauc bench tabular``, by
-default four of those that come with the library; a fit of each takes ten seconds or more. Time of the processor, the
-shortest of several; the first prediction after loading, which reads the models, by itself.
+``MAUC_DATA_HOME=… python -m benchmarks.stack_prediction [--tables FOLDER] [set …]``: sets of the tabular
+experiment, by default four of those that come with the library; a fit of each takes ten seconds or more. Time of the
+processor, the shortest of several; the first prediction after loading, which reads the models, by itself.
 """
 
 import pickle
@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import alternate, seconds
+from experiments.report_parts import machine, markdown_table
+from experiments.tabular.data import load_frame
+from experiments.tabular.run import split_rows
 from mauc._typing import Floats
 from mauc.ensemble import MAUCStackingClassifier
 from mauc.ensemble.bases import class_scores
 from mauc.ensemble.fitting import FoldAverage
-from mauc.experiments.report_parts import machine, markdown_table
-from mauc.experiments.tabular.data import load_frame
-from mauc.experiments.tabular.run import split_rows
 
 SETS = ("ecoli", "balance", "yeast", "dermatology")
 

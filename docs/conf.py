@@ -188,8 +188,6 @@ API_PAGES = {
     "model_selection": ["mauc.model_selection"],
     "nn": ["mauc.nn"],
     "theory": ["mauc.theory", "mauc.theory.bounds", "mauc.theory.rademacher"],
-    "datasets": ["mauc.datasets"],
-    "baselines": ["mauc.baselines"],
 }
 # Public to the other modules of the library, not to its users.
 INTERNAL = {f"mauc.model_selection.{name}" for name in ("check_groups", "encode_classes", "folds_of", "scores_of")}

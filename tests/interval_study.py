@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from mauc.metrics.uncertainty import Moments, Sizes, comparison_of_moments, interval_of_moments
+from mauc.metrics.uncertainty import Moments, Sample, class_without_errors, comparison_of_moments, interval_of_moments
 from mauc.partition import ClassPartition
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "intervals.md"
@@ -93,17 +93,24 @@ class Cell:
     width: tuple[float, float]
     size: tuple[float, float]
     coverage_of_difference: float
+    warned: float
+    """In how many draws a warning of a small class without errors is given."""
+    coverage_unless_warned: float
     smallest_p: float
     smallest_width: float
 
     def __str__(self) -> str:
         pairs = (self.coverage, self.width, self.size)
         columns = " | ".join(f"{ours:.3f} ({theirs:.3f})" for ours, theirs in pairs)
-        return f"| {self.sizes} | {self.pairs} | {self.truth:.2f} | {columns} | {self.coverage_of_difference:.3f} |"
+        return f"| {self.sizes} | {self.pairs} | {self.truth:.2f} | {columns} | {self._rest()} |"
+
+    def _rest(self) -> str:
+        unless = "–" if np.isnan(self.coverage_unless_warned) else f"{self.coverage_unless_warned:.3f}"
+        return f"{self.coverage_of_difference:.3f} | {self.warned:.2f} | {unless}"
 
 
-HEADER = """| rows | pairs | MAUC | coverage | width | size of the test | coverage of a difference |
-|---|---|---|---|---|---|---|"""
+HEADINGS = "rows, pairs, MAUC, coverage, width, test size, coverage of a difference, warned, coverage unless warned"
+HEADER = f"| {HEADINGS.replace(', ', ' | ')} |\n" + "|---" * len(HEADINGS.split(",")) + "|"
 
 
 def influences(scores: np.ndarray, y: np.ndarray, of_pairs: list[np.ndarray]) -> list[np.ndarray]:
@@ -139,15 +146,15 @@ def simulate(world: World, counts: tuple[int, ...], draws: int = DRAWS) -> list[
     n = np.array(counts)
     y, rarest = np.repeat(np.arange(len(n)), n), int(np.argmin(n))
     names = ("ovo", "ova") if len(n) > 2 and len(set(counts)) > 1 else ("ovo",)
-    weights = [ClassPartition(y, len(n)).pair_weights(pairs) for pairs in names]
+    partition = ClassPartition(y, len(n))
+    weights = [partition.pair_weights(pairs) for pairs in names]
     truths = [[float((v * world.truth(len(n), rarest, noise)).sum()) for noise in (1, 1, 2)] for v in weights]
     rows: list[list[Any]] = [[] for _ in names]
     rng = np.random.default_rng([len(n), *counts, *world.title.encode()])
     for some in _parts(draws, y):
         models = [influences(scores, y, weights) for scores in world.draw(rng, y, rarest, some)]
         for k, v in enumerate(weights):
-            sizes = Sizes.of_shares(n > 0, 1 / n, 1 / n**2, v)
-            rows[k] += _judged([model[k] for model in models], n, sizes, truths[k])
+            rows[k] += _judged([model[k] for model in models], n, Sample.of(partition, v), truths[k])
     return [_cell(np.array(rows[k], dtype=float), n, pairs, truths[k][0]) for k, pairs in enumerate(names)]
 
 
@@ -156,7 +163,7 @@ def _parts(draws: int, y: np.ndarray, scores_at_once: int = 1 << 20) -> Iterator
     yield from (min(step, draws - begin) for begin in range(0, draws, step))
 
 
-def _judged(models: list[np.ndarray], n: np.ndarray, sizes: Sizes, truths: list[float]) -> Iterator[list[Any]]:
+def _judged(models: list[np.ndarray], n: np.ndarray, sizes: Sample, truths: list[float]) -> Iterator[list[Any]]:
     """For each draw what is averaged over all of them."""
     a, b, c = models
     of = [moments(influence, n) for influence in (a, b, c, a - b, a - c)]
@@ -176,6 +183,7 @@ def _judged(models: list[np.ndarray], n: np.ndarray, sizes: Sizes, truths: list[
             equal.pvalue < 1 - LEVEL,
             abs(equal.difference) > special.stdtrit(freedom, 0.5 + LEVEL / 2) * stderr + 1e-12,
             worse.low <= truths[0] - truths[2] <= worse.high,
+            class_without_errors(sizes, a[k]) is not None,
             min(equal.pvalue, worse.pvalue),
             min(ours.high - ours.low, equal.high - equal.low),
         ]
@@ -199,6 +207,7 @@ def delong_interval(score: float, squares: np.ndarray, counts: np.ndarray) -> tu
 
 def _cell(x: np.ndarray, counts: np.ndarray, pairs: str, truth: float) -> Cell:
     mean, median = x.mean(axis=0), np.median(x, axis=0)
+    unwarned = x[x[:, 7] == 0, 0]
     return Cell(
         sizes=f"{len(counts)} × {counts[0]}" if len(set(counts)) == 1 else ", ".join(map(str, counts)),
         pairs=pairs,
@@ -207,8 +216,11 @@ def _cell(x: np.ndarray, counts: np.ndarray, pairs: str, truth: float) -> Cell:
         width=(median[2], median[3]),
         size=(mean[4], mean[5]),
         coverage_of_difference=mean[6],
-        smallest_p=x[:, 7].min(),
-        smallest_width=x[:, 8].min(),
+        warned=mean[7],
+        # A rate of fewer than 50 draws says nothing.
+        coverage_unless_warned=unwarned.mean() if len(unwarned) >= 50 else np.nan,
+        smallest_p=x[:, 8].min(),
+        smallest_width=x[:, 9].min(),
     )
 
 
@@ -221,13 +233,16 @@ def claim(tables: dict[str, list[Cell]], draws: int) -> str:
     cells = [cell for table in tables.values() for cell in table]
     ours, theirs = (np.array([cell.coverage[k] for cell in cells]) for k in (0, 1))
     sizes, of_differences = [cell.size[0] for cell in cells], [cell.coverage_of_difference for cell in cells]
+    unless = np.array([c.coverage_unless_warned for c in cells if not np.isnan(c.coverage_unless_warned)])
     said = [
         f"**{len(cells)} lines of {draws} draws. The interval of 95 % covers in {percent(ours.min())} to "
         f"{percent(ours.max())} of draws: in {np.sum(ours >= 0.93)} lines in 93 % or more, in {np.sum(ours < 0.9)} in "
         f"less than 90 %.** DeLong's covers in {percent(theirs.min())} to {percent(theirs.max())}: in "
         f"{np.sum(theirs >= 0.93)} lines in 93 % or more, in {np.sum(theirs < 0.9)} in less than 90 %. The test at 5 % "
         f"rejects equal models in {percent(min(sizes))} to {percent(max(sizes))} of draws. The interval of a "
-        f"difference covers in {percent(min(of_differences))} or more.",
+        f"difference covers in {percent(min(of_differences))} or more. Without the warning of a small class that may "
+        f"hide errors, the interval covers in {percent(min(unless, default=1.0))} or more: in {np.sum(unless < 0.9)} "
+        "lines in less than 90 %.",
         "",
         "| scores | least coverage | with | largest size of the test |",
         "|---|---|---|---|",

@@ -1,7 +1,7 @@
 """Kill commands at random moments, and look at what they leave on the disk.
 
 ``python tests/kills.py [KILLS [SEED]]``, or ``make kills``. Each kill is a SIGKILL of a real process of ``mauc fit``,
-``predict``, ``evaluate --report`` or ``bench``, every other one at a moment drawn from the time that the command takes,
+``predict`` or ``evaluate --report``, every other one at a moment drawn from the time that the command takes,
 the rest when it is next seen writing. After each, under the final names there is the old file or the complete new one,
 and the inputs are as they were; then the command runs again, comes to the same end as one that was never killed, and
 sweeps what the dead one left. The first fault stops the campaign with its seed and keeps its folder.
@@ -59,7 +59,6 @@ COMMANDS = {
     "evaluate": Command(
         ("evaluate", "scores.csv", "--target", "species", "--report", "judged.html"), ("scores.csv",), ("judged.html",)
     ),
-    "bench": Command(("bench", "generalization", "--quick", "--out", "results"), (), ("results",)),
 }
 
 

@@ -7,12 +7,20 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    ("part", "cases"), [("metric", 150), ("risks", 60), ("torch_parts", 40), ("estimators", 8), ("tables", 15)]
+    ("part", "cases"),
+    [
+        ("metric", 150),
+        ("risks", 60),
+        ("torch_parts", 40),
+        ("estimators", 8),
+        ("tables", 15),
+        pytest.param("fits", 6, marks=pytest.mark.slow),
+    ],
 )
 def test_first_cases(part, cases):
     if part == "torch_parts":
         pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-    if part == "tables":
+    if part in ("tables", "fits"):
         for library in ("skrub", "openpyxl", "pyarrow"):
             pytest.importorskip(library, reason="needs the extras cli, excel and parquet")
     run = importlib.import_module(f"fuzz.{part}").run

@@ -13,8 +13,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
 
+from experiments.datasets import load_simulated
 from mauc import MAUCPluginClassifier, mauc_score, mauc_scorer
-from mauc.datasets import load_simulated
 from mauc.plugin import CALIBRATIONS, balanced_posterior
 
 posteriors = pytest.mark.parametrize("seed", range(3))

@@ -15,8 +15,8 @@ from sklearn.metrics import balanced_accuracy_score
 
 from benchmarks.fit_tables.process import Measured, busy, measured
 from benchmarks.fit_tables.rivals import default_split, labels_of
+from experiments.report_parts import machine
 from mauc import mauc_score
-from mauc.experiments.report_parts import machine
 
 __all__ = ["AUTOGLUON", "BASELINES", "DEFAULT_LIMIT", "OURS", "Cell", "Store", "compute"]
 

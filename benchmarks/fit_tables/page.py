@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.fit_tables.cells import AUTOGLUON, BASELINES, OURS, Cell, Store
+from experiments.report_parts import folded, machines, markdown_table
 from mauc import compare_mauc
 from mauc._io import write_whole
-from mauc.experiments.report_parts import folded, machines, markdown_table
 from mauc.metrics import Comparison
 
 __all__ = ["write_page"]

@@ -54,8 +54,8 @@ def boosting(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, An
 
 
 def autogluon(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, Any]) -> tuple[Any, Any]:
-    """As in ``mauc bench tabular --against autogluon``."""
-    from mauc.experiments.tabular.against import Contest, rival_scores
+    """As in ``python -m experiments tabular --against autogluon``."""
+    from experiments.tabular.against import Contest, rival_scores
 
     contest = Contest(None, None, task["cores"], task["python"])
     classes, codes = np.unique(y, return_inverse=True)

@@ -7,36 +7,42 @@ difference of the two models sample by sample, and sees more than a look at two 
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc import compare_mauc, datasets, mauc_interval
+from mauc import compare_mauc, mauc_interval
 from mauc.model_selection import RareClassKFold
 
-data = datasets.load("digits-imb")
+# %%
+# Handwritten digits with 170 zeros down to 8 nines.
+X, y = load_digits(return_X_y=True)
+rng, sizes = np.random.default_rng(0), [170, 120, 85, 60, 42, 30, 21, 15, 11, 8]
+kept = np.concatenate([rng.choice(np.flatnonzero(y == c), n, replace=False) for c, n in enumerate(sizes)])
+X, y = X[kept], y[kept]
 models = {
     "LR": make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=1000)),
     "LR, balanced": make_pipeline(StandardScaler(), LogisticRegression(C=0.01, class_weight="balanced", max_iter=1000)),
     "extra trees": ExtraTreesClassifier(100, random_state=0),
 }
 scores = {
-    name: cross_val_predict(model, data.X, data.y, cv=RareClassKFold(4), method="predict_proba")
-    for name, model in models.items()
+    name: cross_val_predict(model, X, y, cv=RareClassKFold(4), method="predict_proba") for name, model in models.items()
 }
 
 # %%
 # Each model by itself. The intervals of the extra trees and of the balanced LR overlap: is there a difference?
-intervals = {name: mauc_interval(data.y, score) for name, score in scores.items()}
+intervals = {name: mauc_interval(y, score) for name, score in scores.items()}
 for name, result in intervals.items():
     print(f"{name:12}  {result.score:.4f} [{result.low:.4f}, {result.high:.4f}]")
 
 # %%
 # The paired differences, on the same samples, with interval and p-value.
 comparisons = {
-    f"{a} − {b}": compare_mauc(data.y, scores[a], scores[b])
+    f"{a} − {b}": compare_mauc(y, scores[a], scores[b])
     for a, b in (("extra trees", "LR"), ("extra trees", "LR, balanced"), ("LR, balanced", "LR"))
 }
 for name, result in comparisons.items():

@@ -8,8 +8,9 @@ rare classes make the sum. :func:`mauc.theory.imbalance` does the arithmetic; a 
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.datasets import make_blobs
 
-from mauc import MAUCClassifier, datasets, theory
+from mauc import MAUCClassifier, theory
 
 # %%
 # 400, 80 and 16 samples.
@@ -18,8 +19,8 @@ print(theory.imbalance(np.repeat(["frequent", "middle", "rare"], sizes)))
 
 # %%
 # Now add samples, of the frequent or of the rare class, train, and judge on fresh data. Means of 10 repetitions.
-world = datasets.load_simulated(class_counts=sizes, n_features=20, separation=2)
-X_test, y_test = world.sample([2000] * 3, seed=1000)
+centers = 0.5 * np.random.default_rng(0).normal(size=(3, 20))
+X_test, y_test = make_blobs([2000] * 3, centers=centers, random_state=1000)
 added = (0, 16, 48, 112, 240)
 measured = {}
 for c, name in ((0, "frequent"), (2, "rare")):
@@ -27,7 +28,7 @@ for c, name in ((0, "frequent"), (2, "rare")):
         grown = sizes + more * (np.arange(3) == c)
         scores = []
         for seed in range(10):
-            X, y = world.sample(grown, seed=seed)
+            X, y = make_blobs(grown, centers=centers, random_state=seed)
             scores.append(MAUCClassifier("squared", l2=1e-3, tol=1e-4).fit(X, y).score(X_test, y_test))
         measured[name, more] = np.mean(scores), np.std(scores) / np.sqrt(len(scores))
     first, last = measured[name, 0], measured[name, added[-1]]

@@ -6,7 +6,7 @@ Nystroem + MAUCClassifier: a kernel without a kernel machine
 before it makes the features that a linear model needs. A pipeline of the two is trained for multiclass AUC like any
 other, and its cost grows linearly with the samples.
 
-Is it worth it? On the 57 tables of ``mauc bench tabular`` that were set aside for judging, its mean rank is 12.7 of 25
+Is it worth it? On the 57 tables of the tabular experiment that were set aside for judging, its mean rank is 12.7 of 25
 methods; the linear MAUC model has 15.2, balanced logistic regression 11.1, a balanced forest 10.4. On twenty
 smaller ones it has 9.9, balanced logistic regression 13.2, the forest 9.6. So it pays where classes are curved and a
 fit must take hundredths of a second, and it is one of the models that :doc:`plot_stacking` combines.

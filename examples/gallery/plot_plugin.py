@@ -8,26 +8,30 @@ simulated data the ceiling is known, and one sees what the division brings.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
+from scipy.special import softmax
+from sklearn.datasets import make_blobs
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from mauc import MAUCPluginClassifier, datasets, mauc_score
+from mauc import MAUCPluginClassifier, mauc_score
 from mauc.theory import bayes_scores
 
 # %%
 # Five Gaussian classes of 1500 samples down to 25, and fresh test data.
-data = datasets.load_simulated(class_counts=[1500, 500, 200, 75, 25], n_features=6, separation=2)
-X_test, y_test = data.sample([2000] * 5)
-ceiling = data.bayes_mauc()
-print(f"ceiling {ceiling.value:.4f} ± {ceiling.stderr:.4f}")
+sizes = np.array([1500, 500, 200, 75, 25])
+priors = sizes / sizes.sum()
+centers = 0.8 * np.random.default_rng(0).normal(size=(5, 6))
+X, y = make_blobs(sizes, centers=centers, random_state=0)
+X_test, y_test = make_blobs([2000] * 5, centers=centers, random_state=1)
 
 # %%
-# The exact posterior itself is not the best score: it must be divided by the priors as well. What is then left to the
-# ceiling is the chance of the two samples.
-exact = data.posterior(X_test)
+# The exact posterior itself is not the best score: it must be divided by the priors as well.
+exact = softmax(-0.5 * ((X_test[:, None] - centers) ** 2).sum(axis=2) + np.log(priors), axis=1)
+ceiling = mauc_score(y_test, bayes_scores(exact, priors))
 print(f"exact posterior     {mauc_score(y_test, exact):.4f}")
-print(f"divided by priors   {mauc_score(y_test, bayes_scores(exact, data.priors)):.4f}")
+print(f"divided by priors   {ceiling:.4f}")
 
 # %%
 # The same with estimated probabilities.
@@ -36,10 +40,10 @@ models = {
     "naive Bayes": GaussianNB(),
     "random forest": RandomForestClassifier(100, min_samples_leaf=5, random_state=0),
 }
-scores = {"exact posterior": (mauc_score(y_test, exact), mauc_score(y_test, data.bayes_scores(X_test)))}
+scores = {"exact posterior": (mauc_score(y_test, exact), ceiling)}
 for name, model in models.items():
-    plain = model.fit(data.X, data.y).predict_proba(X_test)
-    divided = MAUCPluginClassifier(model).fit(data.X, data.y).predict_proba(X_test)
+    plain = model.fit(X, y).predict_proba(X_test)
+    divided = MAUCPluginClassifier(model).fit(X, y).predict_proba(X_test)
     scores[name] = mauc_score(y_test, plain), mauc_score(y_test, divided)
     print(f"{name:20} {scores[name][0]:.4f} -> {scores[name][1]:.4f}")
 
@@ -51,7 +55,7 @@ for row, (before, after) in enumerate(scores.values()):
     axes.annotate("", (after, row), (before, row), arrowprops={"arrowstyle": "->", "color": "0.4", "linewidth": 1.5})
     axes.plot(before, row, "o", color="C0", label="probabilities" if row == 0 else None)
     axes.plot(after, row, "o", color="C1", label="divided by the priors" if row == 0 else None)
-axes.axvline(ceiling.value, color="0.2", linestyle="--", linewidth=1, label="ceiling")
+axes.axvline(ceiling, color="0.2", linestyle="--", linewidth=1, label="ceiling")
 axes.set_yticks(range(len(scores)), scores)
 axes.set(xlabel="test MAUC", ylim=(len(scores) - 0.5, -0.5))
 axes.legend(loc="upper left")

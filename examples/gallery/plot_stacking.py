@@ -8,18 +8,23 @@ a list it takes nine of its own. ``mauc fit`` is the same from the command line.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
 from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc import MAUCClassifier, MAUCStackingClassifier, datasets, mauc_interval
+from mauc import MAUCClassifier, MAUCStackingClassifier, mauc_interval
 
 # %%
 # Ten digits, 170 of the first to 8 of the last; half of them to train on.
-data = datasets.load("digits-imb")
-X, X_test, y, y_test = train_test_split(data.X, data.y, test_size=0.5, stratify=data.y, random_state=1)
+X, y = load_digits(return_X_y=True)
+rng, sizes = np.random.default_rng(0), [170, 120, 85, 60, 42, 30, 21, 15, 11, 8]
+kept = np.concatenate([rng.choice(np.flatnonzero(y == c), n, replace=False) for c, n in enumerate(sizes)])
+X, y = X[kept], y[kept]
+X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=1)
 
 estimators = [
     ("balanced LR", make_pipeline(StandardScaler(), LogisticRegression(C=0.1, class_weight="balanced", max_iter=1000))),

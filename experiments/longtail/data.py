@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mauc import datasets
+from experiments import datasets
 
 __all__ = ["IMAGES", "SETS", "Data", "load"]
 

@@ -205,6 +205,35 @@ class SoftRiskWhole(SoftRisk):
     over = "whole"
 
 
+class SoftSteady(SoftRisk):
+    """log(1 + R_i), each pair of classes by what a batch expects of both: w_i w_j / (C (C − 1)) with
+    w_i = min(1, expected rows of class i), whether the classes are present or not."""
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        positive, means, apart, _ = self.means(s, y)
+        C = s.shape[1]
+        w = (len(y) * self.counts / self.counts.sum()).clamp_max(1.0).to(s.dtype) ** self.settings.get("power", 1.0)
+        others = (w.sum() - w).clamp_min(1e-12)
+        risk = positive * (apart * w[:, None] * means).sum(0) / others
+        return (w * torch.log1p(risk)).sum() / C
+
+
+class SoftFixed(SoftRisk):
+    """log(1 + R_i), divided by all classes instead of those present."""
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        risk, _ = self.by_class(s, y)
+        return torch.log1p(risk).sum() / s.shape[1]
+
+
+class SoftShare(SoftRisk):
+    """log(1 + R_i) times the mean over classes of min(1, expected rows of the class in a batch), to a power."""
+
+    def pair_term(self, s: Tensor, y: Tensor) -> Tensor:
+        share = (len(y) * self.counts / self.counts.sum()).clamp_max(1.0).mean() ** self.settings.get("power", 1.0)
+        return share.to(s.dtype) * super().pair_term(s, y)
+
+
 class SoftRows(LogRisk):
     """The logistic loss of each sample against the others' soft maximum in its column: log(1 + exp(−α(s − T_i))) with
     exp(αT_i) the mean of exp(αs) over the other classes; each class alike."""
@@ -261,6 +290,9 @@ CANDIDATES: dict[str, type[Loss]] = {
     "log-risk-whole": LogRiskWhole,
     "soft-class": SoftRisk,
     "soft-whole": SoftRiskWhole,
+    "soft-steady": SoftSteady,
+    "soft-fixed": SoftFixed,
+    "soft-share": SoftShare,
     "soft-rows": SoftRows,
     "huber": Huber,
     "scaled": Scaled,

@@ -65,32 +65,12 @@ def test_warnings_become_notes():
     assert CliRunner().invoke(app, ["--quiet"]).output == ""
 
 
-def test_bench_commands_speak_json_and_can_be_quiet(monkeypatch, tmp_path):
-    import json
-    from pathlib import Path
-
-    pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-    from mauc.experiments import generalization
-    from mauc.experiments.registry import Experiment
-
-    nothing = Experiment([], lambda store, folder: [Path("page.md")])
-    monkeypatch.setattr(generalization, "experiment", lambda **_: nothing)
-    call = ["bench", "generalization", "--out", str(tmp_path)]
-    assert CliRunner().invoke(app, call).stdout == "wrote page.md\n"
-    told = CliRunner().invoke(app, [*call, "--json"])
-    assert (json.loads(told.stdout), told.stderr) == ({"files": ["page.md"]}, "")
-    assert CliRunner().invoke(app, [*call, "--quiet"]).output == ""
-
-
 COMMANDS = (
     "demo",
     "fit",
     "predict",
     "evaluate",
     "compare",
-    "bench acceleration",
-    "bench traditional",
-    "bench generalization",
 )
 
 

@@ -82,10 +82,7 @@ def test_folders_are_made_aloud_and_never_at_the_root(run, fails, scores, tmp_pa
     words = fails(*evaluate, "/no-such-folder-of-mauc/r.html")
     assert "--report /no-such-folder-of-mauc/r.html needs the folder /no-such-folder-of-mauc at the root" in words
     assert "check the name, or make the folder first" in words
-    words = fails("bench", "generalization", "--quick", "--out", "/no-such-folder-of-mauc")
-    assert "--out /no-such-folder-of-mauc needs the folder" in words
     assert not Path("/no-such-folder-of-mauc").exists()
-    assert "--out must be a folder, got the file a.csv" in fails("bench", "generalization", "--quick", "--out", "a.csv")
 
 
 def test_prefix_and_a_class_without_rows(run, scores, tmp_path):
@@ -180,3 +177,25 @@ def test_failures(fails, scores):
     assert "--level must be" in fails("evaluate", "a.csv", "--target", "truth", "--level", 2, code=2)
     table.iloc[20:30].assign(truth="elm").to_csv("single.csv", index=False)
     assert "has one class" in fails("evaluate", "single.csv", "--target", "truth")
+
+
+def test_groups_of_rows(run, scores):
+    table, other = scores
+    table = table.assign(patient=[f"0{k // 4}" for k in range(len(table))])
+    table.drop(columns="patient").to_csv("a.csv", index=False)
+    table[["truth", "patient"]].to_csv("truth.csv", index=False)
+    table.to_csv("with.csv", index=False)
+    expected = mauc_interval(table["truth"], table[CLASSES], groups=table["patient"])
+    test = compare_mauc(table["truth"], other[CLASSES], table[CLASSES], groups=table["patient"])
+    for files in (("with.csv",), ("a.csv", "--truth", "truth.csv")):
+        call = ("evaluate", *files, "--target", "truth", "--group", "patient", "--compare", "b.csv", "--no-report")
+        found = json.loads(run(*call, "--json").stdout)
+        assert found["models"][0]["mauc"] == pytest.approx(vars(expected))
+        assert found["tests"][0]["pvalue"] == pytest.approx(test.pvalue)
+        assert found["notes"][0].startswith("The 88 test rows are in 22 groups")
+    unknown = run("evaluate", "with.csv", "--target", "truth", "--group", "patients")
+    assert unknown.exit_code == 2
+    assert "--group 'patients' is no column of with.csv; did you mean 'patient'?" in " ".join(unknown.stderr.split())
+    streamed = run("evaluate", "with.csv", "--target", "truth", "--group", "patient", "--stream")
+    assert streamed.exit_code == 2
+    assert "--drop-unlabelled and --group have no effect" in " ".join(streamed.stderr.split())

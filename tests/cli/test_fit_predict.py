@@ -454,3 +454,18 @@ def test_what_is_told_of_dates_holds_whatever_stands_between_the_numbers(between
     told = pd.Series([between.join(day) for day in (("01", "03", "2024"), ("02", "01", "2024"))])
     for order, first in (("month-first", 0), ("day-first", 1)):
         assert np.argmin(times_of(told, "seen", Path("t"), order)) == first
+
+
+def test_groups_go_to_every_interval(run, trees):
+    call = ("fit", "trees.csv", "--target", "species", "--group", "plot", "--cv", 3, "--json", *QUICK)
+    found = json.loads(run(*call, "--alpha", 4, "--l2", 0.01, "--out", "a.skops").stdout)
+    assert found["notes"][0] == (
+        "The 160 test rows are in 16 groups: intervals and tests are those of groups. They are wide with fewer than 30."
+    )
+    mauc = found["models"][0]["mauc"]
+    run(*call, "--alpha", 4, "--l2", 1.0, "--out", "b.skops")
+    again = json.loads(run("compare", "a.skops", "b.skops", "--json").stdout)
+    assert again["models"][0]["mauc"] == pytest.approx(mauc)
+    assert again["notes"][0].startswith("The 160 test rows are in 16 groups")
+    kept = json.loads(run("evaluate", "a.scores.npz", "--json", "--no-report").stdout)
+    assert kept["models"][0]["mauc"] == pytest.approx(mauc)

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 
 from mauc import __version__
 from mauc.cli import app
+from mauc.cli import digits as demo
+from mauc.cli.digits import imbalanced_digits
 from mauc.cli.summary import importance
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
-from mauc.experiments import demo
-from mauc.experiments.demo import imbalanced_digits
 from mauc.metrics import Importance
 
 
@@ -33,21 +33,14 @@ def test_help_names_the_commands():
     result = run("--help")
     assert result.exit_code == 0
     assert "multiclass AUC" in result.output
-    for command in ("demo", "fit", "predict", "evaluate", "compare", "bench"):
+    for command in ("demo", "fit", "predict", "evaluate", "compare"):
         assert re.search(rf"^\W*{command}\b", result.output, re.MULTILINE)
-    below = run("bench", "--help").output
-    for command in ("acceleration", "consistency", "deep", "generalization", "runtime", "tabular", "traditional"):
-        assert command in below
-    options = run("bench", "traditional", "--help").output
-    for option in ("--out", "--data-home", "--splits", "--preprocessing", "--table", "--method", "--jobs", "--quick"):
-        assert option in options
 
 
 def test_without_arguments_it_helps():
-    for arguments in ((), ("bench",)):
-        result = run(*arguments)
-        assert result.exit_code in (0, 2)
-        assert "Usage" in result.output
+    result = run()
+    assert result.exit_code in (0, 2)
+    assert "Usage" in result.output
 
 
 def test_the_module_is_the_command():
@@ -146,48 +139,6 @@ def test_the_digits_of_the_demo():
     assert np.bincount(digits.y_test).min() >= 20  # enough to see a difference of the rare ones
     rows = {row.tobytes() for row in digits.X_train}
     assert not any(row.tobytes() in rows for row in digits.X_test)
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "names"),
-    [
-        ("--table", "iris", ["balance", "ecoli", "yeast"]),
-        ("--method", "SVM", ["MAUC exponential", "LR, tuned", "plug-in on LR", "ET"]),
-        ("--splits", "70-30", ["authors", "80-10-10"]),
-        ("--preprocessing", "none", ["both", "rows", "standard"]),
-    ],
-)
-def test_unknown_names_are_answered_with_the_valid_ones(option, value, names, tmp_path):
-    pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-    result = run("bench", "traditional", "--out", tmp_path / "out", option, value)
-    assert result.exit_code == 2
-    said = " ".join(result.stderr.split())
-    assert f"{option} must be one of" in said
-    assert f"got '{value}'" in said
-    for name in names:
-        assert repr(name) in said
-    assert "Traceback" not in result.output
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_data_folder_that_does_not_exist(tmp_path):
-    pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-    missing = tmp_path / "nowhere"
-    result = run("bench", "traditional", "--out", tmp_path / "out", "--data-home", missing)
-    assert result.exit_code == 1
-    assert isinstance(result.exception, SystemExit)
-    assert result.stdout == ""
-    (said,) = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
-    assert said.startswith("mauc: data_home must be a folder, got ")
-    assert str(missing) in result.stderr
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("arguments", [("--jobs", 0), ("--n-splits", 16), ("--n-splits", 0), ("--unknown", 1)])
-def test_numbers_out_of_range_and_unknown_options(arguments):
-    result = run("bench", "traditional", *arguments)
-    assert result.exit_code == 2
-    assert arguments[0] in result.stderr
 
 
 def test_unknown_command():

@@ -17,8 +17,8 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from experiments.datasets import load_simulated
 from mauc import MAUCDecision, mauc_score
-from mauc.datasets import load_simulated
 from mauc.plugin import balanced_posterior
 
 DISTANCES = np.abs(np.subtract.outer(range(4), range(4)))

@@ -562,7 +562,7 @@ def test_a_perceptron_that_balances_the_classes(monkeypatch):
 
 @pytest.mark.slow
 def test_the_default_list_on_a_real_set():
-    from mauc.datasets import load, stratified_splits
+    from experiments.datasets import load, stratified_splits
 
     wine = load("wine-imb")
     train, _, test = stratified_splits(wine.y, 1, (0.6, 0.1, 0.3))[0]

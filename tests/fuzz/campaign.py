@@ -14,7 +14,14 @@ from itertools import islice
 import numpy as np
 
 # How often each part is drawn: a fit or a file costs a hundred times a score.
-SHARES = {"metric": 0.90, "risks": 0.08, "torch_parts": 0.015, "estimators": 0.005, "tables": 0.005}
+SHARES = {
+    "metric": 0.90,
+    "risks": 0.08,
+    "torch_parts": 0.015,
+    "estimators": 0.005,
+    "tables": 0.005,
+    "fits": 0.001,
+}
 CHUNK = 250
 
 

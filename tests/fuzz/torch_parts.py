@@ -8,9 +8,11 @@ from cases import CASES
 from pair_loss import PairLoss, pair_loss
 from scipy.special import expit, softmax
 
+from experiments.deepauc import DeepAUCLoss
+from experiments.losses import ClassBalancedLoss, FocalLoss, LDAMLoss
 from fuzz import definitions
 from fuzz.draw import problem
-from mauc.nn import MAUC, ClassBalancedLoss, DeepAUCLoss, FocalLoss, LDAMLoss, LogitAdjustedLoss, MAUCLoss
+from mauc.nn import MAUC, LogitAdjustedLoss, MAUCLoss
 
 IGNORED = -100
 CHOICES = [case for case in CASES if not case.label]

@@ -550,3 +550,38 @@ class TestSimulations:
     def test_power_of_the_comparison(self):
         rejected = sum(compare_mauc(*two_models(self.COUNTS, seed)).pvalue < 0.05 for seed in range(200))
         assert rejected > 150
+
+
+class TestHiddenErrors:
+    """A class of few rows that decides the interval while none of them shows an error."""
+
+    @staticmethod
+    def ranked(counts, *, wrong=0):
+        """All rows right but ``wrong`` of the rarest class, which the last column puts below all others."""
+        y = np.repeat(np.arange(len(counts)), counts)
+        scores = np.eye(len(counts))[y] + 0.1 * np.random.default_rng(0).random((len(y), len(counts)))
+        if wrong:
+            scores[-wrong:, -1] = -1.0
+        return y, scores
+
+    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    @pytest.mark.parametrize("rows", [5, 12, 60])
+    def test_warned_of(self, rows, pairs):
+        with pytest.warns(UndefinedMetricWarning, match=f"class 2 has {rows} test rows, all well") as record:
+            mauc_interval(*self.ranked((3000, 3000, rows)), pairs=pairs)
+        assert [w.filename for w in record] == [__file__]
+
+    @pytest.mark.parametrize(
+        ("counts", "wrong"),
+        [((500, 500, 12), 1), ((500, 500, 4), 0), ((500, 500, 61), 0), ((12, 12, 12), 0)],
+        ids=["one is seen", "mostly borrowed", "enough rows", "no class decides"],
+    )
+    def test_not_warned_of(self, counts, wrong):
+        mauc_interval(*self.ranked(counts, wrong=wrong))
+
+    def test_rows_without_weight_do_not_count(self):
+        y, scores = self.ranked((500, 500, 13), wrong=1)
+        weight = np.ones(len(y))
+        weight[-1] = 0.0
+        with pytest.warns(UndefinedMetricWarning, match="class 2 has 12 test rows"):
+            mauc_interval(y, scores, sample_weight=weight)

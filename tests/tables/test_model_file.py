@@ -120,10 +120,10 @@ def test_the_genuine_file_loads(forge):
 
 def deletes(folder):
     """A classifier whose scores delete a folder: of standard classes, under names that modules of mauc import."""
-    finalizer = as_dict("mauc.datasets.bundled.Bunch", detach=node("TypeNode", "builtins.str"))
+    finalizer = as_dict("experiments.datasets.bundled.Bunch", detach=node("TypeNode", "builtins.str"))
     attributes = {"name": as_json(str(folder)), "_finalizer": finalizer, "_ignore_cleanup_errors": as_json(True)}
-    lock = as_object("mauc.nn._engine.training.TemporaryDirectory", **attributes)
-    parallel = as_object("mauc.experiments.store.Parallel", _lock=lock, _calling=as_json(False))
+    lock = as_object("mauc.nn._training.Path", **attributes)
+    parallel = as_object("experiments.store.Parallel", _lock=lock, _calling=as_json(False))
     classes = node("NdArrayNode", "numpy.ndarray", type="json", content=[as_json("a")], shape=as_tuple(as_json(1)))
     return as_object("mauc.ensemble.perceptron.BalancedPerceptron", classes_=classes, predict_proba=parallel)
 
@@ -134,11 +134,11 @@ def test_classes_that_our_modules_import_are_not_ours(forge, refused, tmp_path):
     folder.mkdir()
     (folder / "file").write_text("kept")
     path = forge(deletes(folder), features=True)
-    with pytest.raises(Failure, match=r"mauc\.nn\._engine\.training\.TemporaryDirectory") as caught:
+    with pytest.raises(Failure, match=r"mauc\.nn\._training\.Path") as caught:
         read_model(path).scores(TABLE)
     assert (folder / "file").read_text() == "kept"
-    assert "mauc.experiments.store.Parallel" in str(caught.value)
-    assert "mauc.datasets.bundled.Bunch (DictNode)" in str(caught.value)
+    assert "experiments.store.Parallel" in str(caught.value)
+    assert "experiments.datasets.bundled.Bunch (DictNode)" in str(caught.value)
     refused(path)
 
     with suppress(AttributeError):
@@ -457,7 +457,7 @@ def test_listed_names_are_those_of_the_things_themselves():
     names = {name for names in ALLOWED.values() for name in names if not name.startswith("pandas.")}
     assert {name for name in names if not is_itself(name)} == set()
     assert any(is_itself(name) for names in ALLOWED.values() for name in names if name.startswith("pandas."))
-    for name in ("mauc.nn._engine.training.TemporaryDirectory", "mauc.experiments.store.Parallel", "mauc.none.Such"):
+    for name in ("mauc.nn._training.Path", "experiments.store.Parallel", "mauc.none.Such"):
         assert not is_itself(name)
 
 

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mauc import datasets, mauc_score, pairwise_auc, theory
+from experiments import datasets
+from mauc import mauc_score, pairwise_auc, theory
 from mauc.plugin import balanced_posterior
 from mauc.theory import bayes_mauc, bayes_scores, ova_weights
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from mauc import MAUCClassifier, SurrogateRisk, datasets
+from experiments import datasets
+from mauc import MAUCClassifier, SurrogateRisk
 from mauc.theory import bounds, rademacher
 from mauc.theory.bounds.deep import SOFTMAX_SLOPE
 

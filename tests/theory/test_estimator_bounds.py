@@ -17,7 +17,8 @@ pytest.importorskip("torch", reason="needs the extra mauc[torch]")
 import torch
 from torch import nn
 
-from mauc import MAUCClassifier, MAUCClassifierCV, SurrogateRisk, datasets
+from experiments import datasets
+from mauc import MAUCClassifier, MAUCClassifierCV, SurrogateRisk
 from mauc.activations import activate
 from mauc.nn import MAUCMLPClassifier
 from mauc.theory import bounds

@@ -24,7 +24,7 @@ def compare(
     """Paired tests between models of mauc fit on the same table.
 
     Takes the scores that mauc fit keeps beside each model file, of rows that the model had not seen. Tables that differ
-    are refused; columns that one of them has more are no difference.
+    are refused; columns that one of them has more are no difference. Groups of mauc fit --group are respected.
     """
     from mauc.cli.summary import as_json, comparison
     from mauc.report import judge
@@ -38,14 +38,15 @@ def compare(
     kept = [read_kept(path, max_size) for path in models]
     for path, each in zip(models[1:], kept[1:], strict=True):
         check_same_table(kept[0], each, (models[0], path))
-    labels, scores = common_rows(kept, models)
+    labels, scores, groups = common_rows(kept, models)
     for path, each in zip(models, kept, strict=True):
         if len(labels) < len(each.rows):
             output.note(
                 f"{path} has {len(each.rows)} test rows; the comparison uses the {len(labels)} that all models share"
             )
     names = [path.name if [p.name for p in models].count(path.name) == 1 else str(path) for path in models]
-    found = judge(labels, dict(zip(names, scores, strict=True)), labels=kept[0].classes, level=level)
+    models_scores = dict(zip(names, scores, strict=True))
+    found = judge(labels, models_scores, labels=kept[0].classes, groups=groups, level=level)
     abouts = {name: f"{each.about}; {each.how}" for name, each in zip(names, kept, strict=True)}
     output.say(
         f"{len(labels)} test rows",

@@ -23,8 +23,8 @@ def demo(
     A stack of models, logistic regression, plain and balanced, and three losses of multiclass AUC. They learn from the
     digits that come with scikit-learn, of which 5 to 9 are rare, and are judged by rows that have all digits alike.
     """
+    from mauc.cli.digits import run_demo
     from mauc.cli.summary import as_json, comparison, headline, worst_pairs
-    from mauc.experiments.demo import run_demo
     from mauc.report import render
 
     output = current()

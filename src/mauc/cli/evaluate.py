@@ -41,6 +41,10 @@ def evaluate(
     prefix: Annotated[
         str | None, typer.Option(help="What stands before the class in the names of score columns; found unless told.")
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(help="Column of what rows belong to, such as the patient: intervals are those of groups."),
+    ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     drop_unlabelled: DropUnlabelled = False,
     missing: Missing = None,
@@ -86,13 +90,16 @@ def evaluate(
         check_writable(report, "--report", [path for table in tables for path in table.paths])
         check_ending(report, "--report", "a page", "html")
     if kept:
+        if group:
+            raise Usage(f"{parts.shown} holds the groups that mauc fit --group was given: leave --group out")
         output.note(f"{parts.shown} holds scores of {kept.about}; {kept.how}")
-        found = judge(kept.labels, {parts.name: kept.repeats}, labels=kept.classes, level=level)
+        scores_of = {parts.name: kept.repeats}
+        found = judge(kept.labels, scores_of, labels=kept.classes, groups=kept.groups, level=level)
     elif _streams(tables, stream):
-        if how != Reading() or drop_unlabelled:
+        if how != Reading() or drop_unlabelled or group:
             raise Usage(
-                f"{parts.shown} is read in parts, where --missing, --encoding, --separator, --header, --sheet and "
-                "--drop-unlabelled have no effect: leave them out, or name one file that fits in memory"
+                f"{parts.shown} is read in parts, where --missing, --encoding, --separator, --header, --sheet, "
+                "--drop-unlabelled and --group have no effect: leave them out, or name one file that fits in memory"
             )
         from mauc.cli.evaluate_parts import judge_parts
 
@@ -102,9 +109,9 @@ def evaluate(
             found = judge_parts(parts, target, others, true_parts, prefix, level=level, memory=memory)
     else:
         with output.working(f"judging {parts.shown}"):
-            wanted = _Wanted(target, prefix, drop_unlabelled, max_size, how)
-            labels, classes, models = _read(scores[0], compare or [], truth, wanted)
-            found = judge(labels, models, labels=classes, level=level)
+            wanted = _Wanted(target, group, prefix, drop_unlabelled, max_size, how)
+            labels, classes, models, groups = _read(scores[0], compare or [], truth, wanted)
+            found = judge(labels, models, labels=classes, groups=groups, level=level)
     files = {}
     if not no_report:
         details = [("scores", parts.shown), ("target", target), *(("compared with", p.shown) for p in others)]
@@ -164,14 +171,15 @@ class _Wanted:
     """What the options say about all tables of one call."""
 
     target: str
+    group: str | None
     prefix: str | None
     drop_unlabelled: bool
     max_size: float
     how: Any
 
 
-def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -> tuple[Any, Any, Any]:
-    """True classes, the class of each column, and the scores of each model by name."""
+def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -> tuple[Any, Any, Any, Any]:
+    """True classes, the class of each column, the scores of each model by name, and the group of each row."""
     import numpy as np
 
     from mauc.tables.read import classes_of, column, labelled
@@ -193,15 +201,21 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
         kept = labelled(true_classes, target, true_path).copy()
     written = classes_of(true_classes[kept], target, true_path, as_named=True)
     labels = as_in_columns(written, table, prefix)
-    names = [str(name) for name in _without(table, target).columns]
+    names = [str(name) for name in _without(table, wanted).columns]
     scored = scored_rows(names, *np.unique(labels, return_inverse=True), path, prefix)
     kept[kept], labels = scored, labels[scored]
+    groups = None
+    if wanted.group is not None:
+        from mauc.tables.data import groups_of
+
+        held_by, where = (true_table, true_path) if wanted.group in true_table.columns else (table, path)
+        groups = groups_of(column(held_by, wanted.group, "--group", where)[kept], wanted.group, where)
     table = table[kept].reset_index(drop=True)
     if TRAINED_ON in table.columns and target != TRAINED_ON:
         trained = known_note(int((table[TRAINED_ON] == "yes").sum()), len(table))
         if trained:
             current().note(trained)
-    first = scores_in(_without(table, target), labels, path, prefix)
+    first = scores_in(_without(table, wanted), labels, path, prefix)
     models = {path.name if path.name not in {p.name for p in others} else str(path): first.values}
     for other in others:
         second = _read_table(other, wanted)
@@ -216,7 +230,7 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
                     f"{other} has other classes in {target!r} than {true_path} (first: row {row}): "
                     "paired tests need the same rows in the same order"
                 )
-        found = scores_in(_without(second, target), labels, other, prefix)
+        found = scores_in(_without(second, wanted), labels, other, prefix)
         if set(found.classes) != set(first.classes):
             odd = sorted(set(found.classes) ^ set(first.classes))[0]
             raise Failure(
@@ -226,7 +240,7 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
         if name in models:
             raise Usage(f"--compare {other} is named twice, or is the file itself: name other scores")
         models[name] = found.values[:, [found.classes.index(c) for c in first.classes]]
-    return labels, np.array(first.classes), models
+    return labels, np.array(first.classes), models, groups
 
 
 def _read_table(path: Path, wanted: _Wanted) -> Any:
@@ -236,16 +250,17 @@ def _read_table(path: Path, wanted: _Wanted) -> Any:
     from mauc.tables.read import read_table
 
     target = wanted.target
-    table = read_table(path, max_size=wanted.max_size, names=[target, as_cell(target)], how=wanted.how)
+    codes = [wanted.group] if wanted.group else []
+    table = read_table(path, codes=codes, max_size=wanted.max_size, names=[target, as_cell(target)], how=wanted.how)
     if target not in table.columns:
         table = table.rename(columns={as_cell(target): target})
     check_single(table[[n for n in table.columns if n == target]], path, "choose another --target")
     return table
 
 
-def _without(table: Any, target: str) -> Any:
-    """The target may be named as scores are, and holds none."""
-    return table.drop(columns=target, errors="ignore")
+def _without(table: Any, wanted: _Wanted) -> Any:
+    """The target and the group may be named as scores are, and hold none."""
+    return table.drop(columns=[wanted.target, *([wanted.group] if wanted.group else [])], errors="ignore")
 
 
 def _same_length(path: Path, n: int, other: Path, m: int) -> None:

@@ -11,7 +11,6 @@ import typer
 import mauc
 from mauc._text import visible
 from mauc.cli.app import App
-from mauc.cli.bench import bench
 from mauc.cli.compare import compare
 from mauc.cli.demo import demo
 from mauc.cli.evaluate import evaluate
@@ -55,7 +54,6 @@ def before_all(version: Version = False) -> None:
 
 for command in (demo, fit, predict, evaluate, compare):
     app.command()(command)
-app.add_typer(bench, name="bench")
 
 
 def main() -> None:

@@ -97,16 +97,19 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
 
     Examples
     --------
-    >>> from sklearn.metrics import balanced_accuracy_score
+    >>> from sklearn.datasets import make_classification
     >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.metrics import balanced_accuracy_score
     >>> from mauc import MAUCDecision
-    >>> from mauc.datasets import load_simulated
-    >>> data = load_simulated(n_samples=900, n_classes=3, imbalance=20, n_features=4, separation=1.5)
-    >>> X, y = data.sample([500, 500, 500])
-    >>> model = LogisticRegression().fit(data.X, data.y)
-    >>> decision = MAUCDecision(LogisticRegression()).fit(data.X, data.y)
-    >>> print(*(round(balanced_accuracy_score(y, each.predict(X)), 2) for each in (model, decision)))
-    0.48 0.64
+    >>> X, y = make_classification(
+    ...     4000, 6, n_informative=4, n_classes=3, weights=[0.8, 0.15, 0.05], class_sep=0.7, random_state=0
+    ... )
+    >>> model = LogisticRegression().fit(X[:2000], y[:2000])
+    >>> decision = MAUCDecision(LogisticRegression()).fit(X[:2000], y[:2000])
+    >>> for each in (model, decision):
+    ...     print(round(balanced_accuracy_score(y[2000:], each.predict(X[2000:])), 2))
+    0.58
+    0.62
     """
 
     estimator_: Any

@@ -12,7 +12,7 @@ small the weights follow noise, and the mean does not: weights that were learnt 
 by a standard error of the difference (:func:`mauc.compare_mauc`), else s is a half. Where a single model is ahead of
 the combination by three standard errors, it is the combination; not where a class has fewer than ten samples.
 
-Measured on the 32 sets of ``mauc bench tabular`` that are not kept for judging (two splits of 60 %, 63 results; mean
+Measured on the 32 sets of the tabular experiment that are not kept for judging (two splits of 60 %, 63 results; mean
 test MAUC × 100, and its difference from the seven models before deep trees and perceptron, by weights alone, 92.70):
 
 - this form, nine models: 92.88, +0.17 ± 0.17 (standard error), 33 won, 21 lost; by weights alone 92.82; the seven

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc._validation import check_real, check_scored_classes, check_whole, invalid
 from mauc.kernels.auc import auc_influence, auc_matrix
+from mauc.metrics.groups import check_groups
 from mauc.metrics.inference import NO_DIFFERENCE
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import Sample, comparison
@@ -47,6 +48,7 @@ def mauc_importance(
     columns: Sequence[str] | None = None,
     between: Sequence[tuple[Any, Any]] = (),
     n_repeats: int = 5,
+    groups: ArrayLike | None = None,
     level: float = 0.95,
     random_state: int = 0,
     watch: Callable[[str], None] | None = None,
@@ -76,6 +78,8 @@ def mauc_importance(
         The drop of the mean of both AUCs of these pairs as well, each by itself.
     n_repeats : int, default=5
         Shuffles of each column.
+    groups : (N,) array, optional
+        What each row belongs to, such as the patient; see :func:`mauc.mauc_interval`.
     level : float, default=0.95
     random_state : int, default=0
     watch : function, optional
@@ -113,7 +117,11 @@ def mauc_importance(
         labels = getattr(model, "classes_", None)
     scored = check_scored_classes(y, score(X), labels, None)
     partition = ClassPartition(scored.codes, len(scored.labels))
-    measures = [_Measure.of_all(partition, scored), *(_Measure.of_pair(partition, scored, pair) for pair in between)]
+    together = check_groups(groups, len(scored.codes))
+    measures = [
+        _Measure.of_all(partition, scored, together),
+        *(_Measure.of_pair(partition, scored, pair, together) for pair in between),
+    ]
     before = [each.value(scored.scores) for each in measures]
     rng = np.random.default_rng(check_whole("random_state", random_state, least=0, advice="pass a seed"))
     found: list[list[Importance]] = [[] for _ in measures]
@@ -144,14 +152,14 @@ class _Measure:
     pair: tuple[str, str] | None
 
     @classmethod
-    def of_all(cls, partition: ClassPartition, scored: Any) -> _Measure:
+    def of_all(cls, partition: ClassPartition, scored: Any, groups: Ints | None) -> _Measure:
         v = check_pair_weights(scored.labels, partition, "ovo", "ignore")
         if v is None:
             raise invalid("y", "must hold two classes or more", "one", "multiclass AUC compares classes")
-        return cls(partition, v, Sample.of(partition, v), slice(None), slice(None), None)
+        return cls(partition, v, Sample.of(partition, v, groups), slice(None), slice(None), None)
 
     @classmethod
-    def of_pair(cls, partition: ClassPartition, scored: Any, pair: tuple[Any, Any]) -> _Measure:
+    def of_pair(cls, partition: ClassPartition, scored: Any, pair: tuple[Any, Any], groups: Ints | None) -> _Measure:
         there = scored.labels[partition.present].tolist()
         if len(pair) != 2 or pair[0] == pair[1] or any(name not in there for name in pair):
             advice = f"choose from {', '.join(map(str, there[:8]))}" + (", …" if len(there) > 8 else "")
@@ -160,7 +168,8 @@ class _Measure:
         rows = np.flatnonzero(np.isin(partition.codes, columns))
         two = ClassPartition((partition.codes[rows] == columns[1]).astype(np.int64), 2)
         v = two.pair_weights("ovo")
-        return cls(two, v, Sample.of(two, v), rows, columns, (str(pair[0]), str(pair[1])))
+        some = None if groups is None else groups[rows]
+        return cls(two, v, Sample.of(two, v, some), rows, columns, (str(pair[0]), str(pair[1])))
 
     def value(self, scores: NDArray[np.floating]) -> tuple[float, Floats]:
         """The mean, and the influence of each row."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,18 @@ from mauc._typing import Floats
 from mauc._validation import check_n_jobs, check_real, check_scored_classes
 from mauc.kernels.auc import auc_influence
 from mauc.kernels.threads import threads
+from mauc.metrics.groups import check_groups
 from mauc.metrics.measures import PairMeasure
 from mauc.metrics.scores import check_pair_weights, weighted_mean
-from mauc.metrics.uncertainty import Comparison, Interval, Sample, Sizes, comparison, interval
+from mauc.metrics.uncertainty import (
+    Comparison,
+    Interval,
+    Sample,
+    Sizes,
+    class_without_errors,
+    comparison,
+    interval,
+)
 from mauc.partition import ClassPartition
 
 __all__ = ["NO_DIFFERENCE", "Comparison", "Interval", "compare_mauc", "mauc_interval"]
@@ -36,6 +46,7 @@ def mauc_interval(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     absent: str = "raise",
+    groups: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Interval:
     r"""Multiclass AUC with a confidence interval.
@@ -72,6 +83,9 @@ def mauc_interval(
         Weights >= 0, taken as sampling weights.
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its pairs are left out.
+    groups : (N,) array, optional
+        What each row belongs to, such as the patient of an image. Rows of the same group may depend on each other; then
+        the variance is that of the sums over groups. Default: all rows are independent.
     n_jobs : int, optional
         Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
         ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
@@ -80,15 +94,21 @@ def mauc_interval(
     -------
     Interval
         With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample, whose variance cannot be estimated,
-        borrows all of it from the others, with ``UndefinedMetricWarning``. So warns a partial AUC whose region holds
-        fewer than 10 samples of a class: its interval covers less than it says.
+        borrows all of it from the others, with ``UndefinedMetricWarning``. The same warning tells of a class of 5 to 60
+        samples, all well ranked, that makes most of the uncertainty (see the notes), and of a partial
+        AUC whose region holds fewer than 10 samples of a class, where the score itself leans upwards.
 
     Notes
     -----
     O(N·C) time after a sort of each class, the same sort that gives the score; O(N) extra memory. Coverage from 2
     samples per class on is in the tables of :doc:`/results/intervals`. Errors that none of few samples shows cannot be
     in an interval: where a fifth of a class of 10 rows is mislabelled, and no row of other classes is, all 10 are right
-    in one of nine draws.
+    in one of nine draws. The warning says when that could be so: each sample of the class beats three of four others.
+    Most often there is no hidden error, and then the interval is wide enough; its rows cannot tell.
+
+    With ``groups``, the rows of one class in one group take the place of a sample: the variance is that of their mean
+    influences over the groups, few groups borrow from all classes as few samples do, and what the classes of a group
+    have in common is added. See :doc:`/results/interval-groups`.
 
     References
     ----------
@@ -114,12 +134,14 @@ def mauc_interval(
     v = check_pair_weights(scored.labels, partition, pairs, absent)
     if v is None:
         return Interval(np.nan, np.nan, np.nan, np.nan)
-    sample = Sample.of(partition, v)
+    sample = Sample.of(partition, v, check_groups(groups, len(scored.codes)))
     warn_of_singles(sample, scored.labels)
     measure.warn_of_few(sample, v, scored.labels)
     with threads(jobs):
-        found = _score_and_influence(measure, partition, scored.scores, v)
-        return interval(measure.worth(sample, v), *found, level)
+        score, influence = _score_and_influence(measure, partition, scored.scores, v)
+    if measure.whole_curve:
+        warn_of_hidden_errors(sample, influence, scored.labels)
+    return interval(measure.worth(sample, v), score, influence, level)
 
 
 def compare_mauc(
@@ -135,6 +157,7 @@ def compare_mauc(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     absent: str = "raise",
+    groups: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Comparison:
     r"""Is model a better than model b? The paired difference of their multiclass AUCs on the same samples.
@@ -163,6 +186,9 @@ def compare_mauc(
         Weights >= 0, taken as sampling weights.
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its pairs are left out.
+    groups : (N,) array, optional
+        What each row belongs to, such as the patient of an image. Rows of the same group may depend on each other; then
+        the variance is that of the sums over groups. Default: all rows are independent.
     n_jobs : int, optional
         Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
         ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
@@ -194,7 +220,7 @@ def compare_mauc(
     v = check_pair_weights(a.labels, partition, pairs, absent)
     if v is None:
         return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
-    sample = Sample.of(partition, v)
+    sample = Sample.of(partition, v, check_groups(groups, len(a.codes)))
     warn_of_singles(sample, a.labels)
     measure.warn_of_few(sample, v, a.labels)
     if np.array_equal(a.scores, b.scores):
@@ -230,14 +256,34 @@ def class_influence(partition: ClassPartition, column: NDArray[np.floating], k: 
     return influence * np.where(partition.codes == k, 1.0, v[k, partition.codes])
 
 
+def hidden_errors(sample: Sample, influence: Floats, labels: Sequence[Any] | NDArray[Any]) -> str:
+    """What to say of a class whose few rows could hide errors, see :func:`class_without_errors`; mostly nothing."""
+    k = class_without_errors(sample, influence)
+    if k is None:
+        return ""
+    of = "test rows" if sample.cells is None else "groups of test rows"
+    return (
+        f"class {labels[k]} has {sample.size[k]:.4g} {of}, all well ranked: if rows of this class "
+        "are mislabelled or of kinds that these do not show, the interval is too short"
+    )
+
+
+def warn_of_hidden_errors(sample: Sample, influence: Floats, labels: NDArray[Any]) -> None:
+    """One warning where rows of a small class decide the interval and none shows an error."""
+    found = hidden_errors(sample, influence, labels)
+    if found:
+        warnings.warn(found, UndefinedMetricWarning, stacklevel=3)
+
+
 def warn_of_singles(sizes: Sizes, labels: NDArray[Any]) -> None:
     """One warning for the classes whose variance a single sample cannot tell."""
     single = labels[sizes.counts & (sizes.size < 1.0 + 1e-9)]
     if len(single):
         shown = ", ".join(str(name) for name in single[:8]) + (", …" if len(single) > 8 else "")
         classes = f"class {shown} has" if len(single) == 1 else f"classes {shown} have"
+        one = "group" if isinstance(sizes, Sample) and sizes.cells is not None else "sample"
         warnings.warn(
-            f"{classes} a single sample (of positive weight), whose variance cannot be estimated: it is left out and "
+            f"{classes} a single {one} (of positive weight), whose variance cannot be estimated: it is left out and "
             "taken from the other classes instead",
             UndefinedMetricWarning,
             stacklevel=3,

@@ -90,7 +90,7 @@ class PairMeasure:
             name = "min_specificity" if self._from_negatives else "min_sensitivity"
             warnings.warn(
                 f"{name}={1.0 - self._share:.4g} leaves fewer than {FEW} samples of class {shown} in its region: the "
-                "interval rests on these and covers less than it says",
+                "score and its interval rest on these, and the score leans upwards",
                 UndefinedMetricWarning,
                 stacklevel=3,
             )
@@ -99,6 +99,11 @@ class PairMeasure:
         """``(C,)`` weight of the pairs in which a class is cut to its share, and of those in which it is whole."""
         as_positive, as_negative = v.sum(axis=1), v.sum(axis=0)
         return (as_negative, as_positive) if self._from_negatives else (as_positive, as_negative)
+
+    @property
+    def whole_curve(self) -> bool:
+        """Whether no part of the ROC curve is left out."""
+        return self._share == 1.0
 
     @property
     def _own_columns(self) -> bool:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc._typing import Floats
+from mauc._typing import Floats, Ints
 from mauc._validation import ScoredClasses, check_real, check_scored_classes, check_whole, invalid
 from mauc.kernels.auc import auc_influence, auc_matrix
-from mauc.metrics.inference import class_against_others, class_influence, warn_of_singles
+from mauc.metrics.groups import check_groups
+from mauc.metrics.inference import class_against_others, class_influence, hidden_errors, warn_of_singles
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
@@ -29,6 +31,7 @@ def multiclass_auc_report(
     target_names: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     absent: str = "raise",
+    groups: ArrayLike | None = None,
     level: float = 0.95,
     digits: int = 3,
     output_dict: bool = False,
@@ -55,6 +58,9 @@ def multiclass_auc_report(
         Weights >= 0. With weights, the support of a class is its summed weight.
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its row is left empty.
+    groups : (N,) array, optional
+        What each row belongs to, such as the patient of an image; intervals are then those of dependent rows, see
+        :func:`mauc_interval`.
     level : float, default=0.95
         Confidence level of the intervals, between 0 and 1; see :func:`mauc_interval`.
     digits : int, default=3
@@ -68,6 +74,7 @@ def multiclass_auc_report(
         The dict has an entry for each class, for ``"MAUC"`` and for ``"one-vs-rest"``, the mean of the AUCs of each
         class against all others together; each is a dict with ``"auc"``, ``"low"``, ``"high"``, ``"support"`` and, for
         a class, ``"hardest"`` and ``"hardest_auc"``. Without samples, the numbers are NaN and ``"hardest"`` is None.
+        Below the text stands a note where :func:`mauc_interval` would warn of a small class that may hide errors.
 
     Notes
     -----
@@ -98,21 +105,24 @@ def multiclass_auc_report(
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     names = _names(scored, target_names)
     v = check_pair_weights(scored.labels, partition, "ovo", absent)
+    together = check_groups(groups, len(scored.codes))
     if v is not None:
-        warn_of_singles(Sample.of(partition, v), scored.labels)
+        warn_of_singles(Sample.of(partition, v, together), scored.labels)
     matrix = auc_matrix(partition.problem(scored.scores, normalised=False))
     support = partition.counts if scored.sample_weight is None else partition.weights
     report = {}
     for i, name in enumerate(names):
-        found = _of_class(i, partition, scored.scores, matrix, level)
+        found = _of_class(i, partition, scored.scores, matrix, level, together)
         against = None if np.isnan(matrix[i]).all() else int(np.nanargmin(matrix[i]))
         report[name] = _entry(found, support[i]) | {
             "hardest": None if against is None else names[against],
             "hardest_auc": float("nan") if against is None else float(matrix[i, against]),
         }
     for name, pairs in SUMMARY.items():
-        report[name] = _entry(_of_all(pairs, partition, scored.scores, matrix, level), support.sum())
-    return report if output_dict else _text(report, names, level, digits)
+        report[name] = _entry(_of_all(pairs, partition, scored.scores, matrix, level, together), support.sum())
+    if output_dict:
+        return report
+    return _text(report, names, level, digits) + _note(partition, scored.scores, names, together)
 
 
 def _names(scored: ScoredClasses, target_names: ArrayLike | None) -> list[str]:
@@ -130,24 +140,43 @@ def _names(scored: ScoredClasses, target_names: ArrayLike | None) -> list[str]:
 
 
 def _of_class(
-    i: int, partition: ClassPartition, scores: NDArray[np.floating], matrix: Floats, level: float
+    i: int,
+    partition: ClassPartition,
+    scores: NDArray[np.floating],
+    matrix: Floats,
+    level: float,
+    groups: Ints | None,
 ) -> Interval | None:
     """Of the mean of row i: :func:`mauc_interval` with ones in row i of ``pairs``, without the other columns."""
     v = class_against_others(i, partition.present)
     if not partition.present[i] or not v.any():
         return None
     influence = class_influence(partition, scores[:, i], i, v)
-    return interval(Sample.of(partition, v), weighted_mean(matrix, v), influence, level)
+    return interval(Sample.of(partition, v, groups), weighted_mean(matrix, v), influence, level)
 
 
 def _of_all(
-    pairs: str, partition: ClassPartition, scores: NDArray[np.floating], matrix: Floats, level: float
+    pairs: str,
+    partition: ClassPartition,
+    scores: NDArray[np.floating],
+    matrix: Floats,
+    level: float,
+    groups: Ints | None,
 ) -> Interval | None:
     v = partition.pair_weights(pairs)
     if not v.any():
         return None
     influence = auc_influence(partition.problem(scores, v))
-    return interval(Sample.of(partition, v), weighted_mean(matrix, v), influence, level)
+    return interval(Sample.of(partition, v, groups), weighted_mean(matrix, v), influence, level)
+
+
+def _note(partition: ClassPartition, scores: NDArray[np.floating], names: list[str], groups: Ints | None) -> str:
+    """What a reader of the MAUC must know of a small class, below the table; mostly nothing."""
+    v = partition.pair_weights("ovo")
+    if not v.any():
+        return ""
+    found = hidden_errors(Sample.of(partition, v, groups), auc_influence(partition.problem(scores, v)), names)
+    return "\n\n" + "\n".join(textwrap.wrap(f"Note: {found}.", 80)) if found else ""
 
 
 def _entry(found: Interval | None, support: np.number) -> dict[str, Any]:

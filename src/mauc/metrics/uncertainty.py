@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from mauc._typing import Floats, Ints
+from mauc.metrics.groups import Cells
 from mauc.partition import ClassPartition
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Moments",
     "Sample",
     "Sizes",
+    "class_without_errors",
     "comparison",
     "comparison_of_moments",
     "interval",
@@ -95,7 +97,12 @@ class Moments(NamedTuple):
     mean: Floats
     """``(C,)`` mean influence of each class."""
     squares: Floats
-    """``(C,)`` ``Σ a_m² (h_m − mean)²`` over the shares ``a_m`` of the samples in the weight of their class."""
+    """``(C,)`` ``Σ a_m² (h_m − mean)²`` over the shares ``a_m`` of the samples in the weight of their class; with
+    groups, ``Σ (Σ a_m (h_m − mean))²`` over the cells."""
+    cross: float = 0.0
+    """What the rows of different classes in one group add to the sum of squares; 0 without groups."""
+    of_cells: Floats | float = 1.0
+    """``(C,)`` variance of the mean of a cell over that of a single row; 1 without groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +119,8 @@ class Sizes:
     concentration: Floats
     """``(C,)`` what columns that do not depend on one another leave of the variance of an influence, which is a mean
     over columns: the sum of squares of their shares in it, 1 where it is that of one column."""
+    groups: float = field(default=math.inf, kw_only=True)
+    """How many groups of equal influence there are; infinite where no group has rows of two classes."""
 
     @classmethod
     def of_shares(cls, present: NDArray[np.bool_], square: Floats, cube: Floats, v: Floats) -> Sizes:
@@ -142,27 +151,75 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class Sample(Sizes):
-    """The sizes with the samples themselves."""
+    """The sizes with the samples themselves. With groups, a sample is a cell: the rows of one class in one group."""
 
     partition: ClassPartition
+    cells: Cells | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def rows_per_cell(self) -> Floats:
+        """``(C,)`` rows of equal weight that are worth those of one cell."""
+        square = _sums(self.partition.codes, self.partition.shares**2, len(self.size))
+        return np.divide(1.0, square * self.size, out=np.ones_like(square), where=self.counts)
 
     @classmethod
-    def of(cls, partition: ClassPartition, v: Floats) -> Sample:
-        if partition.sample_weight is None:
+    def of(cls, partition: ClassPartition, v: Floats, groups: Ints | None = None) -> Sample:
+        cells = None
+        if groups is not None:
+            cells = Cells.of(groups, partition.codes, partition.shares, partition.n_classes)
+            square, cube = (_sums(cells.codes, cells.shares**k, partition.n_classes) for k in (2, 3))
+        elif partition.sample_weight is None:
             square = 1.0 / np.maximum(partition.counts, 1)
             cube = square**2
         else:
             square, cube = (_sums(partition.codes, partition.shares**k, partition.n_classes) for k in (2, 3))
-            square[~partition.present] = 1.0
+        square[~partition.present] = 1.0
         sizes = Sizes.of_shares(partition.present, square, cube, v)
-        return cls(sizes.size, sizes.unbiased, sizes.weight, sizes.concentration, partition)
+        together = math.inf if cells is None else cells.effective_groups(sizes.weight)
+        return cls(
+            sizes.size,
+            sizes.unbiased,
+            sizes.weight,
+            sizes.concentration,
+            partition,
+            groups=together,
+            cells=cells,
+        )
 
     def moments(self, influence: Floats) -> Moments:
         """Those of ``(N,)`` influences."""
         n_classes = len(self.size)
         mean = self._sums(lambda codes, share, rows: _sums(codes, share * influence[rows], n_classes))
+        if self.cells is not None:
+            return self._moments_of_cells(self.cells, mean, influence)
         squares = self._sums(lambda codes, share, rows: squares_about(mean, influence[rows], codes, share))
         return Moments(mean, squares)
+
+    def _moments_of_cells(self, cells: Cells, mean: Floats, influence: Floats) -> Moments:
+        codes, shares = self.partition.codes, self.partition.shares
+        centred = _centred(influence, mean[codes])
+        of_cells = cells.sums(shares * centred)
+        squares = _sums(cells.codes, of_cells**2, len(self.size))
+        cross = float(np.square(cells.group_sums(of_cells)).sum() - np.square(of_cells).sum())
+        return Moments(mean, squares, cross, self._of_cells(_sums(codes, shares * centred**2, len(self.size)), squares))
+
+    def _of_cells(self, of_rows: Floats, squares: Floats) -> Floats:
+        """:attr:`Moments.of_cells` from the ``(C,)`` variances of rows: ``ρ + (1 − ρ) / r_i`` for cells of ``r_i`` rows
+        and one correlation ρ of the rows of a cell in all classes.
+
+        ρ is what the variances of cells and rows of all classes tell, steadied by as many cells of equal rows as an
+        interval borrows.
+        """
+        single = np.divide(self.freedom * of_rows, self.weight**2, out=np.zeros_like(of_rows), where=self.counts)
+        one_of = 1.0 / self.rows_per_cell
+        total, known = float(single.sum()), float(self.freedom.sum())
+        if total <= 0.0:
+            return np.ones_like(of_rows)
+        loan = OF_INTERVALS.samples * total / known
+        cells = (loan + float(self.spread(squares).sum())) / (loan + total)
+        without = (loan + float((single * one_of).sum())) / (loan + total)
+        common = min(1.0, max(0.0, (cells - without) / (1.0 - without))) if without < 1.0 else 0.0
+        return np.asarray(common + (1.0 - common) * one_of)
 
     def _sums(self, of_rows: Callable[[Ints, Floats, slice], Floats]) -> Floats:
         """``(C,)`` sums of those of parts, from codes, shares and rows: no array of all samples."""
@@ -177,10 +234,14 @@ class Sample(Sizes):
 
 def squares_about(mean: Floats, influence: Floats, codes: Ints, share: Floats) -> Floats:
     """``(C,)`` :attr:`Moments.squares` of some samples, about the mean of all."""
-    centred = influence - mean[codes]
+    return _sums(codes, (share * _centred(influence, mean[codes])) ** 2, len(mean))
+
+
+def _centred(influence: Floats, mean: Floats) -> Floats:
+    centred = influence - mean
     # Differences of rounding size are none: equal models must come out equal.
     centred[np.abs(centred) < 1e-14] = 0.0
-    return _sums(codes, (share * centred) ** 2, len(mean))
+    return centred
 
 
 def _sums(codes: Ints, x: Floats, n_classes: int) -> Floats:
@@ -199,7 +260,7 @@ def interval_of_moments(sizes: Sizes, score: float, moments: Moments, level: flo
     in_all = score * (1.0 - score)
     # What is borrowed varies about the mean of all samples, not about that of the class.
     apart = model.mean - np.average(model.mean, weights=np.where(sizes.counts, sizes.size, 0.0))
-    worth, freedom = _worth(sizes, model.squares, model.by_class, in_all, 0.25, OF_INTERVALS, apart**2)
+    worth, freedom = _worth(sizes, moments, model.by_class, in_all, 0.25, OF_INTERVALS, apart**2)
     k = _quantile(level, freedom) ** 2 / worth
     middle = (score + 0.5 * k) / (1.0 + k)
     reach = math.sqrt(k * score * (1.0 - score) + 0.25 * k * k) / (1.0 + k)
@@ -212,20 +273,54 @@ def interval_of_moments(sizes: Sizes, score: float, moments: Moments, level: flo
     )
 
 
+def class_without_errors(
+    sample: Sample, influence: Floats, *, least: int = 5, most: int = 60, beats: float = 0.75, part: float = 2 / 3
+) -> int | None:
+    """The class that could hide errors too large for the interval, from the ``(N,)`` influences; mostly None.
+
+    The class has ``least`` to ``most`` rows, all of which beat the share ``beats`` of the others, and makes at least
+    the ``part`` of the variance that right-or-wrong samples would have. If a share of such a class is mislabelled and
+    no row shows it by chance, the interval misses the truth; if none is, it covers more than it says. The rows cannot
+    tell the two cases apart. Classes of fewer rows borrow most of their variance, and of more rows some would show it.
+    """
+    variance = np.where(sample.counts, sample.weight**2 / np.maximum(sample.size, 1.0), 0.0)
+    k = int(np.argmax(variance))
+    if variance[k] < part * variance.sum() or not least - 1e-9 <= sample.size[k] <= most:
+        return None
+    rows = (sample.partition.codes == k) & (sample.partition.shares > 0)
+    return k if influence[rows].min() > beats * sample.weight[k] else None
+
+
 def comparison(sample: Sample, a: tuple[float, Floats], b: tuple[float, Floats], level: float) -> Comparison:
     """Interval and test of the difference of two scores, each with its ``(N,)`` influences.
 
     At the difference ``δ + e`` the scores are taken for ``θ_a + λ_a e`` and ``θ_b − λ_b e``, less certain by a little,
     and the variance is ``(A + B e − C e²) / m``. The interval solves ``e² = t² (A + B e − C e²) / m``.
     """
-    moments = tuple(sample.moments(influence) for influence in (a[1], b[1], a[1] - b[1]))
-    return comparison_of_moments(sample, (a[0], moments[0]), (b[0], moments[1]), moments[2].squares, level)
+    one, two, difference = (sample.moments(influence) for influence in (a[1], b[1], a[1] - b[1]))
+    return comparison_of_moments(
+        sample,
+        (a[0], one),
+        (b[0], two),
+        difference.squares,
+        level,
+        cross=difference.cross,
+        of_cells=difference.of_cells,
+    )
 
 
 def comparison_of_moments(
-    sizes: Sizes, a: tuple[float, Moments], b: tuple[float, Moments], squares: Floats, level: float
+    sizes: Sizes,
+    a: tuple[float, Moments],
+    b: tuple[float, Moments],
+    squares: Floats,
+    level: float,
+    *,
+    cross: float = 0.0,
+    of_cells: Floats | float = 1.0,
 ) -> Comparison:
-    """:func:`comparison` from the sums over the samples alone, ``squares`` being those of the differences."""
+    """:func:`comparison` from the sums over the samples alone; ``squares``, ``cross`` and ``of_cells`` are those of the
+    differences."""
     difference = a[0] - b[0]
     one, other = _Model.of(sizes, *a), _Model.of(sizes, *b)
     # The model that varies more gives way more: constant scores are no doubt about 1/2.
@@ -233,7 +328,9 @@ def comparison_of_moments(
     x, y = (2.0 * model.spread / spreads if spreads > 0 else 1.0 for model in (one, other))
     by_class = x * one.by_class + y * other.by_class
     in_all = x * one.score * (1.0 - one.score) + y * other.score * (1.0 - other.score)
-    worth, freedom = _worth(sizes, sizes.spread(squares), by_class, in_all, 0.5, OF_TESTS, np.zeros_like(squares))
+    nothing = np.zeros_like(squares)
+    moments = Moments(nothing, squares, cross, of_cells)
+    worth, freedom = _worth(sizes, moments, by_class, in_all, 0.5, OF_TESTS, nothing)
     near, far = _less_certain(one.score, worth), _less_certain(other.score, worth)
     give, take = (0.5 * share * worth / (worth + UNCERTAIN) for share in (x, y))
     constant = x * near * (1.0 - near) + y * far * (1.0 - far)
@@ -279,7 +376,7 @@ class _Model:
 
 
 def _worth(
-    sizes: Sizes, squares: Floats, by_class: Floats, in_all: float, unknown: float, loan: _Loan, further: Floats
+    sizes: Sizes, moments: Moments, by_class: Floats, in_all: float, unknown: float, loan: _Loan, further: Floats
 ) -> tuple[float, float]:
     """How many right-or-wrong samples these are worth, ``m``, and the degrees of freedom of that estimate.
 
@@ -287,22 +384,42 @@ def _worth(
     class and for all; ``unknown`` is the same where scores tell nothing. What a class borrows varies by the spread of
     all classes times ``θ_i(1 − θ_i)`` of its own, which in turn is steadied by one sample that tells nothing, and by
     what is ``further``. Shrinking each class to the latter at once made the intervals of 20 per class at .98 a fifth
-    wider. Where an influence is a mean over fewer columns than that of other classes, it varies more.
+    wider. Where an influence is a mean over fewer columns than that of other classes, or over fewer rows of a group, it
+    varies more.
     """
     used = sizes.counts
-    known, part = sizes.freedom[used], sizes.weight[used] ** 2 / sizes.size[used]
-    relative = sizes.concentration[used] / sizes.concentration[used].max()
+    squares, known, part = (
+        sizes.spread(moments.squares),
+        sizes.freedom[used],
+        sizes.weight[used] ** 2 / sizes.size[used],
+    )
+    of_cells = np.broadcast_to(moments.of_cells, used.shape)[used]
+    relative = sizes.concentration[used] * of_cells
+    relative /= relative.max()
 
     def steadied(of_others: Floats | float, of_own: Floats, others: float = 1.0) -> Floats:
         return np.asarray((others * of_others + of_own) / (others + known))
 
     spread = (unknown * SPREAD + squares.sum()) / (unknown + (known * relative * by_class[used]).sum())
-    borrowed = max(spread, loan.spread) * relative * steadied(unknown, known * by_class[used]) + further[used]
+    spread = max(spread, loan.spread * float(of_cells.max()))
+    borrowed = spread * relative * steadied(unknown, known * by_class[used]) + further[used]
     variance = part * steadied(borrowed, squares[used], loan.samples)
     right_or_wrong = part * steadied(steadied(unknown, known * in_all), known * in_all)
     total = float(variance.sum())
     freedom = total**2 / float(np.sum(variance**2 / (known + loan.freedom)))
+    total *= _between_classes(sizes, moments, loan)
+    if not math.isinf(sizes.groups):
+        freedom = min(freedom, sizes.groups - 1.0 + loan.freedom)
     return float(right_or_wrong.sum() / total / part.sum()), freedom
+
+
+def _between_classes(sizes: Sizes, moments: Moments, loan: _Loan) -> float:
+    """What rows of different classes in one group make of the variance: more where they err together, less where the
+    group lifts a whole column. Few groups tell that badly: as many as the loan are taken to have nothing in common."""
+    within = float(moments.squares.sum())
+    if math.isinf(sizes.groups) or within <= 0.0:
+        return 1.0
+    return max(0.1, 1.0 + moments.cross / within * sizes.groups / (sizes.groups + loan.samples))
 
 
 def _less_certain(score: float, worth: float) -> float:

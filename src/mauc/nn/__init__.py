@@ -1,12 +1,11 @@
 """Multiclass AUC in PyTorch, at the price of cross-entropy.
 
 logits + targets  →  mauc_loss, MAUCLoss (functional.py, modules.py): one line instead of cross-entropy
-                  →  fused on CUDA and exact over all processes (_engine/)
+                  →  fused on CUDA and exact over all processes (_loss/, _triton/)
 batches           →  ClassCoverageBatchSampler (samplers.py), full_batch_backward (fullbatch.py)
 judgement         →  MAUC (metric.py)
 all of it         →  MAUCMLPClassifier (classifier.py)
-competitors       →  FocalLoss, ClassBalancedLoss, LDAMLoss, LogitAdjustedLoss (baselines.py),
-                     DeepAUCLoss with PPDOptimizer (deepauc.py)
+alternative       →  LogitAdjustedLoss (logit_adjusted.py): cross-entropy that knows the class frequencies
 """
 
 from importlib.util import find_spec
@@ -22,31 +21,21 @@ if find_spec("torch") is None:
     raise ImportError("mauc.nn needs torch, which is not installed: pip install 'mauc[torch]'")
 
 _HOME = {
-    "ClassBalancedLoss": "mauc.nn.baselines",
     "ClassCoverageBatchSampler": "mauc.nn.samplers",
-    "DeepAUCLoss": "mauc.nn.deepauc",
-    "FocalLoss": "mauc.nn.baselines",
-    "LDAMLoss": "mauc.nn.baselines",
-    "LogitAdjustedLoss": "mauc.nn.baselines",
+    "LogitAdjustedLoss": "mauc.nn.logit_adjusted",
     "MAUC": "mauc.nn.metric",
     "MAUCLoss": "mauc.nn.modules",
     "MAUCMLPClassifier": "mauc.nn.classifier",
-    "PPDOptimizer": "mauc.nn.deepauc",
     "full_batch_backward": "mauc.nn.fullbatch",
     "mauc_loss": "mauc.nn.functional",
 }
 
 __all__ = [
     "MAUC",
-    "ClassBalancedLoss",
     "ClassCoverageBatchSampler",
-    "DeepAUCLoss",
-    "FocalLoss",
-    "LDAMLoss",
     "LogitAdjustedLoss",
     "MAUCLoss",
     "MAUCMLPClassifier",
-    "PPDOptimizer",
     "full_batch_backward",
     "mauc_loss",
 ]

@@ -47,9 +47,9 @@ def _weak_classes(judgement: Judgement) -> list[int]:
     if judgement.further is None:
         return []
     decision = judgement.further.decisions[0]
-    right, rows = decision.confusion.diagonal(), judgement.counts
-    level = 1.0 - (1.0 - judgement.level) / len(rows)
-    high = np.array([share(float(r), float(n), level).high for r, n in zip(right, rows, strict=True)])
+    found = judgement.further.classes
+    level = 1.0 - (1.0 - judgement.level) / len(found)
+    high = np.array([share(each.recall.score * each.rows, each.rows, level).high for each in found])
     order = np.argsort(high, kind="stable")
     return [int(k) for k in order if high[k] < decision.balanced_accuracy.score]
 

@@ -12,7 +12,7 @@ from mauc._typing import Floats, Ints
 from mauc.metrics.inference import class_against_others, class_influence
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
-from mauc.report.proportions import Share, share
+from mauc.report.proportions import Share, independent_rows, share_of
 
 __all__ = ["ClassScore", "Curve", "class_scores", "precision_recall", "roc"]
 
@@ -28,6 +28,8 @@ class ClassScore:
     precision: Share
     """Share of the rows predicted as this class that belong to it."""
     average_precision: float
+    rows: float
+    """How many independent rows its own are worth."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,20 +41,27 @@ class Curve:
 
 
 def class_scores(
-    partition: ClassPartition, repeats: tuple[NDArray[Any], ...], auc: Floats, confusion: Ints, level: float
+    partition: ClassPartition,
+    repeats: tuple[NDArray[Any], ...],
+    auc: Floats,
+    predicted: Ints,
+    level: float,
+    groups: Ints | None = None,
 ) -> tuple[ClassScore, ...]:
-    """Of every class; ``auc`` are the ``(C,)`` means over the repeats, ``confusion`` that of a ``Decision``."""
+    """Of every class; ``auc`` are the ``(C,)`` means over the repeats, ``predicted`` is that of a ``Decision``."""
     found = []
     for k in range(partition.n_classes):
         v = class_against_others(k, partition.present)
         influence = np.mean([class_influence(partition, scores[:, k], k, v) for scores in repeats], axis=0)
-        of_class, chosen, right = int(partition.counts[k]), int(confusion[:, k].sum()), int(confusion[k, k])
+        own, chosen = partition.codes == k, predicted == k
+        in_class, among_chosen = (None if groups is None else groups[rows] for rows in (own, chosen))
         found.append(
             ClassScore(
-                auc=interval(Sample.of(partition, v), float(auc[k]), influence, level),
-                recall=share(right, of_class, level),
-                precision=share(right, chosen, level),
-                average_precision=_average_precision(repeats[0][:, k], partition.codes == k),
+                auc=interval(Sample.of(partition, v, groups), float(auc[k]), influence, level),
+                recall=share_of(chosen[own], in_class, level),
+                precision=share_of(own[chosen], among_chosen, level),
+                average_precision=_average_precision(repeats[0][:, k], own),
+                rows=independent_rows(chosen[own], in_class),
             )
         )
     return tuple(found)

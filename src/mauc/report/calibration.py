@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.report.proportions import Share, share
+from mauc.report.proportions import Share, share_of
 
 __all__ = ["Bin", "Calibration", "calibration", "reliability"]
 
@@ -36,21 +36,20 @@ class Calibration:
     """Mean distance of scores from what came true, over rows: the expected calibration error."""
 
 
-def calibration(scores: NDArray[Any], codes: Ints, level: float) -> Calibration:
+def calibration(scores: NDArray[Any], codes: Ints, level: float, groups: Ints | None = None) -> Calibration:
     """Of ``(N, C)`` probabilities."""
     taken = scores.argmax(axis=1)
-    bins = reliability(scores[np.arange(len(codes)), taken], taken == codes, level)
+    bins = reliability(scores[np.arange(len(codes)), taken], taken == codes, level, groups)
     error = sum(part.rows * abs(part.mean - part.right.score) for part in bins) / len(codes)
     return Calibration(bins, float(error))
 
 
-def reliability(column: Floats, right: NDArray[np.bool_], level: float) -> tuple[Bin, ...]:
+def reliability(column: Floats, right: NDArray[np.bool_], level: float, groups: Ints | None = None) -> tuple[Bin, ...]:
     """The tenths of [0, 1] that hold rows."""
     place = np.minimum((column * BINS).astype(np.int64), BINS - 1)
-    rows, hits = np.bincount(place, minlength=BINS), np.bincount(place, right, BINS)
-    means = np.bincount(place, column, BINS) / np.maximum(rows, 1)
-    return tuple(
-        Bin(int(n), float(mean), share(float(h), float(n), level))
-        for n, mean, h in zip(rows, means, hits, strict=True)
-        if n
-    )
+    found = []
+    for k in np.unique(place):
+        inside = place == k
+        some = None if groups is None else groups[inside]
+        found.append(Bin(int(inside.sum()), float(column[inside].mean()), share_of(right[inside], some, level)))
+    return tuple(found)

@@ -28,7 +28,7 @@ def class_data(judgement: Judgement, first: int) -> dict[str, Any]:
     by_class = []
     for k in range(first, len(counts)):
         column, found = model.scores[:, k], further.classes[k]
-        bins = None if further.calibration is None else reliability(column, codes == k, level)
+        bins = None if further.calibration is None else reliability(column, codes == k, level, judgement.groups)
         by_class.append(
             {
                 "auc": _three(found.auc),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.report.proportions import Share, at_least, mean_of_shares, share
+from mauc.report.proportions import Share, at_least, independent_rows, mean_of_shares, share_of
 
 __all__ = ["Decision", "Guess", "Mistake", "are_probabilities", "decide", "guess_of", "mistakes"]
 
@@ -21,6 +21,8 @@ class Decision:
 
     name: str
     words: str
+    predicted: Ints
+    """``(N,)`` class of each row; -1 for one without test rows."""
     confusion: Ints
     """``(C, C)`` with ``[i, j]`` = rows of class i that are predicted as class j."""
     accuracy: Share
@@ -70,6 +72,7 @@ def decide(
     priors: Floats | None,
     level: float,
     predicted: Ints | None = None,
+    groups: Ints | None = None,
 ) -> list[Decision]:
     """What the model predicts, where ``predicted`` classes are given; then by the highest score; then, for
     probabilities with the ``(C,)`` shares of the classes in training, by the highest ratio to that share, which favours
@@ -79,30 +82,44 @@ def decide(
     if priors is not None and are_probabilities(scores):
         words = "the class with the highest score divided by the frequency of the class in training"
         rules.append(("highest score by class frequency", words, (scores / priors).argmax(axis=1)))
-    return [_decision(name, words, predicted, codes, counts, level) for name, words, predicted in rules]
+    return [_decision(name, words, predicted, codes, counts, level, groups) for name, words, predicted in rules]
 
 
-def _decision(name: str, words: str, predicted: Ints, codes: Ints, counts: Ints, level: float) -> Decision:
+def _decision(
+    name: str, words: str, predicted: Ints, codes: Ints, counts: Ints, level: float, groups: Ints | None
+) -> Decision:
     n = len(counts)
     known = predicted >= 0  # a class without test rows has no column
     confusion = np.bincount(codes[known] * n + predicted[known], minlength=n * n).reshape(n, n)
-    right = confusion.diagonal()
+    right = predicted == codes
+    rows = np.array([independent_rows(right[own], some) for own, some in _of_classes(codes, groups, n)])
     return Decision(
         name,
         words,
+        predicted,
         confusion,
-        accuracy=share(float(right.sum()), float(counts.sum()), level),
-        balanced_accuracy=mean_of_shares(right.astype(np.float64), counts.astype(np.float64), level),
+        accuracy=share_of(right, groups, level),
+        balanced_accuracy=mean_of_shares(confusion.diagonal() * rows / counts, rows, level),
     )
 
 
-def mistakes(decision: Decision, counts: Ints, listed: int, level: float) -> list[Mistake]:
+def _of_classes(codes: Ints, groups: Ints | None, n_classes: int) -> Iterator[tuple[NDArray[np.bool_], Ints | None]]:
+    """Which rows are of each class, and their groups."""
+    for k in range(n_classes):
+        own = codes == k
+        yield own, None if groups is None else groups[own]
+
+
+def mistakes(
+    decision: Decision, codes: Ints, counts: Ints, listed: int, level: float, groups: Ints | None = None
+) -> list[Mistake]:
     """The most reliable ones first: by the low end of the interval of their share in the class."""
     i, j = np.nonzero(decision.confusion)
-    found = [
-        Mistake(int(a), int(b), n := int(decision.confusion[a, b]), share(n, float(counts[a]), level))
-        for a, b in zip(i, j, strict=True)
-        if a != b
-    ]
-    found.sort(key=lambda mistake: -at_least(mistake.rows, float(counts[mistake.i]), level))
-    return found[:listed]
+    wrong = [(int(a), int(b), int(decision.confusion[a, b])) for a, b in zip(i, j, strict=True) if a != b]
+    wrong.sort(key=lambda each: -at_least(each[2], float(counts[each[0]]), level))
+    found = []
+    for a, b, rows in wrong[:listed]:
+        own = codes == a
+        some = None if groups is None else groups[own]
+        found.append(Mistake(a, b, rows, share_of(decision.predicted[own] == b, some, level)))
+    return found

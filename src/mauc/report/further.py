@@ -42,16 +42,18 @@ def look_further(
     level: float,
     listed: int,
     predicted: Ints | None = None,
+    groups: Ints | None = None,
 ) -> Further:
     """Of the model with these scores, AUCs and influences; ``priors`` are the ``(C,)`` shares of the classes in
-    training, ``predicted`` the ``(N,)`` classes that the model predicts, -1 for a class without test rows."""
+    training, ``predicted`` the ``(N,)`` classes that the model predicts, -1 for a class without test rows. What more
+    rows would bring is not said of rows in groups: it depends on whose they are."""
     scores, codes, counts = repeats[0], partition.codes, partition.counts
-    decisions = decide(scores, codes, counts, priors, level, predicted)
+    decisions = decide(scores, codes, counts, priors, level, predicted, groups)
     v = partition.pair_weights("ovo")
     return Further(
-        classes=class_scores(partition, repeats, np.nanmean(matrix, axis=1), decisions[0].confusion, level),
+        classes=class_scores(partition, repeats, np.nanmean(matrix, axis=1), decisions[0].predicted, level, groups),
         decisions=tuple(decisions),
-        mistakes=tuple(mistakes(decisions[0], counts, listed, level)),
-        calibration=calibration(scores, codes, level) if are_probabilities(scores) else None,
-        gains=gains(counts, v.sum(axis=0) + v.sum(axis=1), influence, codes),
+        mistakes=tuple(mistakes(decisions[0], codes, counts, listed, level, groups)),
+        calibration=calibration(scores, codes, level, groups) if are_probabilities(scores) else None,
+        gains=() if groups is not None else gains(counts, v.sum(axis=0) + v.sum(axis=1), influence, codes),
     )

@@ -15,12 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc._validation import ScoredClasses, check_real, check_scored_classes, invalid
 from mauc.kernels.auc import auc_influence, auc_matrix_and_influence
-from mauc.metrics.inference import NO_DIFFERENCE
+from mauc.metrics.groups import check_groups
+from mauc.metrics.inference import NO_DIFFERENCE, hidden_errors
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
 from mauc.report.decisions import Guess, guess_of
 from mauc.report.further import Further, look_further
+from mauc.report.proportions import independent_rows
 from mauc.theory import Imbalance, imbalance
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ class ModelScore:
     """The scores of all repeats, over which the numbers are means; pictures are of the first."""
     drawn: Drawn | None = None
     """What a page draws of the scores, where these were read in parts."""
+    rows: float | None = None
+    """How many independent rows the accuracy is worth, where rows are in groups."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,8 @@ class Judgement:
     """What the reader must know of these numbers, in plain words."""
     further: Further | None = None
     """More on the first model; None where the scores were read in parts."""
+    groups: Ints | None = None
+    """``(N,)`` number of the group of each row; None where all rows are independent."""
 
     @property
     def headline(self) -> ModelScore:
@@ -135,6 +141,7 @@ def judge(
     labels: ArrayLike | None = None,
     y_train: ArrayLike | None = None,
     y_pred: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     level: float = 0.95,
     listed: int = LISTED,
 ) -> Judgement:
@@ -153,6 +160,9 @@ def judge(
         Those of the training rows, for the largest class, ξ and χ. Default: ``y_true``.
     y_pred : (N,) classes, optional
         What the first model predicts, where that is not the class with the highest score.
+    groups : (N,) array, optional
+        What each row belongs to, such as the patient of an image. All intervals and tests are then those of rows that
+        may depend on each other within a group, see :func:`mauc.mauc_interval`.
     level : float, default=0.95
     listed : int, default=30
         How many of the rarest pairs, and of the worst, to list.
@@ -191,18 +201,19 @@ def judge(
     partition = ClassPartition(codes, len(order))
     predicted = None if y_pred is None else _predicted(y_pred, names, len(codes))
     scores = [[np.ascontiguousarray(each.scores[:, order]) for each in checked] for checked in clean]
+    together = check_groups(groups, len(codes))
     models = [
-        _model(str(name), partition, repeats, level, predicted if k == 0 else None)
+        _model(str(name), partition, repeats, level, predicted if k == 0 else None, together)
         for k, (name, repeats) in enumerate(zip(given, scores, strict=True))
     ]
-    pairs = Pairs(partition.counts, models[0].matrix, lambda i, j: _pair(partition, models[0], i, j, level))
+    pairs = Pairs(partition.counts, models[0].matrix, lambda i, j: _pair(partition, models[0], i, j, level, together))
     class_rows = first.labels[first.codes] if y_train is None else np.asarray(y_train)
     judged = Judgement(
         labels=names,
         counts=partition.counts,
         codes=codes,
         models=tuple(models),
-        tests=_tests(partition, models, level),
+        tests=_tests(partition, models, level, together),
         rarest=pairs.rarest(listed),
         worst=pairs.worst(listed),
         imbalance=imbalance(class_rows),
@@ -219,7 +230,9 @@ def judge(
             level=level,
             listed=listed,
             predicted=predicted,
+            groups=together,
         ),
+        groups=together,
     )
     return replace(judged, notes=notes_of(judged))
 
@@ -257,7 +270,12 @@ def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
 
 
 def _model(
-    name: str, partition: ClassPartition, repeats: list[NDArray[Any]], level: float, predicted: Ints | None = None
+    name: str,
+    partition: ClassPartition,
+    repeats: list[NDArray[Any]],
+    level: float,
+    predicted: Ints | None,
+    groups: Ints | None,
 ) -> ModelScore:
     highest = [scores.argmax(axis=1) for scores in repeats] if predicted is None else [predicted]
     right = np.mean([each == partition.codes for each in highest], axis=0)
@@ -268,14 +286,15 @@ def _model(
     of_ova = _mean(auc_influence(partition.problem(scores, ova)) for scores in repeats)
     return ModelScore(
         name=name,
-        mauc=interval(Sample.of(partition, ovo), weighted_mean(matrix, ovo), influence, level),
-        ova=interval(Sample.of(partition, ova), weighted_mean(matrix, ova), of_ova, level),
+        mauc=interval(Sample.of(partition, ovo, groups), weighted_mean(matrix, ovo), influence, level),
+        ova=interval(Sample.of(partition, ova, groups), weighted_mean(matrix, ova), of_ova, level),
         accuracy=float(right.mean()),
         balanced_accuracy=float(recalls.mean()),
         matrix=matrix,
         scores=repeats[0],
         influence=influence,
         repeats=tuple(repeats),
+        rows=None if groups is None else independent_rows(right, groups),
     )
 
 
@@ -285,8 +304,10 @@ def _mean(arrays: Iterable[Floats]) -> Floats:
     return np.asarray(np.mean([first, *others], axis=0)) if others else first
 
 
-def _tests(partition: ClassPartition, models: list[ModelScore], level: float) -> tuple[PairedTest, ...]:
-    sample = Sample.of(partition, partition.pair_weights("ovo"))
+def _tests(
+    partition: ClassPartition, models: list[ModelScore], level: float, groups: Ints | None
+) -> tuple[PairedTest, ...]:
+    sample = Sample.of(partition, partition.pair_weights("ovo"), groups)
     judged = [(model.mauc.score, model.influence) for model in models]
     found = [
         NO_DIFFERENCE if _same(model, models[0]) else comparison(sample, other, judged[0], level)
@@ -349,19 +370,20 @@ class Pairs:
         return tuple(found)
 
 
-def _pair(partition: ClassPartition, model: ModelScore, i: int, j: int, level: float) -> PairScore:
+def _pair(partition: ClassPartition, model: ModelScore, i: int, j: int, level: float, groups: Ints | None) -> PairScore:
     rows = np.flatnonzero((partition.codes == i) | (partition.codes == j))
     two = ClassPartition((partition.codes[rows] == i).astype(np.int64), 2)
     v = two.pair_weights("ovo")
     auc_ij, auc_ji = float(model.matrix[i, j]), float(model.matrix[j, i])
     influence = _mean(auc_influence(two.problem(np.take(s, rows, axis=0)[:, [j, i]], v)) for s in model.repeats)
-    return PairScore(i, j, auc_ij, auc_ji, interval(Sample.of(two, v), 0.5 * (auc_ij + auc_ji), influence, level))
+    sample = Sample.of(two, v, None if groups is None else groups[rows])
+    return PairScore(i, j, auc_ij, auc_ji, interval(sample, 0.5 * (auc_ij + auc_ji), influence, level))
 
 
 def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
     """What a reader must know of these numbers."""
     model, guess = judgement.headline, judgement.guess
-    notes = _of_few_rows(judgement, few)
+    notes = [*_of_groups(judgement), *_of_few_rows(judgement, few), *_of_hidden_errors(judgement)]
     if model.mauc.score == 1.0:
         notes.append("Every pair is ranked perfectly: the interval says how far from perfect these rows still allow.")
     if model.accuracy < guess.accuracy:
@@ -370,6 +392,26 @@ def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
             "scores are not calibrated, or the predictions do not aim at accuracy."
         )
     return tuple(notes)
+
+
+def _of_groups(judgement: Judgement, *, few: int = 30) -> list[str]:
+    """That rows depend on each other."""
+    if judgement.groups is None:
+        return []
+    n_groups = len(np.unique(judgement.groups))
+    found = f"The {len(judgement.groups)} test rows are in {n_groups} groups: intervals and tests are those of groups."
+    return [f"{found} They are wide with fewer than {few}." if n_groups < few else found]
+
+
+def _of_hidden_errors(judgement: Judgement) -> list[str]:
+    """A small class that decides the interval without an error among its rows; scores read in parts do not tell."""
+    influence = judgement.headline.influence
+    if not len(influence):
+        return []
+    partition = ClassPartition(judgement.codes, len(judgement.labels))
+    sample = Sample.of(partition, partition.pair_weights("ovo"), judgement.groups)
+    found = hidden_errors(sample, influence, judgement.labels)
+    return [f"{found[0].upper()}{found[1:]}."] if found else []
 
 
 def _of_few_rows(judgement: Judgement, few: int) -> list[str]:

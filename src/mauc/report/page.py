@@ -15,9 +15,9 @@ import mauc
 from mauc.metrics.importance import Importance
 from mauc.report.advice import advice, headline_sentence, verdict
 from mauc.report.class_data import class_data, decision_text
-from mauc.report.judgement import Judgement
+from mauc.report.judgement import Judgement, ModelScore
 from mauc.report.pairs import pair_data
-from mauc.report.proportions import share
+from mauc.report.proportions import Share, share
 
 __all__ = ["render"]
 
@@ -75,7 +75,7 @@ def render(
         judgement=judgement,
         headline=judgement.headline,
         further=further,
-        accuracies=[share(model.accuracy * rows, rows, judgement.level) for model in judgement.models],
+        accuracies=[_accuracy(model, rows, judgement.level) for model in judgement.models],
         decision_texts=[] if further is None else [decision_text(each) for each in further.decisions],
         importance=_importance_tables(importance),
         how_shuffled=how_shuffled,
@@ -95,6 +95,11 @@ def render(
         ).replace("<", "\\u003c"),
     )
     return page
+
+
+def _accuracy(model: ModelScore, rows: int, level: float) -> Share:
+    worth = rows if model.rows is None else model.rows
+    return share(model.accuracy * worth, worth, level)
 
 
 def _environment() -> Any:

@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import special
 
-from mauc._typing import Floats
+from mauc._typing import Floats, Ints
 
-__all__ = ["Share", "at_least", "mean_of_shares", "share"]
+__all__ = ["Share", "at_least", "independent_rows", "mean_of_shares", "share", "share_of"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,31 @@ def share(hits: float, rows: float, level: float) -> Share:
     middle = (p + 0.5 * k) / (1.0 + k)
     reach = math.sqrt(k * p * (1.0 - p) + 0.25 * k * k) / (1.0 + k)
     return Share(p, max(0.0, min(p, middle - reach)), min(1.0, max(p, middle + reach)))
+
+
+def share_of(hit: NDArray[np.bool_], groups: Ints | None, level: float) -> Share:
+    """Of rows that are hit or not, in ``(n,)`` groups of rows that may depend on each other."""
+    rows = independent_rows(hit, groups)
+    return share(float(hit.sum()) * rows / max(len(hit), 1), rows, level)
+
+
+def independent_rows(hit: NDArray[np.bool_] | Floats, groups: Ints | None) -> float:
+    """How many independent rows these are worth; all of them without groups.
+
+    The variance of the sums over groups, against that of the rows, is steadied by three groups of equal rows.
+
+    >>> independent_rows(np.array([1.0, 1.0, 0.0, 0.0] * 25), np.repeat(np.arange(50), 2)) < 55
+    True
+    """
+    if groups is None or not len(hit):
+        return float(len(hit))
+    _, of_row, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    left = np.asarray(hit, dtype=np.float64) - np.mean(hit)
+    of_groups, of_rows = float(np.square(np.bincount(of_row, left)).sum()), float(np.square(left).sum())
+    per_group = float(np.square(counts).sum()) / len(left)
+    loan = 3.0 * of_rows / len(left)
+    effect = (loan * per_group + of_groups) / (loan + of_rows) if of_rows > 0.0 else per_group
+    return len(left) / min(max(effect, 1.0), per_group)
 
 
 def at_least(hits: float, rows: float, level: float) -> float:

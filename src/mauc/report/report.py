@@ -41,6 +41,8 @@ class Report:
         Default: ``y_true``.
     y_pred : (N,) classes, optional
         What the first model predicts, where that is not the class with the highest score.
+    groups : (N,) array, optional
+        What each row belongs to, such as the patient of an image; intervals and tests are then those of dependent rows.
     level : float, default=0.95
         Of all intervals.
     listed : int, default=30
@@ -81,6 +83,7 @@ class Report:
         labels: ArrayLike | None = None,
         y_train: ArrayLike | None = None,
         y_pred: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         level: float = 0.95,
         listed: int = LISTED,
         title: str = "Multiclass AUC report",
@@ -88,7 +91,7 @@ class Report:
         importance: Sequence[Importance] = (),
     ) -> None:
         self.judgement: Judgement = judge(
-            y_true, y_score, labels=labels, y_train=y_train, y_pred=y_pred, level=level, listed=listed
+            y_true, y_score, labels=labels, y_train=y_train, y_pred=y_pred, groups=groups, level=level, listed=listed
         )
         self.title = title
         self.details = tuple(details)

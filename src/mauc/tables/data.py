@@ -16,7 +16,7 @@ from mauc.tables.features import check_finite, check_single, kinds_of
 from mauc.tables.holdout import by_group, by_time, stratified
 from mauc.tables.read import Table, classes_of, column, labelled, without_repeats
 
-__all__ = ["Data", "Wanted", "data_of"]
+__all__ = ["Data", "Wanted", "data_of", "groups_of"]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def data_of(table: Table, wanted: Wanted, path: Path) -> Data:
         kinds,
         left_out,
         times=None if times is None else times_of(times[kept], str(wanted.time_column), path, wanted.dates),
-        groups=None if groups is None else _groups(groups[kept], str(wanted.group), path),
+        groups=None if groups is None else groups_of(groups[kept], str(wanted.group), path),
     )
 
 
@@ -156,7 +156,8 @@ def times_of(values: Any, name: str, path: Path, order: str | None) -> NDArray[n
     return array
 
 
-def _groups(values: Any, name: str, path: Path) -> NDArray[Any]:
+def groups_of(values: Any, name: str, path: Path) -> NDArray[Any]:
+    """The group of each row, as text; every row must have one."""
     missing = int(values.isna().sum())
     if missing:
         rows = "1 row" if missing == 1 else f"{missing} rows"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mauc._archive import MAX_SIZE
 from mauc._typing import Ints
@@ -165,10 +166,16 @@ class FittedTable:
             judged.scores,
             labels=judged.classes,
             y_train=np.repeat(list(self.training_rows), list(self.training_rows.values())),
+            groups=self._groups,
             title=f"{self.data.target} of {self.data.path.name}",
             details=self.details(),
             importance=self.importance,
         )
+
+    @property
+    def _groups(self) -> NDArray[Any] | None:
+        """Of the test rows."""
+        return None if self.data.groups is None else self.data.groups[self.judged.rows]
 
     def details(self) -> list[tuple[str, str]]:
         """How the model was made, for the end of the report."""
@@ -236,6 +243,7 @@ class FittedTable:
             judged.classes,
             judged.repeats,
             self.prints,
+            self._groups,
         )
 
 
@@ -276,7 +284,8 @@ def fit_table(
         How much is trained; normal is about a minute on two cores for up to 100,000 rows. Unless the time limit cuts
         something, the same table, effort and seed give the same model on every machine.
     group : str, optional
-        Column of what belongs together, such as the patient; its rows stay on one side, and it is no feature.
+        Column of what belongs together, such as the patient; its rows stay on one side, it is no feature, and intervals
+        and tests are those of groups.
     time_column : str, optional
         The latest rows by this column are the test rows; it is no feature.
     drop : sequence of str
@@ -470,6 +479,7 @@ def _importance(
             trainer.labels[judged.unseen],
             seen.classes,
             between=[pair for pair in options.importance_pairs if there.issuperset(pair)],
+            groups=None if trainer.groups is None else trainer.groups[judged.unseen],
             seed=trainer.seed,
             watch=shuffles,
         )

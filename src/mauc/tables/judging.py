@@ -80,7 +80,8 @@ def hold_out(trainer: Trainer, train: Ints, test: Ints, deadline: float, most_sc
     trainer.watch.does("judging by the test rows")
     scores = trained.test_scores
     decided = trained.classes[decisions_of(scores[trained.name], trained.decision)]
-    found = judge(labels[some], scores, labels=trained.classes, y_train=labels[train], y_pred=decided)
+    groups = None if trainer.groups is None else trainer.groups[some]
+    found = judge(labels[some], scores, labels=trained.classes, y_train=labels[train], y_pred=decided, groups=groups)
     lost = len(labels) - len(train) - len(some)
     worth = Decided.of(trainer.decide, labels[some], decided, labels[train])
     repeats = [scores[trained.name]]
@@ -115,7 +116,8 @@ def cross_validate(trainer: Trainer, repeats: Sequence[Sequence[Fold]], deadline
             kept.add(k, test, trained)
     rows, scores = kept.complete()
     decided = classes[kept.decided[0][rows]]
-    found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=decided)
+    groups = None if trainer.groups is None else trainer.groups[rows]
+    found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=decided, groups=groups)
     name = next(iter(scores))
     trainer.watch.under(f"training {n_trainings} of {n_trainings}: ")
     seen, unseen = max(done, key=lambda fold: len(np.unique(labels[fold[1]])))

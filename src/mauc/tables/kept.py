@@ -57,6 +57,8 @@ class KeptScores:
     """``(n, C)`` scores, one array for each repeat of cross-validation."""
     columns: dict[str, str] = field(default_factory=dict)
     """Fingerprint of each column of the table."""
+    groups: NDArray[Any] | None = None
+    """``(n,)`` group of each row; None where rows are independent."""
 
 
 def place_of(model: Path) -> Path:
@@ -79,6 +81,8 @@ def write_kept(model: Path, kept: KeptScores) -> Path:
         "column_names": names,
         "column_prints": np.array(list(kept.columns.values()), dtype=str),
     }
+    if kept.groups is not None:
+        arrays["groups"] = kept.groups.astype(str)
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, array in arrays.items():
@@ -132,9 +136,11 @@ def _read(path: Path, max_size: float) -> tuple[KeptScores, str]:
             found["classes"],
             list(found["scores"]),
             dict(zip(map(str, found["column_names"]), map(str, found["column_prints"]), strict=True)),
+            found.get("groups"),
         )
         n, c = len(kept.rows), len(kept.classes)
         sound = kept.rows.dtype.kind == "i" and len(kept.labels) == n and found["scores"].shape[1:] == (n, c)
+        sound = sound and (kept.groups is None or kept.groups.shape == (n,))
         sound = sound and len(kept.repeats) > 0 and bool(np.isfinite(found["scores"]).all())
     except TooLarge as error:
         raise Failure(f"{path} {error}: raise --max-size if you know where the file comes from") from None
@@ -164,8 +170,11 @@ def check_same_table(first: KeptScores, other: KeptScores, names: Sequence[Path]
         )
 
 
-def common_rows(kept: Sequence[KeptScores], names: Sequence[Path]) -> tuple[NDArray[Any], list[list[Floats]]]:
-    """Classes of the rows that all were judged by, and the scores of each model on them."""
+def common_rows(
+    kept: Sequence[KeptScores], names: Sequence[Path]
+) -> tuple[NDArray[Any], list[list[Floats]], NDArray[Any] | None]:
+    """Classes of the rows that all were judged by, the scores of each model on them, and their groups by the first
+    model that knows some."""
     rows = kept[0].rows
     for each in kept[1:]:
         rows = np.intersect1d(rows, each.rows)
@@ -176,7 +185,9 @@ def common_rows(kept: Sequence[KeptScores], names: Sequence[Path]) -> tuple[NDAr
             raise Failure(f"the classes of the rows of {name} and {names[0]} differ: fit both on the same table")
     if len(np.unique(labels[0])) < 2:
         raise Failure("the models were judged by different rows: fit with the same --seed and --holdout, or with --cv")
-    return labels[0], [[scores[place] for scores in each.repeats] for each, place in zip(kept, places, strict=True)]
+    groups = [e.groups[place] for e, place in zip(kept, places, strict=True) if e.groups is not None]
+    scores = [[each[place] for each in e.repeats] for e, place in zip(kept, places, strict=True)]
+    return labels[0], scores, groups[0] if groups else None
 
 
 def _digest(path: Path) -> str:

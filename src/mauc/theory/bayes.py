@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._validation import check_choice, check_scores, check_whole, invalid
-from mauc.datasets.known import BayesMAUC
 from mauc.metrics.inference import mauc_interval
 from mauc.partition import ClassPartition
 from mauc.plugin import balanced_posterior
@@ -17,6 +16,13 @@ from mauc.theory._checks import ROUNDING, check_priors
 __all__ = ["BayesMAUC", "bayes_mauc", "bayes_scores", "ova_weights"]
 
 FORMS = ("bounded", "odds")
+
+
+class BayesMAUC(NamedTuple):
+    """The best multiclass AUC that any scores reach, estimated on fresh samples, and its standard error."""
+
+    value: float
+    stderr: float
 
 
 def bayes_scores(posterior: ArrayLike, priors: ArrayLike, *, form: str = "bounded") -> NDArray[np.float64]:
@@ -84,7 +90,7 @@ def bayes_mauc(distribution: Any, *, n_per_class: int | None = None, seed: int =
     Parameters
     ----------
     distribution : object
-        What :func:`mauc.datasets.load_simulated` returns, or any object with ``priors`` of shape ``(C,)``,
+        Any object with ``priors`` of shape ``(C,)``,
         ``sample(sizes, seed)``, which draws the given number of each class and returns ``(X, y)`` with codes ``y``,
         and ``posterior(X)``, the ``(N, C)`` exact probabilities.
     n_per_class : int, optional
@@ -99,10 +105,22 @@ def bayes_mauc(distribution: Any, *, n_per_class: int | None = None, seed: int =
 
     Examples
     --------
-    >>> from mauc import datasets, theory
-    >>> data = datasets.load_simulated(n_samples=300, n_classes=3, imbalance=20, separation=2)
-    >>> theory.bayes_mauc(data) == data.bayes_mauc()
-    True
+    >>> import numpy as np
+    >>> from scipy.stats import norm
+    >>> from mauc import theory
+    >>> class TwoGaussians:
+    ...     priors = np.array([0.9, 0.1])
+    ...
+    ...     def sample(self, sizes, seed):
+    ...         y = np.repeat([0, 1], sizes)
+    ...         return np.random.default_rng(seed).normal(2.0 * y), y
+    ...
+    ...     def posterior(self, X):
+    ...         joint = self.priors * norm.pdf(X[:, None], [0.0, 2.0])
+    ...         return joint / joint.sum(axis=1, keepdims=True)
+    >>> best = theory.bayes_mauc(TwoGaussians())
+    >>> abs(best.value - norm.cdf(2**0.5)) < 3 * best.stderr
+    np.True_
     """
     if callable(getattr(distribution, "bayes_mauc", None)):
         return distribution.bayes_mauc(n_per_class, seed)
@@ -110,9 +128,7 @@ def bayes_mauc(distribution: Any, *, n_per_class: int | None = None, seed: int =
     if missing:
         requirement = "must have priors, sample(sizes, seed) and posterior(X)"
         came = f"{type(distribution).__name__} without {', '.join(missing)}"
-        raise invalid(
-            "distribution", requirement, came, "pass the result of datasets.load_simulated, or such an object"
-        )
+        raise invalid("distribution", requirement, came, "pass such an object")
     priors = check_priors(distribution.priors, "distribution.priors")
     if n_per_class is None:
         n_per_class = min(5000, max(2, (1 << 23) // len(priors) ** 2))

@@ -76,11 +76,12 @@ def for_estimator(
 
     Examples
     --------
-    >>> from mauc import MAUCClassifier, datasets
+    >>> from sklearn.datasets import make_classification
+    >>> from mauc import MAUCClassifier
     >>> from mauc.theory import bounds
-    >>> data = datasets.load_simulated(n_samples=3000, n_classes=3, imbalance=3, n_features=4)
-    >>> model = MAUCClassifier("squared", l2=0.01).fit(data.X, data.y)
-    >>> found = bounds.for_estimator(model, data.X, data.y)
+    >>> X, y = make_classification(3000, 4, n_informative=3, n_redundant=0, n_classes=3, random_state=0)
+    >>> model = MAUCClassifier("squared", l2=0.01).fit(X, y)
+    >>> found = bounds.for_estimator(model, X, y)
     >>> found.name, found.vacuous, sorted(found.terms)
     ('linear bound', True, ['complexity', 'concentration', 'empirical_risk'])
     """

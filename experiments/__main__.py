@@ -1,0 +1,99 @@
+"""Run one experiment: ``python -m experiments NAME``.
+
+The results of each fit go to ``--out`` as they come, so that a killed run resumes where it stopped. At the end
+the pages and figures are written beside them. ``--no-report`` only computes, without matplotlib, so another machine can
+do it.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from experiments.registry import EXPERIMENTS, load
+from experiments.store import Store, run_cells
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Parse the arguments, compute what the folder lacks, write the report."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:1] == ["longtail"]:
+        from experiments.longtail.__main__ import main as longtail
+
+        return longtail(given[1:])
+    options = vars(_parser().parse_args(given))
+    name, out, jobs, with_report = (options.pop(key) for key in ("name", "out", "jobs", "report"))
+    folder = out or Path("mauc-results") / name
+    minutes = options.pop("minutes", None)
+    stop_at = None if minutes is None else time.time() + 60.0 * minutes
+    try:
+        experiment = load(name, with_report=with_report, **options)
+        store = Store(folder / "cells")
+        if experiment.check is not None:
+            experiment.check(store)
+    except (ImportError, OSError, ValueError) as error:
+        sys.exit(f"experiments: {error}")
+    run_cells(experiment.cells, store, jobs=jobs, stop_at=stop_at, keep_going=not with_report)
+    if experiment.then is not None:
+        run_cells(experiment.then(store), store, jobs=jobs, stop_at=stop_at, keep_going=not with_report)
+    if with_report:
+        for file in experiment.report(store, folder):
+            print(f"wrote {file}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m experiments", description="Run an experiment.")
+    names = parser.add_subparsers(dest="name", required=True, metavar="NAME")
+    each = {name: names.add_parser(name, help=shows, description=shows) for name, (shows, _) in EXPERIMENTS.items()}
+    names.add_parser("longtail", help="Losses for a long tail, end to end; its own --help.", add_help=False)
+    for experiment in each.values():
+        experiment.add_argument("--out", type=Path, help="folder for the results (default: mauc-results/NAME)")
+        experiment.add_argument("--jobs", type=int, default=1, help="processes")
+        experiment.add_argument("--no-report", dest="report", action="store_false", help="compute, write no page")
+        experiment.add_argument("--quick", action="store_true", help="smaller grids and sizes: a few minutes")
+    for name in ("traditional", "tabular", "deep"):
+        each[name].add_argument("--data-home", help="folder with the data files")
+        each[name].add_argument("--method", action="append", help="only this method; may be repeated")
+    _add_tables(each["traditional"], each["tabular"])
+    _add_deep(each["deep"])
+    each["runtime"].add_argument("--dataset", action="append", help="cifar100-imb, user-imb or inaturalist; repeatable")
+    each["runtime"].add_argument("--device", default="auto", help="auto, cpu or cuda")
+    each["consistency"].add_argument("--device", default="cpu", help="auto, cpu or cuda")
+    each["consistency"].add_argument("--seeds", type=int, default=3)
+    return parser
+
+
+def _add_tables(traditional: argparse.ArgumentParser, tabular: argparse.ArgumentParser) -> None:
+    traditional.add_argument("--splits", default="authors", help="authors, or 80-10-10 without overlap")
+    traditional.add_argument("--preprocessing", default="both", help="rows (authors'), standard or both")
+    traditional.add_argument("--table", action="append", help="only this table; may be repeated")
+    traditional.add_argument("--n-splits", type=int, default=15, help="how many of the fifteen splits")
+    traditional.add_argument("--floor", type=float, default=70.0, help="Figure 2 leaves out AUC × 100 below this")
+    traditional.add_argument("--minutes", type=float, help="begin no fit after so many minutes")
+    tabular.add_argument("--set", dest="set_", action="append", help="only this set; may be repeated")
+    tabular.add_argument("--n-splits", type=int, help="splits of each set (default: 10, or 2 with --quick)")
+    tabular.add_argument("--tables", help="also the CSV files of this folder: header line, class last")
+    tabular.add_argument("--openml", action="store_true", help="also fifteen sets from OpenML, online")
+    tabular.add_argument("--against", action="append", choices=("autogluon", "flaml"), help="only the stack and these")
+    tabular.add_argument("--budget", type=int, action="append", help="seconds for each of them (default: 30, 90, 300)")
+    tabular.add_argument("--cores", type=int, default=1, help="cores for each of them")
+    tabular.add_argument("--rival-python", help="Python of the environment that has them")
+
+
+def _add_deep(deep: argparse.ArgumentParser) -> None:
+    deep.add_argument("--dataset", default="cifar100-imb", help="a feature set, kddcup99, or simulated-…")
+    deep.add_argument("--features", help="your features: an .npz file with X and y")
+    deep.add_argument("--tuned", action="store_true", help="each method with its best setting on the validation part")
+    deep.add_argument("--settings", type=int, default=12, help="settings tried of each method")
+    deep.add_argument("--tuning-seeds", type=int, default=2, help="seeds whose validation parts choose the setting")
+    deep.add_argument("--seeds", type=int, default=3)
+    deep.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    deep.add_argument("--minutes", type=float, help="begin no fit after so many minutes")
+    deep.add_argument("--summary", action="store_true", help="compute nothing; write the pages of all results in --out")
+
+
+if __name__ == "__main__":
+    main()

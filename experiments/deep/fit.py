@@ -1,0 +1,320 @@
+"""One fit of the deep experiments: a plain loop on the device; validation MAUC chooses the epoch, divergence is told.
+
+A trainer takes 7 ms for a step that the device does in a tenth of it, and a fit needs none of what it offers. On a GPU
+the steps are replayed (:mod:`experiments.deep.steps`).
+"""
+
+import math
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from experiments.deep.networks import ranking
+from experiments.deep.steps import Steps
+from experiments.deepauc import DeepAUCLoss, PPDOptimizer
+from mauc._typing import Floats, Ints
+from mauc._validation import is_sparse
+from mauc.nn._training import dense, rows_at_a_time
+from mauc.nn.functional import mauc_score
+from mauc.nn.samplers import ClassCoverageBatchSampler
+
+__all__ = ["Batches", "Features", "Fit", "InOrder", "Schedule", "Shuffled", "fit", "logits_of", "ranked", "scores_of"]
+
+DENSE_BYTES = 16 << 30
+"""A sparse matrix is made dense on a GPU up to this size."""
+STAGE_ENDS = (0.5, 0.75)
+"""When the stages of the proximal primal-dual method end, as shares of the epochs."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Optimiser, rates and steps."""
+
+    optimizer: str
+    learning_rate: float
+    weight_decay: float
+    lr_decay: float
+    """Factor on the rate every ``lr_decay_every`` epochs."""
+    lr_decay_every: int
+    batch_size: int
+    max_epochs: int
+    momentum: float = 0.0
+
+
+class Features:
+    """Rows of a matrix as tensors on a device, a batch at a time."""
+
+    def __init__(self, X: Any, place: torch.device) -> None:
+        self.place = place
+        self.n_features = int(X.shape[1])
+        if is_sparse(X) and not (place.type == "cuda" and 4 * X.shape[0] * X.shape[1] <= DENSE_BYTES):
+            self.X = X
+            return
+        if is_sparse(X):
+            step = rows_at_a_time(self.n_features)
+            self.X = torch.cat([dense(X[k : k + step]).to(place) for k in range(0, X.shape[0], step)])
+        else:
+            self.X = torch.from_numpy(X).to(place)
+
+    def __getitem__(self, rows: Ints) -> Tensor:
+        return self.take(rows, torch.from_numpy(rows).to(self.place))
+
+    def take(self, rows: Ints, there: Tensor) -> Tensor:
+        """Some rows, given by their numbers on the host and on the device."""
+        if isinstance(self.X, Tensor):
+            return self.X[there]
+        return dense(self.X[rows]).to(self.place)
+
+
+class Shuffled:
+    """All rows in random order, in batches of one size up to one row; another order in each epoch."""
+
+    def __init__(self, n_rows: int, batch_size: int, seed: int) -> None:
+        self.n_rows, self.n_batches, self.seed, self.epoch = n_rows, -(-n_rows // batch_size), seed, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Fixes the order."""
+        self.epoch = epoch
+
+    def __iter__(self) -> Iterator[Ints]:
+        order = np.random.default_rng([self.seed, self.epoch]).permutation(self.n_rows)
+        yield from np.array_split(order, self.n_batches)
+
+
+class Batches:
+    """As many batches in an epoch as asked for: all methods take the same number of steps, whatever their rows."""
+
+    def __init__(
+        self, X: Features, y: Tensor, rows: Ints, order: Shuffled | ClassCoverageBatchSampler, n_batches: int
+    ) -> None:
+        self.X, self.y, self.rows, self.order, self.n_batches = X, y, rows, order, n_batches
+        self._stream = self._endless()
+
+    def _endless(self) -> Iterator[Any]:
+        epoch = 0
+        while True:
+            self.order.set_epoch(epoch)
+            yield from self.order
+            epoch += 1
+
+    def __len__(self) -> int:
+        return self.n_batches
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        drawn = [self.rows[np.asarray(batch)] for batch in islice(self._stream, self.n_batches)]
+        # The rows of all batches go to the device at once: a copy in every step would cost as much as the step.
+        rows = torch.from_numpy(np.concatenate(drawn)).to(self.y.device)
+        sizes = [len(batch) for batch in drawn]
+        for host, some, y in zip(drawn, torch.split(rows, sizes), torch.split(self.y[rows], sizes), strict=True):
+            yield self.X.take(host, some), y
+
+
+class InOrder:
+    """All of some rows, once."""
+
+    def __init__(self, X: Features, rows: Ints) -> None:
+        self.X, self.rows, self.step = X, rows, rows_at_a_time(X.n_features)
+
+    def __len__(self) -> int:
+        return -(-len(self.rows) // self.step)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self.X[self.rows[k : k + self.step]] for k in range(0, len(self.rows), self.step))
+
+
+@dataclass
+class Fit:
+    """What came of a fit; the network is left at its best epoch."""
+
+    network: nn.Module
+    losses: list[float] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    """Validation MAUC after each epoch that stayed finite."""
+    diverged: int | None = None
+    """The epoch, from 1, whose loss or logits were not finite; training ends there."""
+    seconds: float = 0.0
+    """Of the training, without its validation."""
+
+    @property
+    def best_epoch(self) -> int | None:
+        """From 1; None where no epoch stayed finite."""
+        return int(np.argmax(self.scores)) + 1 if self.scores else None
+
+
+def fit(
+    network: nn.Module,
+    loss: nn.Module,
+    schedule: Schedule,
+    train: Batches,
+    validation: InOrder,
+    y_validation: Ints,
+    *,
+    log_prior: Tensor | None = None,
+    seed: int = 0,
+    replay: bool = True,
+) -> Fit:
+    """Train the network in place, and leave it at the epoch of the highest MAUC on the validation rows.
+
+    All is on the device of the features; the host learns three numbers in an epoch.
+
+    Parameters
+    ----------
+    network, loss : Module
+    schedule : Schedule
+        Its optimiser is ``adam``, ``sgd`` or ``ppd``, the last for :class:`experiments.deepauc.DeepAUCLoss`.
+    train : Batches
+    validation : InOrder
+    y_validation : (n,) array
+        Their classes.
+    log_prior : (C,) tensor, optional
+        Judge by the optimal scores of Theorem 2 instead of the softmax.
+    seed : int, default=0
+        Of the dropout.
+    replay : bool, default=True
+        On a GPU, record a step once and replay it.
+    """
+    place = train.X.place
+    result, best = Fit(network), list[Tensor]()
+    y_held = torch.from_numpy(y_validation).to(place)
+    with _deterministic(place), _seeded(seed, place), _own_stream(place):
+        network.to(place)
+        loss.to(place)
+        kept = [*network.parameters(), *network.buffers()]
+        optimizer = _optimizer(network, loss, schedule, place)
+        steps = Steps(network, loss, optimizer, place, replay=replay and place.type == "cuda")
+        for epoch in range(schedule.max_epochs):
+            began = time.perf_counter()
+            if _begin(epoch, optimizer, loss, schedule):
+                steps.forget()
+            network.train()
+            mean = steps.epoch(train).item()
+            result.seconds += time.perf_counter() - began
+            logits = logits_of(network, validation)
+            if not math.isfinite(mean) or not bool(logits.isfinite().all()):
+                result.diverged = epoch + 1
+                break
+            score = mauc_score(ranking(logits, log_prior), y_held).item()
+            if not result.scores or score > max(result.scores):
+                best = [x.detach().clone() for x in kept]
+            result.losses.append(mean)
+            result.scores.append(score)
+        with torch.no_grad():
+            for x, value in zip(kept, best, strict=bool(best)):
+                x.copy_(value)
+    network.eval()
+    return result
+
+
+def _optimizer(network: nn.Module, loss: nn.Module, s: Schedule, place: torch.device) -> torch.optim.Optimizer:
+    decay = s.weight_decay
+    if s.optimizer == "ppd":
+        assert isinstance(loss, DeepAUCLoss)  # schedules and losses are ours
+        return PPDOptimizer(network.parameters(), loss, s.learning_rate, weight_decay=decay, method="adagrad")
+    parameters, fused = [*network.parameters(), *loss.parameters()], place.type == "cuda"
+    # A number on the device, which a replayed step reads anew.
+    rate = torch.tensor(s.learning_rate, device=place) if fused else s.learning_rate
+    if s.optimizer == "sgd":
+        return torch.optim.SGD(parameters, lr=rate, momentum=s.momentum, weight_decay=decay, fused=fused)
+    return torch.optim.Adam(parameters, lr=rate, weight_decay=decay, fused=fused, capturable=fused)
+
+
+def _begin(epoch: int, optimizer: torch.optim.Optimizer, loss: nn.Module, s: Schedule) -> bool:
+    """Rate and weights of an epoch, from 0; whether a step is now another one than before."""
+    staged = getattr(loss, "drw_epoch", None) == epoch
+    set_epoch: Any = getattr(loss, "set_epoch", None)
+    if set_epoch is not None:
+        set_epoch(epoch)
+    if isinstance(optimizer, PPDOptimizer):
+        ends = epoch in [math.ceil(share * s.max_epochs) for share in STAGE_ENDS]
+        if ends:
+            optimizer.end_stage()
+        return ends
+    rate = s.learning_rate * s.lr_decay ** (epoch // s.lr_decay_every)
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
+    return staged
+
+
+def logits_of(network: nn.Module, rows: InOrder) -> Tensor:
+    """``(n, C)`` on the device."""
+    network.eval()
+    with torch.inference_mode():
+        return torch.cat([network(x) for x in rows])
+
+
+def ranked(network: nn.Module, rows: InOrder, log_prior: Tensor | None = None) -> Tensor:
+    """``(n, C)`` what the rows are ranked by, on the device."""
+    with _deterministic(rows.X.place):
+        return ranking(logits_of(network.to(rows.X.place), rows), log_prior)
+
+
+def scores_of(network: nn.Module, rows: InOrder, log_prior: Tensor | None = None) -> Floats:
+    """:func:`ranked` on the host."""
+    return ranked(network, rows, log_prior).cpu().numpy()
+
+
+@contextmanager
+def _seeded(seed: int, place: torch.device) -> Iterator[None]:
+    """Random numbers of this seed; the generators of torch are left as they were."""
+    devices = [torch.cuda.current_device()] if place.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+@contextmanager
+def _own_stream(place: torch.device) -> Iterator[None]:
+    """On a GPU a stream that steps can be recorded on: the default one cannot."""
+    if place.type != "cuda":
+        yield
+        return
+    stream = torch.cuda.Stream(place)  # type: ignore[no-untyped-call]
+    before = torch.cuda.current_stream(place)
+    stream.wait_stream(before)
+    try:
+        with torch.cuda.stream(stream):
+            yield
+    finally:
+        before.wait_stream(stream)
+
+
+@contextmanager
+def _deterministic(place: torch.device) -> Iterator[None]:
+    """The same numbers in every run on one kind of device, whatever else runs there.
+
+    On a CPU one thread, for sums depend on how many share them: run several processes instead. On a GPU no sums by
+    atomic addition, and products of matrices in TF32, for every method alike: in float32 they would be most of a fit.
+    """
+    if place.type != "cuda":
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read when cuBLAS starts
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    switches: Any = torch.utils.deterministic
+    precision = torch.get_float32_matmul_precision()
+    filled = switches.fill_uninitialized_memory
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.set_float32_matmul_precision("high")
+    switches.fill_uninitialized_memory = False  # nothing here reads what it has not written
+    try:
+        yield
+    finally:
+        switches.fill_uninitialized_memory = filled
+        torch.set_float32_matmul_precision(precision)
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])

@@ -1,0 +1,256 @@
+"""Tables 2, 3 and 4 and the figure of the deep experiments, from the results that are on disk."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.deep.data import PAPER_SETS, split_sizes
+from experiments.deep.methods import METHODS
+from experiments.deep.paper import PAPER, PAPER_PAIRS, PAPER_SHARES
+from experiments.deep.remarks import after, opening, paper_column, recipe_for, remarks
+from experiments.deep.results import Results, depth_of, read_results, search_size
+from experiments.deep.run import BAYES, SHARES
+from experiments.deep.search import in_words, label
+from experiments.plots import CEILING, COLORS, OTHERS, OURS, draw_bars, series
+from experiments.report_parts import markdown_table, save_figure, spread
+from experiments.statistics import resampled_t_holm, wilcoxon_holm
+from experiments.store import Store, write_whole
+from mauc._typing import Floats
+
+__all__ = ["REFERENCE", "paired", "write_report"]
+
+REFERENCE = "adjusted CE"
+"""What the others are tested against: the best of the methods that do not rank."""
+LARGE = "On the large test part:"
+RANKS = ("1st", "2nd", "3rd", "4th", "5th")
+
+
+def write_report(
+    store: Store, folder: Path, name: str, device: str, *, quick: bool = False, tuned: bool = False
+) -> list[Path]:
+    """Write ``deep-NAME.md`` and ``deep-NAME.png``, of a search ``deep-NAME-tuned.*``; returns the files, none where no
+    seed is complete.
+    """
+    results = read_results(store, name, device, quick=quick, tuned=tuned)
+    if not results:
+        return []
+    depth = depth_of(quick=quick, tuned=tuned)
+    stem = f"deep-{name}" if depth == "full" else f"deep-{name}-{depth}"
+    page = folder / f"{stem}.md"
+    tried = search_size(store, name, device, quick=quick) if tuned else None
+    write_whole(page, _markdown(results, name, quick, tried))
+    return [page, save_figure(_figure(results, name), folder / f"{stem}.png")]
+
+
+def _markdown(results: Results, name: str, quick: bool, tried: tuple[int, int] | None) -> str:
+    runs = next(iter(results.values()))
+    seeds = f"mean ± standard deviation over {len(runs)} seeds, each with its" if len(runs) > 1 else "one seed with its"
+    split = "/".join(f"{100 * size:.0f}" for size in split_sizes(name))
+    layers = " and ".join(f"{width:,}" for width in recipe_for(name).hidden)
+    intro = (
+        f"{opening(name, tried is not None)} Test MAUC × 100 on `{name}`, {seeds} own stratified {split} split, "
+        "initial weights and batches. The epoch is the best on the validation part; the test part chooses nothing. "
+        f"Every method has hidden layers of {layers}, and in an epoch as many steps."
+    )
+    if quick:
+        intro += " A quick run: fewer rows and epochs, no result to quote."
+    notes = list(dict.fromkeys(note for each in results.values() for run in each for note in run["notes"]))
+    parts = [intro, "\n".join(f"- {note}" for note in [*notes, *remarks(results, name, tried is not None)])]
+    large = _large(results) if any("large" in run for each in results.values() for run in each) else None
+    parts += [f"## All pairs of classes {after(2, name)}", _overall(results, name, large)]
+    if REFERENCE in results and len(runs) > 2:
+        parts += [f"## Against {REFERENCE}, seed by seed", _against(results, name)]
+        parts += [LARGE, _differences(large, name)] if large else []
+    if tried is not None:
+        parts += ["## What was searched", in_words(results, *tried), _settings(results)]
+    parts += [f"## The five rarest pairs {after(3, name)}", _rare(results, name)]
+    parts += [LARGE, _by_column(*_directions(large))] if large else []
+    parts += [f"## Pairs by rarity {after(4, name)}", _shares(results, name)]
+    parts.append(" ".join(sorted({run["machine"] for each in results.values() for run in each if "machine" in run})))
+    return "\n\n".join(parts) + "\n"
+
+
+def _large(results: Results) -> Results:
+    """The same runs, judged on the large test part."""
+    return {m: [r["large"] for r in runs if r.get("large")] for m, runs in results.items()}
+
+
+def _settings(results: Results) -> str:
+    rows = [[m, label(runs[0]["params"])] for m, runs in results.items() if m in METHODS]
+    return markdown_table(["method", "chosen setting"], rows)
+
+
+def paired(results: Results, name: str) -> dict[str, tuple[float, int, float, float]]:
+    """By method: mean difference to the reference × 100, seeds above it, and p of Wilcoxon's and of the corrected
+    t-test, both after Holm; without methods that have a seed without score.
+    """
+    scores = {m: _known(_tests(runs)) for m, runs in results.items() if m != BAYES}
+    n_seeds = len(scores.get(REFERENCE, ()))
+    names = [m for m, values in scores.items() if len(values) == n_seeds]
+    if REFERENCE not in names or n_seeds < 3:
+        return {}
+    table, at = np.column_stack([scores[m] for m in names]), names.index(REFERENCE)
+    train, _, test = split_sizes(name)
+    wilcoxon, corrected = wilcoxon_holm(table, at), resampled_t_holm(table, at, ratio=test / train)
+    difference = table - table[:, [at]]
+    return {
+        m: (difference[:, k].mean(), int((difference[:, k] > 0).sum()), wilcoxon[k], corrected[k])
+        for k, m in enumerate(names)
+        if k != at
+    }
+
+
+def _against(results: Results, name: str) -> str:
+    note = (
+        f"Difference of the test MAUC × 100 to {REFERENCE} on the same seed; p of Wilcoxon's signed ranks, and of a "
+        "t-test whose variance is corrected for splits that share their rows (Nadeau and Bengio 2003); both after Holm."
+    )
+    return f"{note}\n\n{_differences(results, name, corrected=True)}"
+
+
+def _differences(results: Results, name: str, *, corrected: bool = False) -> str:
+    """Of all seeds; the correction is for parts that every seed draws anew, which most of a large test part is not."""
+    number = len(next(iter(results.values())))
+    head = ["method", "difference", "seeds above", "p, Wilcoxon", *(["p, corrected t"] if corrected else [])]
+    tests = sorted(paired(results, name).items(), key=lambda item: -item[1][0])
+    rows = [
+        [m, f"{d:+.2f}", f"{wins} of {number}", f"{p:.3f}", *([f"{t:.3f}"] if corrected else [])]
+        for m, (d, wins, p, t) in tests
+    ]
+    return markdown_table(head, rows)
+
+
+def _overall(results: Results, name: str, large: Results | None) -> str:
+    paper = paper_column(name)
+    head = ["method", "test MAUC"] + (["large test part"] if large else [])
+    head += ["validation", "epoch", "seconds a fit", "rows trained on", "diverged"]
+    head += ["paper"] if paper is not None else []
+    best = max((m for n in results if n != BAYES and (m := _mean(_tests(results[n]))) is not None), default=None)
+    rows = []
+    for method, runs in sorted(results.items(), key=lambda item: -(_mean(_tests(item[1])) or -1.0)):
+        mean = _mean(_tests(runs))
+        text = _spread(_tests(runs))
+        row = [method, f"**{text}**" if method != BAYES and mean is not None and mean == best else text]
+        row += [_spread(_tests(large[method]))] if large else []
+        if method == BAYES:
+            row += [""] * 5
+        else:
+            epochs = ", ".join("–" if r["epoch"] is None else str(r["epoch"]) for r in runs)
+            gone = sum(r["diverged"] is not None for r in runs)
+            row += [
+                _spread([r["validation"] for r in runs]),
+                f"{epochs} of {runs[0]['epochs']}",
+                f"{np.median([r['fit_seconds'] + r['sample_seconds'] for r in runs]):.1f}",
+                f"{runs[0]['train_rows']:,}",
+                f"{gone} of {len(runs)}" if gone else "",
+            ]
+        if paper is not None:
+            row.append(f"{PAPER[method][paper]:.2f}" if method in PAPER else "")
+        rows.append(row)
+    return markdown_table(head, rows)
+
+
+def _rare(results: Results, name: str) -> str:
+    note = (
+        "AUC_{i|j} × 100 as “i over j”: how often column i ranks its class above class j. Both directions of the five "
+        "pairs with the smallest p_i p_j in the whole set, the rarest first, of equal ones those that come first."
+    )
+    columns, scores = _directions(results)
+    column = paper_column(name)
+    paper = {} if column is None else PAPER_PAIRS.get(PAPER_SETS[column], {})
+    if paper:
+        note += " In the last columns the paper's, which has one number for each of its pairs and does not name them."
+    return f"{note}\n\n{_by_column(columns, scores, paper, RANKS)}"
+
+
+def _directions(results: Results) -> tuple[list[str], dict[str, list[list[Any]]]]:
+    """Pairs in both directions, and the AUC of each in each run."""
+    pairs: list[Any] = next((r["rare_pairs"] for runs in results.values() for r in runs if r["rare_pairs"]), [])
+    columns = [title for i, j, *_ in pairs for title in (f"{i} over {j}", f"{j} over {i}")]
+    scores = {
+        m: [[value for pair in r["rare_pairs"] for value in pair[3:]] for r in runs if r["rare_pairs"]]
+        for m, runs in results.items()
+    }
+    return columns, scores
+
+
+def _shares(results: Results, name: str) -> str:
+    scores = {m: [r["shares"] for r in runs if r["shares"]] for m, runs in results.items()}
+    columns = [f"{low}–{high} %" for low, high in SHARES]
+    note = (
+        "Mean AUC_{i|j} × 100 of the pairs of classes, both directions, sorted by p_i p_j in the whole set, from the "
+        "rarest."
+    )
+    paper = PAPER_SHARES if paper_column(name) == PAPER_SETS.index("inaturalist") else {}
+    if paper:
+        note += " In the last columns the paper's, whose row of the hinge is a copy of CBFOCAL's."
+    return f"{note}\n\n{_by_column(columns, scores, paper, columns)}"
+
+
+def _by_column(
+    columns: Sequence[str],
+    scores: dict[str, list[list[Any]]],
+    paper: Mapping[str, Sequence[float]] | None = None,
+    of_paper: Sequence[str] = (),
+) -> str:
+    """One row per method, whose runs have one score per column; the paper's numbers last, where it has any."""
+    rows = [[m, *(_spread([run[k] for run in runs]) for k in range(len(columns)))] for m, runs in scores.items()]
+    head = ["method", *columns]
+    if paper:
+        head += [f"paper, {title}" for title in of_paper]
+        rows = [[*row, *(f"{v:.2f}" for v in paper.get(row[0], ()))] for row in rows]
+        rows = [[*row, *[""] * (len(head) - len(row))] for row in rows]
+    return markdown_table(head, rows)
+
+
+def _tests(runs: Sequence[dict[str, Any]]) -> list[float | None]:
+    return [r["test"] for r in runs]
+
+
+def _known(values: Sequence[float | None]) -> Floats:
+    return 100 * np.array([v for v in values if v is not None], dtype=np.float64)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = _known(values)
+    return float(known.mean()) if len(known) else None
+
+
+def _spread(values: Sequence[float | None]) -> str:
+    return spread(_known(values))
+
+
+def _figure(results: Results, name: str) -> Any:
+    from matplotlib.figure import Figure
+
+    shown = {m: _known(_tests(runs)) for m, runs in results.items()}
+    figure = Figure(figsize=(10.0, 0.26 * len(shown) + 1.1), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    order = draw_bars(left, shown, fontsize=7, color=_color)
+    every = np.concatenate(list(shown.values()))
+    if len(every):
+        left.set_xlim(max(0.0, float(every.min()) - 2.0), min(100.4, float(every.max()) + 1.0))
+    left.set_xlabel("test MAUC × 100 (bars: mean, points: seeds)")
+    left.set_title(name, fontsize=9)
+    _share_lines(right, results, [m for m in reversed(order) if len(shown[m])])
+    return figure
+
+
+def _color(method: str) -> str:
+    if method == BAYES:
+        return CEILING
+    return OURS if METHODS[method].is_ours else OTHERS
+
+
+def _share_lines(axes: Any, results: Results, order: Sequence[str]) -> None:
+    """The best few by rarity of the pairs: more lines would hide one another."""
+    for k, method in enumerate(order[: len(COLORS)]):
+        rows = [[np.nan if v is None else 100 * v for v in r["shares"]] for r in results[method] if r["shares"]]
+        axes.plot(range(len(SHARES)), np.mean(rows, axis=0), label=method, **series(k))
+    axes.set_xticks(range(len(SHARES)), [f"{low}–{high}" for low, high in SHARES])
+    axes.set(xlabel="pairs of classes, % from the rarest", ylabel="AUC × 100")
+    axes.grid(alpha=0.3)
+    if order:
+        axes.legend(frameon=False, fontsize=7)

@@ -1,0 +1,134 @@
+"""Results on disk: one small file per cell, written whole or not at all, so that a killed run resumes where it
+stopped.
+"""
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from mauc._io import write_whole
+from mauc._text import visible
+from mauc.tables.errors import NO_SPACE
+
+__all__ = ["Cell", "Store", "compute", "missing_of", "run_cells", "write_whole"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One piece of work: its key names its result, its function and arguments compute it in any process."""
+
+    key: tuple[str, ...]
+    function: Callable[..., dict[str, Any]]
+    arguments: tuple[Any, ...]
+    together: tuple[Any, ...] | None = None
+    """Cells with the same value here run one after another in one process, where they share what is cached."""
+
+
+class Store:
+    """A folder of JSON results, one file per key."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def path(self, key: Sequence[str]) -> Path:
+        """File of a key: its parts are folders, the last one the file."""
+        *folders, name = (part.replace("/", "_") for part in key)
+        return self.folder.joinpath(*folders, f"{name}.json")
+
+    def __contains__(self, key: Sequence[str]) -> bool:
+        """Whether the key has a result that can be read."""
+        try:
+            self.read(key)
+        except (FileNotFoundError, ValueError):
+            return False
+        return True
+
+    def read(self, key: Sequence[str]) -> dict[str, Any]:
+        """The result of a key; an empty or cut-off file, as a copy or a failing disk leaves it, is a ValueError."""
+        path = self.path(key)
+        try:
+            result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            raise ValueError(f"{path} is empty or cut off: run the experiment that wrote it again") from None
+        return result
+
+    def write(self, key: Sequence[str], result: dict[str, Any]) -> None:
+        """Keep the result of a key."""
+        write_whole(self.path(key), json.dumps(result))
+
+
+def run_cells(
+    cells: Iterable[Cell], store: Store, *, jobs: int = 1, stop_at: float | None = None, keep_going: bool = False
+) -> int:
+    """Compute the cells that have no result yet, each writing its own; returns how many that were.
+
+    A line on stderr tells of each cell. A result that cannot be read is computed again, with a warning that names its
+    file. A kill at any moment loses the cells in flight, no more. A cell that fails stops the run with its key in the
+    error, or with ``keep_going`` only its line tells; what is done stays done. After ``stop_at``, in the seconds of
+    :func:`time.time`, no cell is begun.
+    """
+    cells = list(cells)
+    missing, began, number = missing_of(cells, store), time.time(), 0
+    print(f"{len(cells)} fits, {len(cells) - len(missing)} of them there already", file=sys.stderr, flush=True)
+    for keys in compute(missing, store, jobs=jobs, stop_at=stop_at, keep_going=keep_going):
+        number += len(keys)
+        for key in keys:
+            pace = f"{number} of {len(missing)} in {time.time() - began:.0f} s"
+            print(f"{pace}: {visible(' / '.join(key))}", file=sys.stderr, flush=True)
+    if number < len(missing):
+        print(f"{len(missing) - number} are left: run the same command again", file=sys.stderr, flush=True)
+    return number
+
+
+def missing_of(cells: Iterable[Cell], store: Store) -> list[Cell]:
+    """Those without a result; one that cannot be read is told."""
+    missing = [cell for cell in cells if cell.key not in store]
+    for path in (store.path(cell.key) for cell in missing):
+        if path.exists():
+            warnings.warn(f"{path} is empty or cut off, and is computed again", UserWarning, stacklevel=3)
+    return missing
+
+
+def compute(
+    cells: Iterable[Cell], store: Store, *, jobs: int = 1, stop_at: float | None = None, keep_going: bool = False
+) -> Iterator[list[tuple[str, ...]]]:
+    """Compute cells, in so many processes; yields the keys of each group as it is done.
+
+    ``keep_going``: a cell that fails is told on stderr, and the others are computed all the same.
+    """
+    work = (delayed(_compute)(group, str(store.folder), stop_at, keep_going) for group in _groups(cells))
+    yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work)
+
+
+def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """In the order of their first cells."""
+    groups: dict[Any, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.key if cell.together is None else ("together", cell.together), []).append(cell)
+    return list(groups.values())
+
+
+def _compute(cells: Sequence[Cell], folder: str, stop_at: float | None, keep_going: bool) -> list[tuple[str, ...]]:
+    done = []
+    for cell in cells:
+        if stop_at is not None and time.time() > stop_at:
+            break
+        try:
+            Store(folder).write(cell.key, cell.function(*cell.arguments))
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in NO_SPACE:
+                raise  # no fault of the cell
+            message = f"{' / '.join(cell.key)}: {type(error).__name__}: {error}"
+            if not keep_going:
+                raise RuntimeError(message) from error
+            print(message, file=sys.stderr, flush=True)
+        else:
+            done.append(cell.key)
+    return done

@@ -1,0 +1,173 @@
+"""Tables and figures of the tabular experiment, from the results that are on disk."""
+
+import csv
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from experiments.plots import bars_with_points, critical_difference
+from experiments.report_parts import folded, machine, markdown_table, save_figure
+from experiments.score_tables import (
+    Results,
+    friedman_sentence,
+    means,
+    median_seconds,
+    points,
+    rank_test,
+    rare_pairs_of,
+    read_common,
+    score_table,
+    splits,
+    with_std,
+)
+from experiments.statistics import wilcoxon_holm
+from experiments.store import Store, write_whole
+from experiments.tabular.data import DEVELOPMENT, LOOKED_AT, SETS
+from experiments.tabular.methods import OURS, entries
+from mauc._text import as_cell
+
+__all__ = ["group_table", "groups_of", "read_results", "write_report"]
+
+FRESH = "Sets kept for judging"
+RAREST_SHARE = 0.25
+FIGURE_SETS = 15
+"""Panels, and columns of a table, that can be read."""
+FEW = 5
+"""Methods that need not be folded away."""
+SHOWN = 8
+"""Methods in a table of more sets than that."""
+
+
+def read_results(store: Store, sets: Sequence[str], depth: str) -> Results:
+    """Results by method and set, for the splits that all methods have; methods without any are left out."""
+    return read_common(store, (depth,), sets, [entry.name for entry in entries()])
+
+
+def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, depth: str = "full") -> list[Path]:
+    """Write the page and its figures; returns the files. Sets and methods without results are left out."""
+    there = [s for s in sets if (store.folder / depth / s).is_dir()]
+    results = read_results(store, there, depth) if there else {}
+    if not results:
+        return []
+    groups = groups_of(there)
+    page = folder / "tabular.md"
+    parts = [
+        f"# Tables\n\n{_intro(results)}",
+        *(group_table(results, *group) for group in groups.items()),
+        "## Every set",
+    ]
+    parts += [folded(f"{len(sets)} sets", _every_set(results, sets)) for sets in groups.values()]
+    parts += ["All methods on every set: [tabular.csv](tabular.csv).", machine()]
+    write_whole(page, "\n\n".join(parts) + "\n")
+    numbers = folder / "tabular.csv"
+    write_whole(numbers, _csv(results, there))
+    files = [page, numbers]
+    if len(there) <= FIGURE_SETS:
+        files.append(save_figure(bars_with_points(points(results), there), folder / "tabular-sets.png"))
+    judging = groups.get(FRESH, there)
+    test = rank_test(results, judging)
+    if test:
+        files.append(save_figure(critical_difference(list(results), test), folder / "tabular-ranks.png"))
+    return files
+
+
+def groups_of(sets: Sequence[str]) -> dict[str, list[str]]:
+    """Sets by what was decided on them, those kept for judging first; groups without a set are left out."""
+    groups = {
+        FRESH: [s for s in sets if s not in (*DEVELOPMENT, *LOOKED_AT)],
+        "Public sets on which the stack was developed": [s for s in sets if s in LOOKED_AT],
+        "Bundled sets on which the stack was developed": [s for s in sets if s in DEVELOPMENT],
+    }
+    return {title: some for title, some in groups.items() if some}
+
+
+def _intro(results: Results) -> str:
+    return (
+        f"Test MAUC × 100 over {splits(results)}, stratified, 60 % training; hyper-parameters chosen by "
+        "cross-validation inside the training part. Rarest pairs: mean AUC × 100 of the quarter of the class pairs "
+        "with the fewest training samples. Seconds: median of the final fit; of a combination, of all its fits."
+    )
+
+
+def group_table(results: Results, title: str, sets: Sequence[str], ours: str = OURS) -> str:
+    """One line per method: mean, mean rank, rarest pairs, and how ours does against it; best rank first."""
+    names, mean, test = list(results), means(results, sets), rank_test(results, sets)
+    ranks = rankdata(-mean, axis=1).mean(axis=0)
+    head = ["method", "mean", "rank", "rarest pairs", "fit s", *(["predict s"] if len(_times(results)) > 1 else [])]
+    rows = {
+        names[k]: [
+            names[k],
+            f"{mean[:, k].mean():.2f}",
+            f"{ranks[k]:.1f}",
+            f"{100 * np.mean([np.nanmean([_rare_auc(r) for r in results[names[k]][s]]) for s in sets]):.2f}",
+            *(f"{median_seconds(results, names[k], sets, of):.2f}" for of in _times(results)),
+        ]
+        for k in np.lexsort((-mean.mean(axis=0), ranks))
+    }
+    lines = [f"## {title} ({len(sets)})"]
+    if len(names) > 1 and len(sets) > 2 and ours in results:
+        head += [f"{ours} − it", "won–lost", "p (Holm)" if len(names) > 2 else "p"]
+        reference = names.index(ours)
+        difference = mean[:, [reference]] - mean
+        won, lost = (difference > 1e-9).sum(axis=0), (difference < -1e-9).sum(axis=0)
+        corrected = wilcoxon_holm(mean, reference)
+        for k, name in enumerate(names):
+            theirs = [f"{difference[:, k].mean():+.2f}", f"{won[k]}–{lost[k]}", f"{corrected[k]:.4f}"]
+            rows[name] += ["", "", ""] if k == reference else theirs
+        corrections = f", corrected by Holm for {len(names) - 1} methods" if len(names) > 2 else ""
+        lines.append(
+            f"{friedman_sentence(test) + ' ' if test else ''}p: Wilcoxon's test over the sets, two-sided{corrections}; "
+            f"its least p there is, {'before that, ' if corrections else ''}{2.0 ** (1 - len(sets)):.1e}."
+        )
+    table = markdown_table(head, list(rows.values()))
+    listed = f"{', '.join(sets)}.\n\n{table}"
+    return "\n\n".join([*lines, listed if len(names) <= FEW else folded(f"All {len(names)} methods", listed)])
+
+
+def _times(results: Results) -> list[str]:
+    """Which times there are."""
+    runs = [run for by_set in results.values() for of_set in by_set.values() for run in of_set]
+    return [time for time in ("fit_seconds", "predict_seconds") if any(time in run for run in runs)]
+
+
+def _every_set(results: Results, sets: Sequence[str]) -> str:
+    """Methods by sets; of many sets one line each, with the methods of the best mean ranks."""
+    if len(sets) <= FIGURE_SETS:
+        return score_table(results, sets, "s", 1.0)
+    names, by_method, mean, test = list(results), points(results), means(results, sets), rank_test(results, sets)
+    order = list(range(len(names))) if test is None else np.argsort(test.mean_ranks, kind="stable").tolist()
+    rows = []
+    for s, name in enumerate(sets):
+        run = results[names[0]][name][0]
+        sizes = np.add(run["train_counts"], run["test_counts"])
+        row = [name, str(sizes.sum()), str(len(sizes)), f"{sizes.max() / sizes.min():.0f}"]
+        best = int(mean[s].argmax())
+        row += [with_std(by_method[names[k]][name], mean[s, best]) for k in order[:SHOWN]]
+        shown = mean[s, order[:SHOWN]].max() >= mean[s, best] - 1e-9
+        rows.append([*row, "" if shown else f"{names[best]} {mean[s, best]:.2f}"])
+    head = ["set", "rows", "classes", "largest : smallest", *(names[k] for k in order[:SHOWN]), "best of the others"]
+    return markdown_table(head, rows)
+
+
+def _csv(results: Results, sets: Sequence[str]) -> str:
+    """One line per set and method; sets may be named by files of others."""
+    by_method, text = points(results), StringIO()
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(["set", "method", "splits", "mean", "std", "rarest_pairs", "fit_seconds"])
+    for s in sets:
+        for name in results:
+            scores, rarest = by_method[name][s], 100 * np.nanmean([_rare_auc(r) for r in results[name][s]])
+            numbers = (scores.mean(), scores.std(), rarest, median_seconds(results, name, [s]))
+            out.writerow([as_cell(s), name, len(scores), *(f"{number:.4f}" for number in numbers)])
+    return text.getvalue()
+
+
+def _rare_auc(run: dict[str, Any]) -> float:
+    """Mean AUC of the rarest quarter of the pairs that the test part has."""
+    pairs = rare_pairs_of(run, "train_counts")
+    known = pairs[~np.isnan(pairs)]
+    return float(known[: max(1, int(RAREST_SHARE * len(known)))].mean())

@@ -1,0 +1,259 @@
+"""Simulated sets: the posterior by brute force, the ceiling in closed form, and that nothing beats it."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import sparse, stats
+from scipy.spatial.distance import pdist
+from sklearn.linear_model import LogisticRegression
+
+from experiments.datasets import known, load_simulated
+from experiments.datasets.gaussian import separated_means
+from experiments.datasets.poisson import separated_rates
+from mauc import compare_mauc, mauc_score
+
+KINDS = ["gaussian", "poisson"]
+
+
+def small(kind, **changed):
+    arguments = {"n_samples": 400, "n_classes": 4, "imbalance": 20, "n_features": 12, "separation": 1.5, "kind": kind}
+    return load_simulated(**(arguments | changed))
+
+
+def densities(data, X):
+    """(n, C) by SciPy's own density functions, one class at a time."""
+    X = X.toarray() if sparse.issparse(X) else X
+    if hasattr(data.classes, "means"):
+        return np.column_stack([stats.multivariate_normal(mean).pdf(X) for mean in data.classes.means])
+    return np.column_stack([stats.poisson(rate).pmf(X).prod(axis=1) for rate in data.classes.rates])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_posterior_and_scores_by_brute_force(kind):
+    data = small(kind, n_features=6)
+    X, _ = data.sample(200, seed=1)
+    joint = data.priors * densities(data, X)
+    expected = joint / joint.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(data.posterior(X), expected, rtol=1e-10)
+    s = expected / data.priors
+    np.testing.assert_allclose(
+        data.bayes_scores(X), np.log(s / (s.sum(axis=1, keepdims=True) - s)), rtol=1e-8, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [1e2, 1e5])
+def test_far_out_all_is_finite(kind, size):
+    data = small(kind)
+    X = data.X[:20] * size
+    posterior, scores = data.posterior(X), data.bayes_scores(X)
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0)
+    assert np.isfinite(scores).all()
+    # Where the posterior is 0 and 1 to all digits, the scores still tell rows apart.
+    rows = X.toarray() if sparse.issparse(X) else X
+    assert len(np.unique(scores[:, 0])) == len(np.unique(rows, axis=0))
+
+
+@pytest.mark.parametrize("separation", [0.5, 1.0, 2.5])
+@pytest.mark.parametrize("n_features", [1, 7])
+def test_closed_form_for_two_gaussians(separation, n_features):
+    """AUC = Φ(δ/√2) at the Mahalanobis distance δ."""
+    data = load_simulated(n_classes=2, n_features=n_features, separation=separation)
+    value, stderr = data.bayes_mauc(seed=2)
+    assert value == pytest.approx(stats.norm.cdf(separation / np.sqrt(2)), abs=3.5 * stderr)
+    assert 0 < stderr < 0.01
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_beats_the_bayes_scores(kind):
+    data = small(kind)
+    X, y = data.sample([4000] * 4, seed=3)
+    best = data.bayes_scores(X)
+    rng = np.random.default_rng(0)
+    rivals = {
+        "posterior": np.log(data.posterior(X)),
+        "likelihood of the class alone": data.classes.log_densities(X),
+        "noise": best + rng.normal(size=best.shape),
+        "other classes": best @ (np.eye(4) + 0.3 * rng.random((4, 4))),
+        "a model": LogisticRegression(max_iter=500).fit(data.X, data.y).predict_proba(X),
+    }
+    for name, rival in rivals.items():
+        result = compare_mauc(y, best, rival)
+        assert result.difference > 2 * result.stderr, name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ceiling_does_not_depend_on_the_priors(kind):
+    data = small(kind)
+    ceiling = data.bayes_mauc(3000, seed=1)
+    X, y = data.sample([4000, 400, 400, 2000], seed=2)
+    assert mauc_score(y, data.bayes_scores(X)) == pytest.approx(ceiling.value, abs=0.015)
+    assert small(kind, imbalance=1).bayes_mauc(3000, seed=1) == ceiling
+
+
+def test_fewer_features_suffice():
+    """The ceiling is simulated on the span of the means."""
+    data = load_simulated(n_classes=4, n_features=30)
+    reduced = data.classes.sufficient()
+    assert reduced.n_features == 4
+    np.testing.assert_allclose(pdist(reduced.means), pdist(data.classes.means))
+    X, y = data.sample([2000] * 4, seed=5)
+    ceiling = data.bayes_mauc(2000)
+    assert mauc_score(y, data.bayes_scores(X)) == pytest.approx(ceiling.value, abs=5 * ceiling.stderr)
+
+
+@pytest.mark.parametrize(("n_classes", "n_features"), [(2, 1), (4, 3), (5, 4), (10, 50)])
+def test_gaussian_means_are_equally_far(n_classes, n_features):
+    means = separated_means(n_classes, n_features, 1.7, np.random.default_rng(0))
+    np.testing.assert_allclose(pdist(means), 1.7)
+    np.testing.assert_allclose(means.mean(axis=0), 0, atol=1e-12)
+
+
+def test_gaussian_means_of_many_classes():
+    means = separated_means(300, 5, 1.7, np.random.default_rng(0))
+    assert np.sqrt(np.mean(pdist(means) ** 2)) == pytest.approx(1.7)
+
+
+def test_poisson_rates():
+    rates = separated_rates(12, 21527, 2.0, np.random.default_rng(0))
+    assert np.sqrt(np.mean(pdist(2 * np.sqrt(rates)) ** 2)) == pytest.approx(2.0, rel=0.03)
+    np.testing.assert_allclose(rates.sum(axis=1), 75, rtol=0.02)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_set(kind, dtype):
+    data = small(kind, dtype=dtype)
+    assert data.X.shape == (400, 12)
+    assert data.X.dtype == dtype
+    assert sparse.issparse(data.X) == (kind == "poisson")
+    assert np.array_equal(np.bincount(data.y), data.class_counts)
+    np.testing.assert_allclose(data.priors, data.class_counts / 400)
+    assert (np.diff(data.y) != 0).sum() > 20  # the classes are mixed
+    assert data.posterior(data.X).dtype == np.float64
+    assert data.name == "simulated"
+
+
+def test_moments_of_the_draws():
+    gaussian = small("gaussian").classes
+    X = gaussian.draw(np.full(20_000, 2), np.random.default_rng(0), np.dtype(np.float64))
+    np.testing.assert_allclose(X.mean(axis=0), gaussian.means[2], atol=0.03)
+    np.testing.assert_allclose(np.cov(X.T), np.eye(12), atol=0.05)
+    poisson = small("poisson").classes
+    counts = poisson.draw(np.full(20_000, 2), np.random.default_rng(0), np.dtype(np.float64)).toarray()
+    np.testing.assert_allclose(counts.mean(axis=0), poisson.rates[2], atol=0.02)
+    np.testing.assert_allclose(np.cov(counts.T), np.diag(poisson.rates[2]), atol=0.03)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_seeds(kind):
+    first, again, other = small(kind, seed=1), small(kind, seed=1), small(kind, seed=2)
+    as_array = np.asarray if kind == "gaussian" else lambda X: X.toarray()
+    assert np.array_equal(as_array(first.X), as_array(again.X))
+    assert np.array_equal(first.y, again.y)
+    assert not np.array_equal(as_array(first.X), as_array(other.X))
+    fresh, y = first.sample(first.class_counts, seed=1)
+    assert np.array_equal(np.bincount(y), first.class_counts)
+    assert not np.array_equal(np.sort(first.posterior(fresh)[:, 0]), np.sort(first.posterior(first.X)[:, 0]))
+    assert np.array_equal(as_array(first.sample(50, seed=4)[0]), as_array(again.sample(50, seed=4)[0]))
+    assert first.bayes_mauc(50, seed=4) == again.bayes_mauc(50, seed=4)
+
+
+def test_dense_draws_do_not_depend_on_the_chunks(monkeypatch):
+    whole = small("gaussian", dtype=np.float32)
+    posterior = whole.posterior(whole.X)
+    monkeypatch.setattr(known, "CHUNK_ELEMENTS", 100)
+    assert np.array_equal(small("gaussian", dtype=np.float32).X, whole.X)
+    np.testing.assert_allclose(whole.posterior(whole.X), posterior, rtol=1e-12)
+
+
+def test_sample_sizes():
+    data = small("gaussian")
+    _, y = data.sample(20_000)
+    np.testing.assert_allclose(np.bincount(y) / 20_000, data.priors, atol=0.02)
+    X, y = data.sample([0, 3, 0, 2])
+    assert X.shape == (5, 12)
+    assert np.bincount(y).tolist() == [0, 3, 0, 2]
+    empty, y = small("poisson").sample([0, 0, 0, 0])
+    assert empty.shape == (0, 12)
+    assert len(y) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pickle(kind):
+    data = small(kind)
+    copy = pickle.loads(pickle.dumps(data))
+    assert np.array_equal(copy.posterior(copy.X), data.posterior(data.X))
+    assert copy.bayes_mauc(20) == data.bayes_mauc(20)
+
+
+def test_preset_cifar():
+    data = load_simulated("cifar100-imb", n_features=8)
+    assert np.array_equal(np.bincount(data.y), data.class_counts)
+    assert data.X.shape == (16_550, 8)
+    small_copy = load_simulated("cifar100-imb", max_samples=400)
+    assert small_copy.X.shape == (400, 2048)
+    assert small_copy.X.dtype == np.float32
+    assert small_copy.class_counts.min() == 3
+    assert "CIFAR-100-Imb" in small_copy.DESCR
+
+
+def test_preset_user():
+    data = load_simulated("user-imb")
+    assert data.X.shape == (32_400, 21_527)
+    assert data.X.format == "csr"
+    assert data.X.dtype == np.float32
+    assert data.X.data.min() == 1
+    per_row = np.diff(data.X.indptr)
+    assert 50 < per_row.mean() < 100
+    assert np.bincount(data.y).tolist() == [800, 400, 400, 800, 1600, 400, 1600, 8000, 800, 1600, 8000, 8000]
+
+
+def test_preset_inaturalist():
+    data = load_simulated("inaturalist", n_features=2)
+    assert data.X.shape == (675_170, 2)
+    assert data.X.dtype == np.float32
+    assert np.array_equal(np.bincount(data.y), data.class_counts)
+    assert len(data.class_counts) == 5089
+    assert load_simulated("inaturalist", n_features=2, max_samples=20_000).X.shape == (20_000, 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"preset": "mnist"}, "preset must be one of 'cifar100-imb', 'user-imb', 'inaturalist', got 'mnist'"),
+        ({"preset": "user-imb", "n_samples": 10}, "the class sizes must be given in one way, got n_samples, n_classes"),
+        ({"class_counts": [5, 5], "n_classes": 2}, "the class sizes must be given in one way"),
+        ({"class_counts": [5, 0]}, r"class_counts must be two or more whole numbers of at least 1, got \[5, 0\]: pass"),
+        ({"class_counts": [5]}, "class_counts must be two or more whole numbers"),
+        ({"class_counts": [1.5, 2.0]}, "class_counts must be two or more whole numbers"),
+        ({"n_classes": 1}, "n_classes must be a whole number of at least 2, got 1"),
+        ({"n_samples": 2}, "n_samples must be a whole number of at least 3, got 2: pass one sample per class or more"),
+        ({"imbalance": 0.5}, "imbalance must be a finite number above 1, got 0.5"),
+        ({"n_features": 0}, "n_features must be a whole number of at least 1, got 0"),
+        ({"separation": 0}, "separation must be a finite number above 0, got 0"),
+        ({"separation": 9, "kind": "poisson"}, "separation must be below 4.47 for sparse counts of 10 features, got 9"),
+        ({"kind": "cauchy"}, "kind must be one of 'gaussian', 'poisson', got 'cauchy'"),
+        ({"dtype": int}, "dtype must be float32 or float64"),
+        ({"seed": 1.5}, "seed must be a whole number of at least 0, got 1.5"),
+        ({"max_samples": 0}, "max_samples must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_bad_arguments(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        load_simulated(**arguments)
+
+
+def test_bad_arguments_of_the_functions():
+    data = small("gaussian")
+    with pytest.raises(ValueError, match="X must have the 12 features of the data set, got 3: pass rows of X"):
+        data.posterior(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="X contains NaN"):
+        data.bayes_scores(np.full((2, 12), np.nan))
+    with pytest.raises(ValueError, match=r"size must be a whole number, or 4 of them, .*got \[1, 2\]$"):
+        data.sample([1, 2])
+    with pytest.raises(ValueError, match="size must be a whole number of at least 1, got 0: pass a number of samples"):
+        data.sample(0)
+    with pytest.raises(ValueError, match="n_per_class must be a whole number of at least 2, got 1"):
+        data.bayes_mauc(1)

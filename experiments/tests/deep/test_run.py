@@ -1,0 +1,147 @@
+"""One fit of the deep experiments from data to judgement: every method, determinism, resuming."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra mauc[torch]")
+pytest.importorskip("torch", reason="needs the extra mauc[torch]")
+pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+pytest.importorskip("rich", reason="needs the extra mauc[cli]")
+
+import torch
+from joblib import parallel_config
+from scipy import sparse
+
+from experiments.deep import run as deep
+from experiments.deep.data import DATASETS, load, parts_of
+from experiments.deep.methods import METHODS, method_names
+from experiments.deep.run import BAYES, cells, judge, run
+from experiments.store import Store, run_cells
+from mauc import mauc_score
+
+CLOCK = ("fit_seconds", "search_seconds", "sample_seconds")
+
+
+def small(method="CE", seed=0, quick=True):
+    return run("simulated-small", None, None, method, seed, "cpu", quick)
+
+
+def without_clock(result):
+    return {key: value for key, value in result.items() if key not in CLOCK}
+
+
+def test_cells():
+    every = cells("cifar100-imb", device="cpu")
+    assert len(every) == 3 * (1 + len(METHODS)), "with the Bayes scores"
+    assert len({cell.key for cell in every}) == len(every)
+    assert every[0].key == ("full", "simulated-cifar100-imb", "cpu", BAYES, "00")
+    assert [cell.key[-1] for cell in every] == sorted(cell.key[-1] for cell in every), "seed by seed"
+    some = cells("kddcup99", methods=["CE"], seeds=2, device="cpu", quick=True)
+    assert [cell.key for cell in some] == [("quick", "kddcup99", "cpu", "CE", seed) for seed in ("00", "01")]
+
+
+def test_sparse_features(tmp_path):
+    y = np.arange(60) % 3
+    X = sparse.csr_matrix(np.eye(3, 9)[y] * 5.0)
+    np.savez(tmp_path / "s.npz", data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
+    data = load("user-imb", features=str(tmp_path / "s.npz"))
+    assert sparse.issparse(data.X)
+    assert (data.X != X).nnz == 0
+    assert parts_of(data, 0).X is data.X
+    for method in ("CE", "BM", "exponential, covered"):
+        assert run("user-imb", None, str(tmp_path / "s.npz"), method, 0, "cpu", True)["test"] > 0.6
+
+
+def test_simulated_sets_have_a_ceiling():
+    data = load("simulated-small")
+    result = small(BAYES)
+    assert 0.5 < result["ceiling"] < 1
+    assert result["test"] == pytest.approx(mauc_score(data.y, data.bayes_scores(data.X)), abs=0.1)
+    assert "ceiling" not in small(BAYES, seed=1), "known once"
+    assert set(DATASETS) > {"simulated-small", "simulated-inaturalist"}
+
+
+@pytest.mark.parametrize("name", method_names())
+def test_every_method_runs(name, monkeypatch):
+    if name == "IHT":
+        # By neighbours, as with many classes: its forests, which take seconds, are tested with the samplers.
+        monkeypatch.setattr(deep, "MANY_CLASSES", 0)
+    with parallel_config("sequential"):
+        result = small(name)
+    assert any("five nearest neighbours" in note for note in result["notes"]) == (name == "IHT")
+    assert result["diverged"] is None
+    assert 0.4 < result["test"] <= 1
+    assert len(result["validation_scores"]) == result["epochs"] == 2
+    assert result["validation"] == max(result["validation_scores"])
+    assert result["epoch"] == 1 + int(np.argmax(result["validation_scores"]))
+    assert len(result["shares"]) == len(result["rare_pairs"]) == 5
+
+
+@pytest.mark.parametrize("name", ["CE", "MM", "LDAM", "DeepAUC", "hinge, covered"])
+def test_the_same_seed_gives_the_same_numbers(name):
+    state = torch.get_rng_state()
+    first = without_clock(small(name))
+    assert torch.equal(torch.get_rng_state(), state), "without touching the global generator"
+    torch.manual_seed(99)
+    deep._prepared.cache_clear()
+    assert without_clock(small(name)) == first
+    assert without_clock(small(name, seed=1)) != first
+    torch.set_rng_state(state)
+
+
+def test_learns():
+    result = small("exponential, covered", quick=False)
+    assert result["validation_scores"][-1] > result["validation_scores"][0]
+    assert result["losses"][-1] < result["losses"][0]
+
+
+def test_a_better_choice_of_the_grid_is_taken(monkeypatch):
+    grid = ({"priors": "batch", "learning_rate": 1e-9}, {"priors": "batch", "learning_rate": 0.01})
+    monkeypatch.setitem(METHODS, "DeepAUC", replace(METHODS["DeepAUC"], grid=grid))
+    result = small("DeepAUC")
+    assert result["params"] == grid[1]
+    assert result["search_seconds"] > result["fit_seconds"]
+
+
+def test_resumes(tmp_path, monkeypatch):
+    """What is there is not computed again; what a kill left undone is."""
+    store = Store(tmp_path / "cells")
+    some = cells("simulated-small", methods=["CE", "squared"], seeds=2, device="cpu", quick=True)
+    run_cells(some[:2], store)
+    stamps = {path: path.stat().st_mtime_ns for path in store.folder.rglob("*.json")}
+    assert len(stamps) == 2
+    assert run_cells(some, store) == 4
+    assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
+    monkeypatch.setattr(deep, "run", None)
+    assert run_cells(some, store) == 0
+    whole = Store(tmp_path / "other")
+    run_cells(some, whole)
+    assert all(without_clock(store.read(c.key)) == without_clock(whole.read(c.key)) for c in some)
+
+
+def test_samplers_start_from_fewer_rows(monkeypatch):
+    monkeypatch.setattr(deep, "SAMPLER_ROWS", 400)
+    result = small("TL")
+    assert result["train_rows"] <= 400
+    assert "BM, MM, IHT, NM and TL start from at most" in result["notes"][-1]
+    assert len(small("CE")["notes"]) == 1
+
+
+def test_judge():
+    rng = np.random.default_rng(0)
+    counts = np.array([500, 300, 40, 20, 10, 5, 5])
+    y = np.repeat(np.arange(7), [50, 30, 4, 2, 1, 1, 0])
+    scores = rng.random((len(y), 7))
+    result = judge(y, torch.from_numpy(scores), counts, "abcdefg")
+    assert result["test"] == pytest.approx(mauc_score(y, scores, labels=np.arange(7), absent="ignore"), abs=1e-12)
+    assert [pair[:2] for pair in result["rare_pairs"]] == [["f", "g"], ["e", "f"], ["e", "g"], ["d", "f"], ["d", "g"]]
+    assert [pair[2] is None for pair in result["rare_pairs"]] == [True, False, True, False, True], (
+        "g is not in the test"
+    )
+    d, f = y == 3, y == 5
+    auc = np.mean(scores[d, 3][:, None] > scores[f, 3]), np.mean(scores[f, 5][:, None] > scores[d, 5])
+    assert result["rare_pairs"][3][2] == pytest.approx(np.mean(auc))
+    assert len(result["shares"]) == 5

@@ -1,0 +1,187 @@
+"""A search: chosen on validation alone, resumed, stopped in time, told on its pages; computed by torch alone."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra mauc[torch]")
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+pytest.importorskip("rich", reason="needs the extra mauc[cli]")
+
+from experiments.deep.__main__ import main
+
+from experiments.deep import experiment
+from experiments.deep.methods import METHODS
+from experiments.deep.report import REFERENCE, paired
+from experiments.deep.results import read_results, search_size
+from experiments.deep.run import BAYES
+from experiments.deep.search import label
+from experiments.deep.summary import write_all
+from experiments.deep.tuned import Search, searched_methods
+from experiments.store import Store, run_cells
+
+OURS = "adjusted CE + exponential, sigmoid"
+
+
+def search(methods=("CE",), settings=3, tuning_seeds=2, seeds=4, dataset="simulated-small"):
+    options = {"seeds": seeds, "device": "cpu", "quick": True}
+    return Search.of(dataset, None, None, list(methods), settings, tuning_seeds, **options)
+
+
+def invented(store, scores, prefix=("tuned", "ham10000-part", "cpu")):
+    """Results of ``{method: {setting: [(validation, test) of each seed]}}``."""
+    for method, settings in scores.items():
+        for setting, runs in settings.items():
+            for seed, (validation, test) in enumerate(runs):
+                result = {
+                    "validation": validation,
+                    "test": test,
+                    "epoch": 1,
+                    "epochs": 2,
+                    "diverged": None,
+                    "params": {"learning_rate": float(setting)},
+                    "fit_seconds": 0.1,
+                    "sample_seconds": 0.0,
+                    "train_rows": 8,
+                    "machine": "Measured here.",
+                    "notes": ["Invented."],
+                    "rare_pairs": [["a", "b", 0.75, 0.9, 0.6]],
+                    "shares": [0.5] * 5,
+                    "large": {"test": test, "rare_pairs": [["a", "b", 0.65, 0.8, 0.5]], "shares": [0.5] * 5},
+                }
+                store.write((*prefix, method, setting, f"{seed:02d}"), result)
+
+
+def test_validation_chooses(tmp_path):
+    """The mean over the seeds that have all settings; the test part, here the other way round, has no say."""
+    store = Store(tmp_path / "cells")
+    invented(store, {"CE": {"1": [(0.9, 0.1), (0.5, 0.1)], "2": [(0.8, 0.2), (0.7, 0.2), (None, 0.2)]}})
+    invented(store, {"FOCAL": {"1": [(0.9, 0.9), (0.9, 0.9)]}})
+    results = read_results(store, "ham10000-part", "cpu", tuned=True)
+    assert list(results) == ["CE"], "the other's search is not complete"
+    assert [run["test"] for run in results["CE"]] == [0.2, 0.2, 0.2]
+    assert search_size(store, "ham10000-part", "cpu") == (2, 2)
+
+
+def test_equal_settings_are_those_that_were_judged(tmp_path):
+    store = Store(tmp_path / "cells")
+    invented(store, {"CE": {"1": [(1.0, 0.1)], "2": [(1.0, 0.2), (1.0, 0.3)]}})
+    assert len(read_results(store, "ham10000-part", "cpu", tuned=True)["CE"]) == 2
+
+
+def test_a_search_runs_and_resumes(tmp_path):
+    store, plan = Store(tmp_path / "cells"), search(["CE", OURS], settings=2, tuning_seeds=1, seeds=2)
+    first = plan.first()
+    assert len({cell.key for cell in first}) == len(first) == 4
+    assert plan.then(store) == [], "nothing is chosen yet"
+    run_cells(first[:3], store)
+    assert {cell.key[3] for cell in plan.then(store)} == {"CE"}
+    assert run_cells(first, store) == 1
+    then = plan.then(store)
+    assert [cell.key[3:] for cell in then] == [(m, label(plan._chosen(store, m)), "01") for m in ("CE", OURS)]
+    run_cells(then, store)
+    results = read_results(store, "simulated-small", "cpu", quick=True, tuned=True)
+    for method, runs in results.items():
+        tried = [store.read(cell.key) for cell in first if cell.key[3] == method]
+        best = max(tried, key=lambda run: run["validation"])
+        assert runs[0] == best
+        assert [run["params"] for run in runs] == [best["params"]] * 2
+    assert "losses" not in results["CE"][0], "small files"
+
+
+def test_after_its_minutes_no_fit_begins(tmp_path):
+    store, first = Store(tmp_path / "cells"), search().first()
+    assert run_cells(first, store, stop_at=time.time() - 1.0) == 0
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_method_that_fails_does_not_end_the_others(tmp_path, capsys, monkeypatch):
+    def fails(counts, epochs):
+        raise ZeroDivisionError("no loss")
+
+    monkeypatch.setitem(METHODS, "CE", replace(METHODS["CE"], loss=fails))
+    arguments = ["--dataset", "simulated-small", "--quick", "--device", "cpu", "--out", str(tmp_path), "--seeds", "1"]
+    main([*arguments, "--method", "CE", "--method", REFERENCE])
+    told = capsys.readouterr()
+    assert "CE / 00: ZeroDivisionError: no loss" in told.err
+    assert f"{REFERENCE} / 00: validation" in told.out
+    assert "1 are left: run the same command again" in told.out
+
+
+def test_what_is_searched_if_none_is_named():
+    images, table = searched_methods("ham10000-part"), searched_methods("kddcup99")
+    assert {"CE", REFERENCE, OURS, "LDAM", "LDAM-DRW", "DeepAUC"} < set(images) < set(table)
+    assert not {"BM", "MM", "IHT", "NM", "TL"} & set(table)
+    assert f"{OURS}, covered" in table
+    with pytest.raises(ValueError, match="tuning_seeds must be a whole number from 1 to 2, got 3"):
+        search(tuning_seeds=3, seeds=2)
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_pages(tmp_path):
+    """One for each set and one over all, on whichever device they were computed; ours is .01 above on every seed."""
+    store = Store(tmp_path / "cells")
+    rng = np.random.default_rng(0)
+    for name, device in (("cifar100-imb", "cuda"), ("ham10000-part", "cpu"), ("caltech101", "cuda")):
+        level = rng.uniform(0.8, 0.9, 10)
+        scores = {
+            "CE": level - 0.02,
+            REFERENCE: level,
+            OURS: level + 0.01 + rng.uniform(0, 4e-5, 10),
+        }
+        made = {m: {"1": [(0.5, x) for x in v], "2": [(0.4, 0.1)] * 2} for m, v in scores.items()}
+        invented(store, made, ("tuned", name, device))
+    files = {file.name: file for file in write_all(store, tmp_path)}
+    page, summary = files["deep-cifar100-imb-tuned.md"].read_text(), files["deep-summary-tuned.md"].read_text()
+    assert "cannot be had from sound features of these images: here plain CE reaches 8" in page
+    assert "Every method has 2 settings" in page
+    assert "The validation parts of the first 2 seeds of each set choose" in page
+    assert f"| {OURS} | +1.00 | 10 of 10 | 0.004 | 0.000 |" in page
+    assert f"| {OURS} | +1.00 | 10 of 10 | 0.004 |\n" in page, "on the large test part"
+    ce = "| CE | 90.00 ± 0.00 | 60.00 ± 0.00 | 48.82 | 53.28 | 50.74 | 58.44 | 56.17 |"
+    assert ce in page, "each direction, and the paper's"
+    assert "| CE | 80.00 ± 0.00 | 50.00 ± 0.00 |" in page, "on the large test part"
+    assert "| paper |" not in files["deep-ham10000-part-tuned.md"].read_text()
+    ranks = [line.split("|")[-3].strip() for line in summary.splitlines() if line.startswith("| ")][1:4]
+    assert ranks == ["1.0", "2.0", "3.0"]
+    assert summary.count("+1.00 (10 of 10; 0.004, 0.000)") == 3
+    results = read_results(store, "caltech101", "cuda", tuned=True)
+    assert paired({m: runs[:2] for m, runs in results.items()}, "cifar100-imb") == {}, "too few seeds to test"
+
+
+def test_the_plain_entry_computes_what_the_command_reports(tmp_path, capsys, undrawn):
+    arguments = ["--dataset", "simulated-small", "--quick", "--device", "cpu", "--out", str(tmp_path)]
+    main([*arguments, "--method", "CE", "--method", REFERENCE, "--seeds", "1"])
+    out = capsys.readouterr().out
+    assert "3 fits, 0 of them there already" in out
+    assert "3 of 3 in" in out
+    assert f"{REFERENCE} / 00: validation" in out
+    main([*arguments, "--method", "CE", "--tuned", "--settings", "2", "--tuning-seeds", "1", "--seeds", "2"])
+    assert "1 of 1 in" in capsys.readouterr().out
+    main([*arguments, "--method", "CE", "--seeds", "1", "--minutes", "0"])
+    assert "2 fits, 2 of them there already" in capsys.readouterr().out
+    asked = {"dataset": "simulated-small", "data_home": None, "features": None, "method": ["CE"], "seeds": 2}
+    planned = experiment(**asked, device="cpu", quick=True, tuned=True, settings=2, tuning_seeds=1)
+    stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    page, _ = planned.run(tmp_path)
+    assert page.name == "deep-simulated-small-tuned-quick.md"
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == stamps
+    assert BAYES in {json.loads(path.read_text()).get("method", path.parent.name) for path in stamps}
+
+
+def test_the_plain_entry_needs_no_more_than_torch(tmp_path):
+    """Nothing of the command line, the figures, the samplers or the trainer, run and all."""
+    code = (
+        "import sys; absent = ('typer', 'rich', 'matplotlib', 'imblearn', 'lightning', 'torchmetrics');"
+        "sys.modules.update(dict.fromkeys(absent));"
+        "from experiments.deep.__main__ import main;"
+        "main(['--dataset', 'simulated-small', '--quick', '--device', 'cpu', '--method', 'CE', '--tuned',"
+        " '--settings', '1', '--tuning-seeds', '1', '--seeds', '1', '--out', sys.argv[1]])"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, check=True)
+    assert len(list(tmp_path.rglob("*.json"))) == 1

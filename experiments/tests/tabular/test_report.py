@@ -1,0 +1,122 @@
+"""Tables and figures of the tabular experiment."""
+
+import pytest
+
+pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+pytest.importorskip("rich", reason="needs the extra mauc[cli]")
+pytest.importorskip("lightgbm", reason="needs the extra mauc[boosting]")
+
+
+from experiments.store import Store
+from experiments.tabular import report as tabular_report
+from experiments.tabular.data import (
+    LOOKED_AT,
+    OPENML,
+    SETS,
+)
+from experiments.tabular.methods import OURS
+from experiments.tabular.report import _rare_auc, read_results, write_report
+
+
+def fake_run(test):
+    matrix = [[None, test, 0.5], [test, None, 1.0], [0.5, 1.0, None]]
+    return {
+        "test": test,
+        "params": {},
+        "fit_seconds": 0.25,
+        "matrix": matrix,
+        "test_counts": [9, 5, 1],
+        "train_counts": [12, 8, 2],
+    }
+
+
+SOME = ("balance", "ecoli", "shuttle", "own", "other", "third")
+
+
+@pytest.fixture
+def faked(tmp_path):
+    store = Store(tmp_path / "cells")
+    for s, name in enumerate(SOME):
+        for m, method in enumerate((OURS, "ET", "average", "LR")):
+            for split in range(2):
+                run = fake_run(0.95 - 0.02 * m - 0.01 * (s % 3) + 0.01 * split)
+                store.write(("full", name, method, f"{split:02d}"), run)
+    return store
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_report(faked, tmp_path):
+    page, numbers, *figures = write_report(faked, tmp_path, sets=SOME)
+    assert len(figures) == 2
+    lines = numbers.read_text().splitlines()
+    assert len(lines) == 1 + len(SOME) * 4
+    assert "own,MAUC stacking,2,95.5000,0.5000,100.0000,0.2500" in lines
+    text = page.read_text()
+    assert "over 2 splits, stratified, 60 % training" in text
+    judged, chosen = (
+        text.index("## Sets kept for judging (3)"),
+        text.index("Bundled sets on which the stack was developed (3)"),
+    )
+    assert judged < text.index("own, other, third.") < chosen < text.index("balance, ecoli, shuttle.")
+    assert "<details><summary>All 4 methods" not in text, "a few methods are not folded away"
+    assert text.count("<details>") == text.count("\n\n</details>") == 2, "the tables of sets"
+    assert text.count("| MAUC stacking | 94.50 | 1.0 | 100.00 | 0.25 |  |  |  |") == 2
+    assert text.count("| ET | 92.50 | 2.0 | 100.00 | 0.25 | +2.00 | 3–0 | 0.7500 |") == 2
+    assert "corrected by Holm for 3 methods; its least p there is, before that, 2.5e-01." in text
+    assert "| MAUC stacking | **95.50 ± 0.50** | **94.50 ± 0.50** | **93.50 ± 0.50** | 94.50 | 1.0 | 0.25 |" in text
+    assert not list(tmp_path.glob(".part-*"))
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path):
+    for name in LOOKED_AT[:3]:
+        for k, method in enumerate((OURS, "ET", "average", "LR")):
+            faked.write(("full", name, method, "00"), {**fake_run(0.9 - 0.01 * k), "fit_seconds": 7.0})
+    text = write_report(faked, tmp_path, sets=(*SOME, *LOOKED_AT[:3]))[0].read_text()
+    titles = [line for line in text.splitlines() if line.startswith("## ")]
+    assert titles == [
+        "## Sets kept for judging (3)",
+        "## Public sets on which the stack was developed (3)",
+        "## Bundled sets on which the stack was developed (3)",
+        "## Every set",
+    ]
+    assert set(LOOKED_AT).isdisjoint((*SETS, *OPENML))
+    assert "over 1 to 2 splits" in text
+    assert "| 90.00 | 1.0 | 7.00 |" in text, "seconds are those of the sets of a table"
+    assert "| 94.50 | 1.0 | 0.25 |" in text
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_many_sets_have_a_line_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(tabular_report, "FIGURE_SETS", 2)
+    monkeypatch.setattr(tabular_report, "SHOWN", 2)
+    store = Store(tmp_path / "cells")
+    for name, lead in (("ant", 0.0), ("bee", 0.0), ("cat", 0.2), ("dog", 0.0)):
+        for k, method in enumerate((OURS, "ET", "LR")):
+            store.write(("full", name, method, "00"), fake_run(0.7 - 0.05 * k + (lead if method == "LR" else 0.0)))
+    page, *files = write_report(store, tmp_path, sets=("ant", "bee", "cat", "dog"))
+    text = page.read_text()
+    assert "| set | rows | classes | largest : smallest | MAUC stacking | ET | best of the others |" in text
+    assert "| ant | 37 | 3 | 7 | **70.00** | 65.00 |  |" in text
+    assert "| cat | 37 | 3 | 7 | 70.00 | 65.00 | LR 80.00 |" in text
+    assert "tabular-sets.png" not in {file.name for file in files}
+
+
+def test_methods_are_compared_on_the_same_splits(faked):
+    faked.path(("full", "balance", "ET", "01")).unlink()
+    results = read_results(faked, SOME, "full")
+    assert {len(by_set["balance"]) for by_set in results.values()} == {1}
+    faked.path(("full", "balance", "ET", "00")).unlink()
+    assert "ET" not in read_results(faked, SOME, "full")
+
+
+def test_no_results_no_report(tmp_path):
+    assert write_report(Store(tmp_path / "cells"), tmp_path) == []
+
+
+def test_rarest_pairs():
+    run = fake_run(0.9)
+    assert _rare_auc(run) == 1.0, "one of three pairs: classes 1 and 2"
+    run["matrix"][1][2] = run["matrix"][2][1] = None
+    assert _rare_auc(run) == 0.5

@@ -1,0 +1,90 @@
+"""Splits and cells of the tabular experiment."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+pytest.importorskip("rich", reason="needs the extra mauc[cli]")
+pytest.importorskip("lightgbm", reason="needs the extra mauc[boosting]")
+
+
+from experiments.store import Store, run_cells
+from experiments.tabular import run as tabular
+from experiments.tabular.data import (
+    QUICK_SETS,
+    SETS,
+    load_set,
+)
+from experiments.tabular.methods import OURS, entries
+from experiments.tabular.report import write_report
+from experiments.tabular.run import cells, task_of
+
+NAMES = [entry.name for entry in entries()]
+
+
+def test_missing_numbers_are_those_of_the_training_part(tmp_path):
+    rows = [f"{k if k % 5 else ''},{'ab'[k % 2]}" for k in range(1, 41)]
+    (tmp_path / "gaps.csv").write_text("\n".join(["x,class", *rows]))
+    task, y_test = task_of("gaps", None, 0, True, str(tmp_path))
+    assert np.isfinite(task.X_train).all()
+    assert np.isfinite(task.X_test).all()
+    assert ((task.X_train == 0).sum() + (task.X_test == 0).sum()) == 8
+    assert len(y_test) == len(task.X_test)
+
+
+def test_a_table_of_a_folder_is_split_and_judged(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [30, 20, 4])
+    X = rng.normal(size=(54, 2)) + 2.0 * y[:, None]
+    lines = [f"{a},{b},{c}" for (a, b), c in zip(X, y, strict=True)]
+    (tmp_path / "own.csv").write_text("\n".join(["a,b,class", *lines]))
+    work = cells(None, tables=tmp_path, sets=["own"], n_splits=1, quick=True, only=["LR"])
+    store = Store(tmp_path / "cells")
+    run_cells(work, store)
+    run = store.read(("quick", "own", "LR", "00"))
+    assert 0.5 < run["test"] <= 1.0
+    assert sum(run["test_counts"]) + sum(run["train_counts"]) == 54
+
+
+def test_splits(made_up_data):
+    task, y_test = task_of("ecoli", str(made_up_data), 1, True)
+    X, y = load_set("ecoli", str(made_up_data))
+    assert len(task.y_train) + len(y_test) == len(y) == 336
+    assert len(task.y_train) == pytest.approx(0.6 * 336, abs=3)
+    assert set(task.y_train) == set(y_test) == set(range(8))
+    np.testing.assert_allclose(task.X_train.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(task.X_train.std(axis=0), 1.0)
+    again, _ = task_of("ecoli", str(made_up_data), 0, True)
+    assert len(again.X_train) == len(task.X_train)
+    assert not np.array_equal(again.X_train, task.X_train)
+    assert X.shape[1] == task.X_test.shape[1]
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_cells(made_up_data, tmp_path):
+    work = cells(made_up_data, sets=["balance", "ecoli"], n_splits=2, only=["LR", "ET"])
+    assert [cell.key for cell in work[:4]] == [
+        ("full", "balance", "LR", "00"),
+        ("full", "balance", "ET", "00"),
+        ("full", "ecoli", "LR", "00"),
+        ("full", "ecoli", "ET", "00"),
+    ]
+    assert len(cells(made_up_data)) == len(SETS) * len(NAMES) * tabular.N_SPLITS
+    store = Store(tmp_path / "cells")
+    quick = cells(str(made_up_data), sets=["new-thyroid"], n_splits=1, quick=True, only=["LR", "MAUC linear", OURS])
+    assert {cell.key[2]: cell.together for cell in quick} == {
+        "LR": None,
+        "MAUC linear": None,
+        OURS: ("new-thyroid", 0),
+    }, "what reuses one stack runs together"
+    some = [cell for cell in quick if cell.together is None]
+    assert run_cells(some, store) == 2
+    assert run_cells(some, store) == 0
+    run = store.read(("quick", "new-thyroid", "MAUC linear", "00"))
+    assert 0.5 < run["test"] <= 1.0
+    assert sum(run["test_counts"]) + sum(run["train_counts"]) == 215
+    files = write_report(store, tmp_path, sets=QUICK_SETS, depth="quick")
+    names = [file.name for file in files]
+    assert names == ["tabular.md", "tabular.csv", "tabular-sets.png"], "ranks need three sets"
+    assert "| method | new-thyroid | mean | rank | fit s |" in files[0].read_text(), "sets without results are left out"

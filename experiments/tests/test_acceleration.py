@@ -1,0 +1,120 @@
+"""The acceleration figure: the loops are the definition, and what is measured agrees with them."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+pytest.importorskip("typer", reason="needs the extra mauc[cli]")
+
+from typer.testing import CliRunner
+
+from experiments import acceleration
+from experiments.acceleration import (
+    LARGE_SIZES,
+    LOSSES,
+    PRIORS,
+    SIZES,
+    LinearModel,
+    cells,
+    mean_ratio,
+    measure,
+    naive_value,
+    naive_value_and_gradient,
+)
+from experiments.store import Store
+from mauc import SurrogateRisk
+from mauc.cli import app
+
+losses = pytest.mark.parametrize("loss", LOSSES)
+
+
+@losses
+def test_the_loops_are_the_definition(loss):
+    rng = np.random.default_rng(0)
+    y, scores = rng.permutation(np.arange(15) % 4), rng.random((15, 4))
+    value, gradient = SurrogateRisk(loss, alpha=1.0, scheme="pairwise").value_and_gradient(y, scores)
+    function, derivative = LOSSES[loss]
+    assert naive_value(y, scores, function) == pytest.approx(value, rel=1e-12)
+    both = naive_value_and_gradient(y, scores, function, derivative)
+    assert both[0] == naive_value(y, scores, function)
+    np.testing.assert_allclose(both[1], gradient, atol=1e-14)
+
+
+def test_gradient_in_the_weights():
+    """By differences of the loss in W."""
+    model, y, risk = LinearModel.of(20), np.arange(20) % 5, SurrogateRisk("exponential")
+    assert model.X.shape == (20, 100)
+    assert model.W.shape == (5, 100)
+    assert 0 <= min(model.X.min(), model.W.min()) < max(model.X.max(), model.W.max()) <= 1
+    scores = model.scores()
+    gradient = model.in_weights(scores, risk.value_and_gradient(y, scores)[1])
+    for at in ((0, 0), (3, 41), (4, 99)):
+        up, down = (replace(model, W=model.W + step * unit(at)) for step in (1e-5, -1e-5))
+        slope = (risk.value(y, up.scores()) - risk.value(y, down.scores())) / 2e-5
+        assert gradient[at] == pytest.approx(slope, rel=1e-5)
+
+
+def unit(at):
+    matrix = np.zeros((5, 100))
+    matrix[at] = 1.0
+    return matrix
+
+
+def test_the_mean_of_the_ratios():
+    """Not the ratio of the means."""
+    result = {"value": [1.0, 2.0], "risk_value": [1.0, 1.0], "naive_value": [10.0, 100.0]}
+    assert mean_ratio(result, "value") == 30.0
+    assert mean_ratio(result, "value", alone=True) == 55.0
+
+
+@losses
+def test_measure(loss):
+    result = measure(loss, 32, 2, True)
+    assert result["error"] < 1e-10
+    assert result["n"] == 32
+    assert result["scheme"] in ("moments", "ranked")
+    for what in ("value", "gradient", "risk_value", "risk_gradient", "naive_value", "naive_gradient"):
+        assert len(result[what]) == 2
+        assert min(result[what]) > 0
+    alone = measure(loss, 40, 1, False)
+    assert not {"error", "naive_value", "naive_gradient"} & set(alone)
+
+
+@pytest.mark.parametrize("n", [32, 64, 100, 1024, 3000])
+def test_class_sizes(n):
+    sizes = acceleration._sizes(n)
+    assert sizes.sum() == n
+    np.testing.assert_allclose(sizes, n * np.array(PRIORS), atol=1)
+
+
+def test_cells():
+    assert SIZES == (32, 64, 128, 256, 512, 1024)
+    assert LARGE_SIZES[-1] == 1_000_000
+    full, quick = cells(), cells(quick=True)
+    assert len(full) == 3 * (len(SIZES) + len(LARGE_SIZES))
+    assert {c.arguments[2] for c in full} == {30}
+    assert {c.arguments[1] for c in full if c.arguments[3]} == set(SIZES), "loops as in the paper"
+    assert len(quick) < len(full)
+    assert not {c.key for c in full} & {c.key for c in quick}
+    assert len({c.key for c in full}) == len(full)
+
+
+def test_the_command_writes_table_and_figure(tmp_path, monkeypatch):
+    monkeypatch.setattr(acceleration, "SIZES", (32, 40))
+    monkeypatch.setattr(acceleration, "LARGE_SIZES", (300,))
+    result = CliRunner().invoke(app, ["bench", "acceleration", "--quick", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "acceleration.png").read_bytes().startswith(b"\x89PNG")
+    text = (tmp_path / "acceleration.md").read_text()
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith("| ") and not line.startswith("| loss")]
+    assert len(rows) == 9
+    assert {row[0].strip("| ") for row in rows} == set(LOSSES)
+    for row in rows:
+        if row[1] == "300":
+            assert row[-1].strip(" |") == ""
+        else:
+            assert float(row[-1].strip(" |")) < 1e-10
+    store = Store(tmp_path / "cells")
+    assert all(cell.key in store for cell in cells(quick=True))

@@ -1,0 +1,122 @@
+"""``python -m experiments traditional`` from end to end."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
+pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
+
+from experiments.__main__ import main
+from experiments.store import Store
+
+PNG = b"\x89PNG"
+
+
+def bench(*arguments):
+    main(["traditional", *map(str, arguments)])
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_two_methods_end_to_end(real_data, tmp_path):
+    protocol = "authors"
+    arguments = ("--out", tmp_path, "--data-home", real_data, "--table", "balance", "--quick")
+    arguments += ("--n-splits", 2, "--method", "MAUC exponential", "--method", "LR, tuned")
+    result = bench(*arguments)
+    assert result.exit_code == 0, result.output
+    written = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
+    stems = [f"traditional-{protocol}-{kind}" for kind in ("rows", "standard")]
+    pages = {f"{stem}{end}" for stem in stems for end in (".md", "-figure1.png", "-figure2.png")}
+    kept = {
+        f"cells/quick/{protocol}/{kind}/balance/{name}/{split}.json"
+        for kind in ("rows", "standard")
+        for name in ("MAUC exponential", "LR, tuned")
+        for split in ("00", "01")
+    }
+    assert written == pages | kept
+    assert all(f"wrote {tmp_path / page}" in result.output.replace("\n", "") or page in result.output for page in pages)
+    for page in pages:
+        content = (tmp_path / page).read_bytes()
+        assert (
+            content.startswith(PNG)
+            if page.endswith("png")
+            else b"| method | balance | mean | rank | fit ms |" in content
+        )
+    store, text = Store(tmp_path / "cells"), (tmp_path / f"{stems[0]}.md").read_text()
+    for name in ("MAUC exponential", "LR, tuned"):
+        runs = [store.read(("quick", protocol, "rows", "balance", name, split)) for split in ("00", "01")]
+        tests = 100 * np.array([run["test"] for run in runs])
+        assert (tests > 80).all()
+        assert re.search(rf"\| {re.escape(name)} \| \**{tests.mean():.2f} ± {tests.std():.2f}\** \|", text)
+    # Again: nothing is computed, all that is asked for is written.
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "cells").rglob("*.json")}
+    (tmp_path / f"{stems[0]}.md").unlink()
+    assert bench(*arguments, "--preprocessing", "rows").exit_code == 0
+    assert (tmp_path / f"{stems[0]}.md").is_file()
+    assert stamps == {path: path.stat().st_mtime_ns for path in (tmp_path / "cells").rglob("*.json")}
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_any_choice_of_methods_gives_a_report(made_up_data, tmp_path):
+    arguments = ("--out", tmp_path, "--data-home", made_up_data, "--table", "new-thyroid", "--quick", "--n-splits", 1)
+    arguments += (
+        "--splits",
+        "80-10-10",
+        "--preprocessing",
+        "rows",
+        "--method",
+        "LR-balanced, C=1",
+        "--method",
+        "NM, C=1",
+    )
+    result = bench(*arguments)
+    assert result.exit_code == 0, repr(result.exception)
+    assert "over 1 split (80-10-10)" in (tmp_path / "traditional-80-10-10-rows.md").read_text()
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_several_tables_are_ranked(made_up_data, tmp_path):
+    arguments = ["--out", tmp_path, "--data-home", made_up_data, "--quick", "--n-splits", 1]
+    for name in ("balance", "new-thyroid", "ecoli"):
+        arguments += ["--table", name]
+    for name in ("MAUC squared", "LR, C=1", "plug-in on LR"):
+        arguments += ["--method", name]
+    result = bench(*arguments, "--preprocessing", "standard")
+    assert result.exit_code == 0, result.output
+    text = (tmp_path / "traditional-authors-standard.md").read_text()
+    assert "Friedman: χ² = " in text
+    assert "hyper-parameters chosen on the validation part alone" in text
+    assert (tmp_path / "traditional-authors-standard-ranks.png").read_bytes().startswith(PNG)
+
+
+def test_a_table_that_is_missing_is_told_in_one_line(made_up_data, tmp_path, monkeypatch):
+    """Not the first table alone: no cell is computed for want of the last one."""
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "empty"))
+    arguments = ("--data-home", made_up_data, "--table", "balance", "--table", "svmguide2", "--method", "LR, C=1")
+    result = bench("--out", tmp_path / "out", *arguments, "--n-splits", 1, "--quick")
+    assert result.exit_code == 1
+    assert isinstance(result.exception, SystemExit), repr(result.exception)
+    (said,) = [line for line in result.stderr.splitlines() if not line.startswith("note: ")]
+    assert said.startswith("mauc: ")
+    assert "svmguide2" in said
+
+
+def test_the_plain_entry_needs_neither_typer_nor_rich_nor_matplotlib(made_up_data, tmp_path):
+    """It computes what the command then only has to report."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('typer', 'rich', 'matplotlib')));"
+        "from experiments.traditional.__main__ import main; main(sys.argv[1:])"
+    )
+    arguments = ["--out", str(tmp_path), "--data-home", str(made_up_data), "--table", "new-thyroid", "--quick"]
+    arguments += ["--splits", "80-10-10", "--preprocessing", "rows", "--n-splits", "1", "--method", "LR, C=1"]
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, check=True, text=True)
+    assert "1 fits, 0 of them there already" in done.stdout
+    assert "1 of 1 in" in done.stdout
+    (cell,) = tmp_path.rglob("*.json")
+    stamp = cell.stat().st_mtime_ns
+    assert bench(*arguments).exit_code == 0
+    assert (tmp_path / "traditional-80-10-10-rows.md").is_file()
+    assert cell.stat().st_mtime_ns == stamp

@@ -1,7 +1,0 @@
-"""Data sets: the paper's tables, KDD Cup 99, two bundled ones, and simulated ones with a known ceiling."""
-
-from mauc.datasets.loader import load, names
-from mauc.datasets.simulated import load_simulated
-from mauc.datasets.splits import stratified_splits
-
-__all__ = ["load", "load_simulated", "names", "stratified_splits"]
