@@ -96,7 +96,11 @@ def test_a_missing_extra_is_told_in_one_line(code, missing, extra):
 def test_torch_alone_is_not_the_whole_extra(name, missing, monkeypatch):
     nn = pytest.importorskip("mauc.nn", reason="needs the extra mauc[torch]", exc_type=ImportError)
     for module in list(sys.modules):
-        if module.partition(".")[0] == missing or module in ("mauc.nn.metric", "mauc.nn._training", "mauc.nn.classifier"):
+        if module.partition(".")[0] == missing or module in (
+            "mauc.nn.metric",
+            "mauc.nn._training",
+            "mauc.nn.classifier",
+        ):
             monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(ImportError, match=rf"{name}.* needs {missing}, .*: pip install 'mauc\[torch\]'"):

@@ -63,7 +63,9 @@ def test_a_gradient_penalty(surrogate, pairs):
 def test_the_others_are_refused(case):
     logits, y, _ = draw()
     w = torch.eye(4, dtype=torch.float64, requires_grad=True)
-    message = r"second derivatives of the loss with the \w+ surrogate are not available: take 'squared' or 'exponential'"
+    message = (
+        r"second derivatives of the loss with the \w+ surrogate are not available: take 'squared' or 'exponential'"
+    )
     with pytest.raises(NotImplementedError, match=message):
         penalty(lambda z: pair_loss(z, y, surrogate=case.surrogate, **case.options), logits, w)
 

@@ -57,9 +57,7 @@ def rows_at_a_time(n_features: int) -> int:
     return max(1, min(4096, (1 << 24) // max(1, n_features)))
 
 
-def hold_out(
-    codes: Ints, rows: Ints, fraction: float, rng: np.random.Generator, least: int = 4
-) -> tuple[Ints, Ints]:
+def hold_out(codes: Ints, rows: Ints, fraction: float, rng: np.random.Generator, least: int = 4) -> tuple[Ints, Ints]:
     """Training and validation part of the rows, stratified; classes of fewer than ``least`` rows stay in training."""
     counts = np.bincount(codes[rows])
     take = np.maximum(np.rint(fraction * counts).astype(np.int64), 1)

@@ -161,9 +161,7 @@ def _log_term(
     factor = loss.log_loss * torch.where(total > 0, 1.0 / total, 0.0)
     share = factor * weights.mass
     of_row = _counted(share / mixed, weights)
-    return _Logs(
-        factor * lost, of_row.to(dtype)[:, None], ratios.to(dtype), share.to(dtype)[:, None], powers
-    )
+    return _Logs(factor * lost, of_row.to(dtype)[:, None], ratios.to(dtype), share.to(dtype)[:, None], powers)
 
 
 def _counted(x: Tensor, weights: Weights) -> Tensor:
@@ -171,9 +169,7 @@ def _counted(x: Tensor, weights: Weights) -> Tensor:
     return torch.where(weights.mass > 0, x, 0.0)
 
 
-def _pull_back(
-    slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor, y: Tensor, activation: str
-) -> Tensor:
+def _pull_back(slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor, y: Tensor, activation: str) -> Tensor:
     """The gradient with respect to the logits, from that with respect to the scores, and that of the log-loss."""
     whole = slope.array
     for rows in chunks(scores):
