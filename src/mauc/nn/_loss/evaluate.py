@@ -74,14 +74,40 @@ def _eager(batch: Batch, loss: Loss, world: Communicator) -> Tensor:
     if transformed and closed_form(loss.surrogate, bounded=loss.bounded) is not None and world.size == 1:
         return differentiable(batch, loss)
     recipe = recipe_for(batch, loss, world)
-    if transformed or (batch.logits.requires_grad and torch.is_grad_enabled()):
-        value: Tensor = _Loss.apply(recipe, loss, *batch)[0]  # type: ignore[no-untyped-call]
+    if transformed:
+        value: Tensor = _TransformedLoss.apply(recipe, loss, *batch)[0]  # type: ignore[no-untyped-call]
+        return value
+    if batch.logits.requires_grad and torch.is_grad_enabled():
+        value = _Loss.apply(recipe, loss, *batch)  # type: ignore[no-untyped-call]
         return value
     return recipe.forward(batch, loss, wants_gradient=False)[0]
 
 
 class _Loss(torch.autograd.Function):
     """The loss of a recipe; its second derivatives where it has a closed form."""
+
+    @staticmethod
+    def forward(ctx: Any, recipe: Recipe, loss: Loss, *tensors: Tensor | None) -> Tensor:
+        value, saved = recipe.forward(Batch(*tensors), loss, wants_gradient=True)  # type: ignore[arg-type]
+        ctx.recipe, ctx.loss = recipe, loss
+        ctx.save_for_backward(*tensors, *saved)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+        n_inputs = len(Batch._fields)
+        batch, saved = Batch(*ctx.saved_tensors[:n_inputs]), ctx.saved_tensors[n_inputs:]
+        if torch.is_grad_enabled():  # create_graph=True
+            slope = _differentiable_slope(batch, ctx.loss, ctx.recipe, saved, upstream)
+        else:
+            slope = ctx.recipe.gradient(batch, ctx.loss, saved, upstream)
+        return None, None, slope, *(None,) * (n_inputs - 1)
+
+
+class _TransformedLoss(torch.autograd.Function):
+    """The same in the form that :mod:`torch.func` asks for, which takes twice as long to call."""
+
+    backward = _Loss.backward
 
     @staticmethod
     def forward(recipe: Recipe, loss: Loss, *tensors: Tensor | None) -> tuple[Tensor, ...]:
@@ -93,26 +119,13 @@ class _Loss(torch.autograd.Function):
         ctx.recipe, ctx.loss, *tensors = inputs
         ctx.save_for_backward(*tensors, *output[1:])
         ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor | None, *_: Tensor | None) -> tuple[Tensor | None, ...]:
-        n_inputs = len(Batch._fields)
-        if upstream is None:
-            return (None,) * (n_inputs + 2)
-        batch, saved = Batch(*ctx.saved_tensors[:n_inputs]), ctx.saved_tensors[n_inputs:]
-        if torch.is_grad_enabled():  # create_graph=True
-            slope = _differentiable_slope(batch, ctx.loss, ctx.recipe, saved, upstream)
-        else:
-            slope = ctx.recipe.gradient(batch, ctx.loss, saved, upstream)
-        return None, None, slope, *(None,) * (n_inputs - 1)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         """One batch of samples after another: a search depends on the scores of its own batch."""
         given = list(zip(inputs, in_dims, strict=True))
         found = [
-            _Loss.apply(*(x.select(d, k) if isinstance(d, int) else x for x, d in given))  # type: ignore[no-untyped-call]
+            _TransformedLoss.apply(*(x.select(d, k) if isinstance(d, int) else x for x, d in given))  # type: ignore[no-untyped-call]
             for k in range(info.batch_size)
         ]
         stacked = tuple(torch.stack(each) for each in zip(*found, strict=True))

@@ -1,4 +1,4 @@
-"""What the parameters of the loss mean together, the defaults that make it the recommended one, and a call with them."""
+"""Meaning of the parameters of the loss, the defaults that make it the recommended one, and a call with them."""
 
 from typing import Any
 

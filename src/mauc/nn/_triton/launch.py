@@ -56,6 +56,7 @@ def on_device(x: Tensor) -> Any:
     return torch.cuda.device(x.device)
 
 
+@lru_cache(maxsize=64)
 def processors_of(device: torch.device) -> int:
     """How many multiprocessors the work is cut for."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 2
@@ -105,10 +106,12 @@ def in_rows(logits: Tensor) -> Tensor:
 
 def optional(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """Weight, sizes and ratios: what is not there a kernel is compiled not to read, but it wants some pointer."""
-    ratios = batch.ratios if batch.ratios is None else batch.ratios.to(torch.float32)
-    found = (batch.weight, batch.sizes, ratios)
-    weight, sizes, ratios = (batch.logits if x is None else x.detach().contiguous() for x in found)
-    return weight, sizes, ratios
+    some, ratios = batch.logits, batch.ratios
+    if ratios is not None and ratios.dtype != torch.float32:
+        ratios = ratios.to(torch.float32)
+    weight = some if batch.weight is None else batch.weight.detach().contiguous()
+    sizes = some if batch.sizes is None else batch.sizes.contiguous()
+    return weight, sizes, some if ratios is None else ratios.contiguous()
 
 
 def normalised_pairs(batch: Batch, loss: Loss) -> Tensor:

@@ -22,7 +22,7 @@ import numpy as np
 
 from mauc._typing import Floats, Ints
 from mauc.kernels.search import SortedColumns
-from mauc.kernels.tiles import Negatives, power_terms
+from mauc.kernels.tiles import Tile, power_terms
 
 __all__ = ["Run", "exact_run"]
 
@@ -33,7 +33,7 @@ class Run(Protocol):
     def landing(self) -> Floats:
         """Zeros to collect what the negatives hand to the positives."""
 
-    def visit(self, tile: Negatives, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
         """``Σ_u a_u ℓ`` over the positives from ``begin`` to ``end``, and its slope in the negative; lands if asked."""
 
     def collect(self, landed: Floats) -> Floats:
@@ -175,7 +175,7 @@ class _Lower:
     def landing(self) -> Floats:
         return np.zeros((len(self.coefficients) - 1, len(self.gap)))
 
-    def visit(self, tile: Negatives, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
         distance = self.ends.anchor.take(end)
         distance -= tile.x
         np.subtract(self.high, distance, out=distance)
@@ -203,7 +203,7 @@ class _Upper:
     def landing(self) -> Floats:
         return np.zeros((len(self.coefficients) - 1, len(self.gap)))
 
-    def visit(self, tile: Negatives, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
         assert begin is not None
         distance = self.ends.anchor.take(begin)
         distance -= tile.x
@@ -259,7 +259,7 @@ class _Between:
     def landing(self) -> Floats:
         return np.zeros((2 * (len(self.coefficients) - 1), len(self.gap)))
 
-    def visit(self, tile: Negatives, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
         assert begin is not None
         degree = len(self.coefficients) - 1
         begun = self.begun.take(end)

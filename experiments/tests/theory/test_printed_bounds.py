@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from experiments.theory import bernstein_factor, finite, logit_chaining, theorem_8, theorem_9
 from mauc.plan import bernstein
-from mauc.theory import bernstein_factor, bounds, rademacher
+from mauc.theory import bounds
 
 COUNTS = (500, 300, 200)
 XI = math.sqrt(sum(1000 / n for n in COUNTS))
@@ -22,14 +23,14 @@ def test_theorem_8_is_its_print():
     L = 4
     c3 = (math.sqrt(L * math.log(2)) + math.sqrt(3)) / math.sqrt(2)
     I1 = 4 * math.sqrt(2) / 2 * 0.8 * CHI / 2 + math.sqrt(2) * 4 * 1.5 * 0.8 * 2.0 / 2 * c3 * XI + math.sqrt(2) * NOISE
-    found = bounds.dnn(0.1, COUNTS, **DNN, form="printed")
+    found = theorem_8(0.1, COUNTS, **DNN, corrected=False)
     assert found.total == pytest.approx(0.1 + I1 / math.sqrt(1000), rel=1e-12)
     peeled = math.sqrt(2 * math.log(2) * L) + 1
     chain = 2**9 / 3 * XI * math.log(math.e * 5.0 * 1000 * 3) ** 1.5 * 2.0 * 1.5 * peeled
-    both = bounds.dnn(0.1, COUNTS, **DNN, form="printed", logit_bound=5.0)
+    both = theorem_8(0.1, COUNTS, **DNN, corrected=False, logit_bound=5.0)
     assert both.alternatives["I2"] == pytest.approx(4 * 0.8 * (chain + 1) / math.sqrt(1000), rel=1e-12)
     assert both.total == pytest.approx(found.total), "the first is smaller here"
-    tiny = bounds.dnn(0.1, COUNTS, **{**DNN, "gamma": 1e-6}, form="printed", logit_bound=1e-3)
+    tiny = theorem_8(0.1, COUNTS, **{**DNN, "gamma": 1e-6}, corrected=False, logit_bound=1e-3)
     assert min(tiny.alternatives, key=tiny.alternatives.get) == "I2"
     assert tiny.concentration == pytest.approx(NOISE / math.sqrt(1000))
 
@@ -38,9 +39,9 @@ def test_theorem_8_corrected():
     peeled = 1 + math.sqrt(2 * 4 * math.log(2))
     c3 = math.sqrt(3 / 2) * peeled
     I1 = 4 * math.sqrt(2) / 2 * 0.8 * CHI / 2 + math.sqrt(2) * 4 * 1.5 * 0.8 * 2.0 / 2 * c3 * XI + NOISE
-    found = bounds.dnn(0.1, COUNTS, **DNN, form="corrected", logit_bound=5.0)
+    found = theorem_8(0.1, COUNTS, **DNN, corrected=True, logit_bound=5.0)
     assert found.total == pytest.approx(0.1 + I1 / math.sqrt(1000), rel=1e-12)
-    printed = bounds.dnn(0.1, COUNTS, **DNN, form="printed", logit_bound=5.0)
+    printed = theorem_8(0.1, COUNTS, **DNN, corrected=False, logit_bound=5.0)
     grown = found.alternatives["I2"] / printed.alternatives["I2"]
     assert grown == pytest.approx(math.hypot(peeled, 1) / peeled, rel=1e-3)
     assert "slips corrected" in str(found)
@@ -48,30 +49,28 @@ def test_theorem_8_corrected():
 
 
 def test_theorem_9_is_its_print():
-    for form, inside in (("printed", 1000), ("corrected", math.sqrt(1000))):
+    for corrected, inside in ((False, 1000), (True, math.sqrt(1000))):
         weights = 50 * (0.2 * 2 + 0.4 + math.log(3 * 0.4 * 1.5 * inside))
         complexity = 4 * 24 * 0.8 * 5.0 * XI / 3 * math.sqrt(weights / 1000)
-        found = bounds.cnn(0.1, COUNTS, **CNN, form=form, logit_bound=5.0)
+        found = theorem_9(0.1, COUNTS, **CNN, corrected=corrected, logit_bound=5.0)
         assert found.complexity == pytest.approx(complexity, rel=1e-12)
         assert found.concentration == pytest.approx(NOISE / math.sqrt(1000), rel=1e-12)
     with pytest.raises(ValueError, match=r"logit_bound must exceed 1 / min\(sqrt\(N\)"):
-        bounds.cnn(0.1, COUNTS, **CNN, form="printed", logit_bound=0.01)
+        theorem_9(0.1, COUNTS, **CNN, corrected=False, logit_bound=0.01)
     with pytest.raises(ValueError, match="logit_bound must exceed"):
-        bounds.cnn(0.1, COUNTS, **{**CNN, "distance": 0.0}, form="printed", logit_bound=5.0)
-    with pytest.raises(ValueError, match="logit_bound must be given for the paper's forms, got None"):
-        bounds.cnn(0.1, COUNTS, **CNN, form="printed")
-    with pytest.raises(ValueError, match="form must be one of 'ours', 'printed', 'corrected', got 'paper'"):
-        bounds.dnn(0.1, COUNTS, **DNN, form="paper")
+        theorem_9(0.1, COUNTS, **{**CNN, "distance": 0.0}, corrected=False, logit_bound=5.0)
+    with pytest.raises(ValueError, match="logit_bound must be given for Theorem 9, got None"):
+        theorem_9(0.1, COUNTS, **CNN, corrected=False)
 
 
 def test_theorem_9_is_theorem_5_with_its_covering_numbers():
     """Cut at 1/√N the chain is below the corrected form, which is below the printed one."""
     log_reach = math.log(1.5 * 0.4) + 0.2 * 2 + 0.4
-    chained = rademacher.logit_chaining(
+    chained = logit_chaining(
         lambda e: max(0.0, 50 * (math.log(3 / e) + log_reach)), COUNTS, lipschitz=0.8, logit_bound=5.0
     )
     corrected, printed = (
-        bounds.cnn(0.1, COUNTS, **CNN, form=form, logit_bound=5.0).complexity for form in ("corrected", "printed")
+        theorem_9(0.1, COUNTS, **CNN, corrected=way, logit_bound=5.0).complexity for way in (True, False)
     )
     assert 4 * chained / 6 < corrected < printed
 
@@ -79,10 +78,10 @@ def test_theorem_9_is_theorem_5_with_its_covering_numbers():
 @pytest.mark.parametrize("counts", [COUNTS, (5000, 300, 20), (100,) * 10])
 def test_ours_are_below(counts):
     """The printed first term of Theorem 8 can be lower still: it lost a root of C."""
-    for build, options, factor in ((bounds.dnn, DNN, 1.2), (bounds.cnn, CNN, 40.0)):
-        ours = build(0.1, counts, **options).complexity
-        corrected = build(0.1, counts, **options, form="corrected", logit_bound=5.0).complexity
-        assert factor * ours < corrected
+    for ours, theirs, options, factor in ((bounds.dnn, theorem_8, DNN, 1.2), (bounds.cnn, theorem_9, CNN, 40.0)):
+        below = ours(0.1, counts, **options).complexity
+        corrected = theirs(0.1, counts, **options, corrected=True, logit_bound=5.0).complexity
+        assert factor * below < corrected
 
 
 def test_the_complexity_of_small_networks_is_below_theorem_8():
@@ -96,9 +95,10 @@ def test_the_complexity_of_small_networks_is_below_theorem_8():
     for _ in range(400):
         first, second = rng.normal(size=(6, 3)), rng.normal(size=(3, 6))
         logits.append(gamma * np.maximum(X @ first.T, 0) @ second.T / np.linalg.norm(first) / np.linalg.norm(second))
-    found = rademacher.finite(softmax(np.array(logits), axis=2), y, apart=True, n_draws=500)
-    for form in ("corrected", "ours"):
-        bound = bounds.dnn(0.0, counts, gamma=gamma, depth=2, radius=1.0, form=form, logit_bound=2.0)
+    found = finite(softmax(np.array(logits), axis=2), y, apart=True, n_draws=500)
+    of_class = {"gamma": gamma, "depth": 2, "radius": 1.0}
+    theirs = theorem_8(0.0, counts, **of_class, corrected=True, logit_bound=2.0)
+    for bound in (theirs, bounds.dnn(0.0, counts, **of_class)):
         assert 4 * (found.lower + 4 * found.stderr) / 6 < min(bound.alternatives.values())
 
 

@@ -21,7 +21,7 @@ def bernstein_factor(degree: int, order: int) -> float:
 
     Examples
     --------
-    >>> from mauc.theory import bernstein_factor
+    >>> from experiments.theory import bernstein_factor
     >>> [bernstein_factor(4, order) for order in (0, 1, 2, 5)]
     [1.0, 1.0, 0.75, 0.0]
     """

@@ -15,8 +15,6 @@ import xgboost
 from mauc import mauc_score
 from mauc.activations import activate
 from mauc.boosting import (
-    LightGBMMetric,
-    XGBoostMetric,
     lightgbm_metric,
     lightgbm_objective,
     xgboost_metric,
@@ -36,7 +34,8 @@ def blobs(sizes=(90, 40, 12), seed=0, shift=2.0):
 @pytest.mark.parametrize("activation", ["softmax", "identity"])
 def test_lightgbm_train(activation):
     (X, y), (Z, truth) = blobs(), blobs(seed=1)
-    params = {**QUIET, "objective": lightgbm_objective(activation=activation, alpha=2.0), "num_class": 3}
+    objective = lightgbm_objective(activation=activation, alpha=2.0)
+    params = {**QUIET, "objective": objective, "num_class": 3}
     data = lightgbm.Dataset(X, y)
     record = {}
     model = lightgbm.train(
@@ -44,7 +43,7 @@ def test_lightgbm_train(activation):
         data,
         60,
         valid_sets=[lightgbm.Dataset(Z, truth, reference=data)],
-        feval=LightGBMMetric(activation=activation),
+        feval=objective.metric,
         callbacks=[lightgbm.record_evaluation(record), lightgbm.early_stopping(20, verbose=False)],
     )
     best = mauc_score(truth, activate(model.predict(Z), activation))
@@ -58,7 +57,7 @@ def test_lightgbm_scikit_learn():
     (X, y), (Z, truth) = blobs(), blobs(seed=1)
     weight = np.linspace(0.5, 2.0, len(y))
     model = lightgbm.LGBMClassifier(objective=lightgbm_objective(), n_estimators=30, **QUIET)
-    model.fit(X, y, sample_weight=weight, eval_X=Z, eval_y=truth, eval_metric=LightGBMMetric(activation="softmax"))
+    model.fit(X, y, sample_weight=weight, eval_X=Z, eval_y=truth, eval_metric=lightgbm_objective().metric)
     raw = model.predict(Z, raw_score=True)
     assert raw.shape == (len(Z), 3)
     assert model.evals_result_["valid_0"]["mauc"][-1] == pytest.approx(mauc_score(truth, activate(raw, "softmax")))
@@ -83,13 +82,13 @@ def test_metrics_beside_the_libraries_own_objectives():
 @pytest.mark.parametrize("activation", ["softmax", "identity"])
 def test_xgboost_train(activation):
     (X, y), (Z, truth) = blobs(), blobs(seed=1)
-    record = {}
+    record, objective = {}, xgboost_objective(activation=activation, alpha=2.0)
     model = xgboost.train(
         {**QUIET_XGB, "num_class": 3},
         xgboost.DMatrix(X, y),
         60,
-        obj=xgboost_objective(activation=activation, alpha=2.0),
-        custom_metric=XGBoostMetric(activation=activation),
+        obj=objective,
+        custom_metric=objective.metric,
         evals=[(xgboost.DMatrix(Z, truth), "valid")],
         early_stopping_rounds=20,
         evals_result=record,
@@ -163,15 +162,13 @@ def test_bad_data():
     with pytest.raises(ValueError, match="data must have labels, got none"):
         xgboost_metric(np.zeros((2, 2)), xgboost.DMatrix(np.zeros((2, 2))))
     with pytest.raises(ValueError, match="activation must be one of"):
-        XGBoostMetric(activation="sigmoid")
-    with pytest.raises(ValueError, match="activation must be one of"):
-        LightGBMMetric(activation="sigmoid")
+        xgboost_objective(activation="sigmoid")
 
 
 def test_nothing_imports_the_libraries_until_used():
     code = (
         "import sys, numpy as np, mauc.boosting as b\n"
-        "b.lightgbm_metric(np.array([0, 1]), np.eye(2)); b.xgboost_objective(); b.MAUCBoostingClassifier()\n"
+        "b.lightgbm_metric(np.array([0, 1]), np.eye(2)); b.xgboost_objective()\n"
         "print(*{'lightgbm', 'xgboost'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike
 
 from mauc._validation import check_not_negative, check_real, check_whole, invalid
 from mauc.theory._checks import check_class_counts, check_delta
-from mauc.theory.bounds.terms import C1, Bound, assemble
+from mauc.theory.bounds.terms import C1, C2, Bound, assemble
 from mauc.theory.imbalance import chi, xi
 
-__all__ = ["FORMS", "theorem_8", "theorem_9"]
+__all__ = ["theorem_8", "theorem_9"]
 
-FORMS = ("ours", "printed", "corrected")
 CHAIN = 24.0
 """The constant of Theorem 9: twice that of Theorem 5 (b)."""
 
@@ -28,11 +27,11 @@ def theorem_8(
     gamma: float,
     depth: int,
     radius: float,
-    lipschitz: float,
-    bound: float,
-    delta: float,
-    logit_bound: float | None,
-    c2: float,
+    lipschitz: float = 1.0,
+    bound: float = 1.0,
+    delta: float = 0.05,
+    logit_bound: float | None = None,
+    c2: float = C2,
 ) -> Bound:
     r"""Theorem 8: the smaller of two terms over :math:`\sqrt N`; L is ``depth + 1``, as the paper counts the input.
 
@@ -90,11 +89,11 @@ def theorem_9(
     distance: float,
     n_parameters: int,
     radius: float,
-    lipschitz: float,
-    bound: float,
-    delta: float,
-    logit_bound: float | None,
-    c2: float,
+    lipschitz: float = 1.0,
+    bound: float = 1.0,
+    delta: float = 0.05,
+    logit_bound: float | None = None,
+    c2: float = C2,
 ) -> Bound:
     r"""Theorem 9, with :math:`\tilde C = 24`, :math:`1 + \nu` the largest of ``spectral_norms`` and 1, W weights.
 
@@ -107,8 +106,8 @@ def theorem_9(
     n = check_class_counts(class_counts)
     C, N = len(n), n.sum()
     if logit_bound is None:
-        requirement = "must be given for the paper's forms"
-        raise invalid("logit_bound", requirement, None, "pass the largest logit, R_s, or form='ours'")
+        requirement = "must be given for Theorem 9"
+        raise invalid("logit_bound", requirement, None, "pass the largest logit, R_s, or use mauc.theory.bounds.cnn")
     reach = check_real("logit_bound", logit_bound, low=0)
     norms = [check_not_negative("spectral_norms", norm) for norm in spectral_norms]
     if not norms:
@@ -120,7 +119,7 @@ def theorem_9(
     weights = check_whole("n_parameters", n_parameters, least=1) * (nu * len(norms) + beta + covered)
     if not weights > 0 or not reach > 1.0 / min(np.sqrt(N), xi(n) / C * np.sqrt(weights)):
         requirement = "must exceed 1 / min(sqrt(N), xi / C sqrt(W (nu N_L + beta + log(3 beta R_x N))))"
-        raise invalid("logit_bound", requirement, f"{reach:g}", "use form='ours', which needs no such thing")
+        raise invalid("logit_bound", requirement, f"{reach:g}", "use mauc.theory.bounds.cnn, which needs no such thing")
     complexity = C1 * CHAIN * check_not_negative("lipschitz", lipschitz) * reach * xi(n) / C * np.sqrt(weights / N)
     inputs: dict[str, Any] = {
         "spectral_norms": tuple(spectral_norms),

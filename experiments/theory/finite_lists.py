@@ -16,8 +16,6 @@ from mauc.theory.rademacher.simulation import Complexity
 
 __all__ = ["finite"]
 
-EXACT = 18
-"""Samples up to which all sign patterns, 2^18, are tried."""
 BLOCK = 1 << 12
 
 
@@ -28,6 +26,7 @@ def finite(
     surrogate: Any = None,
     alpha: float | None = None,
     apart: bool = False,
+    exact_up_to: int = 18,
     n_draws: int = 4096,
     seed: int = 0,
     **options: float,
@@ -53,6 +52,8 @@ def finite(
     apart : bool, default=False
         Take the maximum column by column and add up. That is not smaller, and it is what Theorem 4 needs where the
         columns of a model depend on each other; for a class of all combinations of columns the two are equal.
+    exact_up_to : int, default=18
+        Samples up to which all sign patterns are tried.
     n_draws, seed : int
         Of the simulation.
 
@@ -66,10 +67,10 @@ def finite(
     Examples
     --------
     >>> import numpy as np
-    >>> from mauc.theory import rademacher
+    >>> from experiments.theory import finite
     >>> rng = np.random.default_rng(0)
     >>> y = [0, 0, 0, 1, 1, 2, 2]
-    >>> found = rademacher.finite(rng.random((5, 7, 3)), y, surrogate="exponential")
+    >>> found = finite(rng.random((5, 7, 3)), y, surrogate="exponential")
     >>> print(f"{found.lower:.3f} <= {found.bound:.3f}, exact: {found.stderr == 0}")
     8.456 <= 20.554, exact: True
     """
@@ -88,7 +89,7 @@ def finite(
     # (M, C, N): what each model's column is multiplied by the signs with.
     parts = np.stack([_coefficients(model, codes, n_classes, ell) for model in models])
     parts = parts if apart else parts.sum(axis=1, keepdims=True)
-    if len(codes) <= EXACT:
+    if len(codes) <= exact_up_to:
         found = _over_all_signs(parts)
         lower, stderr = float(found), 0.0
     else:
