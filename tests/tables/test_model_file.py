@@ -434,11 +434,11 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
     seen = set()
     words = np.array(["poor", "fair", "good", "excellent"])
     for kind, (columns, n_classes, options) in kinds.items():
-        classes = words[code] if kind == "grades" else code % n_classes
-        columns.assign(kind=classes).to_csv("t.csv", index=False)
-        result = CliRunner().invoke(app, ["fit", "t.csv", "--target", "kind", *quick, *options])
+        graded = pd.Categorical(words[code], words, ordered=True)
+        columns.assign(kind=graded if kind == "grades" else code % n_classes).to_parquet("t.parquet")
+        result = CliRunner().invoke(app, ["fit", "t.parquet", "--target", "kind", *quick, *options])
         assert result.exit_code == 0, result.output
-        result = CliRunner().invoke(app, ["predict", "model.skops", "t.csv", "--quiet"])
+        result = CliRunner().invoke(app, ["predict", "model.skops", "t.parquet", "--quiet"])
         assert result.exit_code == 0, result.output
         with zipfile.ZipFile("model.skops") as archive:
             waiting = [json.loads(archive.read("schema.json"))]
