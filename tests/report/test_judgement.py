@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mauc import _validation, compare_mauc, mauc_interval, pairwise_auc
-from mauc.kernels import auc
+from mauc._kernels import auc
 from mauc.report import judge, judgement
 from mauc.report.decisions import Guess
 from mauc.report.judgement import holm
