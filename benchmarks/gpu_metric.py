@@ -55,19 +55,19 @@ def main() -> None:
 
 def _seconds(y: torch.Tensor, scores: torch.Tensor) -> float:
     began = time.perf_counter()
-    mauc_score(y, scores).item()  # waits for the device
+    mauc_score(scores, y).item()  # waits for the device
     return time.perf_counter() - began
 
 
 def _with_memory(y: torch.Tensor, scores: torch.Tensor) -> tuple[float, int | None]:
     """The score, and the bytes that it took on the device; the first call warms up."""
     if not scores.is_cuda:
-        return mauc_score(y, scores).item(), None
-    mauc_score(y, scores)
+        return mauc_score(scores, y).item(), None
+    mauc_score(scores, y)
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()
-    value = mauc_score(y, scores).item()
+    value = mauc_score(scores, y).item()
     return value, torch.cuda.max_memory_allocated() - before
 
 

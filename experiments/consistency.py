@@ -12,7 +12,6 @@ from experiments import datasets
 from experiments.deep.fit import Batches, Features, InOrder, Schedule, Shuffled, fit, scores_of
 from experiments.deep.networks import network
 from experiments.device import check_device, machine_with
-from experiments.losses import LogitAdjustedLoss
 from experiments.plots import series
 from experiments.registry import Experiment
 from experiments.report_parts import machines, markdown_table, save_figure, spread
@@ -20,6 +19,7 @@ from experiments.score_tables import done
 from experiments.store import Cell, Store, write_whole
 from mauc._typing import Floats, Ints
 from mauc.metrics import mauc_score
+from mauc.nn import LogitAdjustedLoss
 from mauc.nn.modules import MAUCLoss
 from mauc.nn.samplers import ClassCoverageBatchSampler
 

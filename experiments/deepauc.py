@@ -7,10 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from mauc._validation import PAIRS, check_choice, check_not_negative, check_real, check_whole, invalid
-from mauc.nn._engine.batch import Batch, exact_dtype, prepare
-from mauc.nn._engine.buffers import ExactBuffers
-from mauc.nn._engine.checks import check_input, count_vector
-from mauc.nn._engine.processes import communicator
+from mauc.nn._loss.batch import Weights, exact_dtype, weigh
+from mauc.nn._loss.buffers import ExactBuffers
+from mauc.nn._loss.checks import check_input, count_vector
+from mauc.nn._loss.processes import communicator
 
 __all__ = ["DeepAUCLoss", "PPDOptimizer"]
 
@@ -130,12 +130,12 @@ class DeepAUCLoss(ExactBuffers):
             parameter.copy_(torch.where(weight > 0, value, parameter.to(value.dtype)))
         return self
 
-    def _prepare(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Batch]:
-        classes = check_input(logits, target, None, self.ignore_index)
+    def _prepare(self, logits: Tensor, target: Tensor) -> tuple[Tensor, Weights]:
+        whole = check_input(logits, target, None, self.ignore_index)
         if logits.shape[1] != self.num_classes:
             came = f"{logits.shape[1]} columns"
             raise invalid("logits", f"must have num_classes={self.num_classes} columns", came, "pass one per class")
-        valid = target != self.ignore_index if classes is None else None
+        valid = None if whole else target != self.ignore_index
         batch = self._of_batch(target.long(), valid) if self.class_counts is None else self._of_set(target, valid)
         wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
         clean = logits if valid is None else torch.where(valid[:, None], logits, 0.0)
@@ -143,8 +143,8 @@ class DeepAUCLoss(ExactBuffers):
             return torch.softmax(clean, 1, dtype=wide), batch
         return torch.sigmoid(clean.to(wide)) if self.activation == "sigmoid" else clean.to(wide), batch
 
-    def _of_batch(self, target: Tensor, valid: Tensor | None) -> Batch:
-        return prepare(
+    def _of_batch(self, target: Tensor, valid: Tensor | None) -> Weights:
+        return weigh(
             target,
             self.num_classes,
             weight=None,
@@ -154,7 +154,7 @@ class DeepAUCLoss(ExactBuffers):
             world=communicator(False, None),
         )
 
-    def _of_set(self, target: Tensor, valid: Tensor | None) -> Batch:
+    def _of_set(self, target: Tensor, valid: Tensor | None) -> Weights:
         """Weights by the sizes of the classes in the whole set: what a class lacks in a batch, it has in others."""
         assert self.class_counts is not None  # the caller looked
         exact = exact_dtype(target.device)
@@ -170,9 +170,9 @@ class DeepAUCLoss(ExactBuffers):
         else:
             column, row = 1.0 / (classes * (1.0 - share)), unit * share[y]
         total = counted.sign().expand(classes) / classes  # 0 where no sample counts
-        return Batch(y, unit, row, column, None, total, here, share)
+        return Weights(y, unit, row, column, None, total, here, share)
 
-    def _weights(self, batch: Batch, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    def _weights(self, batch: Weights, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """``(N,)`` of the scores as positives of their own column, ``(N, C)`` as negatives of the others."""
         return (batch.unit * batch.total[batch.y]).to(dtype), batch.negative(dtype)
 

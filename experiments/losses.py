@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
-from mauc.nn._engine.batch import is_free
-from mauc.nn._engine.checks import count_vector
+from mauc.nn._loss.batch import is_free
+from mauc.nn._loss.checks import count_vector
 from mauc.nn.logit_adjusted import ClassLoss, log_p
 
 __all__ = ["ClassBalancedLoss", "FocalLoss", "LDAMLoss", "effective_number_weights"]

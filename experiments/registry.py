@@ -20,7 +20,7 @@ EXPERIMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "acceleration": ("Loops over all pairs against the exact schemes (the paper's acceleration figure).", ()),
     "generalization": ("Gap between training and test risk over size and imbalance, and what closes it.", ()),
     "traditional": ("Nine tables, fifteen splits, all methods (the paper's Figures 1 and 2).", ("imblearn",)),
-    "deep": ("Deep networks with every method on one set (the paper's Tables 2 to 4).", ("torch", "imblearn")),
+    "deep": ("Deep networks with every method on one set (the paper's Tables 2 to 4).", ("torch",)),
     "runtime": ("Seconds per epoch of the exact losses, of loops over class pairs, and of plain loops.", ("torch",)),
     "consistency": ("More and more samples: which losses come to the Bayes MAUC.", ("torch",)),
     "tabular": ("Real tables: models, competitors, combinations; tests.", ("imblearn", "lightgbm")),

@@ -41,7 +41,7 @@ def test_train_loop(run):
 @pytest.mark.filterwarnings("ignore:`isinstance.treespec, LeafSpec.` is deprecated:FutureWarning")
 @pytest.mark.filterwarnings("ignore:The '(train|val)_dataloader' does not have many workers:UserWarning")
 def test_train_lightning(run):
-    pytest.importorskip("lightning", reason="needs the extra mauc[torch]")
+    pytest.importorskip("lightning", reason="needs lightning")
     out = run("train_lightning.py")
     assert scores(out)[0] > 0.98
     epochs, order = re.search(r"epochs (\d+), next one's order (\d+)", out).groups()

@@ -12,6 +12,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from experiments.datasets import load_simulated
 from mauc import MAUCPluginClassifier, mauc_score, mauc_scorer
@@ -231,3 +232,8 @@ def test_bad_input():
     model = MAUCPluginClassifier().fit(X[y < 2], y[y < 2])
     with pytest.warns(UndefinedMetricWarning, match="left out of the multiclass AUC: 2; RareClassKFold"):
         assert model.score(X, y) == model.score(X[y < 2], y[y < 2])
+
+
+@parametrize_with_checks([MAUCPluginClassifier(LogisticRegression())])
+def test_estimator_checks(estimator, check):
+    check(estimator)

@@ -1,6 +1,7 @@
 """The risk by every scheme: against the definition, its own differences, and under what must not change it."""
 
 import re
+from dataclasses import replace
 from itertools import islice
 from types import SimpleNamespace
 
@@ -17,7 +18,6 @@ from cases import (
     draw_scores,
     each_kind,
     evaluate,
-    every_case,
     settings,
     some_cases,
 )
@@ -29,8 +29,7 @@ from strategies import Sample, examples, samples
 import mauc.risk
 from mauc import SurrogateRisk
 from mauc.activations import activate, pull_back
-from mauc.kernels import blocked
-from mauc.kernels import tiles as problem
+from mauc.kernels.blocked import blocked_risk
 from mauc.partition import ClassPartition
 from mauc.plan import plan, polynomial_reach
 from mauc.surrogates import CustomSurrogate, DistanceWeighted
@@ -38,14 +37,19 @@ from mauc.surrogates import CustomSurrogate, DistanceWeighted
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-@pytest.fixture(params=["columns", "rows", "many tiles of columns", "many tiles of rows"])
-def layout(request, monkeypatch):
-    """Either layout of a tile, whatever the number of classes, and one tile or many."""
-    monkeypatch.setattr(problem, "COLUMNS_FIRST_BELOW", 0 if "rows" in request.param else 10_000)
-    if "many" in request.param:
-        monkeypatch.setattr(problem, "TILE_ELEMENTS", 35)
-        monkeypatch.setattr(blocked, "FEW", 0)
-        monkeypatch.setattr(blocked, "BLOCK", 7)
+LAYOUTS = {
+    "columns": {"columns_first_below": 10_000},
+    "rows": {"columns_first_below": 0},
+    "many tiles of columns": {"columns_first_below": 10_000, "tile_elements": 35},
+    "many tiles of rows": {"columns_first_below": 0, "tile_elements": 35},
+}
+layouts = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+
+
+def problem_of(y, scores, weight, pairs, layout):
+    """What the kernels take, cut up as it would be elsewhere."""
+    partition = ClassPartition(y, scores.shape[1], weight)
+    return replace(partition.problem(scores, partition.pair_weights(pairs)), **layout)
 
 
 def check_all_schemes(case: Case, some_settings) -> None:
@@ -66,29 +70,30 @@ def check_all_schemes(case: Case, some_settings) -> None:
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 @kinds
-@every_case
+@each_kind
 def test_every_scheme_is_the_definition(case, kind, n_classes):
     check_all_schemes(case, settings(kind, n_classes))
 
 
-@pytest.mark.parametrize("kind", ["ties", "float32"])
+@layouts
+@pytest.mark.parametrize("n_classes", [4, 32])
 @each_kind
-def test_every_scheme_is_the_definition_in_every_layout(case, kind, layout):
-    check_all_schemes(case, islice(settings(kind, 4, seed=1), 4, None, 5))
-
-
-@pytest.mark.parametrize("n_classes", [31, 32])
-@each_kind
-def test_every_scheme_is_the_definition_with_many_classes(case, n_classes, monkeypatch):
-    monkeypatch.setattr(problem, "TILE_ELEMENTS", 13 * n_classes)
-    for kind, which in (("ties", 5), ("softmax", 12)):
-        check_all_schemes(case, islice(settings(kind, n_classes, 90), which, which + 1))
+@pytest.mark.filterwarnings("ignore:.*taking all pairs in blocks:UserWarning")
+def test_every_scheme_is_the_definition_in_every_layout(case, n_classes, layout):
+    for _, y, scores, weight, pairs in islice(settings("ties", n_classes, 70, seed=1), 4, None, 9):
+        expected = case.risk(scheme="pairwise", pairs=pairs).value_and_gradient(y, scores, weight)
+        here = problem_of(y, scores, weight, pairs, layout)
+        assert_close(case.risk().compute(here, gradient=True), expected, case.tolerance)
+        surrogate = case.build()
+        for few, block in ((0, 7), (70, 512)):
+            found = blocked_risk(here, surrogate.loss, surrogate.derivative, gradient=True, few=few, block=block)
+            assert_close(found, expected, 1e-10)
 
 
 @pytest.mark.parametrize("n_classes", [3, 40])
 @some_cases
 def test_more_samples_than_one_tile_holds(case, n_classes):
-    n_samples = 2 * problem.TILE_ELEMENTS // n_classes + 17 if n_classes == 40 else 1500
+    n_samples = 2 * (1 << 15) // n_classes + 17 if n_classes == 40 else 1500
     rng = np.random.default_rng(n_classes)
     y, scores = rng.integers(0, n_classes, n_samples), rng.random((n_samples, n_classes))
     expected = case.risk(scheme="pairwise").value_and_gradient(y, scores)
@@ -235,6 +240,19 @@ def test_constant_scores_cost_the_loss_at_zero(case, size):
         own = gradient[np.arange(5), y].sum()
         assert own == pytest.approx(surrogate.derivative(np.zeros(1))[0], rel=case.tolerance)
         assert gradient.sum() == pytest.approx(0.0, abs=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@each_kind
+def test_equal_scores_whose_mean_is_rounded(case, weighted):
+    """The mean of six scores of 1.25e29 is another number, which squared distances of 1 do not survive."""
+    y, surrogate = np.array([0, 0, 0, 0, 0, 1, 0]), case.build()
+    weight = np.array([3.0, 0.5, 1.0, 3.0, 3.0, 1.0, 0.5]) if weighted else None
+    for size in (1.25e29, 5e29, 1.125e30, 1.75e30):
+        value, gradient = evaluate(case.risk(), y, np.full((7, 2), size), weight)
+        assert value == pytest.approx(surrogate.loss(np.zeros(1))[0], rel=case.tolerance)
+        own = gradient[np.arange(7), y].sum()
+        assert own == pytest.approx(surrogate.derivative(np.zeros(1))[0], rel=case.tolerance)
 
 
 # What must not change the risk: each returns the changed sample and how its gradient goes back to the old one.
@@ -447,6 +465,7 @@ def assert_same_floats(got, expected, rel):
 
 @pytest.mark.parametrize("alpha", [0.5, 4.0])
 @pytest.mark.parametrize("pairs", ["ovo", "ova", "matrix"])
+@layouts
 def test_exponential_of_raw_scores_overflows_only_where_the_result_does(alpha, pairs, layout):
     rng = np.random.default_rng(0)
     matrix = rng.integers(0, 3, (4, 4)) * (1.0 - np.eye(4))
@@ -458,8 +477,9 @@ def test_exponential_of_raw_scores_overflows_only_where_the_result_does(alpha, p
         if v is None:
             p = np.bincount(y) / 30
             v = p / (4 * (1 - p[:, None]))
-        got = SurrogateRisk("exponential", alpha=alpha, pairs=matrix if pairs == "matrix" else pairs)
-        assert_same_floats(got.value_and_gradient(y, scores), exponential_by_logs(alpha, y, scores, v), 1e-9)
+        here = problem_of(y, scores, None, matrix if pairs == "matrix" else pairs, layout)
+        got = SurrogateRisk("exponential", alpha=alpha).compute(here, gradient=True)
+        assert_same_floats(got, exponential_by_logs(alpha, y, scores, v), 1e-9)
 
 
 def test_exponential_of_scores_of_1000_is_finite_where_its_result_is():

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from cases import CASES, INF, Case, assert_close, evaluate, every_case
+from cases import CASES, INF, Case, assert_close, each_kind, evaluate, every_case
 
 from mauc import SurrogateRisk
 from mauc.surrogates import (
@@ -36,14 +36,14 @@ def test_every_named_surrogate_is_a_case():
     assert all(SURROGATES[name].name == name for name in SURROGATES)
 
 
-@every_case
+@each_kind
 def test_derivative_is_the_slope(case):
     surrogate, t, h = case.build(), away_from_kinks(case, 1e-5), 1e-6
     slope = (surrogate.loss(t + h) - surrogate.loss(t - h)) / (2.0 * h)
     np.testing.assert_allclose(surrogate.derivative(t), slope, rtol=1e-6, atol=1e-8 * np.abs(slope).max())
 
 
-@every_case
+@each_kind
 def test_at_a_kink_the_derivative_is_the_slope_on_its_right(case):
     surrogate = case.build()
     for kink in case.kinks:
@@ -51,7 +51,7 @@ def test_at_a_kink_the_derivative_is_the_slope_on_its_right(case):
         assert at == pytest.approx(right, rel=1e-6, abs=1e-5)
 
 
-@every_case
+@each_kind
 def test_loss_and_derivative_are_vectorised(case):
     surrogate, t = case.build(), GRID[:12].reshape(3, 4)
     for function in (surrogate.loss, surrogate.derivative):
@@ -76,7 +76,7 @@ def test_facts_are_true(case):
         assert stated == holds or not isinstance(case.surrogate, str)
 
 
-@every_case
+@each_kind
 @pytest.mark.parametrize("radius", [0.25, 1.0, 3.0])
 def test_curvature_is_a_bound_and_a_close_one(case, radius):
     surrogate, h = case.build(), 1e-6
@@ -95,7 +95,7 @@ def test_curvature_is_a_bound_and_a_close_one(case, radius):
         assert kinked or bound <= 1.01 * max(0.0, second.max()) + rounding
 
 
-@every_case
+@each_kind
 def test_the_closed_form_is_the_loss(case):
     surrogate = case.build()
     form = surrogate.closed_form
@@ -105,7 +105,7 @@ def test_the_closed_form_is_the_loss(case):
         np.testing.assert_array_equal(of_kind[form.kind](form.alpha, GRID), surrogate.loss(GRID))
 
 
-@every_case
+@each_kind
 def test_pieces_cover_the_line_and_are_the_loss(case):
     surrogate = case.build()
     pieces = surrogate.pieces

@@ -33,6 +33,13 @@ PAIR_CALLS = {name: call for name, call in CALLS.items() if name != "pairwise_au
 LEVEL_CALLS = {name: CALLS[name] for name in ("mauc_interval", "compare_mauc")}
 
 
+def every_refusal(cases, calls):
+    """Each bad input for the first call; the others check by the same functions, which one bad input each shows."""
+    (first, *others), one = calls, next(iter(cases))
+    table = [*((case, first) for case in cases), *((one, call) for call in others)]
+    return pytest.mark.parametrize(("case", "call"), table, ids=[f"{case}-{call}" for case, call in table])
+
+
 def four_parts(parameter, requirement, came, advice=None):
     parts = [re.escape(part) for part in (parameter, requirement, came)]
     end = "$" if advice is None else ": .*" + re.escape(advice)
@@ -127,8 +134,7 @@ BAD_SCORES = {
 }
 
 
-@pytest.mark.parametrize("call", SCORE_CALLS)
-@pytest.mark.parametrize("case", BAD_SCORES)
+@every_refusal(BAD_SCORES, SCORE_CALLS)
 def test_scores(case, call):
     scores, *parts = BAD_SCORES[case]
     with refused(call.split()[1], *parts):
@@ -172,8 +178,7 @@ BAD_Y = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("case", BAD_Y)
+@every_refusal(BAD_Y, CALLS)
 def test_y_true(case, call):
     y, *parts = BAD_Y[case]
     with refused("y_true", *parts):
@@ -224,8 +229,7 @@ BAD_LABELS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("case", BAD_LABELS)
+@every_refusal(BAD_LABELS, CALLS)
 def test_labels(case, call):
     labels, *parts = BAD_LABELS[case]
     with refused("labels", *parts):
@@ -275,8 +279,7 @@ BAD_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("case", BAD_WEIGHTS)
+@every_refusal(BAD_WEIGHTS, CALLS)
 def test_sample_weight(case, call):
     weight, *parts = BAD_WEIGHTS[case]
     with refused("sample_weight", *parts):
@@ -309,8 +312,7 @@ BAD_PAIRS = {
 }
 
 
-@pytest.mark.parametrize("call", PAIR_CALLS)
-@pytest.mark.parametrize("case", BAD_PAIRS)
+@every_refusal(BAD_PAIRS, PAIR_CALLS)
 def test_pairs(case, call):
     pairs, *parts = BAD_PAIRS[case]
     with refused("pairs", *parts):
@@ -334,14 +336,14 @@ def test_diagonal_pairs_are_none_whatever_their_rounding(n_classes):
 
 
 @pytest.mark.parametrize("call", PAIR_CALLS)
-@pytest.mark.parametrize("absent", ["drop", "", None, True, ["raise"]])
+@pytest.mark.parametrize("absent", ["drop", None])
 def test_absent(absent, call):
     with refused("absent", "must be one of 'raise', 'ignore'", repr(absent)):
         PAIR_CALLS[call](Y, SCORES, absent=absent)
 
 
 @pytest.mark.parametrize("call", LEVEL_CALLS)
-@pytest.mark.parametrize("level", [0, 1, -0.5, 95, np.nan, np.inf, "0.95", None, True, [0.9], 0.95 + 0j])
+@pytest.mark.parametrize("level", [0, 95, np.nan, "0.95", True])
 def test_level(level, call):
     with refused("level", "must be a finite number strictly between 0 and 1", repr(level)):
         LEVEL_CALLS[call](Y, SCORES, level=level)

@@ -3,8 +3,7 @@ Does the score change when the rows are on many workers?
 ========================================================
 
 No: :mod:`mauc.dask` has the same functions for Dask collections, with the same numbers. Each sample's score in the
-column of its own class travels to all workers, the rest is sums. Where even that is too much, only the bin of a score
-counts, and the result says how far it may be off.
+column of its own class travels to all workers, the rest is sums.
 """
 
 import dask
@@ -54,16 +53,12 @@ local = mauc.MAUCClassifier(l2=1e-3).fit(X_here, y_here)
 print(f"largest difference of coefficients: {np.abs(local.coef_ - model.coef_).max():.0e}")
 
 # %%
-# Binned scores send a few kilobytes instead of a number per row. The bound is far from what really happens, for scores
-# within a bin are out of order as often as in order.
-thresholds = [5, 10, 20, 50, 100, 200, 500, 1000]
-binned = [mauc_dask.binned_mauc_score(y, scores, thresholds=t) for t in thresholds]
-figure, axes = plt.subplots(figsize=(6.4, 3.6))
-axes.loglog(thresholds, [each.error_bound for each in binned], "o-", label="error bound")
-axes.loglog(thresholds, [abs(each.score - found.score) for each in binned], "o-", label="error")
-axes.set(xlabel="thresholds from 0 to 1", ylabel="of the multiclass AUC")
-axes.grid(alpha=0.3)
-axes.legend()
+# The matrix of all pairs of classes is a plain array.
+matrix = mauc_dask.pairwise_auc(y, scores)
+figure, axes = plt.subplots(figsize=(4.8, 3.6))
+picture = axes.imshow(matrix, vmin=0.5, vmax=1.0)
+axes.set(xlabel="against class", ylabel="class", xticks=range(N_CLASSES), yticks=range(N_CLASSES))
+figure.colorbar(picture, label="AUC")
 figure.tight_layout()
 plt.show()
 

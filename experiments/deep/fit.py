@@ -22,8 +22,7 @@ from experiments.deep.steps import Steps
 from experiments.deepauc import DeepAUCLoss, PPDOptimizer
 from mauc._typing import Floats, Ints
 from mauc._validation import is_sparse
-from mauc.nn._engine.rows import dense, rows_at_a_time
-from mauc.nn._engine.schedule import Schedule
+from mauc.nn._training import dense, rows_at_a_time
 from mauc.nn.functional import mauc_score
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
@@ -33,6 +32,21 @@ DENSE_BYTES = 16 << 30
 """A sparse matrix is made dense on a GPU up to this size."""
 STAGE_ENDS = (0.5, 0.75)
 """When the stages of the proximal primal-dual method end, as shares of the epochs."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Optimiser, rates and steps."""
+
+    optimizer: str
+    learning_rate: float
+    weight_decay: float
+    lr_decay: float
+    """Factor on the rate every ``lr_decay_every`` epochs."""
+    lr_decay_every: int
+    batch_size: int
+    max_epochs: int
+    momentum: float = 0.0
 
 
 class Features:
@@ -187,7 +201,7 @@ def fit(
             if not math.isfinite(mean) or not bool(logits.isfinite().all()):
                 result.diverged = epoch + 1
                 break
-            score = mauc_score(y_held, ranking(logits, log_prior)).item()
+            score = mauc_score(ranking(logits, log_prior), y_held).item()
             if not result.scores or score > max(result.scores):
                 best = [x.detach().clone() for x in kept]
             result.losses.append(mean)

@@ -215,11 +215,11 @@ def judge(y: Ints, scores: Tensor, counts: Ints, names: Sequence[str]) -> dict[s
     its AUC is the mean of its two columns', which the rarest have too.
     """
     there = torch.from_numpy(y).to(scores.device)
-    matrix = pairwise_auc(there, scores).cpu().numpy()
+    matrix = pairwise_auc(scores, there).cpu().numpy()
     i, j, auc = pairs_by_rarity(matrix, counts)
     ends = [(round(len(auc) * low / 100), round(len(auc) * high / 100)) for low, high in SHARES]
     return {
-        "test": mauc_score(there, scores).item(),
+        "test": mauc_score(scores, there).item(),
         "rare_pairs": [
             [names[i[k]], names[j[k]], *map(_number, (auc[k], matrix[i[k], j[k]], matrix[j[k], i[k]]))]
             for k in range(min(RARE_PAIRS, len(auc)))

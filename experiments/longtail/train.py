@@ -167,7 +167,7 @@ class Run:
         for name, scores in {
             "softmax": z.softmax(1), "adjusted": (z - log_prior).softmax(1), "sigmoid": z.sigmoid()
         }.items():  # fmt: skip
-            found[f"mauc_{name}"] = by_group(pairwise_auc(y, scores), self.data.counts)
+            found[f"mauc_{name}"] = by_group(pairwise_auc(scores, y), self.data.counts)
         for name, scores in {"softmax": z, "adjusted": z - log_prior}.items():
             right = (scores.argmax(1) == y).double()
             n = y.bincount(minlength=z.shape[1]).clamp_min(1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-pytest.importorskip("lightning", reason="needs the extra mauc[torch]")
+pytest.importorskip("torch", reason="needs the extra mauc[torch]")
 pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
 pytest.importorskip("rich", reason="needs the extra mauc[cli]")
 

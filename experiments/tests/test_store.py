@@ -9,9 +9,9 @@ import sys
 import time
 
 import pytest
-from experiment_work import fail_at, full_disk, record, square
 
 from experiments.store import Cell, Store, run_cells, write_whole
+from experiments.tests.experiment_work import fail_at, full_disk, record, square
 
 
 @pytest.fixture

@@ -15,9 +15,12 @@ from experiments import datasets
 from experiments.baselines import BASELINES
 from experiments.report_parts import machine
 from experiments.store import Cell
+from experiments.traditional.nesterov import nesterov
 from experiments.tuning import Method, Parts, combinations, preprocess, run_method
+from mauc._typing import Floats
 from mauc._validation import invalid
 from mauc.linear import MAUCClassifier
+from mauc.linear.solvers import Solution
 from mauc.plugin import MAUCPluginClassifier
 
 __all__ = ["AUTHORS_SETTINGS", "PROTOCOLS", "TABLES", "authors_l2", "cells", "methods", "resampled_once"]
@@ -83,12 +86,17 @@ def authors_l2(loss: str, penalty: float, n_classes: int) -> float:
 
 def with_authors_penalty(loss: str, penalty: float, alpha: float, max_iter: int) -> Any:
     """The classifier at the authors' λ and α, with their solver and without intercept."""
-    fixed: dict[str, Any] = {"log_loss": 0.0, "solver": "nesterov", "fit_intercept": False}
+    fixed: dict[str, Any] = {"log_loss": 0.0, "fit_intercept": False}
     return _AuthorsClassifier(loss, alpha=alpha, l2=penalty, max_iter=max_iter, **fixed)
 
 
 class _AuthorsClassifier(MAUCClassifier):
-    """The penalty is given in the authors' terms and turned into ours when the number of classes is known."""
+    """The penalty is given in the authors' terms and turned into ours when the number of classes is known; the solver
+    is theirs.
+    """
+
+    def _minimize(self, objective: Any, start: Floats) -> Solution:
+        return nesterov(objective, start, max_iter=self.max_iter, tol=self.tol)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "_AuthorsClassifier":
         theirs = self.l2

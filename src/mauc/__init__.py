@@ -1,14 +1,26 @@
-"""Train and judge classifiers by multiclass AUC.
+"""Train and judge classifiers by multiclass AUC, in which every pair of classes counts the same.
 
-scores + labels  →  ClassPartition (partition.py): who is in which class, what each pair of classes counts
-                 →  Surrogate × scheme (surrogates.py, kernels/): the pair loss and how its sum is computed
-                 →  SurrogateRisk (risk.py): value and gradient
-                 →  MAUCClassifier (linear/), MAUCPluginClassifier (plugin.py), MAUCStackingClassifier (ensemble/),
-                    MAUCBoostingClassifier (boosting/): scikit-learn estimators
-                 →  MAUCDecision (decision/): from their scores to decisions
-                 →  mauc_score, pairwise_auc, mauc_interval, compare_mauc, multiclass_auc_report (metrics/):
-                    the judgement
-                 →  PairwiseAUCDisplay, MinorityPairsDisplay (metrics/display/): the pictures
+Judge scores
+    ``mauc_score(y_true, y_score)`` is the multiclass AUC, ``pairwise_auc`` its matrix over class pairs.
+    ``mauc_interval`` gives a confidence interval, ``compare_mauc`` a test of two models on the same rows,
+    ``multiclass_auc_report`` a text report, ``mauc_importance`` the importance of each feature.
+    ``PairwiseAUCDisplay`` and ``MinorityPairsDisplay`` draw it.
+
+Train a model
+    ``fit_table("table.csv", target="column")`` trains the best model it finds for a table in a given time.
+    ``MAUCClassifier()`` is linear, ``MAUCClassifierCV`` chooses its parameters, ``MAUCStackingClassifier`` combines
+    models, ``MAUCPluginClassifier(estimator)`` turns the probabilities of any classifier into optimal scores.
+    ``MAUCDecision(estimator)`` turns scores into decisions. All are scikit-learn estimators.
+    ``mauc.nn.MAUCLoss(class_counts)`` is a loss for torch, ``mauc.boosting`` has metrics and objectives for LightGBM
+    and XGBoost, ``mauc.dask`` trains and judges on a cluster.
+
+Choose a model
+    ``mauc_scorer()`` goes into ``cross_val_score`` and ``GridSearchCV``; ``RareClassKFold`` keeps every class in every
+    training part.
+
+Build your own
+    ``SurrogateRisk(surrogate)`` gives value and gradient of a differentiable surrogate of 1 − MAUC,
+    ``mauc.surrogates`` the losses, ``mauc.theory`` bounds and optimal scores, ``mauc.report`` the HTML report.
 """
 
 from importlib.metadata import version as _version
@@ -27,12 +39,13 @@ if TYPE_CHECKING:
         MulticlassROCDisplay,
         PairwiseAUCDisplay,
         compare_mauc,
+        mauc_importance,
         mauc_interval,
         mauc_score,
         multiclass_auc_report,
         pairwise_auc,
     )
-    from mauc.model_selection import mauc_scorer
+    from mauc.model_selection import RareClassKFold, mauc_scorer
     from mauc.plugin import MAUCPluginClassifier
     from mauc.risk import SurrogateRisk
     from mauc.tables.fit import FittedTable, fit_table
@@ -51,9 +64,11 @@ _HOME = {
     "MinorityPairsDisplay": "mauc.metrics",
     "MulticlassROCDisplay": "mauc.metrics",
     "PairwiseAUCDisplay": "mauc.metrics",
+    "RareClassKFold": "mauc.model_selection",
     "SurrogateRisk": "mauc.risk",
     "compare_mauc": "mauc.metrics",
     "fit_table": "mauc.tables.fit",
+    "mauc_importance": "mauc.metrics",
     "mauc_interval": "mauc.metrics",
     "mauc_score": "mauc.metrics",
     "mauc_scorer": "mauc.model_selection",
@@ -73,9 +88,11 @@ __all__ = [
     "MinorityPairsDisplay",
     "MulticlassROCDisplay",
     "PairwiseAUCDisplay",
+    "RareClassKFold",
     "SurrogateRisk",
     "compare_mauc",
     "fit_table",
+    "mauc_importance",
     "mauc_interval",
     "mauc_score",
     "mauc_scorer",

@@ -23,7 +23,6 @@ __all__ = [
     "check_labels",
     "check_n_jobs",
     "check_not_negative",
-    "check_numbers",
     "check_pairs",
     "check_real",
     "check_sample_weight",
@@ -425,21 +424,3 @@ def check_labels(labels: ArrayLike) -> NDArray[Any]:
 def _listing(names: Any, most: int = 8) -> str:
     shown = [str(name) for name in list(names)[:most]]
     return ", ".join(shown) + (", …" if len(names) > most else "")
-
-
-def check_numbers(X: Any, whom: str) -> None:
-    """Refuse a data frame with texts, categories or dates by the names of these columns."""
-    if hasattr(X, "dtypes") and hasattr(X, "columns"):
-        others = [
-            str(name) for name, kind in zip(X.columns, X.dtypes, strict=True) if not _holds_numbers(X[name], kind)
-        ]
-        if others:
-            advice = "put skrub's TableVectorizer() before it in a pipeline"
-            raise invalid("X", f"must have columns of numbers for {whom}", ", ".join(others[:5]), advice)
-
-
-def _holds_numbers(column: Any, kind: Any) -> bool:
-    code = getattr(kind, "kind", None)
-    if code is None:  # polars
-        return bool(kind.is_numeric() or str(kind) == "Boolean")
-    return not any(isinstance(value, str) for value in column) if code == "O" else code in "iufb"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from scipy import special
 
 from mauc._typing import Floats
 
-__all__ = ["ACTIVATIONS", "BOUNDED", "activate", "pull_back"]
+__all__ = ["ACTIVATIONS", "BOUNDED", "Activation", "activate", "pull_back"]
 
+Activation = Literal["softmax", "sigmoid", "identity", "log_odds"]
 ACTIVATIONS = ("softmax", "sigmoid", "identity", "log_odds")
 """Every loss and linear model offers these."""
 BOUNDED = ("softmax", "sigmoid")

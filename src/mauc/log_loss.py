@@ -9,47 +9,30 @@ increasing map, column by column, of Theorem 2's optimal scores. With ``"ova"``,
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from mauc._typing import Floats, Ints
-from mauc._validation import invalid
+from mauc._validation import check_not_negative, invalid
 
 __all__ = [
-    "ONLY",
     "LogTerm",
     "check_log_loss",
     "has_log_loss",
     "log_loss_rows",
     "log_term",
     "prior_ratios",
-    "read_log_loss",
 ]
 
-ONLY = "only"
 ROUNDING = 1e-9
 
 
-def read_log_loss(log_loss: Any) -> tuple[float, bool]:
-    """The weight of the log-loss, and whether the risk counts beside it."""
-    if isinstance(log_loss, str) and log_loss == ONLY:
-        return 1.0, False
-    is_number = isinstance(log_loss, numbers.Real) and not isinstance(log_loss, bool | np.bool_)
-    if not is_number or not 0 <= log_loss < float("inf"):
-        advice = "0 is the ranking loss alone, 'only' the log-loss alone"
-        raise invalid("log_loss", "must be a finite number >= 0 or 'only'", repr(log_loss), advice)
-    return float(log_loss), True
-
-
 def check_log_loss(log_loss: Any) -> float:
-    """The weight of the log-loss beside the risk, a number."""
-    if isinstance(log_loss, str):
-        advice = "0 is the ranking loss alone; for the log-loss alone use scikit-learn's LogisticRegression"
-        raise invalid("log_loss", "must be a finite number >= 0", repr(log_loss), advice)
-    return read_log_loss(log_loss)[0]
+    """The weight of the log-loss beside the risk."""
+    advice = "0 is the ranking loss alone; for the log-loss alone use scikit-learn's LogisticRegression"
+    return check_not_negative("log_loss", log_loss, advice=advice)
 
 
 def prior_ratios(pairs: str | Floats, priors: Floats) -> Floats:
@@ -123,15 +106,13 @@ def log_loss_rows(logits: Floats, y: Ints, ratios: Floats, share: Floats) -> tup
 
 @dataclass(frozen=True)
 class LogTerm:
-    """``λ mean_n u_n [−log softmax(z_n + log r)_{y_n}]`` of a training set, beside a risk or alone."""
+    """``λ mean_n u_n [−log softmax(z_n + log r)_{y_n}]`` of a training set."""
 
     y: Ints
     ratios: Floats
     """``(C,)`` r; 0 for absent classes."""
     share: Floats
     """``(N,)`` ``λ u_n / Σu``."""
-    ranks: bool
-    """Whether a risk counts beside it."""
 
     def of_logits(self, logits: Floats, rows: slice) -> tuple[float, Floats]:
         """Value and gradient of some rows, from their logits."""
@@ -180,7 +161,7 @@ def log_term(
     shares of the samples in the weight of their class. ``balanced``: every class counts the same in the mean, and the
     shift is that of equal frequencies, so that the minimiser stays where it was.
     """
-    weight, ranks = read_log_loss(log_loss)
+    weight = check_log_loss(log_loss)
     if not weight:
         return None
     sizes = class_weights / class_weights.max()
@@ -190,4 +171,4 @@ def log_term(
         present = priors > 0
         ratios = np.divide(ratios, priors * present.sum(), out=np.zeros_like(ratios), where=present)
         priors = present / present.sum()
-    return LogTerm(y, ratios, weight * unit * priors[y], ranks)
+    return LogTerm(y, ratios, weight * unit * priors[y])

@@ -127,11 +127,7 @@ def plan(
     if degree is None and tolerances is None:
         tolerances = (DEFAULT_TOLERANCE,) if method == "chebyshev" else None
         degree = None if method == "chebyshev" else DEFAULT_BERNSTEIN_DEGREE
-    asked = (surrogate, radius, tolerances, method, degree, radius if saturated else reach)
-    try:
-        return _plan(*asked)
-    except TypeError:  # a surrogate that cannot be hashed is planned anew each time
-        return _plan.__wrapped__(*asked)
+    return _plan(surrogate, radius, tolerances, method, degree, radius if saturated else reach)
 
 
 @lru_cache(maxsize=256)

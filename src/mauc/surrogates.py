@@ -19,7 +19,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -456,27 +455,17 @@ def get_surrogate(
         options = {"alpha": default_alpha, **options}
     # Those of NumPy as Python's: float32 would make float32 of what it meets, and compiled code asks for the type.
     plain = {name: x.item() if isinstance(x, np.generic) else x for name, x in options.items()}
-    given = tuple((name, value, type(value)) for name, value in plain.items())
-    try:
-        return _make(kind, given)
-    except TypeError:  # a parameter that cannot be hashed: let the surrogate say what is wrong with it
-        return _make.__wrapped__(kind, given)
+    known = _parameters(kind)
+    for name, value in plain.items():
+        if name not in known:
+            what = "does not exist for" if name == "alpha" else "is not an option of"
+            raise invalid(name, f"{what} the {kind.name} surrogate", value, f"it takes {_listing(known)}")
+    return kind(**plain)
 
 
 def has_alpha(surrogate: Any) -> bool:
     """Whether it is the name of a surrogate with an α to set; an object carries its own."""
     return isinstance(surrogate, str) and surrogate in SURROGATES and "alpha" in _parameters(SURROGATES[surrogate])
-
-
-@lru_cache(maxsize=256)
-def _make(kind: type[Surrogate], given: tuple[tuple[str, float, type], ...]) -> Surrogate:
-    """Parameters come with their types, because True equals 1.0 and is no margin."""
-    known = _parameters(kind)
-    for name, value, _ in given:
-        if name not in known:
-            what = "does not exist for" if name == "alpha" else "is not an option of"
-            raise invalid(name, f"{what} the {kind.name} surrogate", value, f"it takes {_listing(known)}")
-    return kind(**{name: value for name, value, _ in given})
 
 
 def _parameters(kind: type[Surrogate]) -> set[str]:
@@ -500,7 +489,7 @@ def _from_object(surrogate: Any, options: dict[str, float]) -> Surrogate:
             "set the parameters on the object itself",
         )
     if isinstance(surrogate, Surrogate):
-        return surrogate
+        return _check_hashable(surrogate)
     loss, derivative = getattr(surrogate, "loss", None), getattr(surrogate, "derivative", None)
     if not callable(loss) or not callable(derivative):
         raise invalid(
@@ -516,6 +505,15 @@ def _from_object(surrogate: Any, options: dict[str, float]) -> Surrogate:
     return CustomSurrogate(
         loss, derivative, breakpoints, **facts, second_derivative_function=second, max_curvature=curvature
     )
+
+
+def _check_hashable(surrogate: Surrogate) -> Surrogate:
+    try:
+        hash(surrogate)
+    except TypeError:
+        advice = "write @dataclass(frozen=True) above its class, with tuples in the place of lists and arrays"
+        raise invalid("surrogate", "must be hashable, as results are cached by it", repr(surrogate), advice) from None
+    return surrogate
 
 
 def _listing(names: Iterable[str]) -> str:

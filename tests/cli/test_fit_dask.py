@@ -10,6 +10,7 @@ pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 
 import pandas as pd
 
+from mauc.tables.errors import Failure
 from mauc.tables.holdout import places
 from mauc.tables.model_file import read_model
 
@@ -26,14 +27,11 @@ def big(trees, tmp_path):
 
 
 @pytest.fixture
-def here(monkeypatch):
+def here():
     """Workers in this process."""
     pytest.importorskip("distributed", reason="needs the extra mauc[dask]")
     from distributed import LocalCluster
 
-    from mauc.cli import fit_dask
-
-    monkeypatch.setattr(fit_dask, "PARTITION_ROWS", 40)
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
         yield cluster.scheduler_address
 
@@ -42,7 +40,7 @@ def test_all_parts_are_trained_on(run, here, big, tmp_path):
     result = run("fit", "big", *FIXED, "--engine", "dask", "--scheduler", here)
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
-    assert "160 rows in 4 partitions" in result.stderr
+    assert "160 rows in 2 partitions" in result.stderr
     assert said["rows"] + sum(said["training_rows"].values()) == 160
     # The same features and rows in memory give the same coefficients.
     from mauc import MAUCClassifier
@@ -67,10 +65,16 @@ def test_what_does_not_fit_and_what_cannot_be_reached(run, fails, big, tmp_path,
     assert "got 'spark'" in fails("fit", "big", *FIXED, "--engine", "spark", code=2)
     words = fails("fit", "big", *FIXED, "--engine", "dask", "--group", "plot", code=2)
     assert "--engine dask has no use for --group" in words
+    words = fails("fit", "big", *FIXED, "--engine", "dask", "--surrogate", "hinge", code=2)
+    assert "--engine dask trains the surrogates exponential and squared, got 'hinge'" in words
     pytest.importorskip("distributed", reason="needs the extra mauc[dask]")
     import dask
 
-    monkeypatch.setattr("mauc.cli.fit_dask.REACHED_WITHIN", "0.5s")
-    words = fails("fit", "big", *FIXED, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:9")
-    assert "--scheduler tcp://127.0.0.1:9 cannot be reached within 0.5s" in words
+    from mauc.cli.fit_dask import connected
+
+    with (
+        pytest.raises(Failure, match=r"--scheduler tcp://127\.0\.0\.1:9 cannot be reached within 0\.5s"),
+        connected("tcp://127.0.0.1:9", within="0.5s"),
+    ):
+        pass
     assert dask.config.get("scheduler", None) is None, "what comes after would ask for a client"

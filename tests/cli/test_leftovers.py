@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -60,14 +59,14 @@ def test_python_leaves_the_home_alone_too(tmp_path):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
-def test_scores_do_not_outlive_a_command_that_is_ended(command, tmp_path, number):
+def test_nothing_outlives_a_command_that_is_ended(command, tmp_path, number):
     pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.random((100_000, 6)), columns=list("abcdef"))
     frame.assign(y=rng.choice(list("abcdef"), len(frame))).to_csv(tmp_path / "s.csv", index=False)
     judged = command("evaluate", "s.csv", "--target", "y", "--stream", "--no-report")
-    while judged.poll() is None and not any(p.suffix == ".parquet" for p in (tmp_path / "tmp").rglob("*")):
-        time.sleep(0.01)
+    assert "is read in parts" in judged.stderr.readline()
+    assert len(left(tmp_path)) == 1, "the command's own folder, with nothing in it"
     judged.send_signal(number)
     assert judged.wait() == 128 + number
     judged.communicate()
@@ -95,3 +94,15 @@ def test_errors_that_say_nothing_about_the_model_are_told_as_they_are(model, mon
     monkeypatch.setattr(skops.io, "get_untrusted_types", lambda **_: 1 / 0)
     with pytest.raises(Failure, match="is no model file of mauc fit"):
         read_model(tmp_path / "model.skops")
+
+
+@pytest.mark.slow
+def test_dask_leaves_no_scratch_folder(command, trees, tmp_path):
+    pytest.importorskip("distributed", reason="needs the extra mauc[dask]")
+    pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
+    trees.to_parquet(tmp_path / "trees.parquet", index=False)
+    options = ("--target", "species", "--engine", "dask", "--alpha", "4", "--l2", "0.01", "--no-report", "--quiet")
+    made = command("fit", "trees.parquet", *options)
+    assert (made.communicate(), made.returncode) == (("", ""), 0)
+    assert (tmp_path / "model.skops").exists()
+    assert left(tmp_path) == []

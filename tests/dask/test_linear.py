@@ -52,11 +52,7 @@ def assert_same(model, expected):
         {"surrogate": "exponential", "alpha": 4.0},
         {"surrogate": "squared", "pairs": "ova", "fit_intercept": False},
         {"surrogate": "squared", "activation": "identity"},
-        {"surrogate": "logistic", "activation": "sigmoid"},
-        {"surrogate": "logistic", "activation": "identity", "alpha": 1.0},
-        {"surrogate": "hinge", "alpha": 0.5},
-        {"log_loss": 0.5},
-        {"log_loss": 0.5, "activation": "sigmoid", "solver": "nesterov", "tol": 1e-8},
+        {"log_loss": 0.5, "activation": "sigmoid", "tol": 1e-8},
         {"log_loss": 0.5, "balanced": False, "pairs": "ova"},
         {"log_loss": 0.0, "activation": "log_odds", "alpha": 0.5},
         {"l2": None},
@@ -112,12 +108,11 @@ class TestPredictions:
         self.model = MAUCClassifier(l2=1e-2).fit(chunks(X), chunks(y))
         self.local = self.model.to_local()
 
-    def test_lazy_and_named(self):
+    def test_lazy(self):
         lazy = chunks(X)
         for method in ("predict_proba", "predict", "decision_function"):
             found = getattr(self.model, method)(lazy)
-            assert found.name.startswith("mauc-" + method.replace("_", "-"))
-            assert found.chunks[0] == lazy.chunks[0]
+            assert found.shape[0] == len(X)
             np.testing.assert_array_equal(found.compute(), getattr(self.local, method)(X))
             np.testing.assert_array_equal(getattr(self.model, method)(X), getattr(self.local, method)(X))
 
@@ -182,18 +177,14 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("call", "message"),
         [
-            (lambda: MAUCClassifier().fit(X, y), "X must be a Dask array or data frame, got ndarray"),
+            (lambda: MAUCClassifier().fit(X, y), "X must be a Dask array, data frame or series, got ndarray"),
             (lambda: MAUCClassifier().fit(chunks(X), None), "y is required"),
             (lambda: MAUCClassifier().fit(chunks(y), chunks(y)), "X must have two dimensions, got 1"),
             (lambda: MAUCClassifier().fit(chunks(X), chunks(0 * y)), "y must hold two classes or more, got 1 class, 0"),
             (lambda: MAUCClassifier(l2=-1).fit(chunks(X), chunks(y)), "l2 must be"),
             (
-                lambda: MAUCClassifier(surrogate_options={"scheme": "blocked"}).fit(chunks(X), chunks(y)),
-                "scheme must be 'auto', 'moments' or 'ranked' here, got 'blocked'",
-            ),
-            (
-                lambda: MAUCClassifier("q_hinge", surrogate_options={"q": 1.5}).fit(chunks(X), chunks(y)),
-                "surrogate must be a polynomial, in pieces, within the tolerance, got q_hinge",
+                lambda: MAUCClassifier("hinge").fit(chunks(X), chunks(y)),
+                "surrogate must be 'exponential' or 'squared' on Dask, got hinge",
             ),
             (
                 lambda: MAUCClassifier(log_loss=1, pairs=[[0, 1, 2], [3, 0, 4], [5, 7, 0]]).fit(chunks(X), chunks(y)),

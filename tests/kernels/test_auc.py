@@ -1,11 +1,11 @@
 """Tie-aware pair counts and influences against the definition."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cases import settings
 
-from mauc.kernels import auc as ranks
-from mauc.kernels import tiles as problem_module
 from mauc.kernels.auc import auc_influence, auc_matrix
 from mauc.kernels.pairwise import pairwise_auc
 from mauc.partition import ClassPartition
@@ -15,29 +15,22 @@ sizes = pytest.mark.parametrize("n_classes", [2, 5, 32])
 kinds = pytest.mark.parametrize("kind", KINDS)
 
 
-@pytest.fixture(params=["one tile", "many tiles", "a column a block"])
-def cut(request, monkeypatch):
-    """How the work is cut up: as it comes, or into many small parts."""
-    if request.param == "many tiles":
-        for module in (problem_module, ranks):
-            monkeypatch.setattr(module, "TILE_ELEMENTS", 50)
-    if request.param == "a column a block":
-        monkeypatch.setattr(ranks, "BLOCK_POSITIVES", 1)
-    return request.param
+cuts = pytest.mark.parametrize("cut", [{}, {"tile_elements": 50}, {"block_positives": 1}], ids=str)
 
 
-def problems(kind, n_classes):
+def problems(kind, n_classes, cut):
     for what, y, scores, weight, pairs in settings(kind, n_classes, n_samples=40 + 2 * n_classes):
         partition = ClassPartition(y, n_classes, weight)
-        yield what, partition.problem(scores, partition.pair_weights(pairs))
+        yield what, replace(partition.problem(scores, partition.pair_weights(pairs)), **cut)
         if n_classes > 5:
             return
 
 
+@cuts
 @sizes
 @kinds
 def test_auc_matrix_is_the_definition(kind, n_classes, cut):
-    for what, problem in problems(kind, n_classes):
+    for what, problem in problems(kind, n_classes, cut):
         np.testing.assert_allclose(auc_matrix(problem), pairwise_auc(problem), rtol=1e-12, atol=1e-14, err_msg=what)
 
 
@@ -69,10 +62,11 @@ def influence_by_definition(problem):
     return out
 
 
+@cuts
 @sizes
 @kinds
 def test_influence_is_the_definition(kind, n_classes, cut):
-    for what, problem in problems(kind, n_classes):
+    for what, problem in problems(kind, n_classes, cut):
         heavy = problem.classes.unit > 0
         got, expected = auc_influence(problem), influence_by_definition(problem)
         np.testing.assert_allclose(got[heavy], expected[heavy], rtol=1e-11, atol=1e-13, err_msg=what)

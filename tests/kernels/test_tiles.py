@@ -1,10 +1,11 @@
 """The arrays every kernel takes, and the tiles in which it walks them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cases import draw_classes
 
-from mauc.kernels import tiles as module
 from mauc.kernels.tiles import Classes, Problem, chebyshev_terms, column_centre, column_range, power_terms, tiles, walks
 
 
@@ -52,9 +53,8 @@ def test_other_scores_keep_what_comes_of_the_classes(n_classes):
 @pytest.mark.parametrize("elements", [1, 37, 64, 1 << 15])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_classes", [2, 31, 32, 40])
-def test_tiles_are_the_scores_and_their_weights_as_negatives(n_classes, dtype, elements, monkeypatch):
-    monkeypatch.setattr(module, "TILE_ELEMENTS", elements)
-    problem = make(n_classes, dtype)
+def test_tiles_are_the_scores_and_their_weights_as_negatives(n_classes, dtype, elements):
+    problem = replace(make(n_classes, dtype), tile_elements=elements)
     kept = problem.scores.copy()
     walk = walks(problem)
     for part in (walk(list)[0], walk(list)[0]):
@@ -84,11 +84,11 @@ def test_tiles_are_the_scores_and_their_weights_as_negatives(n_classes, dtype, e
     np.testing.assert_array_equal(problem.scores, kept)
 
 
-def test_one_tile_is_prepared_once_and_many_are_not_kept(monkeypatch):
+def test_one_tile_is_prepared_once_and_many_are_not_kept():
     problem = make(3)
     walk = walks(problem)
     assert walk(list)[0][0] is walk(list)[0][0]
-    monkeypatch.setattr(module, "TILE_ELEMENTS", 30)
+    problem = replace(problem, tile_elements=30)
     walk = walks(problem)
     assert walk(list)[0][0] is not walk(list)[0][0]
     assert len(list(tiles(problem))) == 10

@@ -8,7 +8,6 @@ from scipy.special import softmax
 
 from mauc import SurrogateRisk
 from mauc.activations import ACTIVATIONS, activate
-from mauc.linear import objective as module
 from mauc.linear.objective import LinearObjective
 from mauc.log_loss import log_loss_rows, log_term, prior_ratios
 from mauc.partition import ClassPartition
@@ -35,12 +34,14 @@ def draw(n_samples=14, n_features=3, n_classes=3, seed=0):
     return X, y, rng.random(n_samples) + 0.2, 0.5 * rng.normal(size=n_classes * (n_features + 1))
 
 
-def build(case, X, y, weight=None, *, activation="softmax", l2=0.3, fit_intercept=True, pairs="ova", log_loss=0):
+def build(
+    case, X, y, weight=None, *, activation="softmax", l2=0.3, fit_intercept=True, pairs="ova", log_loss=0, **sizes
+):
     partition = ClassPartition(y, y.max() + 1, weight)
     problem = partition.classes(partition.pair_weights(pairs))
     term = log_term(log_loss, pairs, y, partition.weights, partition.shares)
     options = {"activation": activation, "l2": l2, "fit_intercept": fit_intercept, "log_term": term}
-    return LinearObjective(X, problem, case.risk(), **options)
+    return LinearObjective(X, problem, case.risk(), **options, **sizes)
 
 
 def flat(theta, objective):
@@ -121,11 +122,10 @@ def test_sparse_equals_dense(case, activation, fit_intercept, dtype):
 
 @activations
 @families
-def test_few_samples_give_what_many_give(case, activation, monkeypatch):
+def test_few_samples_give_what_many_give(case, activation):
     X, y, weight, theta = draw(n_samples=60, seed=4)
     few = build(case, X, y, weight, activation=activation)
-    monkeypatch.setattr(module, "FEW", 0)
-    many = build(case, X, y, weight, activation=activation)
+    many = build(case, X, y, weight, activation=activation, few=0)
     value, gradient = few(theta)
     other_value, other_gradient = many(theta)
     ranked = case.build().name not in ("squared", "exponential", "logistic", SIGMOID.name)
@@ -136,7 +136,7 @@ def test_few_samples_give_what_many_give(case, activation, monkeypatch):
 
 def test_the_switch_lies_at_few_samples_and_leaves_the_given_risk_alone():
     searched, line = SurrogateRisk("hinge", alpha=0.5), SurrogateRisk("hinge", alpha=1.0)
-    for n_samples, scheme in ((module.FEW, "blocked"), (module.FEW + 1, "auto")):
+    for n_samples, scheme in ((150, "blocked"), (151, "auto")):
         X, y, _, theta = draw(n_samples=n_samples)
         partition = ClassPartition(y, 3, None)
         problem = partition.classes(partition.pair_weights("ovo"))
@@ -180,13 +180,13 @@ PAIRS = {"ovo": "ovo", "ova": "ova", "matrix": np.outer([1.0, 3.0, 2.0], [2.0, 1
 
 @pytest.mark.parametrize("pairs", PAIRS.values(), ids=PAIRS)
 @activations
-def test_the_log_loss_is_that_of_the_oracle(activation, pairs, monkeypatch):
+def test_the_log_loss_is_that_of_the_oracle(activation, pairs):
     """In blocks of three rows, the last one shorter."""
     log_loss = 0.7
-    monkeypatch.setattr(module, "TILE_ELEMENTS", 9)
     X, y, weight, theta = draw()
     case = FAMILIES[1]
-    both = build(case, X, y, weight, activation=activation, pairs=pairs, log_loss=log_loss)
+    options = {"activation": activation, "pairs": pairs, "log_loss": log_loss, "block_elements": 9}
+    both = build(case, X, y, weight, **options)
     bare = build(case, X, y, weight, activation=activation, pairs=pairs)
     W, b = bare.split(theta)
     Z = X @ W.T + b
@@ -198,7 +198,7 @@ def test_the_log_loss_is_that_of_the_oracle(activation, pairs, monkeypatch):
     value, gradient = both(theta)
     assert value == pytest.approx(expected[0], rel=1e-13)
     np.testing.assert_allclose(gradient, expected[1].ravel(), atol=1e-14)
-    csr = build(case, sparse.csr_array(X), y, weight, activation=activation, pairs=pairs, log_loss=log_loss)
+    csr = build(case, sparse.csr_array(X), y, weight, **options)
     np.testing.assert_allclose(csr(theta)[1], gradient, atol=1e-14)
     differences = [(both(theta + h)[0] - both(theta - h)[0]) / 2e-5 for h in 1e-5 * np.eye(len(theta))]
     np.testing.assert_allclose(gradient, differences, atol=1e-8)

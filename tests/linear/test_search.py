@@ -204,9 +204,8 @@ def test_empty_grid(name, grid):
     [
         ({"l2s": (1e-2, -1.0)}, "l2 must be a finite number of at least 0, got -1.0"),
         ({"alphas": (0.0,)}, "alpha must be"),
-        ({"log_losses": (0.0, -1.0)}, "log_loss must be a finite number >= 0.*, got -1.0"),
+        ({"log_losses": (0.0, -1.0)}, "log_loss must be a finite number of at least 0, got -1.0"),
         ({"surrogates": ("nope",)}, "surrogate must be one of"),
-        ({"solver": "adam"}, "solver must be one of"),
         ({"cv": 1}, "n_splits must be a whole number of at least 2, got 1"),
     ],
 )

@@ -1,7 +1,7 @@
 """Partial AUC and AUC-μ against ROC curves drawn point by point, finite differences, scikit-learn and simulation."""
 
 import re
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,8 +13,6 @@ from sklearn.metrics import roc_auc_score
 from strategies import examples, samples
 
 from mauc import compare_mauc, mauc_interval, mauc_score, pairwise_auc
-from mauc.kernels import pair_auc
-from mauc.kernels.threads import threads
 from mauc.metrics.measures import PairMeasure
 from mauc.partition import ClassPartition
 
@@ -163,16 +161,12 @@ class TestMatrix:
         assert mauc_score([0, 0, 1, 1], scores, by="difference") == 0.875
 
     @pytest.mark.parametrize("measure", [MEASURES[0], MEASURES[3], MEASURES[4]], ids=str)
-    def test_how_the_work_is_cut_changes_nothing(self, measure, monkeypatch):
+    def test_how_the_work_is_cut_changes_nothing(self, measure):
         y, scores = simulated((40, 30, 20, 7, 1), decimals=1)
         partition = ClassPartition(y, 5)
         problem = partition.problem(scores, partition.pair_weights("ova"), normalised=False)
         matrix, influence = measure.matrix_and_influence(problem)
-        monkeypatch.setattr(pair_auc, "BLOCK_POSITIVES", 1)
-        monkeypatch.setattr(pair_auc, "TILE_ELEMENTS", 7)
-        monkeypatch.setattr(pair_auc, "LARGE", 1)
-        with threads(2):
-            cut = measure.matrix_and_influence(problem)
+        cut = measure.matrix_and_influence(replace(problem, block_positives=1, tile_elements=7))
         np.testing.assert_allclose(cut[0], matrix, rtol=0, atol=1e-14)
         np.testing.assert_allclose(cut[1], influence, rtol=0, atol=1e-14)
 

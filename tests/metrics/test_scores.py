@@ -1,6 +1,7 @@
 """Each score is checked against the definition written out here, the O(N²) kernel and scikit-learn."""
 
 import warnings
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,9 +15,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import roc_auc_score
 from strategies import examples
 
-from mauc.kernels import auc as ranks
 from mauc.kernels import pairwise
-from mauc.kernels import tiles as problem
+from mauc.kernels.auc import auc_matrix
 from mauc.metrics.scores import mauc_score, pairwise_auc
 from mauc.partition import ClassPartition
 
@@ -169,7 +169,7 @@ class TestAgainstTheDefinition:
     @pytest.mark.parametrize("decimals", [None, 2])
     def test_more_positives_than_a_block(self, decimals):
         counts = (70_000, 66_000, 900, 1)
-        assert max(counts) > ranks.BLOCK_POSITIVES
+        assert max(counts) > 1 << 16
         y, scores = simulated(counts, decimals=decimals)
         assert_same(pairwise_auc(y, scores), by_ranks(y, scores))
         wide = np.insert(scores, 0, 0.0, axis=1)
@@ -458,40 +458,18 @@ class TestInvariance:
             assert_same(a, b)
 
 
-class TestBlocksAndTiles:
-    """How the scores are cut up changes nothing."""
-
-    @pytest.mark.parametrize("n_classes", [3, 40])
-    @pytest.mark.parametrize("block", [1, 7, 30])
-    @pytest.mark.parametrize("tile", [1, 5, 64])
-    @pytest.mark.parametrize("columns_first_below", [0, 2, 1000])
-    def test_same_result(self, monkeypatch, n_classes, block, tile, columns_first_below):
-        counts = [1 + k % 5 for k in range(n_classes - 1)]
-        y, scores = simulated(counts, decimals=1)
-        scores = np.insert(scores, 1, scores[:, 0], axis=1)
-        y = y + (y >= 1)  # class 1 is absent
-        options = {"labels": np.arange(n_classes)}
-        w = np.random.default_rng(1).exponential(size=len(y))
-        expected = pairwise_auc(y, scores, **options)
-        weighted = pairwise_auc(y, scores, **options, sample_weight=w)
-        monkeypatch.setattr(ranks, "BLOCK_POSITIVES", block)
-        for module in (ranks, problem):
-            monkeypatch.setattr(module, "TILE_ELEMENTS", tile)
-            monkeypatch.setattr(module, "COLUMNS_FIRST_BELOW", columns_first_below)
-        assert_same(pairwise_auc(y, scores, **options), expected)
-        assert_close(pairwise_auc(y, scores, **options, sample_weight=w), weighted, 1e-15)
-
-    def test_the_constants_are_used(self, monkeypatch):
-        seen = []
-        real = ranks._Block
-        monkeypatch.setattr(ranks, "_Block", lambda p, flat, *block: seen.append(block) or real(p, flat, *block))
-        y, scores = simulated((5, 4, 3, 2, 1))
-        pairwise_auc(y, scores)
-        assert seen == [(0, 5)]
-        monkeypatch.setattr(ranks, "BLOCK_POSITIVES", 7)
-        seen.clear()
-        pairwise_auc(y, scores)
-        assert seen == [(0, 1), (1, 3), (3, 5)]
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [3, 40])
+def test_how_the_scores_are_cut_up_changes_nothing(n_classes, weighted):
+    y, scores = simulated([1 + k % 5 for k in range(n_classes - 1)], decimals=1)
+    scores = np.insert(scores, 1, scores[:, 0], axis=1)
+    y = y + (y >= 1)  # class 1 is absent
+    weight = np.random.default_rng(1).exponential(size=len(y)) if weighted else None
+    whole = ClassPartition(y, n_classes, weight).problem(scores, normalised=False)
+    expected = auc_matrix(whole)
+    for block, tile, below in ((1, 1, 0), (7, 5, 2), (30, 64, 1000), (1, 64, 1000)):
+        cut = replace(whole, block_positives=block, tile_elements=tile, columns_first_below=below)
+        assert_close(auc_matrix(cut), expected, 1e-15)
 
 
 class TestSampleWeight:

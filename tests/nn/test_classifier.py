@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from torch import nn
 
 from mauc import mauc_score
 from mauc.nn import MAUCMLPClassifier
-from mauc.nn._engine.rows import hold_out
+from mauc.nn._training import hold_out
 
 SMALL = {"hidden_layer_sizes": (16,), "batch_size": 64, "learning_rate": 0.01, "accelerator": "cpu"}
 REPEATS = "minibatches of repeated samples are not those of weighted samples, and batch normalisation is not weighted"
@@ -90,10 +89,8 @@ def test_learns_with_any_loss(problem, parameters):
 
 def test_the_log_loss_is_shifted_by_the_class_shares_of_the_batches(problem, monkeypatch):
     """Each batch of 16 has a sample of the class of four, which has 1 % of the rows."""
-    from mauc.nn._engine import training
-
     losses = []
-    monkeypatch.setattr(training, "train", lambda network, loss, *rest: losses.append(loss) or 1 / 0)
+    monkeypatch.setattr("mauc.nn.classifier.train", lambda network, loss, *rest: losses.append(loss) or 1 / 0)
     X, y = np.zeros((400, 2)), np.repeat([0, 1, 2], [300, 96, 4])
     weight = np.where(y == 1, 2.0, 1.0)
     for given in (None, weight):
@@ -222,20 +219,7 @@ def test_pickle(problem):
     np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
 
 
-def test_predicting_does_not_import_lightning(problem, tmp_path):
-    X, y = problem
-    path = tmp_path / "model.pickle"
-    path.write_bytes(pickle.dumps((model(max_epochs=1).fit(X, y), X)))
-    code = f"""
-import pickle, sys
-fitted, X = pickle.load(open({str(path)!r}, 'rb'))
-fitted.predict_proba(X)
-sys.exit('lightning' in sys.modules)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_progress_bar(problem, capfd):
+def test_progress_is_printed(problem, capfd):
     X, y = problem
     model(max_epochs=2, verbose=1, early_stopping=True).fit(X, y)
     out, err = capfd.readouterr()
@@ -298,17 +282,16 @@ KILLED = """
 import os, signal
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import ModelCheckpoint
-from mauc.nn import MAUCMLPClassifier
+from mauc.nn import MAUCMLPClassifier, _training
 torch.set_num_threads(1)
 data = np.load({data!r})
-saved, original = [], ModelCheckpoint._save_checkpoint
-def save(self, trainer, path):
-    original(self, trainer, path)
+saved, original = [], _training._write
+def write(path, content):
+    original(path, content)
     saved.append(path)
     if len(saved) == 3:
         os.kill(os.getpid(), signal.SIGKILL)
-ModelCheckpoint._save_checkpoint = save
+_training._write = write
 MAUCMLPClassifier((16,), batch_size=64, learning_rate=0.01, accelerator="cpu", max_epochs=8, random_state=0,
                   checkpoint_dir={folder!r}).fit(data["X"], data["y"])
 """
@@ -384,14 +367,8 @@ def test_bad_data(problem, tmp_path):
     with pytest.raises(ValueError, match=r"learning_rate must let the loss stay finite, got a loss of (nan|inf) in ep"):
         model(surrogate="squared", optimizer="sgd", learning_rate=1e30, batch_norm=False).fit(1e6 * X, y)
     model(max_epochs=1, checkpoint_dir=tmp_path / "run").fit(X, y)
+    torch.save({"state_dict": {}}, tmp_path / "last.ckpt")
+    with pytest.raises(ValueError, match="checkpoint_dir must hold a run of this version, got last.ckpt of another"):
+        model(checkpoint_dir=tmp_path, resume=True).fit(X, y)
     with pytest.raises(ValueError, match="checkpoint_dir must hold a run on the same data and network, got n_samples"):
         model(max_epochs=2, checkpoint_dir=tmp_path / "run", resume=True).fit(X[:300], y[:300])
-
-
-def test_lightning_leaves_its_settings_alone(problem):
-    import logging
-
-    level = logging.getLogger("lightning.pytorch").level
-    model(max_epochs=1).fit(*problem)
-    assert logging.getLogger("lightning.pytorch").level == level
-    assert not Path("lightning_logs").exists()

@@ -1,143 +1,27 @@
-"""The fused kernels against the plain operations in float64."""
+"""The Triton kernels on a device against the plain operations in float64."""
 
-from dataclasses import fields
+import threading
 
-import numpy as np
 import pytest
 import torch
 from cases import CASES, EACH_KIND, Case
-from numpy.polynomial.chebyshev import chebval2d
 from pair_loss import PairLoss, pair_loss
-from torch._subclasses.fake_tensor import FakeTensorMode
 
-from mauc.nn._engine import fused, fused_bilinear, fused_ranked, fused_tiny, plans
-from mauc.nn._engine.fused_bilinear import expanded
-from mauc.nn._engine.fused_moments import Form, form_of
-from mauc.nn._engine.fused_tiny import is_tiny, pairwise
-from mauc.nn._engine.tiles import Cut, Layout
-from mauc.nn._engine.truncated import truncated_powers
-from mauc.surrogates import get_surrogate
+from mauc.nn._loss.forms import closed_form
 
 SHAPES = [(32, 12), (3, 2), (1000, 100), (513, 1000), (257, 5089), (5000, 7), (9001, 33)]
 # Every loss of the list that the kernels compute, and steeper ones.
 FUSED = [
-    *(case for case in CASES if form_of(case.build()) is not None),
+    *(case for case in CASES if closed_form(case.build()) is not None),
     Case("exponential", {"alpha": 8.0}),
     Case("hinge", {"alpha": 4.0}),
 ]
-OTHERS = [case for case in EACH_KIND if form_of(case.build()) is None]
+OTHERS = [case for case in EACH_KIND if closed_form(case.build()) is None]
 RANKED = [
     Case("hinge", {"alpha": 0.5}),
     Case("q_hinge", {"alpha": 0.5, "q": 3.0}),
     Case("generalized_hinge", {"alpha": 0.5}),
 ]
-
-
-def test_which_surrogates_fuse():
-    assert {case.surrogate for case in FUSED} == {"squared", "exponential", "hinge"}
-    assert form_of(get_surrogate("squared", alpha=0.5)) == Form("squared", 0.5, 1.0)
-    assert form_of(get_surrogate("exponential", alpha=2.0)) == Form("exponential", 2.0, 1.0)
-    assert form_of(get_surrogate("exponential", alpha=31.0)) is None
-    assert form_of(get_surrogate("hinge", alpha=2.0)) == Form("line", 2.0, 1.0)
-    assert form_of(get_surrogate("hinge", alpha=0.5)) is None
-    assert form_of(get_surrogate("generalized_hinge", alpha=2.0)) == Form("line", 2.0, 1.0)
-    assert form_of(get_surrogate("logistic")) is None
-
-
-def test_truncated_powers_are_the_loss():
-    t = np.linspace(-2.0, 2.0, 401)
-    taken = {str(case): (case.build(), truncated_powers(case.build())) for case in CASES}
-    for surrogate, form in taken.values():
-        if form is not None:
-            distance = np.array(form.ends)[:, None] - t
-            powers = (
-                np.maximum(distance, 0.0)[:, None] ** np.arange(form.degree + 1)[:, None] * (distance > 0.0)[:, None]
-            )
-            assert np.allclose(
-                np.einsum("bk,bkt->t", np.array(form.coefficients), powers), surrogate.loss(t), atol=1e-9
-            )
-    names = {name.split("-alpha")[0] for name, (_, form) in taken.items() if form is not None}
-    assert names == {"hinge", "q_hinge", "generalized_hinge", "custom-pieces"}
-    assert truncated_powers(get_surrogate("q_hinge", alpha=1e-3, q=5)) is None  # its digits would be lost in the sums
-    rounded = get_surrogate("generalized_hinge", alpha=0.5)
-    assert truncated_powers(rounded).anchored
-    assert not truncated_powers(rounded, bounded=False).anchored
-    assert not truncated_powers(get_surrogate("generalized_hinge", alpha=0.5, epsilon=0.01)).anchored
-
-
-def test_bilinear_forms_are_the_loss_and_its_slopes():
-    p, q = np.meshgrid(np.linspace(0.0, 1.0, 33), np.linspace(0.0, 1.0, 33))
-    for case in CASES:
-        form, surrogate = expanded(case.build()), case.build()
-        if form is None:
-            continue
-        loss, in_q, in_p = (chebval2d(2.0 * p - 1.0, 2.0 * q - 1.0, np.array(m)) for m in form.matrices)
-        at_zero = abs(surrogate.loss(np.zeros(1))[0])
-        # At a corner on the edge of the range the slope is one-sided.
-        inside = np.abs(p - q) < 1.0
-        assert np.abs(loss - surrogate.loss(p - q)).max() <= 2e-7 * at_zero, str(case)
-        slope = surrogate.derivative(p - q)
-        size = abs(surrogate.derivative(np.zeros(1))[0])
-        assert np.abs(in_p - slope)[inside].max() <= 2e-7 * size, str(case)
-        assert np.abs(in_q + slope)[inside].max() <= 2e-7 * size, str(case)
-
-
-@pytest.mark.parametrize("bounded", [True, False], ids=["scores", "raw"])
-def test_pairwise_forms_are_the_loss_and_its_slope(bounded):
-    ends = np.linspace(-1.0, 1.0, 257) if bounded else np.linspace(-8.0, 8.0, 257)
-    t, taken = ends[1:-1] + 1e-9, set()  # beside the kinks, and within the square of scores
-    for case in CASES:
-        form, surrogate = pairwise(case.build(), bounded=bounded), case.build()
-        if form is None:
-            continue
-        taken.add(str(case).split("-alpha")[0])
-        loss, slope = np.zeros_like(t), np.zeros_like(t)
-        for end, origin, row in zip(form.ends, form.origins, form.coefficients, strict=True):
-            powers = np.polynomial.Polynomial(row)
-            here = t < end
-            total, steep = powers(origin - t), -powers.deriv()(origin - t)
-            if form.rate:
-                total = row[0] * np.exp(form.rate * (origin - t))
-                steep = -form.rate * total
-            loss, slope = np.where(here, total, loss), np.where(here, steep, slope)
-        at_zero, steep = abs(surrogate.loss(np.zeros(1))[0]), abs(surrogate.derivative(np.zeros(1))[0])
-        assert np.allclose(loss, surrogate.loss(t), rtol=1e-12, atol=2e-7 * at_zero), str(case)
-        assert np.allclose(slope, surrogate.derivative(t), rtol=1e-12, atol=2e-7 * steep), str(case)
-    always = {"squared", "exponential", "hinge", "q_hinge", "generalized_hinge", "custom-pieces"}
-    assert taken == (always | {"logistic", "custom-smooth", "custom-polynomial"} if bounded else always)
-
-
-def test_pieces_that_cancel_take_float64():
-    assert not pairwise(get_surrogate("generalized_hinge", alpha=0.5, epsilon=0.01), bounded=False).exact
-    assert not pairwise(get_surrogate("logistic", alpha=1.0), bounded=True).exact
-    assert pairwise(get_surrogate("logistic", alpha=4.0), bounded=True).exact
-
-
-@pytest.mark.parametrize(
-    ("shape", "tiny"), [((32, 12), True), ((64, 32), True), ((64, 33), False), ((65, 2), False), ((3, 600), False)]
-)
-def test_which_batches_are_tiny(shape, tiny):
-    assert is_tiny(torch.empty(shape)) == tiny
-
-
-def test_addresses_are_those_of_the_vectors():
-    zeros = {"a": (3, torch.float64), "b": (5, torch.int32)}
-    others = {"c": (7, torch.float32), "d": (2, torch.int64)}
-    layout = Layout(zeros, others)
-    memory = layout.allocate(torch.device("cpu"))
-    vectors = vars(layout.tensors(*memory))
-    assert {name: (len(x), x.dtype) for name, x in vectors.items()} == zeros | others
-    assert {name: x.data_ptr() for name, x in vectors.items()} == vars(layout.addresses(*memory))
-    assert not any(x.data_ptr() % 16 for x in vectors.values())
-    assert not vectors["a"].any()
-    assert not vectors["b"].any()
-
-
-def test_no_more_programs_than_are_held():
-    cut = Cut(rows=32, columns=8, warps=1, registers=128)  # 16 programs to a multiprocessor
-    assert cut.grid(65_536, 1000, 132) == (125, 16)
-    assert cut.grid(40, 1000, 132) == (125, 2)
-    assert cut.grid(65_536, 20_000, 132) == (2500, 1)
 
 
 def draw(n, c, dtype=torch.float32, device="cuda", scale=2.0):
@@ -179,31 +63,6 @@ def assert_equal(logits, y, tolerance=1e-5, **settings):
     assert (
         relative <= (10.0 * tolerance if kink else tolerance) or logits.dtype == torch.float16
     )  # whose smallest gradients have few digits
-
-
-@pytest.mark.parametrize(
-    "case",
-    [Case("hinge", {"alpha": 0.5}), Case("logistic", {"alpha": 1.0}), Case("exponential", {"alpha": 1.0})],
-    ids=str,
-)
-def test_numbers_are_placed_while_a_graph_is_made(case, monkeypatch):
-    """Before the first call, which may be inside a CUDA graph, whose memory they must not take."""
-    monkeypatch.setattr(fused, "runs_kernels", lambda device: True)
-    placed = [module.form_on for module in (fused_ranked, fused_bilinear, fused_tiny)]
-    for on_device in (*placed, plans.number_on):
-        on_device.cache_clear()
-    with FakeTensorMode() as mode:
-        logits, y = mode.from_tensor(torch.randn(5, 3)), mode.from_tensor(torch.zeros(5, dtype=torch.long))
-        surrogate = case.build()
-        numbers = [float(getattr(surrogate, field.name)) for field in fields(surrogate)]
-        others = ("softmax", "ovo", -100, 0.0, False, True)
-        torch.ops.mauc.loss(logits, y, None, None, None, None, surrogate.name, numbers, *others)
-    assert sum(form_on.cache_info().currsize for form_on in placed) >= 2
-    assert plans.number_on.cache_info().currsize == 1
-    made = fused_tiny.form_on.cache_info().misses
-    ends, _ = fused_tiny.form_on(fused_tiny.pairwise(surrogate, bounded=True), logits.device)
-    assert fused_tiny.form_on.cache_info().misses == made
-    assert type(ends) is torch.Tensor
 
 
 @pytest.mark.gpu
@@ -369,7 +228,7 @@ def test_more_samples_than_are_compared_with_one_another():
     [*RANKED, Case("logistic", {"alpha": 1.0}), Case("logistic", {"alpha": 4.0}), Case("exponential", {"alpha": 1.0})],
     ids=str,
 )
-def test_tiny_batches(case, dtype):
+def test_small_batches(case, dtype):
     tolerance = 1e-5 if dtype == torch.float32 else torch.finfo(dtype).eps
     loss = {"surrogate": case.surrogate, **case.options, "tolerance": tolerance}
     for shape in ((48, 9), (64, 32), (16, 500)):
@@ -390,7 +249,7 @@ def test_tiny_batches(case, dtype):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("case", [RANKED[2], Case("logistic", {"alpha": 1.0})], ids=str)
-def test_tiny_batches_without_pairs_or_numbers(case):
+def test_small_batches_without_pairs_or_numbers(case):
     logits, _ = draw(20, 5)
     loss = {"surrogate": case.surrogate, **case.options}
     for y in (torch.full((20,), 2, device="cuda"), torch.full((20,), -100, device="cuda")):
@@ -489,6 +348,30 @@ def test_compiled_with_graphs(case, shape):
         (ours,) = torch.autograd.grad(got, logits)
         assert got.item() == pytest.approx(value, rel=1e-5)
         assert (ours.double().cpu() - gradient).abs().max() <= 1e-5 * gradient.abs().max()
+
+
+@pytest.mark.gpu
+def test_threads_on_one_stream_share_no_memory():
+    """Two modules of one shape, called in two threads: each has sums of its own."""
+    batches = [draw(300, 20, scale=scale) for scale in (1.0, 3.0)]
+    expected = [reference(logits, y) for logits, y in batches]
+    wrong = []
+
+    def train(k):
+        loss, (logits, y) = PairLoss().cuda(), batches[k]
+        for _ in range(200):
+            value = loss(logits, y)
+            (slope,) = torch.autograd.grad(value, logits)
+            off = (slope.double().cpu() - expected[k][1]).abs().max()
+            if abs(value.item() - expected[k][0]) > 1e-5 or off > 1e-5 * expected[k][1].abs().max():
+                wrong.append(k)
+
+    threads = [threading.Thread(target=train, args=(k,)) for k in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 @pytest.mark.gpu

@@ -10,7 +10,9 @@ from sklearn.exceptions import UndefinedMetricWarning
 from mauc import mauc_score as reference
 from mauc import pairwise_auc as reference_pairs
 from mauc.nn import MAUC
-from mauc.nn._engine import score as engine
+from mauc.nn._loss.batch import weigh
+from mauc.nn._loss.processes import ALONE
+from mauc.nn._loss.score import beaten_by
 from mauc.nn.functional import mauc_score, pairwise_auc
 
 
@@ -29,9 +31,8 @@ def draw(seed, n_classes=6, n=80, *, tied=True, weighted=False, dtype=np.float64
     st.booleans(),
     st.booleans(),
     st.sampled_from(["ovo", "ova", "matrix"]),
-    st.sampled_from([50, 1 << 20]),
 )
-def test_the_score_is_that_of_numpy(seed, n_classes, n, tied, weighted, pairs, block):
+def test_the_score_is_that_of_numpy(seed, n_classes, n, tied, weighted, pairs):
     y, scores, weight = draw(seed, n_classes, n, tied=tied, weighted=weighted)
     if seed % 3 == 0:
         y = np.minimum(y, 1)  # classes without a sample
@@ -39,56 +40,64 @@ def test_the_score_is_that_of_numpy(seed, n_classes, n, tied, weighted, pairs, b
     if len(np.unique(y)) < 2:
         return
     expected = reference(y, scores, pairs=v, labels=np.arange(n_classes), sample_weight=weight, absent="ignore")
-    before, engine.HOST_BLOCK = engine.HOST_BLOCK, block
-    try:
-        u = None if weight is None else torch.from_numpy(weight)
-        found = mauc_score(torch.from_numpy(y), torch.from_numpy(scores), pairs=v, weight=u)
-    finally:
-        engine.HOST_BLOCK = before
+    u = None if weight is None else torch.from_numpy(weight)
+    found = mauc_score(torch.from_numpy(scores), torch.from_numpy(y), pairs=v, weight=u)
     assert found.shape == ()
     assert found.dtype == torch.float64
     assert found.item() == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_pairs_of_classes(weighted, monkeypatch):
-    """In blocks of one column, with ties and a class that no row has."""
-    monkeypatch.setattr(engine, "HOST_BLOCK", 50)
+def test_blocks_of_columns_make_no_difference(weighted):
+    y, scores, weight = draw(3, weighted=weighted)
+    u = None if weight is None else torch.from_numpy(weight)
+    pairs = {"pairs": "ovo", "class_counts": None, "valid": None, "world": ALONE}
+    weights = weigh(torch.from_numpy(y), scores.shape[1], weight=u, **pairs)
+    one, many = (
+        torch.cat([found for _, found in beaten_by(torch.from_numpy(scores), weights, weighted=weighted, block=block)])
+        for block in (None, 1)
+    )
+    assert torch.equal(one, many)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pairs_of_classes(weighted):
+    """With ties and a class that no row has."""
     y, scores, weight = draw(3, weighted=weighted)
     y[y == 2] = 4
     expected = reference_pairs(y, scores, labels=np.arange(6), sample_weight=weight)
     u = None if weight is None else torch.from_numpy(weight)
-    found = pairwise_auc(torch.from_numpy(y), torch.from_numpy(scores), weight=u).numpy()
+    found = pairwise_auc(torch.from_numpy(scores), torch.from_numpy(y), weight=u).numpy()
     assert np.isnan(found[2]).all()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-    assert pairwise_auc(torch.zeros(0, dtype=torch.long), torch.rand(0, 3)).isnan().all()
+    assert pairwise_auc(torch.rand(0, 3), torch.zeros(0, dtype=torch.long)).isnan().all()
 
 
 def test_no_pair_is_no_number():
     scores = torch.rand(4, 3)
-    assert mauc_score(torch.ones(4, dtype=torch.long), scores).isnan()
-    assert mauc_score(torch.zeros(0, dtype=torch.long), scores[:0]).isnan()
+    assert mauc_score(scores, torch.ones(4, dtype=torch.long)).isnan()
+    assert mauc_score(scores[:0], torch.zeros(0, dtype=torch.long)).isnan()
     y, weight = torch.tensor([0, 1, 1, 2]), torch.tensor([1.0, 0.0, 0.0, 2.0])
     without = torch.tensor([True, False, False, True])
-    assert mauc_score(y, scores, weight=weight) == mauc_score(y[without], scores[without]), "a class of weight 0"
-    assert mauc_score(y, scores, weight=torch.tensor([1.0, 0.0, 0.0, 0.0])).isnan()
+    assert mauc_score(scores, y, weight=weight) == mauc_score(scores[without], y[without]), "a class of weight 0"
+    assert mauc_score(scores, y, weight=torch.tensor([1.0, 0.0, 0.0, 0.0])).isnan()
 
 
 def test_a_perfect_order_scores_one():
     y = torch.arange(70) % 7
-    assert mauc_score(y, torch.eye(7)[y]) == 1.0
-    assert mauc_score(y, -torch.eye(7)[y], weight=torch.rand(70) + 0.1) < 1e-12
+    assert mauc_score(torch.eye(7)[y], y) == 1.0
+    assert mauc_score(-torch.eye(7)[y], y, weight=torch.rand(70) + 0.1) < 1e-12
 
 
 def test_precision_and_gradient():
     y, scores, _ = draw(0, tied=False, dtype=np.float32)
     logits = torch.from_numpy(scores).requires_grad_()
-    found = mauc_score(torch.from_numpy(y).int(), logits)
+    found = mauc_score(logits, torch.from_numpy(y).int())
     assert not found.requires_grad
     assert found.item() == pytest.approx(reference(y, scores, labels=np.arange(6), absent="ignore"), abs=1e-12)
     half = torch.from_numpy(scores).half()
     expected = reference(y, half.double().numpy(), labels=np.arange(6), absent="ignore")
-    assert mauc_score(torch.from_numpy(y), half).item() == pytest.approx(expected, abs=1e-12)
+    assert mauc_score(half, torch.from_numpy(y)).item() == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +117,7 @@ def test_precision_and_gradient():
 def test_errors(arguments, message):
     given = {"target": torch.tensor([0, 1, 1]), "scores": torch.zeros(3, 2), **arguments}
     with pytest.raises(ValueError, match=message):
-        mauc_score(given.pop("target"), given.pop("scores"), **given)
+        mauc_score(given.pop("scores"), given.pop("target"), **given)
 
 
 def test_the_metric_computes_where_its_scores_are(monkeypatch):
@@ -132,7 +141,7 @@ def test_on_the_gpu(weighted, monkeypatch):
     expected = reference(y, scores, labels=np.arange(40), sample_weight=weight, absent="ignore")
     target, there = torch.from_numpy(y).cuda(), torch.from_numpy(scores).cuda()
     u = None if weight is None else torch.from_numpy(weight).cuda()
-    found = mauc_score(target, there, weight=u)
+    found = mauc_score(there, target, weight=u)
     assert found.is_cuda
     assert found.item() == pytest.approx(expected, abs=1e-12)
     metric = MAUC(40).cuda()
@@ -140,4 +149,4 @@ def test_on_the_gpu(weighted, monkeypatch):
     assert metric.compute().is_cuda
     assert metric.compute().item() == pytest.approx(expected, abs=1e-6)
     there[0, 0] = torch.nan
-    assert mauc_score(target, there).isnan(), "no check waits for the device"
+    assert mauc_score(there, target).isnan(), "no check waits for the device"

@@ -30,13 +30,13 @@ def planned(monkeypatch):
     """Chooses the members of the stack; where they are trained."""
 
     def choose(names=("et", "lr"), n_folds=3, here=True, **more):
-        def plan(size, effort="normal", seed=0, order=None):
+        def plan(size, effort="normal", seed=0, order=None, layout=None):
             models = {**dict(default_estimators(seed, 5)), **more}
             return Plan(tuple(Member(name, models[name], size.rows) for name in [*names, *more]), n_folds)
 
         monkeypatch.setattr("mauc.ensemble.classifier.plan_members", plan)
         if here:
-            monkeypatch.setattr("mauc.tables.fit.Workers", lambda: Here(None))
+            monkeypatch.setattr("mauc.tables.fit.Workers", lambda n_workers=None: Here(None))
 
     return choose
 
@@ -96,7 +96,7 @@ def test_the_same_table_and_seed_give_the_same_model_wherever_it_is_trained(plan
     table = mixed(120)[["size", "soil", "kind"]]
     here = fit_table(table, "kind", importance=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mauc.tables.fit.Workers", lambda: Workers(2))
+        patch.setattr("mauc.tables.fit.Workers", lambda n_workers=None: Workers(2))
         there = fit_table(table, "kind", importance=False, time_limit=600)
         again = fit_table(table, "kind", importance=False, time_limit=600, seed=1)
     assert here.cut == there.cut == ()

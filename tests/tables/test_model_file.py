@@ -122,7 +122,7 @@ def deletes(folder):
     """A classifier whose scores delete a folder: of standard classes, under names that modules of mauc import."""
     finalizer = as_dict("experiments.datasets.bundled.Bunch", detach=node("TypeNode", "builtins.str"))
     attributes = {"name": as_json(str(folder)), "_finalizer": finalizer, "_ignore_cleanup_errors": as_json(True)}
-    lock = as_object("mauc.nn._engine.training.TemporaryDirectory", **attributes)
+    lock = as_object("mauc.nn._training.Path", **attributes)
     parallel = as_object("experiments.store.Parallel", _lock=lock, _calling=as_json(False))
     classes = node("NdArrayNode", "numpy.ndarray", type="json", content=[as_json("a")], shape=as_tuple(as_json(1)))
     return as_object("mauc.ensemble.perceptron.BalancedPerceptron", classes_=classes, predict_proba=parallel)
@@ -134,7 +134,7 @@ def test_classes_that_our_modules_import_are_not_ours(forge, refused, tmp_path):
     folder.mkdir()
     (folder / "file").write_text("kept")
     path = forge(deletes(folder), features=True)
-    with pytest.raises(Failure, match=r"mauc\.nn\._engine\.training\.TemporaryDirectory") as caught:
+    with pytest.raises(Failure, match=r"mauc\.nn\._training\.Path") as caught:
         read_model(path).scores(TABLE)
     assert (folder / "file").read_text() == "kept"
     assert "experiments.store.Parallel" in str(caught.value)
@@ -397,18 +397,23 @@ def every_kind_of_column(n=120):
 
 
 def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.pipeline import make_pipeline
+
     from mauc.ensemble import planner
     from mauc.ensemble.combination import unlearnt
     from mauc.ensemble.fitting import Here
+    from mauc.ensemble.tree_columns import TreeColumns
 
-    def planned(size, effort, seed, order):
-        plan = planner.Plan(planner.plan_members(size, effort, seed, order).members, 2)
-        for member in plan.members:
+    def planned(size, effort, seed, order, layout):
+        members = planner.plan_members(size, effort, seed, order, layout).members
+        for member in members:
             few = {"hgb": {"max_iter": 2}}.get(
                 member.name, {"n_estimators": 2} if member.name in planner.FORESTS else {}
             )
             member.model.set_params(**few)
-        return plan
+        narrow = make_pipeline(TreeColumns(list(layout.plain), list(layout.words)), RandomForestClassifier(2))
+        return planner.Plan((*members, planner.Member("rf_deep", narrow, size.rows)), 2)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
@@ -452,7 +457,7 @@ def test_listed_names_are_those_of_the_things_themselves():
     names = {name for names in ALLOWED.values() for name in names if not name.startswith("pandas.")}
     assert {name for name in names if not is_itself(name)} == set()
     assert any(is_itself(name) for names in ALLOWED.values() for name in names if name.startswith("pandas."))
-    for name in ("mauc.nn._engine.training.TemporaryDirectory", "experiments.store.Parallel", "mauc.none.Such"):
+    for name in ("mauc.nn._training.Path", "experiments.store.Parallel", "mauc.none.Such"):
         assert not is_itself(name)
 
 

@@ -13,9 +13,7 @@ pytest.importorskip("torch", reason="needs the extra mauc[torch]")
 pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
 pytest.importorskip("rich", reason="needs the extra mauc[cli]")
 
-from experiments.deep.__main__ import main
-
-from experiments.deep import experiment
+from experiments.__main__ import main
 from experiments.deep.methods import METHODS
 from experiments.deep.report import REFERENCE, paired
 from experiments.deep.results import read_results, search_size
@@ -154,22 +152,20 @@ def test_pages(tmp_path):
     assert paired({m: runs[:2] for m, runs in results.items()}, "cifar100-imb") == {}, "too few seeds to test"
 
 
-def test_the_plain_entry_computes_what_the_command_reports(tmp_path, capsys, undrawn):
-    arguments = ["--dataset", "simulated-small", "--quick", "--device", "cpu", "--out", str(tmp_path)]
-    main([*arguments, "--method", "CE", "--method", REFERENCE, "--seeds", "1"])
-    out = capsys.readouterr().out
+def test_results_are_computed_once_and_then_reported(tmp_path, capsys, undrawn):
+    arguments = ["deep", "--dataset", "simulated-small", "--quick", "--device", "cpu", "--out", str(tmp_path)]
+    main([*arguments, "--no-report", "--method", "CE", "--method", REFERENCE, "--seeds", "1"])
+    out = capsys.readouterr().err
     assert "3 fits, 0 of them there already" in out
     assert "3 of 3 in" in out
-    assert f"{REFERENCE} / 00: validation" in out
-    main([*arguments, "--method", "CE", "--tuned", "--settings", "2", "--tuning-seeds", "1", "--seeds", "2"])
-    assert "1 of 1 in" in capsys.readouterr().out
-    main([*arguments, "--method", "CE", "--seeds", "1", "--minutes", "0"])
-    assert "2 fits, 2 of them there already" in capsys.readouterr().out
-    asked = {"dataset": "simulated-small", "data_home": None, "features": None, "method": ["CE"], "seeds": 2}
-    planned = experiment(**asked, device="cpu", quick=True, tuned=True, settings=2, tuning_seeds=1)
+    tuned = [*arguments, "--method", "CE", "--tuned", "--settings", "2", "--tuning-seeds", "1", "--seeds", "2"]
+    main([*tuned, "--no-report"])
+    assert "1 of 1 in" in capsys.readouterr().err
+    main([*arguments, "--no-report", "--method", "CE", "--seeds", "1", "--minutes", "0"])
+    assert "2 fits, 2 of them there already" in capsys.readouterr().err
     stamps = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
-    page, _ = planned.run(tmp_path)
-    assert page.name == "deep-simulated-small-tuned-quick.md"
+    main(tuned)
+    assert "deep-simulated-small-tuned-quick.md" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == stamps
     assert BAYES in {json.loads(path.read_text()).get("method", path.parent.name) for path in stamps}
 
@@ -179,9 +175,9 @@ def test_the_plain_entry_needs_no_more_than_torch(tmp_path):
     code = (
         "import sys; absent = ('typer', 'rich', 'matplotlib', 'imblearn', 'lightning', 'torchmetrics');"
         "sys.modules.update(dict.fromkeys(absent));"
-        "from experiments.deep.__main__ import main;"
-        "main(['--dataset', 'simulated-small', '--quick', '--device', 'cpu', '--method', 'CE', '--tuned',"
-        " '--settings', '1', '--tuning-seeds', '1', '--seeds', '1', '--out', sys.argv[1]])"
+        "from experiments.__main__ import main;"
+        "main(['deep', '--no-report', '--dataset', 'simulated-small', '--quick', '--device', 'cpu', '--method', 'CE',"
+        " '--tuned', '--settings', '1', '--tuning-seeds', '1', '--seeds', '1', '--out', sys.argv[1]])"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, check=True)
     assert len(list(tmp_path.rglob("*.json"))) == 1

@@ -1,6 +1,5 @@
 """``mauc evaluate`` of tables in parts: read as often as needed, never held."""
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ def judge_parts(
     """The judgement that ``mauc.report.judge`` gives of the tables read whole, in ``memory`` GiB."""
     import numpy as np
 
-    from mauc.report.streamed import judge_streamed
+    from mauc.report.judgement import judge_rows
     from mauc.tables.score_parts import ScoreColumns, narrow, read_classes
     from mauc.tables.scores import score_columns, scored_rows
 
@@ -47,42 +46,29 @@ def judge_parts(
     place[order] = np.arange(len(order))
     codes = narrow(place[column_of], len(order))[true.codes]
     judged = [classes[k] for k in order]
-    with tempfile.TemporaryDirectory(prefix="mauc-") as folder:
-        models = {}
-        for k, parts in enumerate((scores, *others)):
-            found = columns
-            if k:
-                _check_same_classes(parts, target, prefix, all_true, source)
-                found = score_columns(_scored(parts, target), true.labels.tolist(), parts.shown, prefix)
-                if set(found) != set(columns):
-                    odd = sorted(set(found) ^ set(columns))[0]
-                    raise Failure(
-                        f"{parts.shown} and {scores.shown} score different classes ({odd!r} is in one of them): "
-                        "compare like with like"
-                    )
-            name = (
-                parts.name if parts.name not in {p.name for p in (scores, *others) if p is not parts} else parts.shown
+    models = {}
+    for k, parts in enumerate((scores, *others)):
+        found = columns
+        if k:
+            _check_same_classes(parts, target, prefix, all_true, source)
+            found = score_columns(_scored(parts, target), true.labels.tolist(), parts.shown, prefix)
+            if set(found) != set(columns):
+                odd = sorted(set(found) ^ set(columns))[0]
+                raise Failure(
+                    f"{parts.shown} and {scores.shown} score different classes ({odd!r} is in one of them): "
+                    "compare like with like"
+                )
+        name = parts.name if parts.name not in {p.name for p in (scores, *others) if p is not parts} else parts.shown
+        if name in models:
+            raise Usage(f"--compare {parts.shown} is named twice, or is the table itself: name other scores")
+        if (parts is not source) and parts.n_rows != len(rows):
+            raise Failure(
+                f"{parts.shown} has {parts.n_rows} rows and {source.shown} has {len(rows)}: "
+                "they must be of the same rows in the same order"
             )
-            if name in models:
-                raise Usage(f"--compare {parts.shown} is named twice, or is the table itself: name other scores")
-            readable = _readable(parts, [found[c] for c in judged], len(rows), Path(folder) / str(k), source)
-            models[name] = ScoreColumns(readable, [found[c] for c in judged], codes, counts[order], rows)
-        absent = [c for c, n in zip(classes, counts, strict=True) if not n]
-        return judge_streamed(models, judged, absent, level=level, budget=memory * GIB)
-
-
-def _readable(parts: Parts, names: list[str], n_rows: int, scratch: Path, source: Parts) -> Parts:
-    """Parts that are read by columns, of as many rows as there are classes."""
-    from mauc.tables.score_parts import read_columns
-
-    scratch.mkdir()
-    readable = read_columns(parts, names, scratch)
-    if readable.n_rows != n_rows:
-        raise Failure(
-            f"{parts.shown} has {readable.n_rows} rows and {source.shown} has {n_rows}: "
-            "they must be of the same rows in the same order"
-        )
-    return readable
+        models[name] = ScoreColumns(parts, [found[c] for c in judged], codes, counts[order], rows)
+    absent = [c for c, n in zip(classes, counts, strict=True) if not n]
+    return judge_rows(models, judged, absent, level=level, budget=memory * GIB)
 
 
 def target_name(parts: Parts, target: str, otherwise: str) -> str:

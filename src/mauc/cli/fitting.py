@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,7 +20,7 @@ from mauc.tables.errors import Usage
 from mauc.tables.fit import MAY_DIFFER, FittedTable, Options, fit_data, read_data
 from mauc.tables.kept import write_kept
 from mauc.tables.leaderboard import Leaderboard
-from mauc.tables.model_file import write_model
+from mauc.tables.model_file import load_skops, write_model
 from mauc.tables.parts import Parts, check_fits
 from mauc.tables.read import Reading, nearest
 from mauc.tables.source import shown
@@ -53,12 +52,12 @@ def fit_and_write(
     """Read the table, train and judge, write model, scores and report, and say what came of it."""
     output = current()
     check_fits(parts)
-    with Workers(0 if options.choice else None, on_stop=_stopped) as workers:
+    with Workers(options.n_workers, on_stop=_stopped) as workers:
         with output.working(f"reading {shown(table)}"):
             data = read_data(table, wanted, max_size, reading)
             check_pair(options.importance_pairs, data.labels)
         # It takes seconds to import, and there is nothing to do here while the workers train.
-        threading.Thread(target=import_module, args=("skops.io",), daemon=True).start()
+        threading.Thread(target=load_skops, daemon=True).start()
         with watching(output, began + options.time_limit) as watch:
             fitted = fit_data(data, options, began=began, workers=workers, watch=watch)
     _tell_doubts(fitted.doubts, dropped=options.drop_suspects)

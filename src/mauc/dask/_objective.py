@@ -1,151 +1,192 @@
-"""The objective of the linear model over partitions: one graph per evaluation, two rounds of tasks in it.
+"""The objective of the linear model as sums over partitions: one graph per evaluation, two rounds of tasks in it.
 
-First each partition scores its rows and sends the sums that the risk is made of; then each takes the sums of all and
-sends its gradient. The rows stay where they are. Surrogates in pieces also send own-class scores, once per evaluation.
+The risk is not a sum over samples, but where it has a closed form it is a function of a few sums. So each partition
+sends these sums first, then, once those of all are known, its gradient. The rows stay where they are.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from dask.delayed import Delayed
 
-from mauc._typing import Floats
-from mauc.activations import BOUNDED
-from mauc.dask._partitions import keep, run, task, tree
-from mauc.kernels.piecewise import RankedSums
-from mauc.linear.by_parts import Forward, MomentSums, Part, RankedParts, RowParts, Visited, additive_risk, range_matters
-from mauc.metrics.partial_counts import OwnScores, merge
+from mauc._typing import Floats, Ints
+from mauc._validation import invalid
+from mauc.activations import activate, pull_back
+from mauc.dask._partitions import run, shared, task, tree
+from mauc.log_loss import LogTerm
 from mauc.risk import SurrogateRisk
 
-__all__ = ["PartitionedObjective"]
+__all__ = ["Part", "PartitionedObjective", "closed_form"]
 
 
+class Part(NamedTuple):
+    """Some rows of a training set."""
+
+    X: Any
+    codes: Ints
+    share: Floats
+    """``(n,)`` of the rows in the weight of their class."""
+    v: Floats
+    """``(C, C)`` pair weights."""
+    log_term: LogTerm | None
+
+    @property
+    def negative(self) -> Floats:
+        """``(n, C)`` weight of each score as a negative; 0 in the row's own column."""
+        return np.asarray(self.v.T[self.codes] * self.share[:, None])
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """``ℓ(t) = exp(−α t)``: ``R = Σ_i (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``; logarithms of both sums travel."""
+
+    alpha: float
+
+    def _terms(self, part: Part, scores: Floats) -> tuple[Floats, Floats]:
+        """Logarithms of what each row adds as a positive, and each score as a negative."""
+        with np.errstate(divide="ignore"):
+            of_p = np.log(part.share) - self.alpha * scores[np.arange(len(scores)), part.codes]
+            return of_p, np.log(part.negative) + self.alpha * scores
+
+    def sums(self, part: Part, scores: Floats) -> Floats:
+        """``(2, C)`` logarithms."""
+        of_p, of_q = self._terms(part, scores)
+        of_p = np.where(part.codes[:, None] == np.arange(scores.shape[1]), of_p[:, None], -np.inf)
+        return np.stack([_log_sum(of_p), _log_sum(of_q)])
+
+    def add(self, parts: Sequence[Floats]) -> Floats:
+        return np.asarray(np.logaddexp.reduce(parts, axis=0))
+
+    def value(self, sums: Floats) -> float:
+        with np.errstate(over="ignore"):
+            return float(np.exp(sums.sum(axis=0)).sum())
+
+    def slope(self, part: Part, scores: Floats, sums: Floats) -> Floats:
+        """``(n, C)`` gradient in the scores, from the sums of all partitions."""
+        of_p, of_q = self._terms(part, scores)
+        with np.errstate(over="ignore"):
+            slope = self.alpha * np.exp(of_q + sums[0])
+            slope[np.arange(len(scores)), part.codes] = -self.alpha * np.exp(of_p + sums[1][part.codes])
+        return np.asarray(slope)
+
+
+def _log_sum(logarithms: Floats) -> Floats:
+    """``(C,)`` logarithm of the sum of each column; several times as fast as ``np.logaddexp.reduce``."""
+    peak = logarithms.max(axis=0, initial=-np.inf)
+    shift = np.where(np.isneginf(peak), 0.0, peak)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(logarithms - shift).sum(axis=0)) + shift)
+
+
+@dataclass(frozen=True)
+class Squared:
+    """``ℓ(t) = (α − t)²``: ``V (Var P + Var Q + (α − mean P + mean Q)²)``, column by column.
+
+    Means and squares about them are put together as such: sums of plain squares would cancel.
+    """
+
+    alpha: float
+
+    def _weights(self, part: Part) -> Floats:
+        """``(2, n, C)`` of the scores as positives and as negatives."""
+        own = np.where(part.codes[:, None] == np.arange(len(part.v)), part.share[:, None], 0.0)
+        return np.stack([own, part.negative])
+
+    def sums(self, part: Part, scores: Floats) -> Floats:
+        """``(3, 2, C)`` weight, mean, and squares about it, of the positives and of the negatives."""
+        return _spread(self._weights(part), scores, np.zeros_like(scores))
+
+    def add(self, parts: Sequence[Floats]) -> Floats:
+        weight, mean, squares = np.stack(parts, axis=2)  # (2, parts, C) each
+        return _spread(weight, mean, squares)
+
+    def value(self, sums: Floats) -> float:
+        (_, total), (mean_p, mean_q), (of_p, of_q) = sums
+        return float(np.sum(total * (of_p + (self.alpha - mean_p + mean_q) ** 2) + of_q))
+
+    def slope(self, part: Part, scores: Floats, sums: Floats) -> Floats:
+        """``(n, C)`` gradient in the scores, from the sums of all partitions."""
+        (_, total), (mean_p, mean_q), _ = sums
+        gap = self.alpha - mean_p + mean_q
+        own, negative = self._weights(part)
+        return np.asarray(2.0 * negative * (scores - mean_q + gap) - 2.0 * own * total * (gap - scores + mean_p))
+
+
+def _spread(weight: Floats, mean: Floats, squares: Floats) -> Floats:
+    """``(3, 2, C)`` of ``(2, n, C)`` weights with the mean of each and the squares about it."""
+    total = weight.sum(axis=1)
+    summed = (weight * mean).sum(axis=1)
+    centre = np.divide(summed, total, out=np.zeros_like(summed), where=total > 0)
+    return np.stack([total, centre, (squares + weight * (mean - centre[:, None]) ** 2).sum(axis=1)])
+
+
+def closed_form(risk: SurrogateRisk) -> Exponential | Squared:
+    """The sums of a risk; an error where it has none."""
+    form = risk.surrogate.closed_form
+    if form is None:
+        advice = "train the others in memory, on a sample of the rows, by mauc.MAUCClassifier"
+        raise invalid("surrogate", "must be 'exponential' or 'squared' on Dask", risk.surrogate.name, advice)
+    return Squared(form.alpha) if form.kind == "squared" else Exponential(form.alpha)
+
+
+@dataclass
 class PartitionedObjective:
-    """``θ ↦`` value and gradient of persisted ``parts``, as :class:`mauc.linear.objective.LinearObjective` has them."""
+    """``θ ↦`` value and gradient of persisted parts, as :class:`mauc.linear.objective.LinearObjective` has them."""
 
-    def __init__(
-        self, parts: list[Delayed], rows: RowParts, risk: SurrogateRisk, l2: float, shape: tuple[int, int]
-    ) -> None:
-        self.parts, self.rows, self.risk, self.l2, self.shape = parts, rows, risk, l2, shape
-        self.evaluations = 0
-        self.sums: MomentSums | RankedParts | None = None
-        if not range_matters(risk, rows.activation):
-            bounded = rows.activation in BOUNDED
-            self.sums = additive_risk(risk, np.zeros(shape[0]), np.ones(shape[0]), bounded=bounded)
+    parts: list[Delayed]
+    form: Exponential | Squared
+    activation: str
+    fit_intercept: bool
+    l2: float
+    shape: tuple[int, int]
+    evaluations: int = 0
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Value and flat gradient."""
         self.evaluations += 1
-        block = theta.reshape(self.shape)
-        at = task(_itself, block, what="coefficients")
-        forward = [task(_forward, self.rows, part, at) for part in self.parts]
-        if isinstance(sums := self.sums or self._looked_at(forward), RankedParts):
-            value, gradient = self._ranked(forward, sums)
-        else:
-            value, gradient = self._moments(forward, sums)
-        weights = block[:, : block.shape[1] - self.rows.fit_intercept]
+        weights, intercept = self.split(theta)
+        at = shared((weights, intercept, self.activation))
+        forward = [(part, task(_forward, part, at)) for part in self.parts]
+        sums = tree(self.form.add, [task(_sums, self.form, *each) for each in forward])
+        gradients = [task(_gradient, self.form, self.activation, sums, *each) for each in forward]
+        of_all, (lost, gradient) = run(sums, tree(_add, gradients))
+        penalty = 0.5 * self.l2 * float(np.vdot(weights, weights))
         gradient[:, : weights.shape[1]] += self.l2 * weights
-        return value + 0.5 * self.l2 * float(np.vdot(weights, weights)), gradient.ravel()
+        return self.form.value(of_all) + lost + penalty, gradient[:, : self.shape[1]].ravel()
 
     def split(self, theta: Floats) -> tuple[Floats, Floats | None]:
         """``W`` of shape ``(C, d)`` and ``b`` of shape ``(C,)``, or None."""
         block = theta.reshape(self.shape)
-        return (block[:, :-1], block[:, -1]) if self.rows.fit_intercept else (block, None)
-
-    def _with(self, forward: list[Delayed]) -> list[tuple[Delayed, Delayed]]:
-        return list(zip(self.parts, forward, strict=True))
-
-    def _looked_at(self, forward: list[Delayed]) -> MomentSums | RankedParts:
-        """The sums for scores whose range is not known beforehand: a round of its own."""
-        forward[:] = keep(*forward)
-        ranges = [task(_range, each) for each in forward]
-        ((low, high),) = run(tree(_widest, ranges, "widest-range"))
-        return additive_risk(self.risk, low, high)
-
-    def _moments(self, forward: list[Delayed], risk: MomentSums) -> tuple[float, Floats]:
-        sums = tree(risk.add, [task(_sums, risk, *each) for each in self._with(forward)], "sum-moments")
-        ends = [task(_gradient, self.rows, risk, sums, *each) for each in self._with(forward)]
-        of_all, (lost, gradient) = run(sums, tree(_add, ends, "sum-gradients"))
-        return risk.value(of_all) + lost, gradient
-
-    def _ranked(self, forward: list[Delayed], risk: RankedParts) -> tuple[float, Floats]:
-        own = [task(_own, risk, *each) for each in self._with(forward)]
-        table = task(_table, risk, tree(merge, own, "merge-own-scores"))
-        visited = [task(_visit, risk, table, *each) for each in self._with(forward)]
-        landed = tree(risk.add, [task(_landed, each) for each in visited], "sum-landed")
-        of_values = task(_of_values, table, landed)
-        ends = [
-            task(_ranked_gradient, self.rows, risk, table, of_values, found, *each)
-            for found, each in zip(visited, self._with(forward), strict=True)
-        ]
-        value, (lost, gradient) = run(task(_value, landed), tree(_add, ends, "sum-gradients"))
-        return value + lost, gradient
+        return (block[:, :-1], block[:, -1]) if self.fit_intercept else (block, None)
 
 
 # What the tasks do; the dashboard shows their names.
 
 
-def _itself(x: Any) -> Any:
-    return x
+def _forward(part: Part, at: tuple[Floats, Floats | None, str]) -> tuple[Floats, float, Floats | float]:
+    """The scores, and the value and the gradient in the logits of the log-loss."""
+    weights, intercept, activation = at
+    logits = np.asarray(part.X @ weights.T + (0.0 if intercept is None else intercept), dtype=np.float64)
+    lost, of_logs = (0.0, 0.0) if part.log_term is None else part.log_term.of_logits(logits, slice(None))
+    return activate(logits, activation), lost, of_logs
 
 
-def _forward(rows: RowParts, part: Part, theta: Floats) -> Forward:
-    return rows.forward(part, theta)
+def _sums(form: Exponential | Squared, part: Part, forward: tuple[Floats, float, Any]) -> Floats:
+    return form.sums(part, forward[0])
 
 
-def _range(forward: Forward) -> tuple[Floats, Floats]:
-    return forward.scores.min(axis=0, initial=np.inf), forward.scores.max(axis=0, initial=-np.inf)
-
-
-def _widest(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
-    return np.min([low for low, _ in parts], axis=0), np.max([high for _, high in parts], axis=0)
-
-
-def _sums(risk: MomentSums, part: Part, forward: Forward) -> Any:
-    return risk.sums(part.classes.with_scores(forward.scores))
-
-
-def _gradient(rows: RowParts, risk: MomentSums, sums: Any, part: Part, forward: Forward) -> tuple[float, Floats]:
-    slope = risk.slope(part.classes.with_scores(forward.scores), sums)
-    return forward.log_loss, rows.gradient(part, forward, slope)
+def _gradient(
+    form: Exponential | Squared, activation: str, sums: Floats, part: Part, forward: tuple[Floats, float, Any]
+) -> tuple[float, Floats]:
+    """The log-loss, and the ``(C, d + 1)`` gradient."""
+    scores, lost, of_logs = forward
+    slope = pull_back(scores, form.slope(part, scores, sums), activation) + of_logs
+    return lost, np.column_stack([np.asarray(slope.T @ part.X), slope.sum(axis=0)])
 
 
 def _add(parts: list[tuple[float, Floats]]) -> tuple[float, Floats]:
     return sum(lost for lost, _ in parts), np.sum([gradient for _, gradient in parts], axis=0)
-
-
-def _own(risk: RankedParts, part: Part, forward: Forward) -> OwnScores:
-    return risk.own(part.classes.with_scores(forward.scores))
-
-
-def _table(risk: RankedParts, own: OwnScores) -> RankedSums:
-    return risk.table([own])
-
-
-def _visit(risk: RankedParts, table: RankedSums, part: Part, forward: Forward) -> Visited:
-    return risk.visit(part.classes.with_scores(forward.scores), table)
-
-
-def _landed(visited: Visited) -> tuple[float, list[Floats]]:
-    return visited.value, visited.landed
-
-
-def _value(landed: tuple[float, list[Floats]]) -> float:
-    return landed[0]
-
-
-def _of_values(table: RankedSums, landed: tuple[float, list[Floats]]) -> Floats:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return table.collect(landed[1])
-
-
-def _ranked_gradient(
-    rows: RowParts, risk: RankedParts, table: RankedSums, of_values: Floats, visited: Visited, part: Part,
-    forward: Forward,
-) -> tuple[float, Floats]:  # fmt: skip
-    # Results of tasks are shared: what this task overwrites must be its own.
-    mine = visited._replace(slope=visited.slope.copy())
-    slope = risk.slope(part.classes.with_scores(forward.scores), table, mine, of_values)
-    return forward.log_loss, rows.gradient(part, forward, slope)

@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask
 import dask.array as da
@@ -14,112 +14,40 @@ import numpy as np
 from dask import delayed
 from dask.base import tokenize
 from dask.delayed import Delayed
+from numpy.typing import NDArray
 
-from mauc._validation import invalid
+from mauc._typing import Ints
+from mauc._validation import check_classes, invalid
 
-__all__ = ["Partition", "in_partition", "keep", "partitions", "run", "task", "tree"]
-
-# Partitions whose results are put together by one task: enough that the tree is low, few enough for a worker's memory.
-AT_ONCE = 8
-
-
-class Partition(NamedTuple):
-    """The same rows of several collections; None for one that was not given."""
-
-    number: int
-    parts: tuple[Delayed | None, ...]
+__all__ = ["applied", "class_sizes", "in_partition", "keep", "partitions", "run", "shared", "task", "tree"]
 
 
-def task(function: Callable[..., Any], *args: Any, what: str | None = None) -> Delayed:
-    """``function(*args)`` under a name that the dashboard shows, ``mauc-<what>``.
+def task(function: Callable[..., Any], *args: Any) -> Delayed:
+    """``function(*args)`` under a name that the dashboard shows, ``mauc-`` and that of the function.
 
     The key is made of the function and all that it is given: equal keys are equal work, and no result of an earlier
     call can be taken for that of another one.
     """
-    name = (what or function.__name__).strip("_").replace("_", "-")
+    name = getattr(function, "__name__", type(function).__name__).strip("_").replace("_", "-")
     key = f"mauc-{name}-{tokenize(function, args)}"
     return delayed(function, pure=True, traverse=False)(*args, dask_key_name=key)
 
 
-def partitions(**collections: Any) -> list[Partition]:
-    """The partitions of collections that hold the same rows; the first one's stay as they are.
-
-    Arrays of known sizes are cut alike, and NumPy arrays, lists and pandas objects where the first has known sizes.
-    Otherwise, as with data frames, the numbers of partitions must agree; that each has as many rows is found out when
-    it is computed.
-    """
-    (first_name, first), *others = collections.items()
-    if not dask.is_dask_collection(first):
-        advice = f"in memory mauc's own functions are faster; da.from_array({first_name}, chunks=…) makes one"
-        raise invalid(first_name, "must be a Dask array, data frame or series", type(first).__name__, advice)
-    rows = _rows(first)
-    columns = [_delayed(first)]
-    for name, collection in others:
-        if collection is None:
-            columns.append([None] * len(columns[0]))
-            continue
-        columns.append(_delayed(_like(name, collection, first_name, rows, len(columns[0]))))
-    return [Partition(k, parts) for k, parts in enumerate(zip(*columns, strict=True))]
+def shared(x: Any) -> Delayed:
+    """What many tasks are given: sent to the scheduler once."""
+    return task(_itself, x)
 
 
-def _rows(collection: Any) -> tuple[int, ...] | None:
-    """Rows in each chunk of an array, where they are known."""
-    if not isinstance(collection, da.Array) or any(np.isnan(collection.chunks[0])):
-        return None
-    return tuple(int(n) for n in collection.chunks[0])
+def _itself(x: Any) -> Any:
+    return x
 
 
-def _like(name: str, collection: Any, first_name: str, rows: tuple[int, ...] | None, n_parts: int) -> Any:
-    """The collection in partitions like those of the first one."""
-    if not dask.is_dask_collection(collection):
-        if rows is None:
-            came = f"{type(collection).__name__} for a {first_name} whose partitions have unknown sizes"
-            advice = f"take it from the same collection as {first_name}"
-            raise invalid(name, "must be a Dask collection", came, advice)
-        values = np.asarray(collection)
-        collection = da.from_array(values, chunks=values.shape)
-    known = _rows(collection)
-    if rows is not None and known is not None:
-        if sum(rows) != sum(known):
-            came = f"{sum(known)} for {sum(rows)} of {first_name}"
-            raise invalid(name, "must have one row per sample", came, "pass the same samples in both")
-        return collection if rows == known else collection.rechunk({0: rows})
-    found = collection.numblocks[0] if isinstance(collection, da.Array) else collection.npartitions
-    if found != n_parts:
-        came = f"{found} for {n_parts} of {first_name}"
-        advice = "take both from one collection, or repartition them alike; compute_chunk_sizes() lets arrays be cut"
-        raise invalid(name, f"must have the partitions of {first_name}", came, advice)
-    return collection
-
-
-def _delayed(collection: Any) -> list[Delayed]:
-    if isinstance(collection, da.Array):
-        if collection.ndim == 2 and collection.numblocks[1] > 1:
-            collection = collection.rechunk({1: -1})
-        return list(collection.to_delayed().ravel())
-    return list(collection.to_delayed())
-
-
-def tree(combine: Callable[[list[Any]], Any], parts: Sequence[Delayed], what: str) -> Delayed:
+def tree(combine: Callable[[list[Any]], Any], parts: Sequence[Delayed], at_once: int = 8) -> Delayed:
     """One result of many: ``combine`` of some at a time, and of what comes out."""
     parts = list(parts)
-    while True:
-        parts = [task(_combined, combine, *parts[k : k + AT_ONCE], what=what) for k in range(0, len(parts), AT_ONCE)]
-        if len(parts) == 1:
-            return parts[0]
-
-
-def _combined(combine: Callable[[list[Any]], Any], *parts: Any) -> Any:
-    return combine(list(parts))
-
-
-@contextmanager
-def in_partition(number: int) -> Iterator[None]:
-    """An error of what is inside says which partition it is of; rows are counted from its first."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"in partition {number}, {error}") from None
+    while len(parts) > 1:
+        parts = [task(combine, parts[k : k + at_once]) for k in range(0, len(parts), at_once)]
+    return parts[0]
 
 
 def run(*tasks: Delayed) -> tuple[Any, ...]:
@@ -148,3 +76,118 @@ def _connected() -> Iterator[None]:
             "the Dask client was closed, or its scheduler lost, before the result was there: "
             "connect a new Client and call again"
         ) from error
+
+
+@contextmanager
+def in_partition(number: int) -> Iterator[None]:
+    """An error of what is inside says which partition it is of; rows are counted from its first."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"in partition {number}, {error}") from None
+
+
+def partitions(**collections: Any) -> list[tuple[Delayed | None, ...]]:
+    """The same rows of all collections, partition by partition; the first one's stay as they are.
+
+    Arrays of known sizes are cut alike, and NumPy arrays, lists and pandas objects where the first has known sizes.
+    Otherwise, as with data frames, the numbers of partitions must agree; that each has as many rows is found out when
+    it is computed. None stays None.
+    """
+    (name, first), *others = collections.items()
+    if not dask.is_dask_collection(first):
+        advice = f"in memory mauc's own functions are faster; da.from_array({name}, chunks=…) makes one"
+        raise invalid(name, "must be a Dask array, data frame or series", type(first).__name__, advice)
+    columns: list[list[Delayed | None]] = [_delayed(first)]
+    for other, collection in others:
+        absent = collection is None
+        columns.append([None] * len(columns[0]) if absent else _delayed(_like(first, name, collection, other)))
+    return list(zip(*columns, strict=True))
+
+
+def _like(first: Any, first_name: str, collection: Any, name: str) -> Any:
+    """The collection in partitions like those of the first one."""
+    rows = _rows(first)
+    if not dask.is_dask_collection(collection):
+        if rows is None:
+            came = f"{type(collection).__name__} for a {first_name} whose partitions have unknown sizes"
+            raise invalid(name, "must be a Dask collection", came, f"take it from the same collection as {first_name}")
+        collection = da.from_array(np.asarray(collection), chunks=-1)
+    known = _rows(collection)
+    if rows is not None and known is not None:
+        if sum(rows) != sum(known):
+            came = f"{sum(known)} for {sum(rows)} of {first_name}"
+            raise invalid(name, "must have one row per sample", came, "pass the same samples in both")
+        return collection if rows == known else collection.rechunk({0: rows})
+    found, wanted = len(_delayed(collection)), len(_delayed(first))
+    if found != wanted:
+        advice = "take both from one collection, or repartition them alike; compute_chunk_sizes() lets arrays be cut"
+        raise invalid(
+            name, f"must have the partitions of {first_name}", f"{found} for {wanted} of {first_name}", advice
+        )
+    return collection
+
+
+def _rows(collection: Any) -> tuple[int, ...] | None:
+    """Rows in each chunk of an array, where they are known."""
+    if not isinstance(collection, da.Array) or any(np.isnan(collection.chunks[0])):
+        return None
+    return tuple(int(n) for n in collection.chunks[0])
+
+
+def _delayed(collection: Any) -> list[Any]:
+    if not isinstance(collection, da.Array):
+        return list(collection.to_delayed())
+    whole = collection.rechunk({1: -1}) if collection.ndim == 2 else collection
+    return list(whole.to_delayed().ravel())
+
+
+def applied(function: Callable[[Any], Any], X: Any, width: tuple[int, ...], dtype: Any) -> da.Array:
+    """``function`` of each partition of an array or a data frame, as a lazy array of rows of that width."""
+    sizes = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
+    blocks = [
+        da.from_delayed(task(_apply, function, number, part, width, dtype), (n, *width), dtype)
+        for number, (part, n) in enumerate(zip(_delayed(X), sizes, strict=True))
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+
+def _apply(function: Callable[[Any], Any], number: int, part: Any, width: tuple[int, ...], dtype: Any) -> Any:
+    if part.shape[0] == 0:
+        return np.zeros((0, *width), dtype=dtype)
+    with in_partition(number):
+        return np.asarray(function(part))
+
+
+def class_sizes(parts: Sequence[Delayed | None], parameter: str) -> tuple[NDArray[Any], Ints]:
+    """The classes in all partitions, sorted, and how many samples each has."""
+    found = [task(_classes, number, y, parameter) for number, y in enumerate(parts)]
+    ((classes, sizes),) = run(tree(_add_classes, found))
+    if len(classes) == 0:
+        raise invalid(parameter, "must not be empty", "no sample", "pass at least one sample of two classes")
+    return classes, sizes
+
+
+def _classes(number: int, y: Any, parameter: str) -> tuple[NDArray[Any], Ints]:
+    if len(y) == 0:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    values = np.asarray(y)
+    with in_partition(number):
+        # A missing class is named by its row: in memory the row is for the user to find, here it is far away.
+        for row, value in enumerate(values.ravel().tolist() if values.dtype.kind in "OfMm" else ()):
+            if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
+                came, advice = f"a missing value in row {row}", "drop the samples without a class"
+                raise invalid(parameter, "must name the class of every sample", came, advice)
+        classes, codes = check_classes(y, parameter)
+    return classes, np.bincount(codes, minlength=len(classes))
+
+
+def _add_classes(parts: list[tuple[NDArray[Any], Ints]]) -> tuple[NDArray[Any], Ints]:
+    filled = [part for part in parts if len(part[0])]
+    if not filled:
+        return parts[0]
+    kinds = {"number" if classes.dtype.kind in "biuf" else "other" for classes, _ in filled}
+    together = [classes if len(kinds) == 1 else classes.astype(object) for classes, _ in filled]
+    # Strings and numbers together are refused with the message of one array that mixes them.
+    classes, codes = check_classes(np.concatenate(together))
+    return classes, np.bincount(codes, np.concatenate([sizes for _, sizes in filled])).astype(np.int64)

@@ -23,11 +23,12 @@ from mauc._typing import Floats, Ints
 from mauc._validation import check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
 from mauc.ensemble.bases import class_scores, default_estimators, is_default_kernel, ordinal_estimators, weight_argument
 from mauc.ensemble.calibration import Calibration, fit_calibration
-from mauc.ensemble.columns import are_texts, for_sparse, transformer_for
+from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, transformer_for
 from mauc.ensemble.combination import Learnt, OutOfFold, learn, unlearnt
 from mauc.ensemble.fitting import Fits, Here, Runner, Samples, Watch, fit_folds, fit_whole, is_refitted
 from mauc.ensemble.ordinal import are_numbers, order_wanted
 from mauc.ensemble.planner import Member, Plan, Size, plan_members, starter
+from mauc.ensemble.tree_columns import Layout
 from mauc.ensemble.workers import Workers
 from mauc.model_selection import check_groups, folds_of, of_some_classes, some_of_each
 from mauc.risk import SurrogateRisk
@@ -285,12 +286,14 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         groups: ArrayLike | None = None,
         *,
         extra: Any = None,
+        layout: Layout | None = None,
         deadline: float | None = None,
         workers: Workers | None = None,
         watch: Watch | None = None,
     ) -> Fits:
         """:meth:`fit` up to a deadline in the seconds of :func:`time.monotonic`; every model scores the ``extra`` rows.
 
+        ``layout`` is that of X where the caller made it of a table.
         ``workers`` are those of the caller, who ends them.
         """
         self._check_parameters()
@@ -305,7 +308,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
         group = check_groups(groups, len(codes))
         made = self._made(X, counted)
-        plan = self._plan(made, len(classes), order)
+        plan = self._plan(made, len(classes), order, layout)
         members = plan.members
         for member in members:
             weight_argument(member.model, weight)
@@ -319,7 +322,9 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         with self._runner(samples, deadline, workers) as runner:
             ends = _Deadlines.until(deadline)
             again = partial(self._is_refitted, n_folds=len(folds))
-            fits = fit_folds(members, samples, runner, ends.folds, again, score, watch)
+            fits = fit_folds(
+                members, samples, runner, ends.folds, again, score, watch, first=0 if self.estimators else 2
+            )
             if not fits.folds:
                 # Here, for a child that is not there yet cannot do it: some tenths of a second.
                 first = members[:1] if self.estimators else [starter(self.random_state, len(classes))]
@@ -327,7 +332,11 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             names = self._settled(fits, score, None if order is None else classes[order])
             learnt = self._combine(fits, names, samples, group, risk, pairs, runner, ends.weights)
             used = {name for name, needed in zip(names, learnt.combination.used, strict=True) if needed}
-            needed = [m for m in members if m.name in (used if self.refit == AUTO else names) and again(m)]
+            needed = [
+                m
+                for m in members
+                if m.name in (used if self.refit == AUTO else names) and again(m) and m.name not in fits.whole
+            ]
             fit_whole(needed, fits, samples, runner, ends.whole, watch)
         self.cut_ |= fits.cut
         self.named_estimators_ = {name: fits.model(name, len(classes)) for name in names}
@@ -362,14 +371,17 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             return self.columns_.fit_transform(X)
         return self.columns_.fit(_safe_indexing(X, counted)).transform(X)
 
-    def _plan(self, X: Any, n_classes: int, order: Ints | None) -> Plan:
+    def _plan(self, X: Any, n_classes: int, order: Ints | None, layout: Layout | None) -> Plan:
         """The models as the planner wants them, or those of the user in five folds."""
         n_samples = _num_samples(X)
         if self.estimators is not None:
             named = self._named() if order is None else self._with_order(self._named(), order)
             return Plan(tuple(Member(name, model, n_samples) for name, model in named), 5)
         size = Size(n_samples, X.shape[1], n_classes)
-        plan = plan_members(size, self.effort, self.random_state, None if order is None else order.tolist())
+        if isinstance(self.columns_, TableColumns) and not is_sparse(X):
+            layout = self.columns_.layout()
+        ordered = None if order is None else order.tolist()
+        plan = plan_members(size, self.effort, self.random_state, ordered, layout)
         if not is_sparse(X):
             return plan
         return Plan(tuple(Member(m.name, for_sparse(m.model), m.rows) for m in plan.members), plan.n_folds)
@@ -576,7 +588,7 @@ class _Deadlines(NamedTuple):
         if deadline is None:
             return cls(math.inf, math.inf, math.inf)
         now = time.monotonic()
-        return cls(now + 0.7 * (deadline - now), now + 0.85 * (deadline - now), deadline)
+        return cls(now + 0.75 * (deadline - now), now + 0.87 * (deadline - now), deadline)
 
 
 def _learn(_: Samples, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, random_state: int) -> Learnt:

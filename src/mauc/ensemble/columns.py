@@ -22,8 +22,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from mauc._lazy import needing
-from mauc._typing import Floats
+from mauc._typing import Floats, Ints
 from mauc._validation import invalid, is_sparse
+from mauc.ensemble.tree_columns import Layout
 
 __all__ = ["CentredNumbers", "DenseColumns", "TableColumns", "TextColumn", "are_texts", "for_sparse", "transformer_for"]
 
@@ -80,7 +81,7 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     n_components : int, default=30
-    most_fitted : int, default=20_000
+    most_fitted : int, default=8_000
     n_hashes : int, default=16_384
     random_state : int, optional, default=0
     """
@@ -90,7 +91,7 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self,
         n_components: int = 30,
-        most_fitted: int = 20_000,
+        most_fitted: int = 8_000,
         n_hashes: int = 16_384,
         random_state: int | None = 0,
     ) -> None:
@@ -106,28 +107,32 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit_transform(self, column: Any, y: Any = None) -> Any:
         """Learn the directions; a data frame of numbers."""
-        texts, _ = _different(column)
-        rng = np.random.default_rng(self.random_state)
-        some = (
-            texts
-            if len(texts) <= self.most_fitted
-            else texts.iloc[np.sort(rng.permutation(len(texts))[: self.most_fitted])]
-        )
-        hashed = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), n_features=self.n_hashes)
-        directions = TruncatedSVD(max(1, min(self.n_components, len(some) - 1)), random_state=self.random_state)
-        self.encoder_ = make_pipeline(hashed, TfidfTransformer(), directions).fit(some)
+        texts, places = _different(column)
+        hashing = HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), n_features=self.n_hashes)
+        hashed = hashing.transform(texts)
+        some = hashed
+        if len(texts) > self.most_fitted:
+            drawn = np.random.default_rng(self.random_state).permutation(len(texts))[: self.most_fitted]
+            some = hashed[np.sort(drawn)]
+        n_directions = max(1, min(self.n_components, len(some.indptr) - 2))
+        weights = TfidfTransformer().fit(some)
+        directions = TruncatedSVD(n_directions, random_state=self.random_state).fit(weights.transform(some))
+        self.encoder_ = make_pipeline(hashing, weights, directions)
         self.known_ = sorted(texts) if 2 * len(texts) <= len(column) else []
-        return self.transform(column)
+        return self._frame(column, texts, places, directions.transform(weights.transform(hashed)))
 
     def transform(self, column: Any) -> Any:
         """A data frame of numbers; those of a missing text are missing."""
+        texts, places = _different(column)
+        return self._frame(column, texts, places, self.encoder_.transform(texts) if len(texts) else None)
+
+    def _frame(self, column: Any, texts: Any, places: Ints, made: Floats | None) -> Any:
         import pandas as pd
 
-        texts, places = _different(column)
         name = str(column.name)
-        made = np.asarray(self.encoder_.transform(texts), dtype=np.float64) if len(texts) else np.zeros((0, 0))
         blocks = np.full((len(texts) + 1, len(self.encoder_[-1].components_)), np.nan)
-        blocks[: len(texts)] = made if len(texts) else blocks[:0]
+        if made is not None:
+            blocks[: len(texts)] = made
         columns = {f"{name}_{k}": values for k, values in enumerate(blocks[places].T)}
         if self.known_:
             place = {text: k for k, text in enumerate(self.known_)}
@@ -245,6 +250,27 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         words = [] if self.encoder_ is None else self.encoder_.get_feature_names_out(list(map(str, self.categories_)))
         others = [] if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
         return np.array([*map(str, self.numbers_), *words, *others], dtype=object)
+
+    def layout(self, coded: int = 3, free: int = 12) -> Layout:
+        """Which columns trees get: of a text its ``free`` leading directions, or ``coded`` ones beside its code."""
+        check_is_fitted(self, "n_features_in_")
+        plain, words = list(range(len(self.numbers_))), list[tuple[int, int]]()
+        place = len(plain)
+        for categories in [] if self.encoder_ is None else self.encoder_.categories_:
+            words.append((place, place + len(categories)))
+            place += len(categories)
+        for name, outputs in ({} if self.vectorizer_ is None else self.vectorizer_.input_to_outputs_).items():
+            transformer, end = self.vectorizer_.transformers_[name], place + len(outputs)
+            if isinstance(transformer, OneHotEncoder):
+                words.append((place, end))
+            elif isinstance(transformer, TextColumn):
+                directions = len(transformer.encoder_[-1].components_)
+                plain += range(place, place + min(directions, coded if transformer.known_ else free))
+                plain += range(place + directions, end)
+            else:
+                plain += range(place, end)
+            place = end
+        return Layout(tuple(plain), tuple(words))
 
     def known_categories(self) -> dict[Any, list[Any]]:
         """The categories that each column had in training, by the column's name; missing ones are None or NaN.

@@ -10,14 +10,14 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
 from mauc._typing import Floats, Ints
 from mauc.ensemble.bases import class_scores, fit_base
-from mauc.ensemble.planner import Member
+from mauc.ensemble.planner import Member, many_trees
 from mauc.ensemble.workers import Answer, Task
 from mauc.model_selection import some_of_each
 
@@ -134,6 +134,8 @@ class Runner(Protocol):
 
     late: str
     """Why there is no answer."""
+    n_workers: int
+    """Processes that run tasks; with 0 there are no answers."""
 
     def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]: ...
     def stop(self) -> bool:
@@ -152,6 +154,7 @@ class Here(AbstractContextManager["Here"]):
     """
 
     late = "was not ready in time"
+    n_workers = 1
 
     def __init__(self, shared: Any, n_jobs: int | None = None) -> None:
         self.shared, self.n_jobs = shared, n_jobs
@@ -183,19 +186,16 @@ def _timed(task: Task, shared: Any) -> tuple[Any, float]:
         return function(shared, *arguments), time.monotonic() - began
 
 
-def is_refitted(
-    model: Any, refit: bool | str, n_folds: int, fewest: int, n_classes: int, most_trees: int = 2_000
-) -> bool:
+def is_refitted(model: Any, refit: bool | str, n_folds: int, fewest: int, n_classes: int) -> bool:
     """Whether a model is fitted on all data, rather than averaged over the folds. A forest is an average already, and
     five of them take five times as long to predict; a model of one of fewer than the ``fewest`` folds has seen too
-    little. So is boosting of more than ``most_trees`` trees in all folds, which are slow to write to a model file.
+    little; boosting may have too many trees for a model file.
     """
     if isinstance(refit, bool | np.bool_):
         return bool(refit) or n_folds == 0
     last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    boosted = isinstance(last, HistGradientBoostingClassifier)
-    many = boosted and last.max_iter * (n_classes if n_classes > 2 else 1) * n_folds > most_trees
-    return n_folds < fewest or many or isinstance(last, ExtraTreesClassifier | RandomForestClassifier)
+    is_forest = isinstance(last, ExtraTreesClassifier | RandomForestClassifier)
+    return n_folds < fewest or is_forest or many_trees(last, n_classes, n_folds)
 
 
 def fit_folds(
@@ -206,18 +206,20 @@ def fit_folds(
     again: Callable[[Member], bool],
     score: Callable[[Floats], float],
     watch: Watch,
+    first: int = 0,
 ) -> Fits:
     """Fit every member on every fold; one that is not complete at the deadline is left out, and why is noted.
 
-    ``again`` says which members are fitted on all data later. Of these the model of the first fold is kept alone: it
-    takes their place if there is no time.
+    ``again`` says which members are fitted on all data as well: the ``first`` ones here, before any other begins, so
+    that a deadline cuts the others; the rest later (:func:`fit_whole`), if they have a weight. Of these the model of
+    the first fold is kept alone: it takes their place if there is no time.
     """
     done, n_folds = Fits(), len(samples.folds)
     parts: dict[str, dict[int, Fit]] = {member.name: {} for member in members}
-    work = [(member, fold) for member in members for fold in range(n_folds)]
-    tasks = [(fit_one, (member, fold, fold == 0 or not again(member))) for member, fold in work]
+    work = _in_order(members, n_folds, first, again)
+    tasks = [(fit_one, (member, fold, fold in (None, 0) or not again(member))) for member, fold in work]
     errors: list[Exception] = []
-    if not tasks:
+    if not n_folds:
         nothing = np.full((len(samples.codes), samples.n_classes), np.nan)
         return Fits(
             {m.name: [] for m in members}, {m.name: nothing for m in members}, seconds={m.name: 0.0 for m in members}
@@ -231,6 +233,9 @@ def fit_folds(
             if answer.error is not None:
                 errors.append(answer.error)
                 done.cut[member.name] = f"failed: {answer.error}"
+                continue
+            if fold is None:
+                done.whole[member.name] = answer.value
                 continue
             parts[member.name][fold] = answer.value
             if len(parts[member.name]) == n_folds:
@@ -251,6 +256,16 @@ def fit_folds(
     done.folds = {member.name: done.folds[member.name] for member in members if member.name in done.folds}
     done.held_out = {name: done.held_out[name] for name in done.folds}
     return done
+
+
+def _in_order(
+    members: Sequence[Member], n_folds: int, first: int, again: Callable[[Member], bool]
+) -> list[tuple[Member, int | None]]:
+    """Members and folds, None being all rows: the folds of the first ones, all rows of these, the folds of the rest."""
+    early, rest = members[:first], members[first:]
+    fits: list[tuple[Member, int | None]] = [(member, fold) for member in early for fold in range(n_folds)]
+    fits += [(member, None) for member in early if again(member)]
+    return fits + [(member, fold) for member in rest for fold in range(n_folds)]
 
 
 def fit_whole(
@@ -313,5 +328,7 @@ def _held_out(fits: Sequence[Fit], samples: Samples) -> Floats:
     return np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
 
 
-def _of_folds(k: int, n: int) -> str:
+def _of_folds(k: int | None, n: int) -> str:
+    if k is None:
+        return "all training rows"
     return f"fold {k + 1} of {n}" if n > 1 else "a part held out"

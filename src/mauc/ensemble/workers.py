@@ -47,7 +47,7 @@ class Workers:
     Parameters
     ----------
     n_workers : int, optional
-        Default: the cores that this process may use, eight at most. 0 starts none.
+        Default: the cores that this process may use, eight at most. 0 starts none, and nothing is run.
     on_stop : function, optional
         Called when Ctrl-C comes for the first time: what is done by then is kept. Without it Ctrl-C ends all.
 
@@ -91,7 +91,7 @@ class Workers:
         What is not done then is ended and forgotten, as it is where the caller takes no more answers.
         """
         self._round += 1
-        tasks = () if self.late == STOPPED else tasks
+        tasks = () if self.late == STOPPED or self.n_workers == 0 else tasks
         for place, task in enumerate(tasks):
             self._tasks.put((self._round, place, task, self.shared))
         left = len(tasks)

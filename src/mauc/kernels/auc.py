@@ -1,5 +1,6 @@
 """The metric and the influence of each sample on it: pair counts with ties at ½, ``O(N·C)`` after a sort per class."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -7,23 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
+from mauc.kernels.rank_counts import RankCounts, add_wins, rank_counts, sum_wins, weight_beaten
 from mauc.kernels.search import locate, sort_columns
-from mauc.kernels.standing import Standing, standing_in
 from mauc.kernels.threads import LARGE, Crew, row_parts, thread_count
-from mauc.kernels.tiles import COLUMNS_FIRST_BELOW, TILE_ELEMENTS, Problem
+from mauc.kernels.tiles import Problem
 
-__all__ = ["BLOCK_POSITIVES", "auc_influence", "auc_matrix", "auc_matrix_and_influence", "auc_of_losses"]
-
-
-# Positives whose bins stay in the caches while all rows pass by; columns are taken in blocks of about as many.
-BLOCK_POSITIVES = 1 << 16
+__all__ = ["auc_influence", "auc_matrix", "auc_matrix_and_influence", "auc_of_losses"]
 
 
 def auc_matrix(problem: Problem, share: float = 1.0) -> Floats:
     """``(C, C)`` matrix of ``AUC_{i|j}``; NaN on the diagonal and where a class has no sample.
 
     ``unit`` may be any sample weights: with ones, the sums are whole and half numbers and the result is exact. With a
-    ``share`` below 1, of the lowest share of the positives of each column: :mod:`mauc.kernels.standing`.
+    ``share`` below 1, of the lowest share of the positives of each column: :mod:`mauc.kernels.rank_counts`.
     """
     return _matrix(problem, share, None)
 
@@ -48,14 +45,12 @@ def _matrix(problem: Problem, share: float, influence: Floats | None) -> Floats:
     classes, n_classes = problem.classes, problem.classes.n_classes
     total = np.bincount(classes.y, None if classes.counted else classes.unit, n_classes).astype(np.float64, copy=False)
     lost = np.zeros((n_classes, n_classes))
-    # Indices into the flat scores: NumPy takes from one axis several times faster than from two.
-    flat = problem.scores.ravel()
-    blocks = [_Block(problem, flat, first, last) for first, last in _column_blocks(classes.offsets)]
-    shares = None if influence is None else _Shares(problem, total, share, influence)
+    problem = replace(problem, scores=np.ascontiguousarray(problem.scores))
+    blocks = _column_blocks(classes.offsets, problem.block_positives)
     with Crew(thread_count() if problem.scores.size >= LARGE else 1) as crew:
-        tables = crew.each(partial(block.sort, share) for block in blocks)
-        for block in blocks:  # no name for the table: it would outlive the next sort
-            lost[:, block.first : block.last] = block.search(crew, next(tables), shares)
+        tables = crew.each(partial(_sorted_positives, problem, *block, share) for block in blocks)
+        for first, last in blocks:  # no name for the table: it would outlive the next sort
+            lost[:, first:last] = _search_block(problem, first, last, next(tables), crew, total, influence)
     return auc_of_losses(lost.T, total, np.diff(classes.offsets) > 0, share)
 
 
@@ -72,111 +67,108 @@ def auc_of_losses(lost: Floats, total: Floats, present: NDArray[np.bool_], share
     return auc
 
 
-def _column_blocks(offsets: Ints) -> list[tuple[int, int]]:
-    """Ranges of columns with about :data:`BLOCK_POSITIVES` positives, one column at least."""
+def _column_blocks(offsets: Ints, block_positives: int) -> list[tuple[int, int]]:
+    """Ranges of columns with about ``block_positives`` positives, one column at least."""
     edges, n_columns = [0], len(offsets) - 1
     while edges[-1] < n_columns:
-        reach = int(np.searchsorted(offsets, offsets[edges[-1]] + BLOCK_POSITIVES, side="right")) - 1
+        reach = int(np.searchsorted(offsets, offsets[edges[-1]] + block_positives, side="right")) - 1
         edges.append(min(max(reach, edges[-1] + 1), n_columns))
     return list(pairwise(edges))
 
 
-class _Block:
-    """Some neighbouring columns: their positives are sorted, and all samples are searched among them."""
-
-    def __init__(self, problem: Problem, flat: NDArray[np.floating], first: int, last: int) -> None:
-        self.problem, self.flat, self.first, self.last = problem, flat, first, last
-        classes = problem.classes
-        self.begin, self.end = int(classes.offsets[first]), int(classes.offsets[last])
-        self.mine = classes.order[self.begin : self.end]  # the positives of these columns
-        # A single column has no pair with its own class: its samples, often the most, are passed over.
-        self.skipped = self.end - self.begin if last - first == 1 else 0
-        self.columns_first = last - first < COLUMNS_FIRST_BELOW
-
-    def sort(self, share: float) -> Standing:
-        """The sorted positives, of which the lowest share counts."""
-        classes, scores = self.problem.classes, self.problem.scores
-        own = self.flat.take(self.mine * scores.shape[1] + classes.y[self.mine])
-        weight = None if classes.counted else classes.unit[self.mine]
-        table = sort_columns(own, classes.offsets[self.first : self.last + 1] - self.begin, weight)
-        return standing_in(table, counted=classes.counted, share=share)
-
-    def rows(self, start: int, stop: int) -> Ints:
-        """Some of the samples, grouped by class, without those that are passed over."""
-        order, skipped = self.problem.classes.order, self.skipped
-        if stop <= self.begin or not skipped:
-            return order[start:stop]
-        if start >= self.begin:
-            return order[start + skipped : stop + skipped]
-        return np.concatenate([order[start : self.begin], order[self.end : stop + skipped]])
-
-    def search(self, crew: Crew, standing: Standing, shares: "_Shares | None") -> Floats:
-        """``(C, last − first)`` weight of the pairs that class j wins against column i, ties at ½."""
-        table = standing.table
-        n_rows, n_columns = self.problem.scores.shape
-        flat, width = self.flat, self.last - self.first
-        columns = np.arange(self.first, self.last)
-        start = table.start[:-1, None] if self.columns_first else table.start[:-1]
-        step = max(1, TILE_ELEMENTS // width)
-
-        def visit(begin: int, end: int) -> tuple[Floats, Floats]:
-            lost = np.zeros((n_columns, width))
-            landed = np.zeros(0 if shares is None else len(table.values))
-            for k in range(begin, end, step):
-                some = self.rows(k, min(k + step, end))
-                if width == n_columns:
-                    x = self.problem.scores.take(some, axis=0)
-                    x = np.ascontiguousarray(x.T) if self.columns_first else x
-                elif self.columns_first:
-                    x = flat.take(columns[:, None] + some * n_columns)
-                else:
-                    x = flat.take(columns + (some * n_columns)[:, None])
-                position, tied = locate(table, x, columns_first=self.columns_first)
-                ties = np.flatnonzero(tied)
-                beaten = standing.beaten(position, ties, start)
-                _add_by_class(lost, self.problem, some, beaten.T if self.columns_first else beaten)
-                if shares is not None:
-                    standing.land(landed, position.ravel(), shares.of_negatives(self, some, beaten).ravel(), ties)
-            return lost, landed
-
-        parts = crew.each(partial(visit, *part) for part in row_parts(n_rows - self.skipped, width))
-        lost, landed = next(parts)
-        for more, landed_there in parts:
-            lost += more
-            landed += landed_there
-        if shares is not None:
-            shares.influence[self.mine] += standing.won(landed)
-        return lost
+def _sorted_positives(problem: Problem, first: int, last: int, share: float) -> RankCounts:
+    """The sorted positives of some neighbouring columns, of which the lowest share counts."""
+    classes = problem.classes
+    begin, end = int(classes.offsets[first]), int(classes.offsets[last])
+    mine = classes.order[begin:end]
+    # Indices into the flat scores: NumPy takes from one axis several times faster than from two.
+    own = problem.scores.ravel().take(mine * problem.scores.shape[1] + classes.y[mine])
+    weight = None if classes.counted else classes.unit[mine]
+    table = sort_columns(own, classes.offsets[first : last + 1] - begin, weight)
+    return rank_counts(table, counted=classes.counted, share=share)
 
 
-class _Shares:
-    """Where the influences are added up, and what each sample counts for in them."""
+def _search_block(
+    problem: Problem, first: int, last: int, counts: RankCounts, crew: Crew, total: Floats, influence: Floats | None
+) -> Floats:
+    """``(C, last − first)`` weight of the pairs that class j wins against column i, ties at ½."""
+    table, classes = counts.table, problem.classes
+    n_columns, width = problem.scores.shape[1], last - first
+    mine = slice(int(classes.offsets[first]), int(classes.offsets[last]))
+    # A single column has no pair with its own class: its samples, often the most, are passed over.
+    skipped = mine.stop - mine.start if width == 1 else 0
+    columns_first = width < problem.columns_first_below
+    start = table.start[:-1, None] if columns_first else table.start[:-1]
+    step = max(1, problem.tile_elements // width)
 
-    def __init__(self, problem: Problem, total: Floats, share: float, influence: Floats) -> None:
-        self.classes, self.share, self.influence = problem.classes, share, influence
-        self.per_weight = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0)
+    def visit(begin: int, end: int) -> tuple[Floats, Floats]:
+        lost = np.zeros((n_columns, width))
+        landed = np.zeros(0 if influence is None else len(table.values))
+        for k in range(begin, end, step):
+            some = _rows_without(classes.order, mine.start, skipped, k, min(k + step, end))
+            x = _take(problem.scores, some, first, last, columns_first=columns_first)
+            position, tied = locate(table, x, columns_first=columns_first)
+            ties = np.flatnonzero(tied)
+            beaten = weight_beaten(counts, position, ties, start)
+            _add_by_class(lost, problem, some, beaten.T if columns_first else beaten)
+            if influence is not None:
+                beaten = beaten.T if columns_first else beaten
+                weight = _add_as_negatives(influence, problem, some, slice(first, last), beaten, total, counts.share)
+                weight = np.ascontiguousarray(weight.T) if columns_first else weight
+                add_wins(counts, landed, position.ravel(), weight.ravel(), ties)
+        return lost, landed
 
-    def of_negatives(self, block: _Block, some: Ints, beaten: Floats) -> Floats:
-        """Add what these samples are worth as negatives, ``v_ij (1 − beaten share)``; what each of them is worth to a
-        positive that beats it is returned, in the shape of ``beaten``.
-        """
-        classes, columns = self.classes, slice(block.first, block.last)
-        y, axis = classes.y[some], 0 if block.columns_first else 1
-        if y[0] == y[-1]:
-            y = y[:1]
-        v = (
-            classes.v[columns].take(y, axis=1)
-            if block.columns_first
-            else classes.of_negative[:, columns].take(y, axis=0)
-        )
-        of_column = self.per_weight[columns] / self.share
-        share = beaten * (of_column[:, None] if block.columns_first else of_column)
-        np.subtract(1.0, share, out=share)
-        share *= v
-        self.influence[some] += share.sum(axis=axis)
-        unit = self.per_weight[y] if classes.counted else self.per_weight[y] * classes.unit[some]
-        np.multiply(v, unit if block.columns_first else unit[:, None], out=share)
-        return share
+    parts = crew.each(partial(visit, *part) for part in row_parts(len(classes.y) - skipped, width))
+    lost, landed = next(parts)
+    for more, landed_there in parts:
+        lost += more
+        landed += landed_there
+    if influence is not None:
+        influence[classes.order[mine]] += sum_wins(counts, landed)
+    return lost
+
+
+def _rows_without(order: Ints, first: int, skipped: int, start: int, stop: int) -> Ints:
+    """``order[start:stop]`` as if ``skipped`` of its entries from ``first`` on were not there; no copy of the whole."""
+    if stop <= first or not skipped:
+        return order[start:stop]
+    if start >= first:
+        return order[start + skipped : stop + skipped]
+    return np.concatenate([order[start:first], order[first + skipped : stop + skipped]])
+
+
+def _take(
+    scores: NDArray[np.floating], rows: Ints, first: int, last: int, *, columns_first: bool
+) -> NDArray[np.floating]:
+    """Some rows of some columns, contiguous, as ``(columns, rows)`` if ``columns_first``."""
+    n_columns = scores.shape[1]
+    if last - first == n_columns:
+        x = scores.take(rows, axis=0)
+        return np.ascontiguousarray(x.T) if columns_first else x
+    columns, flat = np.arange(first, last), scores.ravel()
+    if columns_first:
+        return flat.take(columns[:, None] + rows * n_columns)
+    return flat.take(columns + (rows * n_columns)[:, None])
+
+
+def _add_as_negatives(
+    influence: Floats, problem: Problem, some: Ints, columns: slice, beaten: Floats, total: Floats, share: float
+) -> Floats:
+    """Add what these samples are worth as negatives, ``v_ij (1 − beaten share)``; what each of them is worth to a
+    positive that beats it is returned, in the shape ``(rows, columns)`` of ``beaten``.
+    """
+    classes = problem.classes
+    per_weight = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0)
+    y = classes.y[some]
+    y = y[:1] if y[0] == y[-1] else y
+    v = classes.of_negative[:, columns].take(y, axis=0)
+    worth = beaten * (per_weight[columns] / share)
+    np.subtract(1.0, worth, out=worth)
+    worth *= v
+    influence[some] += worth.sum(axis=1)
+    unit = per_weight[y] if classes.counted else per_weight[y] * classes.unit[some]
+    np.multiply(v, unit[:, None], out=worth)
+    return worth
 
 
 def _add_by_class(lost: Floats, problem: Problem, some: Ints, beaten: Floats) -> None:

@@ -11,22 +11,23 @@ __all__ = ["blocked_risk"]
 
 Function = Callable[[Floats], Floats]
 
-FEW = 256
-BLOCK = 512
-"""Positives and negatives in a tile: 2 MiB a temporary."""
-
 
 def blocked_risk(
-    problem: Problem, loss: Function, derivative: Function, *, gradient: bool
+    problem: Problem, loss: Function, derivative: Function, *, gradient: bool, few: int = 256, block: int = 512
 ) -> tuple[float, Floats | None]:
-    """Value, and gradient if asked for, column by column and tile by tile; few samples in one go."""
+    """Value, and gradient if asked for, column by column and tile by tile; up to ``few`` samples in one go.
+
+    A tile has ``block`` positives and as many negatives: 2 MiB a temporary.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
-        if len(problem.classes.y) <= FEW:
+        if len(problem.classes.y) <= few:
             return _all_at_once(problem, loss, derivative, gradient=gradient)
-        return _by_tiles(problem, loss, derivative, gradient=gradient)
+        return _by_tiles(problem, loss, derivative, gradient=gradient, block=block)
 
 
-def _by_tiles(problem: Problem, loss: Function, derivative: Function, *, gradient: bool) -> tuple[float, Floats | None]:
+def _by_tiles(
+    problem: Problem, loss: Function, derivative: Function, *, gradient: bool, block: int
+) -> tuple[float, Floats | None]:
     classes = problem.classes
     value = 0.0
     slope = np.zeros(problem.scores.shape) if gradient else None
@@ -36,8 +37,8 @@ def _by_tiles(problem: Problem, loss: Function, derivative: Function, *, gradien
         negative_weight = classes.unit * classes.v[i, classes.y]
         others = np.flatnonzero(negative_weight)
         column = problem.scores[:, i].astype(np.float64)
-        for some in _chunks(group):
-            for rest in _chunks(others):
+        for some in _chunks(group, block):
+            for rest in _chunks(others, block):
                 t = column[some][:, None] - column[rest]
                 a, w = classes.unit[some], negative_weight[rest]
                 value += float(a @ loss(t) @ w)
@@ -69,5 +70,5 @@ def _all_at_once(
     return value, slope
 
 
-def _chunks(index: np.ndarray) -> list[np.ndarray]:
-    return [index[k : k + BLOCK] for k in range(0, len(index), BLOCK)]
+def _chunks(index: np.ndarray, block: int) -> list[np.ndarray]:
+    return [index[k : k + block] for k in range(0, len(index), block)]

@@ -5,6 +5,7 @@ part of one column is ``Σ_m Σ_n a_m ω_n ℓ(P_m − Q_n)``, and a few weighte
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from mauc._typing import Floats
 from mauc.kernels.threads import over_rows
-from mauc.kernels.tiles import TILE_ELEMENTS, Problem, Tile, chebyshev_terms, column_centre, walks
+from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walks
 
 __all__ = ["chebyshev_moments", "exponential_risk", "line_risk", "polynomial_risk", "polynomial_slope", "squared_risk"]
 
@@ -32,7 +33,7 @@ def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[flo
         if np.isfinite(value):
             return value, slope
         # Squares overflow long before the gradient does.
-        smaller = problem.classes.with_scores(problem.scores * SMALLER)
+        smaller = replace(problem, scores=problem.scores * SMALLER)
         value, slope = _squared_risk(smaller, alpha * SMALLER, gradient=gradient)
         return value / SMALLER / SMALLER, None if slope is None else slope / SMALLER
 
@@ -42,8 +43,8 @@ def _squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[fl
     y, unit, n_classes = classes.y, classes.unit, classes.n_classes
     total = classes.v @ np.bincount(y, unit, n_classes)
 
-    # Relative to the mean positive of each column: far from 0 the means themselves would round the differences away.
-    centre = np.bincount(y, unit * problem.own, n_classes)
+    # Far from 0 the means themselves would round the differences away.
+    centre = typical_positive(problem)
     own = problem.own - centre[y]
     mean_p = np.bincount(y, unit * own, n_classes)
     walk = walks(problem)
@@ -78,6 +79,22 @@ def _squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[fl
     return float(np.sum(total * (spread_p + gap**2) + spread_q)), slope
 
 
+def typical_positive(problem: Problem) -> Floats:
+    """``(C,)`` the own-class score nearest to the mean of its column, among those with a weight; 0 without any.
+
+    A score, not the mean: equal scores are then exactly 0 apart from it, but the mean of equal scores may be rounded.
+    """
+    y, unit = problem.classes.y, problem.classes.unit
+    mean = np.bincount(y, unit * problem.own, problem.classes.n_classes)
+    distance = np.where(unit > 0, np.abs(problem.own - mean[y]), np.inf)
+    nearest = np.full(len(mean), np.inf)
+    np.minimum.at(nearest, y, distance)
+    chosen = np.flatnonzero(np.isfinite(distance) & (distance == nearest[y]))
+    centre = np.zeros(len(mean))
+    centre[y[chosen]] = problem.own[chosen]
+    return centre
+
+
 def line_risk(problem: Problem, at_zero: float, slope: float, *, gradient: bool) -> tuple[float, Floats | None]:
     """``ℓ(t) = at_zero + slope · t``: a gradient that does not depend on the scores, and its product with them.
 
@@ -89,10 +106,10 @@ def line_risk(problem: Problem, at_zero: float, slope: float, *, gradient: bool)
     total = classes.v @ np.bincount(y, unit, n_classes)
     of_class = -slope * classes.of_negative
     np.fill_diagonal(of_class, slope * total)
-    # Relative to the mean positive: each column of G sums to 0, and far from 0 the products would round.
-    centre = np.bincount(y, unit * problem.own, n_classes)
+    # Each column of G sums to 0, so a centre changes nothing but the rounding of products far from 0.
+    centre = typical_positive(problem)
     whole = np.empty(scores.shape) if gradient else None
-    step = max(1, TILE_ELEMENTS // n_classes)
+    step = max(1, problem.tile_elements // n_classes)
 
     def visit(first: int, last: int) -> float:
         value = 0.0

@@ -10,16 +10,15 @@ samples of each j are searched among those of its pair. The score is one of two:
 
 from collections.abc import Iterator
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.auc import BLOCK_POSITIVES, auc_of_losses
+from mauc.kernels.auc import auc_of_losses
+from mauc.kernels.rank_counts import add_wins, rank_counts, sum_wins, weight_beaten
 from mauc.kernels.search import locate_each, sort_columns
-from mauc.kernels.standing import standing_in
 from mauc.kernels.threads import LARGE, Crew, thread_count
-from mauc.kernels.tiles import TILE_ELEMENTS, Problem
+from mauc.kernels.tiles import Problem
 
 __all__ = ["pair_matrix", "pair_matrix_and_influence"]
 
@@ -27,7 +26,8 @@ __all__ = ["pair_matrix", "pair_matrix_and_influence"]
 def pair_matrix(problem: Problem, *, difference: bool, share: float = 1.0) -> Floats:
     """``(C, C)`` AUC of class i against class j, NaN on the diagonal and where a class has no sample.
 
-    With a ``share`` below 1, of the lowest share of class i: :mod:`mauc.kernels.standing`. Differences must be finite.
+    With a ``share`` below 1, of the lowest share of class i: :mod:`mauc.kernels.rank_counts`.
+    Differences must be finite.
     """
     return _matrix(problem, difference, share, None)
 
@@ -50,78 +50,68 @@ def _matrix(problem: Problem, difference: bool, share: float, influence: Floats 
     if influence is not None:
         v = np.triu(classes.v + classes.v.T) if one_side else classes.v
     lost = np.zeros((n_classes, n_classes))
-    work = _Work(problem, problem.own, difference, share, v, total)
+    blocks = list(_blocks(classes.offsets, problem.block_positives, one_side=one_side))
+    search = partial(_against, problem, difference=difference, share=share, v=v, total=total)
     with Crew(thread_count() if problem.scores.size >= LARGE else 1) as crew:
-        for found in crew.each(partial(work.against, *block) for block in _blocks(classes.offsets, one_side=one_side)):
-            lost[found.i, found.first : found.first + len(found.lost)] = found.lost
+        found = crew.each(partial(search, *block) for block in blocks)
+        for (i, first, last), (lost_here, as_positive, as_negative) in zip(blocks, found, strict=True):
+            lost[i, first:last] = lost_here
             if influence is not None:
-                influence[found.mine] += found.as_positive
-                influence[found.others] += found.as_negative
+                influence[classes.order[classes.offsets[i] : classes.offsets[i + 1]]] += as_positive
+                influence[classes.order[classes.offsets[first] : classes.offsets[last]]] += as_negative
     if one_side:
         lost += lost.T
     return auc_of_losses(lost, total, np.diff(classes.offsets) > 0, share)
 
 
-def _blocks(offsets: Ints, *, one_side: bool) -> Iterator[tuple[int, int, int]]:
-    """Each class that has samples with ranges of others, of about :data:`mauc.kernels.auc.BLOCK_POSITIVES` scores."""
+def _blocks(offsets: Ints, block_positives: int, *, one_side: bool) -> Iterator[tuple[int, int, int]]:
+    """Each class that has samples with ranges of others, of about ``block_positives`` scores."""
     size = np.diff(offsets)
     for i in np.flatnonzero(size).tolist():
-        step = max(1, BLOCK_POSITIVES // int(size[i]))
+        step = max(1, block_positives // int(size[i]))
         for low, high in ((i + 1, len(size)),) if one_side else ((0, i), (i + 1, len(size))):
             yield from ((i, first, min(first + step, high)) for first in range(low, high, step))
 
 
-class _Found(NamedTuple):
-    """Of class i against the classes from ``first`` on."""
+def _against(
+    problem: Problem,
+    i: int,
+    first: int,
+    last: int,
+    *,
+    difference: bool,
+    share: float,
+    v: Floats | None,
+    total: Floats,
+) -> tuple[Floats, Floats, Floats]:
+    """Class i against the classes from ``first`` to ``last``.
 
-    i: int
-    first: int
-    lost: Floats
-    """``(classes,)`` weight of the pairs of samples that class i loses, ties at ½."""
-    mine: Ints
-    as_positive: Floats
-    others: Ints
-    as_negative: Floats
-
-
-class _Work(NamedTuple):
-    """What every block needs."""
-
-    problem: Problem
-    own: Floats
-    """``(N,)`` score of each sample in the column of its class."""
-    difference: bool
-    share: float
-    v: Floats | None
-    """``(C, C)`` pair weights; None where influences are not wanted."""
-    total: Floats
-    """``(C,)`` weight of each class."""
-
-    def against(self, i: int, first: int, last: int) -> _Found:
-        """Class i against the classes from ``first`` to ``last``."""
-        classes, width = self.problem.classes, last - first
-        mine, others = (classes.order[classes.offsets[a] : classes.offsets[b]] for a, b in ((i, i + 1), (first, last)))
-        of_others = self.problem.scores[mine, first:last].T.astype(np.float64)
-        weight = None if classes.counted else np.tile(classes.unit[mine], width)
-        ranked = (self.own.take(mine) - of_others if self.difference else -of_others).ravel()
-        table = sort_columns(ranked, np.arange(width + 1) * len(mine), weight)
-        standing = standing_in(table, counted=classes.counted, share=self.share)
-        wanted = self.v is not None
-        lost, as_positive, as_negative = np.zeros(width), np.zeros(0), np.zeros(len(others) if wanted else 0)
-        landed = np.zeros(len(table.values) if wanted else 0)
-        for begin in range(0, len(others), TILE_ELEMENTS):
-            some = others[begin : begin + TILE_ELEMENTS]
-            column, unit, x = classes.y[some] - first, classes.unit[some], -self.own.take(some)
-            if self.difference:
-                x += self.problem.scores[some, i]
-            position, tied = locate_each(table, x, column)
-            ties = np.flatnonzero(tied)
-            beaten = standing.beaten(position, ties, table.start[column])
-            lost += np.bincount(column, unit * beaten, width)
-            if self.v is not None:
-                pair = self.v[i, first:last].take(column)
-                as_negative[begin : begin + TILE_ELEMENTS] = pair * (1.0 - beaten / (self.share * self.total[i]))
-                standing.land(landed, position, pair * unit / self.total[first:last].take(column), ties)
-        if wanted:
-            as_positive = standing.won(landed).reshape(width, len(mine)).sum(axis=0)
-        return _Found(i, first, lost, mine, as_positive, others, as_negative)
+    ``v`` are the ``(C, C)`` pair weights, None where influences are not wanted; ``total`` is the weight of each class.
+    Returns the ``(classes,)`` weight of the pairs of samples that class i loses, ties at ½, and the influences of its
+    own samples and of the others.
+    """
+    classes, width, own = problem.classes, last - first, problem.own
+    mine, others = (classes.order[classes.offsets[a] : classes.offsets[b]] for a, b in ((i, i + 1), (first, last)))
+    of_others = problem.scores[mine, first:last].T.astype(np.float64)
+    weight = None if classes.counted else np.tile(classes.unit[mine], width)
+    ranked = (own.take(mine) - of_others if difference else -of_others).ravel()
+    table = sort_columns(ranked, np.arange(width + 1) * len(mine), weight)
+    counts = rank_counts(table, counted=classes.counted, share=share)
+    lost, as_positive, as_negative = np.zeros(width), np.zeros(0), np.zeros(0 if v is None else len(others))
+    landed = np.zeros(0 if v is None else len(table.values))
+    for begin in range(0, len(others), problem.tile_elements):
+        some = others[begin : begin + problem.tile_elements]
+        column, unit, x = classes.y[some] - first, classes.unit[some], -own.take(some)
+        if difference:
+            x += problem.scores[some, i]
+        position, tied = locate_each(table, x, column)
+        ties = np.flatnonzero(tied)
+        beaten = weight_beaten(counts, position, ties, table.start[column])
+        lost += np.bincount(column, unit * beaten, width)
+        if v is not None:
+            pair = v[i, first:last].take(column)
+            as_negative[begin : begin + problem.tile_elements] = pair * (1.0 - beaten / (share * total[i]))
+            add_wins(counts, landed, position, pair * unit / total[first:last].take(column), ties)
+    if v is not None:
+        as_positive = sum_wins(counts, landed).reshape(width, len(mine)).sum(axis=0)
+    return lost, as_positive, as_negative

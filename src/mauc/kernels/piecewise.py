@@ -1,19 +1,16 @@
 """Piecewise polynomial surrogates: ``O(N·C)`` after sorting the positives of each class.
 
 For one negative ``q`` the positives whose difference ``p − q`` falls into one piece of ℓ are a contiguous run of the
-sorted positives, and sums over the positives, made beforehand, give the piece's part. Exact pieces: :mod:`.ends`.
+sorted positives, and sums over the positives, made beforehand, give the piece's part. Exact pieces are
+in :mod:`.prefix_sums`.
 
 Approximated pieces are ``ℓ(p − q) = Σ_kl A_kl φ_k(p) φ_l(q)``: differences of prefix sums of ``Σ_k A_kl φ_k(p)`` over
 the run are the coefficients of a polynomial in ``q``, and the same holds for its derivative. The gradients of the
 positives come the other way round: each negative adds its ``φ_l(q)`` to a run of positives, which a difference array
 collects. These differences cancel, to the rounding that the choice of the polynomial allowed for.
-
-Scores that all meet the same pieces, as most of a softmax do, are not searched: :mod:`.crowd_pieces`.
 """
 
 from collections.abc import Iterable
-from itertools import chain
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,11 +18,10 @@ from numpy.polynomial import chebyshev
 from numpy.typing import DTypeLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.crowd_pieces import CrowdPart, Exact, find_crowd
-from mauc.kernels.ends import Run, exact_run, running_sum
-from mauc.kernels.search import SortedColumns, sort_columns
+from mauc.kernels.prefix_sums import Run, exact_run, running_sum
+from mauc.kernels.search import SortedColumns, locate, sort_columns
 from mauc.kernels.threads import one_by_one
-from mauc.kernels.tiles import Negatives, Problem, chebyshev_terms, column_centre, tiles
+from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles
 
 __all__ = ["Piece", "RankedSums", "ranked_risk"]
 
@@ -48,68 +44,25 @@ def ranked_risk(
     problem: Problem, pieces: list[Piece], *, gradient: bool, dtype: DTypeLike = np.float64
 ) -> tuple[float, NDArray[Any] | None]:
     """Value and gradient, of that ``dtype``, of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
-    search = _Search(problem, pieces)
-    crowd = None
-    if not search.approximated:
-        crowd = find_crowd(problem, [Exact(piece.low, piece.high, piece.matrix[:, 0]) for piece in pieces])
+    classes = problem.classes
+    table = sort_columns(problem.own[classes.order], classes.offsets, classes.unit[classes.order])
+    approximated = any(piece.half_width is not None for piece in pieces)
+    sums = RankedSums(table, pieces, column_centre(problem) if approximated else None)
     slope = np.empty(problem.scores.shape, dtype) if gradient else None
 
-    def visit(first: int, last: int) -> tuple[float, list[Floats] | None, CrowdPart | None]:
-        if crowd is None:
-            return *search.sums.visit(tiles(problem, first, last), slope), None
-        part = CrowdPart(crowd)
-        with np.errstate(over="ignore", invalid="ignore"):
-            rest = part.visit(first, last, slope)
-            some = next(rest, None)
-            if some is None:
-                return 0.0, None, part
-            return *search.sums.visit(chain([some], rest), slope), part
+    def visit(first: int, last: int) -> tuple[float, list[Floats]]:
+        return sums.visit(tiles(problem, first, last), slope)
 
-    value, landed, parts = 0.0, None, []
+    value, landed = 0.0, list[Floats]()
     with np.errstate(over="ignore", invalid="ignore"):
-        for more, landed_there, part in one_by_one(problem.scores.shape, visit):
+        for more, landed_there in one_by_one(problem.scores.shape, visit):
             value += more
-            parts += [] if part is None else [part]
-            if landed is None:
-                landed = landed_there
-            elif landed_there is not None:
-                for total, there in zip(landed, landed_there, strict=True):
-                    total += there
-        own = np.zeros(len(problem.classes.y))
-        if crowd is not None:
-            of_crowd, own = crowd.settle(parts)
-            value += of_crowd
+            landed = [a + b for a, b in zip(landed, landed_there, strict=True)] if landed else landed_there
         if slope is not None:
-            if landed is not None:
-                own[problem.classes.order] += search.own_slope(landed)
-            slope[np.arange(len(own)), problem.classes.y] = np.where(np.isnan(own), 0.0, own)
+            own = np.zeros(len(classes.y))
+            own[classes.order] = classes.unit[classes.order] * sums.collect(landed)[table.slot]
+            slope[np.arange(len(own)), classes.y] = np.where(np.isnan(own), 0.0, own)
     return value, slope
-
-
-class _Search:
-    """The positives of a problem, sorted when they are needed."""
-
-    def __init__(self, problem: Problem, pieces: list[Piece]) -> None:
-        self.problem, self.pieces = problem, pieces
-        self.approximated = any(piece.half_width is not None for piece in pieces)
-        self._lock = Lock()
-        self._sums: RankedSums | None = None
-
-    @property
-    def sums(self) -> "RankedSums":
-        with self._lock:  # the first thread sorts, the others wait for it
-            if self._sums is None:
-                classes, order = self.problem.classes, self.problem.classes.order
-                table = sort_columns(self.problem.own[order], classes.offsets, classes.unit[order])
-                centre = column_centre(self.problem) if self.approximated else None
-                self._sums = RankedSums(table, self.pieces, centre)
-            return self._sums
-
-    def own_slope(self, landed: list[Floats]) -> Floats:
-        """``(N,)`` slope in each positive, in the order of the classes."""
-        classes = self.problem.classes
-        sums = self.sums
-        return np.asarray(classes.unit[classes.order] * sums.collect(landed)[sums.table.slot])
 
 
 class RankedSums:
@@ -126,7 +79,7 @@ class RankedSums:
             self.runs = [_run(table, piece, centre) for piece in pieces]
 
     @np.errstate(over="ignore", invalid="ignore")
-    def visit(self, part: Iterable[Negatives], slope: NDArray[Any] | None) -> tuple[float, list[Floats]]:
+    def visit(self, part: Iterable[Tile], slope: NDArray[Any] | None) -> tuple[float, list[Floats]]:
         """The value of some tiles, and what they hand to the positives; their own slopes go into ``slope``."""
         value, landed = 0.0, [run.landing() for run in self.runs]
         for tile in part:
@@ -143,7 +96,7 @@ class RankedSums:
                 value += total
                 steepness = steepness + steeper if k else steeper
             if slope is not None:
-                tile.store(steepness, slope)
+                np.multiply(tile.weight, steepness, out=tile.of(slope), casting="same_kind")
         return value, landed
 
     def collect(self, landed: list[Floats]) -> Floats:
@@ -160,9 +113,9 @@ def _defined(x: Floats, weight: Floats) -> Floats:
 LARGE = 64.0
 
 
-def _first_from(table: SortedColumns, tile: Negatives, b: float) -> Ints:
+def _first_from(table: SortedColumns, tile: Tile, b: float) -> Ints:
     """Position of the first positive with ``p − q >= b`` for each negative ``q`` of a tile."""
-    position = tile.locate(table, tile.x + b)
+    position = locate(table, tile.x + b, columns_first=tile.columns_first)[0]
     if max(tile.x.max(), -tile.x.min()) > LARGE * abs(b):
         # q + b is rounded to a neighbour, p − q is not: the search may be off by one value.
         start = tile.along(table.start[:-1])
@@ -204,7 +157,7 @@ class _Approximated:
     def landing(self) -> Floats:
         return np.zeros_like(self.slope_of_p)
 
-    def visit(self, tile: Negatives, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
         terms = self._terms(tile.x - tile.along(self.centre), len(self.of_q))
         value = _polynomial(self.of_q, begin, end, terms)
         if landed is None:

@@ -3,20 +3,17 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
-from mauc.kernels.search import SortedColumns, locate, locate_each
 from mauc.kernels.threads import over_rows
 
 __all__ = [
     "Classes",
-    "Negatives",
     "Problem",
-    "Scattered",
     "Tile",
     "chebyshev_terms",
     "column_centre",
@@ -33,6 +30,7 @@ R = TypeVar("R")
 
 # A dozen temporaries of this many float64 stay in a second-level cache; 2**13 and 2**17 were slower.
 TILE_ELEMENTS = 1 << 15
+COLUMNS_FIRST_BELOW = 32
 
 
 @dataclass(frozen=True)
@@ -117,6 +115,12 @@ class Problem:
     classes: Classes
     scores: NDArray[np.floating]
     """``(N, C)`` finite scores; float32 is widened tile by tile."""
+    tile_elements: int = TILE_ELEMENTS
+    """About as many scores are in a tile."""
+    columns_first_below: int = COLUMNS_FIRST_BELOW
+    """Tiles of fewer columns are ``(C, rows)``."""
+    block_positives: int = 1 << 16
+    """Positives that are sorted together: their bins stay in the caches while all rows pass by."""
 
     @cached_property
     def own(self) -> Floats:
@@ -130,48 +134,6 @@ def sums_of_others(of_class: Floats) -> Floats:
     others[1:] = np.cumsum(of_class[:-1])
     others[:-1] += np.cumsum(of_class[:0:-1])[::-1]
     return others
-
-
-class Negatives(Protocol):
-    """Scores with their weights as negatives."""
-
-    @property
-    def x(self) -> Floats:
-        """The scores."""
-
-    @property
-    def weight(self) -> Floats:
-        """Their weights; 0 in the sample's own column."""
-
-    def along(self, of_class: V) -> V:
-        """A ``(C,)`` vector in a shape that goes with ``x``."""
-
-    def locate(self, table: SortedColumns, x: Floats) -> Ints:
-        """Position of the first value ``>= x`` in its column, for ``x`` in the place of the scores."""
-
-    def store(self, steepness: Floats, out: NDArray[Any]) -> None:
-        """Write the weighted ``steepness`` at each score to its place in an ``(N, C)`` array."""
-
-
-class Scattered(NamedTuple):
-    """Some scores from anywhere."""
-
-    x: Floats
-    weight: Floats
-    row: Ints
-    column: Ints
-
-    def along(self, of_class: V) -> V:
-        """The entry of each score's column."""
-        return of_class.take(self.column)
-
-    def locate(self, table: SortedColumns, x: Floats) -> Ints:
-        """As :class:`Negatives` has it."""
-        return locate_each(table, x, self.column)[0]
-
-    def store(self, steepness: Floats, out: NDArray[Any]) -> None:
-        """As :class:`Negatives` has it."""
-        out[self.row, self.column] = self.weight * steepness
 
 
 class Tile(NamedTuple):
@@ -191,14 +153,6 @@ class Tile(NamedTuple):
         """A ``(C,)`` vector in the shape that broadcasts over the tile."""
         return of_class[:, None] if self.columns_first else of_class
 
-    def locate(self, table: SortedColumns, x: Floats) -> Ints:
-        """As :class:`Negatives` has it."""
-        return locate(table, x, columns_first=self.columns_first)[0]
-
-    def store(self, steepness: Floats, out: NDArray[Any]) -> None:
-        """As :class:`Negatives` has it."""
-        np.multiply(self.weight, steepness, out=self.of(out), casting="same_kind")
-
     def total(self, a: Floats, b: Floats) -> Floats:
         """``(C,)`` sums of ``a·b`` over the rows."""
         return np.einsum("cn,cn->c" if self.columns_first else "nc,nc->c", a, b)
@@ -217,15 +171,12 @@ class Tile(NamedTuple):
         return part.T if self.columns_first else part
 
 
-COLUMNS_FIRST_BELOW = 32
-
-
 def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator[Tile]:
-    """Walk the rows ``first`` to ``last`` in tiles of about :data:`TILE_ELEMENTS` scores."""
+    """Walk the rows ``first`` to ``last`` in tiles of about ``tile_elements`` scores."""
     n_rows, n_columns = problem.scores.shape
     last = n_rows if last is None else last
-    columns_first = n_columns < COLUMNS_FIRST_BELOW
-    step = max(1, TILE_ELEMENTS // max(1, n_columns))
+    columns_first = n_columns < problem.columns_first_below
+    step = max(1, problem.tile_elements // max(1, n_columns))
     for begin in range(first, last, step):
         rows = slice(begin, min(begin + step, last))
         scores = problem.scores[rows]
@@ -243,7 +194,7 @@ def walk(problem: Problem, visit: Callable[[Iterable[Tile]], R]) -> list[R]:
 
 def walks(problem: Problem) -> Callable[[Callable[[Iterable[Tile]], R]], list[R]]:
     """:func:`walk` to be called several times; where there is but one tile, it is prepared once."""
-    if problem.scores.size > TILE_ELEMENTS:
+    if problem.scores.size > problem.tile_elements:
         return lambda visit: walk(problem, visit)
     only = list(tiles(problem))
     return lambda visit: [visit(only)]

@@ -24,10 +24,10 @@ from mauc._validation import (
     check_sample_weight,
     check_whole,
 )
-from mauc.activations import ACTIVATIONS
+from mauc.activations import ACTIVATIONS, Activation
 from mauc.kernels.threads import threads
 from mauc.linear.objective import LinearObjective, Objective
-from mauc.linear.solvers import SOLVERS, Solution, minimize
+from mauc.linear.solvers import Solution, minimize
 from mauc.log_loss import check_log_loss, log_term
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
@@ -53,10 +53,11 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     ----------
     surrogate : str or object, default="exponential"
         ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
-        ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
+        ``"distance_weighted"``, or an object: one of :mod:`mauc.surrogates` such as ``QHinge(q=3.0)``, or one of your
+        own with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
-        Margin or rate of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`): 4 for the exponential
-        of bounded scores, ½ of log-odds.
+        Margin or rate of a surrogate given by name. None: the surrogate's default (:mod:`mauc.surrogates`): 4 for the
+        exponential of bounded scores, ½ of log-odds.
     log_loss : float >= 0, default=0.5
         Weight μ of the log-loss; 0 is the ranking term alone. With ``pairs="ova"`` nothing is shifted; with a matrix of
         the form :math:`a_i b_j` the shift is :math:`\log(p_j / b_j)`; another matrix has no log-loss and needs 0.
@@ -73,17 +74,12 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         unless ``alpha`` is given, ``log_loss`` is 0 or the surrogate is another; then softmax, as in the paper.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs.
-    solver : {"lbfgs", "nesterov"}, default="lbfgs"
-        L-BFGS with few evaluations per iteration, or the monotone accelerated gradient that the paper uses.
     fit_intercept : bool, default=True
     max_iter : int, default=200
     tol : float, default=1e-6
         The largest entry of the gradient at which the solver stops.
     warm_start : bool, default=False
         Start from the last solution, where the classes and columns are the same.
-    surrogate_options : dict, optional
-        Further parameters of the surrogate and of its approximation: ``q``, ``epsilon``, ``approximation``,
-        ``tolerance``.
     n_jobs : int, optional
         Threads over the rows, where rows times classes are half a million or more; -1 is one per core. None: one per
         core, at most ``OMP_NUM_THREADS`` where that is set. The model is the same to the bit.
@@ -106,7 +102,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    The problem is not convex. The start is 0, so the result is deterministic.
+    The problem is not convex. L-BFGS starts from 0, so the result is deterministic.
 
     The paper's form is ``MAUCClassifier("exponential", alpha=1.0, log_loss=0.0)``. What the defaults rest on is in
     ``docs/results/linear-defaults.md``; :class:`mauc.MAUCClassifierCV` searches α, μ and λ.
@@ -135,14 +131,12 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         log_loss: float = 0.5,
         balanced: bool = True,
         l2: float | None = None,
-        activation: str | None = None,
+        activation: Activation | None = None,
         pairs: str | ArrayLike = "ovo",
-        solver: str = "lbfgs",
         fit_intercept: bool = True,
         max_iter: int = 200,
         tol: float = 1e-6,
         warm_start: bool = False,
-        surrogate_options: dict[str, Any] | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -153,12 +147,10 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.l2 = l2
         self.activation = activation
         self.pairs = pairs
-        self.solver = solver
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
         self.warm_start = warm_start
-        self.surrogate_options = surrogate_options
         self.n_jobs = n_jobs
         self.verbose = verbose
 
@@ -197,16 +189,19 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         )
         start = self._start(objective, classes)
         with threads(self.n_jobs), _threads_of_blas(objective):
-            solution = minimize(objective, start, solver=self.solver, max_iter=self.max_iter, tol=self.tol)
+            solution = self._minimize(objective, start)
         self._keep(objective, classes, solution)
         self._warn_of(solution)
         return self
+
+    def _minimize(self, objective: Objective, start: Floats) -> Solution:
+        return minimize(objective, start, max_iter=self.max_iter, tol=self.tol)
 
     def _risk(self) -> SurrogateRisk:
         alpha = self.alpha
         if alpha is None and has_alpha(self.surrogate) and self._activation() == "log_odds":
             alpha = SURROGATES[self.surrogate].log_odds_alpha
-        return SurrogateRisk(self.surrogate, alpha=alpha, **(self.surrogate_options or {}))
+        return SurrogateRisk(self.surrogate, alpha=alpha)
 
     def _penalty(self, total_weight: float) -> float:
         """As ``C=1`` of LogisticRegression, whose loss is a sum, unless it was given."""
@@ -224,7 +219,6 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         if self.activation is not None:
             check_choice("activation", self.activation, ACTIVATIONS)
-        check_choice("solver", self.solver, SOLVERS)
         check_real("tol", self.tol, low=0)
         if self.l2 is not None:
             check_not_negative("l2", self.l2)
@@ -258,7 +252,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         """Where the fit has not converged."""
         if not solution.converged:
             warnings.warn(
-                f"{self.solver} stopped before the gradient fell below tol={self.tol:g} ({solution.message}): "
+                f"L-BFGS stopped before the gradient fell below tol={self.tol:g} ({solution.message}): "
                 f"raise max_iter (now {self.max_iter}) or tol, or scale the features",
                 ConvergenceWarning,
                 stacklevel=3,

@@ -16,9 +16,11 @@ from sklearn.utils.validation import validate_data
 
 from mauc._estimators import encode_classes
 from mauc._validation import check_sample_weight, invalid
+from mauc.activations import Activation
 from mauc.linear.classifier import MAUCClassifier
 from mauc.log_loss import check_log_loss, has_log_loss
 from mauc.model_selection import folds_of
+from mauc.risk import SurrogateRisk
 from mauc.surrogates import has_alpha
 
 __all__ = ["MAUCClassifierCV"]
@@ -44,7 +46,7 @@ class MAUCClassifierCV(MAUCClassifier):
     ----------
     surrogates : sequence of str or objects, default=("exponential",)
     alphas : sequence of float, optional
-        Unless told (1, 4, 10) for a surrogate that has an α. None as an entry is the surrogate's own.
+        Default: (1, 4, 10) for a surrogate that has an α. None as an entry is the surrogate's own.
     log_losses : sequence of float, optional
         Weights of the log-loss; (0.1, 1, 10) by default, 0 where ``pairs`` has no log-loss.
     balanced : bool, default=True
@@ -59,15 +61,10 @@ class MAUCClassifierCV(MAUCClassifier):
         What turns the linear function into scores.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs, in the risk and in the score that chooses.
-    solver : {"lbfgs", "nesterov"}, default="lbfgs"
-        SciPy's L-BFGS, or the monotone accelerated gradient that the paper uses.
     fit_intercept : bool, default=True
     max_iter : int, default=200
     tol : float, default=1e-6
         The largest entry of the gradient at which the solver stops.
-    surrogate_options : dict, optional
-        Further parameters of the surrogate and of its approximation: ``q``, ``epsilon``, ``approximation``,
-        ``tolerance``.
     verbose : int, default=0
         Print progress.
 
@@ -104,13 +101,11 @@ class MAUCClassifierCV(MAUCClassifier):
         l2s: Sequence[float] = DEFAULT_L2,
         cv: Any = 5,
         n_jobs: int | None = None,
-        activation: str = "softmax",
+        activation: Activation = "softmax",
         pairs: str | ArrayLike = "ovo",
-        solver: str = "lbfgs",
         fit_intercept: bool = True,
         max_iter: int = 200,
         tol: float = 1e-6,
-        surrogate_options: dict[str, Any] | None = None,
         verbose: int = 0,
     ) -> None:
         self.surrogates = surrogates
@@ -122,11 +117,9 @@ class MAUCClassifierCV(MAUCClassifier):
         self.n_jobs = n_jobs
         self.activation = activation
         self.pairs = pairs
-        self.solver = solver
         self.fit_intercept = fit_intercept
         self.max_iter = max_iter
         self.tol = tol
-        self.surrogate_options = surrogate_options
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -191,6 +184,9 @@ class MAUCClassifierCV(MAUCClassifier):
                 losses += [_Loss(surrogate, alpha, each) for each in checked]
         return losses
 
+    def _risk(self) -> SurrogateRisk:
+        return SurrogateRisk(self.surrogate_, alpha=self.alpha_)
+
     def _candidate(self, loss: _Loss) -> MAUCClassifier:
         return MAUCClassifier(
             loss.surrogate,
@@ -199,11 +195,9 @@ class MAUCClassifierCV(MAUCClassifier):
             balanced=self.balanced,
             activation=self.activation,
             pairs=self.pairs,
-            solver=self.solver,
             fit_intercept=self.fit_intercept,
             max_iter=self.max_iter,
             tol=self.tol,
-            surrogate_options=self.surrogate_options,
             warm_start=True,
         )
 

@@ -1,18 +1,18 @@
-"""Full-batch minimisers of a smooth function: L-BFGS, and the paper's monotone accelerated gradient."""
+"""The minimiser of the linear models: SciPy's L-BFGS."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize as scipy_minimize
 
 from mauc._typing import Floats
-from mauc.linear.lbfgs import FLAT, lbfgs
 
-__all__ = ["SOLVERS", "Solution", "minimize"]
+__all__ = ["FLAT", "Solution", "minimize"]
 
-SOLVERS = ("lbfgs", "nesterov")
-
-Objective = Callable[[Floats], tuple[float, Floats]]
+FLAT = 64 * float(np.finfo(np.float64).eps)
+"""A fall by less than this, relative to the value or 1, is none."""
 
 
 @dataclass(frozen=True)
@@ -28,73 +28,40 @@ class Solution:
     message: str
 
 
-def minimize(objective: Objective, theta: Floats, *, solver: str, max_iter: int, tol: float) -> Solution:
+def minimize(
+    objective: Callable[[Floats], tuple[float, Floats]], theta: Floats, *, max_iter: int, tol: float
+) -> Solution:
     """Minimise from ``theta``; converged when the largest entry of the gradient is at most ``tol``.
 
-    L-BFGS also stops when the objective no longer falls within floating-point accuracy.
+    It also stops when the objective no longer falls within floating-point accuracy.
     """
-    return (_lbfgs if solver == "lbfgs" else _nesterov)(objective, theta, max_iter, tol)
+    curve: list[float] = []
+    starts_finite = True
 
+    def evaluate(theta: Floats) -> tuple[float, Floats]:
+        nonlocal starts_finite
+        value, gradient = objective(theta)
+        finite = bool(np.isfinite(value) and np.isfinite(gradient).all())
+        if not curve:
+            curve.append(value)
+            starts_finite = finite
+        elif not finite:
+            # SciPy's line search cannot go on from there; a value above the last one makes it take a shorter step.
+            return curve[-1] + abs(curve[-1]) + 1.0, np.zeros_like(gradient)
+        return value, gradient
 
-def _lbfgs(objective: Objective, theta: Floats, max_iter: int, tol: float) -> Solution:
-    point, values, converged, message = lbfgs(objective, theta, max_iter, tol)
-    return Solution(point.theta, point.value, np.array(values), len(values) - 1, converged, message)
+    def note(intermediate_result: Any) -> None:
+        curve.append(float(intermediate_result.fun))
 
-
-def _nesterov(objective: Objective, theta: Floats, max_iter: int, tol: float) -> Solution:
-    """Li and Lin's monotone accelerated gradient for non-convex functions (NIPS 2015, algorithm 1 with line search).
-
-    From the current point ``x`` one plain step, from the extrapolated point ``y`` one accelerated step; the better of
-    the two is next. Both steps start from the Barzilai-Borwein length and are halved until the function falls enough.
-    """
-    x, x_previous, z = theta, theta, theta
-    value, slope = objective(x)
-    value_previous = value
-    curve = [value]
-    t_previous, t = 0.0, 1.0
-    step_x = step_y = 1.0 / max(float(np.abs(slope).max()), 1e-12)
-    iteration = 0
-    message = "gradient within tol"
-    while np.abs(slope).max() > tol:
-        if iteration == max_iter:
-            message = "max_iter reached"
-            break
-        iteration += 1
-        y = x + (t_previous / t) * (z - x) + ((t_previous - 1.0) / t) * (x - x_previous)
-        value_y, slope_y = objective(y)
-        z, value_z, slope_z, step_y = _descend(objective, y, value_y, slope_y, step_y)
-        v, value_v, slope_v, step_x = _descend(objective, x, value, slope, step_x)
-        step_y = _barzilai_borwein(z - y, slope_z - slope_y, step_y)
-        step_x = _barzilai_borwein(v - x, slope_v - slope, step_x)
-        t_previous, t = t, (np.sqrt(4.0 * t * t + 1.0) + 1.0) / 2.0
-        x_previous, value_previous = x, value
-        x, value, slope = (z, value_z, slope_z) if value_z <= value_v else (v, value_v, slope_v)
-        curve.append(value)
-        if value_previous - value <= FLAT * max(abs(value), 1.0):
-            message = "objective no longer falls"
-            break
-    return Solution(x, value, np.array(curve), iteration, message != "max_iter reached", message)
-
-
-SUFFICIENT = 1e-4
-"""Share of the fall that the gradient promises which a step must reach (Armijo)."""
-
-
-def _descend(
-    objective: Objective, x: Floats, value: float, slope: Floats, step: float
-) -> tuple[Floats, float, Floats, float]:
-    """The gradient step from ``x``, halved until the objective falls enough; the point itself if none does."""
-    norm = float(slope @ slope)
-    for _ in range(60):
-        candidate = x - step * slope
-        new_value, new_slope = objective(candidate)
-        if new_value <= value - SUFFICIENT * step * norm:
-            return candidate, new_value, new_slope, step
-        step *= 0.5
-    return x, value, slope, step
-
-
-def _barzilai_borwein(move: Floats, change: Floats, fallback: float) -> float:
-    """``⟨s, s⟩ / ⟨s, r⟩`` for a move ``s`` that changed the gradient by ``r``, where that is positive."""
-    curvature = float(move @ change)
-    return float(move @ move) / curvature if curvature > 1e-300 else 2.0 * fallback
+    options: Any = {"maxiter": max_iter, "maxfun": 100 * max_iter, "gtol": tol, "ftol": FLAT, "maxls": 50}
+    with np.errstate(over="ignore", invalid="ignore"):  # of the line search, where the objective is beyond the floats
+        found: Any = scipy_minimize(evaluate, theta, jac=True, method="L-BFGS-B", callback=note, options=options)
+    if not starts_finite:
+        converged, message = False, "objective or its gradient is not finite at the start"
+    elif np.abs(found.jac).max(initial=0.0) <= tol:
+        converged, message = True, "gradient within tol"
+    elif found.nit >= max_iter:
+        converged, message = False, "max_iter reached"
+    else:
+        converged, message = True, "objective no longer falls"
+    return Solution(found.x, float(found.fun), np.array(curve), int(found.nit), converged, message)

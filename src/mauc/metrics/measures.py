@@ -127,7 +127,8 @@ class PairMeasure:
         classes, scores = problem.classes, problem.scores
         if self._from_negatives and classes.pair_weights is not None:
             classes = replace(classes, pair_weights=classes.pair_weights.T)
-        return Problem(classes, _with_finite_differences(scores) if self._difference else scores)
+        scores = _with_finite_differences(scores) if self._difference else scores
+        return replace(problem, classes=classes, scores=scores)
 
 
 def _with_finite_differences(scores: NDArray[np.floating]) -> NDArray[np.floating]:

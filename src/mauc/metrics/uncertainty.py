@@ -131,6 +131,12 @@ class Sizes:
         share = np.divide(v + np.diag(v.sum(axis=1)), weight, out=np.zeros_like(v), where=weight > 0)
         return Sizes(size, 1.0 - 2.0 * cube / square + square, weight, np.square(share).sum(axis=0))
 
+    @classmethod
+    def of_counts(cls, counts: Ints, v: Floats) -> Sizes:
+        """Of samples of equal weight: how many each class has."""
+        share = 1.0 / np.maximum(counts, 1)
+        return cls.of_shares(counts > 0, share, share**2, v)
+
     @cached_property
     def counts(self) -> NDArray[np.bool_]:
         """``(C,)`` which classes have samples, and pairs whose weight is more than rounding."""

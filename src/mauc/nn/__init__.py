@@ -1,7 +1,7 @@
 """Multiclass AUC in PyTorch, at the price of cross-entropy.
 
 logits + targets  →  mauc_loss, MAUCLoss (functional.py, modules.py): one line instead of cross-entropy
-                  →  fused on CUDA and exact over all processes (_engine/)
+                  →  fused on CUDA and exact over all processes (_loss/, _triton/)
 batches           →  ClassCoverageBatchSampler (samplers.py), full_batch_backward (fullbatch.py)
 judgement         →  MAUC (metric.py)
 all of it         →  MAUCMLPClassifier (classifier.py)

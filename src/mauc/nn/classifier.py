@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from mauc._estimators import LogitClassifier, encode_classes
-from mauc._lazy import needing
 from mauc._typing import Floats, Ints
 from mauc._validation import (
     check_choice,
@@ -26,7 +25,7 @@ from mauc._validation import (
     check_whole,
     invalid,
 )
-from mauc.nn._engine.rows import Rows, dense, hold_out, rows_at_a_time
+from mauc.nn._training import Rows, Settings, dense, hold_out, read_seed, rows_at_a_time, train
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     r"""A multilayer perceptron trained by :class:`mauc.nn.MAUCLoss`.
 
     Hidden layers are linear, batch-normalised and rectified, as in the paper. Minibatches hold every class
-    (:class:`mauc.nn.ClassCoverageBatchSampler`), and Lightning trains.
+    (:class:`mauc.nn.ClassCoverageBatchSampler`).
 
     Parameters
     ----------
@@ -99,7 +98,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     random_state : int, RandomState or None, default=None
         Fixes the initial weights, the minibatches and the hold-out.
     verbose : int, default=0
-        1: show a progress bar.
+        1: print a line after each epoch, to the standard error stream.
 
     Attributes
     ----------
@@ -217,16 +216,13 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             A validation part of your own in place of the hold-out. The best epoch on it is kept; with
             ``early_stopping`` it also ends the training.
         """
-        with needing("torch", "MAUCMLPClassifier.fit"):
-            from mauc.nn._engine import training
-
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32)
         classes, codes = encode_classes(y)
         check_pairs(self.pairs, len(classes))
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         folder = None if self.checkpoint_dir is None else str(self.checkpoint_dir)
-        seed = training.read_seed(folder, bool(self.resume))
+        seed = read_seed(folder, bool(self.resume))
         if seed is None or self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
@@ -236,7 +232,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         elif self.early_stopping:
             rows, held_out = hold_out(codes, rows, self.validation_fraction, np.random.default_rng(seed))
             validation = Rows(X, codes, weight, held_out)
-        settings = training.Settings(
+        settings = Settings(
             patience=self.patience if self.early_stopping else None,
             checkpoint_dir=folder,
             seed=seed,
@@ -244,7 +240,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         )
         network = self._network(X.shape[1], classes, seed)
         part = Rows(X, codes, weight, rows)
-        history = training.train(network, self._loss(part), part, validation, settings)
+        history = train(network, self._loss(part), part, validation, settings)
         self.classes_ = classes
         self.model_ = network
         self.n_iter_ = len(history.losses)

@@ -4,9 +4,8 @@ from typing import Any
 
 from torch import Tensor
 
-from mauc.nn._engine.loss import loss_of
-from mauc.nn._engine.recommended import LOG_LOSS, read_settings
-from mauc.nn._engine.score import pairwise_of, score_of
+from mauc.nn._loss.score import pairwise_of, score_of
+from mauc.nn._loss.settings import LOG_LOSS, loss_of, read_settings
 
 __all__ = ["mauc_loss", "mauc_score", "pairwise_auc"]
 
@@ -94,22 +93,20 @@ def mauc_loss(
     unbiased for ``"ovo"`` iff the mean of 1/K over the batches with a pair, times their share, is the same for all
     pairs), and no further reweighting of samples inside a class than the one you want to learn from.
 
-    Moments surrogates (squared, exponential, and every one that is a single polynomial on the range of the scores,
-    such as logistic or a hinge with ``alpha >= 1`` on softmax scores) cost O(N·C), the hinge family O(N·C·log n) for
-    the largest class of n samples. On CUDA both run in fused kernels, of float32 and half-precision logits, which read
-    the logits two or three times, write the gradient once and never wait for the device. Plain operations are left for
-    1/t, for an approximation on raw scores, whose range the host reads, for own objects that no polynomial of few terms
-    follows, and for ``torch.use_deterministic_algorithms``.
+    Squared, exponential and what is a line on the range of the scores, such as the hinge with ``alpha >= 1`` on softmax
+    scores, cost O(N·C). So does what one polynomial follows, such as the logistic loss. The hinge family costs
+    O(N·C·log n) for the largest class of n samples. On CUDA all of these run in fused kernels, of float32 and
+    half-precision logits, which read the logits two or three times and never wait for the device. Elsewhere, and for
+    1/t, own objects, float64 and ``torch.use_deterministic_algorithms``, the first kind runs in torch operations; the
+    scores of the others go to the host, to the kernels of :class:`mauc.SurrogateRisk`.
 
     *Several processes.* With ``sync=True`` the sums that define the risk are those of all ranks; the ``(N, C)`` scores
     never leave theirs. Every rank returns the value of the whole, and its gradient times the number of ranks, because
     ``DistributedDataParallel`` averages over ranks; without it, sum the gradients and divide by that number.
 
-    *Second derivatives* (``create_graph=True``) are exact, and cost nothing until they are taken: O(N·C) for squared
-    and exponential, which have derivatives of every order and serve :mod:`torch.func` too; O(N²) time, pair by pair on
-    the host, for the others, of which :mod:`torch.func` takes the first derivative; an own object needs
-    ``second_derivative(t)`` for them. At a kink they are those on its right. With ``sync=True`` and under
-    :func:`torch.compile` they are refused.
+    *Second derivatives* (``create_graph=True``) are exact, of every order, for squared, exponential and what is a line
+    on the range of the scores, which serve :mod:`torch.func` in the same way. Of the others :mod:`torch.func` takes the
+    first derivative. Their second derivatives, and all with ``sync=True`` or under :func:`torch.compile`, are refused.
 
     Examples
     --------
@@ -128,7 +125,6 @@ def mauc_loss(
         chosen,
         log_loss=share,
         log1p=bounded,
-        ratios=None,
         activation=activation,
         pairs=pairs,
         weight=weight,
@@ -139,7 +135,7 @@ def mauc_loss(
     )
 
 
-def mauc_score(target: Tensor, scores: Tensor, *, pairs: Any = "ovo", weight: Tensor | None = None) -> Tensor:
+def mauc_score(scores: Tensor, target: Tensor, *, pairs: Any = "ovo", weight: Tensor | None = None) -> Tensor:
     r"""The exact multiclass AUC on the device of the scores: :func:`mauc.mauc_score` with ``absent="ignore"``.
 
     .. math:: \mathrm{MAUC} = \sum_{i \ne j} v_{ij} \, \mathrm{AUC}_{i|j}, \qquad
@@ -148,10 +144,10 @@ def mauc_score(target: Tensor, scores: Tensor, *, pairs: Any = "ovo", weight: Te
 
     Parameters
     ----------
-    target : (N,) integer tensor
-        Classes ``0..C-1``; a class without samples, or whose weights are all 0, drops out.
     scores : (N, C) floating tensor
         Used as they come: nothing applies a softmax.
+    target : (N,) integer tensor
+        Classes ``0..C-1``; a class without samples, or whose weights are all 0, drops out.
     pairs : {"ovo", "ova"} or (C, C) array
         Weights of the class pairs, :math:`v_{ij}` at ``[i, j]``.
     weight : (N,) tensor, optional
@@ -174,21 +170,21 @@ def mauc_score(target: Tensor, scores: Tensor, *, pairs: Any = "ovo", weight: Te
     >>> import torch
     >>> from mauc.nn.functional import mauc_score
     >>> scores = torch.tensor([[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]])
-    >>> mauc_score(torch.tensor([0, 0, 1, 2]), scores).item()
+    >>> mauc_score(scores, torch.tensor([0, 0, 1, 2])).item()
     0.875
     """
-    return score_of(target, scores, pairs, weight)
+    return score_of(scores, target, pairs, weight)
 
 
-def pairwise_auc(target: Tensor, scores: Tensor, *, weight: Tensor | None = None) -> Tensor:
+def pairwise_auc(scores: Tensor, target: Tensor, *, weight: Tensor | None = None) -> Tensor:
     r"""The AUC of every ordered pair of classes on the device of the scores, as :func:`mauc.pairwise_auc` has it.
 
     Parameters
     ----------
-    target : (N,) integer tensor
-        Classes ``0..C-1``.
     scores : (N, C) floating tensor
         Used as they come: nothing applies a softmax.
+    target : (N,) integer tensor
+        Classes ``0..C-1``.
     weight : (N,) tensor, optional
         Weights of the samples, >= 0.
 
@@ -208,9 +204,9 @@ def pairwise_auc(target: Tensor, scores: Tensor, *, weight: Tensor | None = None
     >>> import torch
     >>> from mauc.nn.functional import pairwise_auc
     >>> scores = torch.tensor([[0.8, 0.1, 0.1], [0.2, 0.5, 0.3], [0.3, 0.5, 0.2], [0.1, 0.2, 0.7]])
-    >>> pairwise_auc(torch.tensor([0, 0, 1, 2]), scores)
+    >>> pairwise_auc(scores, torch.tensor([0, 0, 1, 2]))
     tensor([[   nan, 0.5000, 1.0000],
             [0.7500,    nan, 1.0000],
             [1.0000, 1.0000,    nan]], dtype=torch.float64)
     """
-    return pairwise_of(target, scores, weight)
+    return pairwise_of(scores, target, weight)

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from mauc._validation import check_choice, check_not_negative, invalid
-from mauc.nn._engine.buffers import ExactBuffers
-from mauc.nn._engine.checks import check_input, count_vector
+from mauc.nn._loss.buffers import ExactBuffers
+from mauc.nn._loss.checks import check_input, count_vector
 
 __all__ = ["ClassLoss", "LogitAdjustedLoss", "log_p"]
 

@@ -16,7 +16,7 @@ from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, check_pairs, check_whole, invalid
 from mauc.kernels.auc import auc_matrix
 from mauc.metrics.scores import weighted_mean
-from mauc.nn._engine.score import score_of
+from mauc.nn._loss.score import score_of
 from mauc.partition import ClassPartition
 
 __all__ = ["MAUC"]
@@ -225,7 +225,7 @@ class MAUC(Metric):
         """The exact value, computed where the scores are."""
         weight = dim_zero_cat(self.weight)
         target, scores = dim_zero_cat(self.target), dim_zero_cat(self.preds)
-        value = score_of(target, scores, self.pairs, None if bool((weight == 1).all()) else weight)
+        value = score_of(scores, target, self.pairs, None if bool((weight == 1).all()) else weight)
         if bool(value.isnan()):
             _undefined()
         return value.to(torch.get_default_dtype())

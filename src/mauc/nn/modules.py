@@ -1,5 +1,7 @@
 """The loss as a module."""
 
+import pickle
+import warnings
 from typing import Any
 
 import torch
@@ -7,14 +9,11 @@ from torch import Tensor
 
 from mauc._validation import PAIRS, check_choice
 from mauc.activations import ACTIVATIONS
-from mauc.nn._engine.batch import is_traced
-from mauc.nn._engine.buffers import ExactBuffers
-from mauc.nn._engine.checks import count_vector, pair_matrix
-from mauc.nn._engine.log_term import class_ratios
-from mauc.nn._engine.loss import loss_of
-from mauc.nn._engine.recommended import LOG_LOSS, read_settings
-from mauc.nn._engine.repeated import Repeated
-from mauc.nn._engine.watch import OneClassWatch
+from mauc.nn._loss.batch import is_free
+from mauc.nn._loss.buffers import ExactBuffers
+from mauc.nn._loss.checks import count_vector, pair_matrix
+from mauc.nn._loss.plain import class_ratios
+from mauc.nn._loss.settings import LOG_LOSS, loss_of, read_settings
 
 __all__ = ["MAUCLoss"]
 
@@ -66,7 +65,7 @@ class MAUCLoss(ExactBuffers):
     Notes
     -----
     :func:`mauc.nn.functional.mauc_loss` is the same as a function, and has the details. A batch of one class has no
-    pairs; with ``log_loss=0`` its loss is 0, and the first such batch in training gives a warning.
+    pairs; with ``log_loss=0`` its loss is 0, and on the CPU the first such batch in training gives a warning.
 
     Examples
     --------
@@ -107,8 +106,7 @@ class MAUCLoss(ExactBuffers):
         self.ignore_index = ignore_index
         self.sync = sync
         self.process_group = process_group
-        self._watch = OneClassWatch()
-        self._repeated = Repeated()
+        self._warned, self._lone = False, False
         if isinstance(pairs, str):
             self.pairs, matrix = check_choice("pairs", pairs, PAIRS), None
         else:
@@ -126,27 +124,49 @@ class MAUCLoss(ExactBuffers):
 
     def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
         """The loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
-        buffers = self._buffers  # an attribute would be searched for elsewhere first
-        matrix = buffers["pair_matrix"]
         loss = loss_of(
             logits,
             target,
             self.surrogate,
             log_loss=self.log_loss,
             log1p=self.log1p,
-            ratios=buffers["exact_ratios" if logits.dtype == torch.float64 else "ratios"],
+            ratios=self.exact_ratios if logits.dtype == torch.float64 else self.ratios,
             activation=self.activation,
-            pairs=self.pairs if matrix is None else matrix,
+            pairs=self.pairs if self.pair_matrix is None else self.pair_matrix,
             weight=weight,
-            class_counts=buffers["class_counts"],
+            class_counts=self.class_counts,
             ignore_index=self.ignore_index,
             sync=self.sync,
             process_group=self.process_group,
-            repeated=self._repeated,
         )
-        if loss.requires_grad and not self.log_loss and not self._watch.warned and not self.sync and not is_traced():
-            self._watch.look(loss, target, self.ignore_index)
+        if loss.requires_grad and not self.log_loss and not self._warned and not self.sync and is_free(loss.device):
+            self._warn_of_one_class(loss, target)
         return loss
+
+    def _warn_of_one_class(self, loss: Tensor, target: Tensor) -> None:
+        """Once, of a batch that teaches nothing; on a device a look at it would wait.
+
+        A batch of one sample counts only after another such: the last batch of an epoch may be so small.
+        """
+        after_lone, self._lone = self._lone, len(target) == 1
+        if len(target) == 0 or (self._lone and not after_lone) or loss.item() != 0.0:
+            return
+        if len(target[target != self.ignore_index].unique()) == 1:
+            self._warned = True
+            warnings.warn(
+                "a batch held samples of one class only: no pair of classes meets in it, its loss is 0 and it teaches "
+                "nothing. Shuffle the data, or pass "
+                "DataLoader(batch_sampler=mauc.nn.ClassCoverageBatchSampler(labels, batch_size))",
+                stacklevel=5,
+            )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Refuse a module pickled by another version, whose state has other names."""
+        missing = {"_warned", "log1p", "surrogate"} - state.keys()
+        if missing:
+            what = f"this MAUCLoss was pickled by another version of mauc: it lacks {', '.join(sorted(missing))}"
+            raise pickle.UnpicklingError(f"{what}. Make the loss anew: its settings are the arguments of MAUCLoss")
+        super().__setstate__(state)
 
     def extra_repr(self) -> str:
         """The settings."""

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
 from mauc._validation import ScoredClasses, check_real, check_scored_classes, invalid
-from mauc.kernels.auc import auc_influence, auc_matrix_and_influence
 from mauc.metrics.groups import check_groups
 from mauc.metrics.inference import NO_DIFFERENCE, hidden_errors
+from mauc.metrics.out_of_core import ScoredRows, StreamedScores, read_columns
 from mauc.metrics.scores import weighted_mean
-from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison, interval
+from mauc.metrics.summary import ScoreSummary, summarise
+from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison_of_moments, interval_of_moments
 from mauc.partition import ClassPartition
 from mauc.report.decisions import Guess, guess_of
 from mauc.report.further import Further, look_further
+from mauc.report.pairs import Drawn, Layout
 from mauc.report.proportions import independent_rows
 from mauc.theory import Imbalance, imbalance
+from mauc.theory.imbalance import imbalance_of_counts
 
-if TYPE_CHECKING:
-    from mauc.report.pairs import Drawn
-
-__all__ = ["Judgement", "ModelScore", "PairScore", "PairedTest", "Pairs", "holm", "judge", "notes_of"]
+__all__ = ["Judgement", "ModelScore", "PairScore", "PairedTest", "judge", "judge_rows"]
 
 LISTED = 30
 SEARCHED = 300
@@ -50,8 +50,6 @@ class ModelScore:
     """``(N, C)``, columns in the same order; of the first repeat; no rows where the scores were read in parts."""
     influence: Floats
     """``(N,)`` share of each row in the multiclass AUC; empty likewise."""
-    repeats: tuple[NDArray[Any], ...] = ()
-    """The scores of all repeats, over which the numbers are means; pictures are of the first."""
     drawn: Drawn | None = None
     """What a page draws of the scores, where these were read in parts."""
     rows: float | None = None
@@ -202,39 +200,103 @@ def judge(
     predicted = None if y_pred is None else _predicted(y_pred, names, len(codes))
     scores = [[np.ascontiguousarray(each.scores[:, order]) for each in checked] for checked in clean]
     together = check_groups(groups, len(codes))
-    models = [
-        _model(str(name), partition, repeats, level, predicted if k == 0 else None, together)
-        for k, (name, repeats) in enumerate(zip(given, scores, strict=True))
+    summaries = [
+        summarise(partition, repeats, None if k else predicted, groups=together, compared=len(given) > 1)
+        for k, repeats in enumerate(scores)
     ]
-    pairs = Pairs(partition.counts, models[0].matrix, lambda i, j: _pair(partition, models[0], i, j, level, together))
+    models = [
+        _model(str(name), partition.counts, found, level, scores=repeats[0], groups=together)
+        for name, found, repeats in zip(given, summaries, scores, strict=True)
+    ]
     class_rows = first.labels[first.codes] if y_train is None else np.asarray(y_train)
-    judged = Judgement(
-        labels=names,
-        counts=partition.counts,
-        codes=codes,
-        models=tuple(models),
-        tests=_tests(partition, models, level, together),
-        rarest=pairs.rarest(listed),
-        worst=pairs.worst(listed),
-        imbalance=imbalance(class_rows),
-        of_training=y_train is not None,
-        absent=tuple(str(label) for label in first.labels[counts == 0]),
+    further = look_further(
+        partition,
+        tuple(scores[0]),
+        summaries[0].matrix,
+        models[0].influence,
+        _priors(names, class_rows),
         level=level,
-        notes=(),
-        further=look_further(
-            partition,
-            models[0].repeats,
-            models[0].matrix,
-            models[0].influence,
-            _priors(names, class_rows),
-            level=level,
-            listed=listed,
-            predicted=predicted,
-            groups=together,
-        ),
+        listed=listed,
+        predicted=predicted,
         groups=together,
     )
+    absent = tuple(str(label) for label in first.labels[counts == 0])
+    judged = _judgement(codes, partition.counts, names, models, summaries, absent, imbalance(class_rows), level, listed)
+    judged = replace(judged, of_training=y_train is not None, further=further, groups=together)
     return replace(judged, notes=notes_of(judged))
+
+
+def judge_rows(
+    models: Mapping[str, ScoredRows],
+    labels: Sequence[str],
+    absent: Sequence[str] = (),
+    *,
+    level: float = 0.95,
+    listed: int = LISTED,
+    budget: float = 2.0 * 2**30,
+    layout: Layout | None = None,
+) -> Judgement:
+    """As :func:`judge`, of rows that are read in parts and that all models share; nothing is looked at further.
+
+    Parameters
+    ----------
+    models : name -> rows whose classes are those of ``labels``, by falling frequency
+    labels : classes of the columns; ``absent`` are those without a row, which are not among them
+    level, listed
+        As in :func:`judge`.
+    budget : bytes of memory to stay within
+    layout : what a page has room for; the same must be given to :func:`mauc.report.pairs.pair_data`
+    """
+    rows = next(iter(models.values()))
+    # One row per class that stands for all of them: pair weights know classes by their sizes alone.
+    partition = ClassPartition(np.arange(len(labels)), len(labels), rows.counts.astype(np.float64))
+    weights = {kind: partition.pair_weights(kind) for kind in ("ovo", "ova")}
+    layout = layout or Layout.of(len(labels), len(models))
+    summaries, scored, drawings = [], [], []
+    for name, each in models.items():
+        streamed = StreamedScores(each, budget=budget, compared=len(models) > 1)
+        drawn = Drawn(layout, streamed.low, streamed.high, streamed.own)
+        summaries.append(streamed.summary(weights, drawn.add))
+        scored.append(_model(name, rows.counts, summaries[-1], level, drawn=drawn))
+        drawings.append(drawn)
+    in_order = np.argsort(labels)
+    of_test_rows = imbalance_of_counts(np.asarray(labels)[in_order], rows.counts[in_order])
+    judged = _judgement(
+        rows.codes, rows.counts, tuple(labels), scored, summaries, tuple(absent), of_test_rows, level, listed
+    )
+    # Of many classes, the curves of the listed pairs take one more reading.
+    missing = drawings[0].add_curves(layout.curves(0, (*judged.worst, *judged.rarest)))
+    read_columns(rows, missing, drawings[0].add)
+    return replace(judged, notes=notes_of(judged))
+
+
+def _judgement(
+    codes: Ints,
+    counts: Ints,
+    names: tuple[str, ...],
+    models: Sequence[ModelScore],
+    summaries: Sequence[ScoreSummary],
+    absent: tuple[str, ...],
+    of_classes: Imbalance,
+    level: float,
+    listed: int,
+) -> Judgement:
+    """The judgement, but for its notes."""
+    pairs = Pairs(counts, summaries[0].matrix, lambda i, j: _pair(summaries[0], i, j, level))
+    return Judgement(
+        labels=names,
+        counts=counts,
+        codes=codes,
+        models=tuple(models),
+        tests=_tests(models, summaries, level),
+        rarest=pairs.rarest(listed),
+        worst=pairs.worst(listed),
+        imbalance=of_classes,
+        of_training=False,
+        absent=absent,
+        level=level,
+        notes=(),
+    )
 
 
 def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | None) -> list[list[ScoredClasses]]:
@@ -271,59 +333,52 @@ def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
 
 def _model(
     name: str,
-    partition: ClassPartition,
-    repeats: list[NDArray[Any]],
+    counts: Ints,
+    summary: ScoreSummary,
     level: float,
-    predicted: Ints | None,
-    groups: Ints | None,
+    *,
+    scores: NDArray[Any] | None = None,
+    groups: Ints | None = None,
+    drawn: Drawn | None = None,
 ) -> ModelScore:
-    highest = [scores.argmax(axis=1) for scores in repeats] if predicted is None else [predicted]
-    right = np.mean([each == partition.codes for each in highest], axis=0)
-    recalls = np.bincount(partition.codes, right) / partition.counts
-    ovo, ova = partition.pair_weights("ovo"), partition.pair_weights("ova")
-    both = [auc_matrix_and_influence(partition.problem(scores, ovo, normalised=False)) for scores in repeats]
-    matrix, influence = (_mean(each) for each in zip(*both, strict=True))
-    of_ova = _mean(auc_influence(partition.problem(scores, ova)) for scores in repeats)
+    partition = ClassPartition(np.arange(len(counts)), len(counts), counts.astype(np.float64))
+    intervals = {
+        kind: interval_of_moments(
+            spread.sizes, weighted_mean(summary.matrix, partition.pair_weights(kind)), spread.moments, level
+        )
+        for kind, spread in summary.spread.items()
+    }
     return ModelScore(
         name=name,
-        mauc=interval(Sample.of(partition, ovo, groups), weighted_mean(matrix, ovo), influence, level),
-        ova=interval(Sample.of(partition, ova, groups), weighted_mean(matrix, ova), of_ova, level),
-        accuracy=float(right.mean()),
-        balanced_accuracy=float(recalls.mean()),
-        matrix=matrix,
-        scores=repeats[0],
-        influence=influence,
-        repeats=tuple(repeats),
-        rows=None if groups is None else independent_rows(right, groups),
+        mauc=intervals["ovo"],
+        ova=intervals["ova"],
+        accuracy=float(summary.right.sum() / counts.sum()),
+        balanced_accuracy=float((summary.right / counts).mean()),
+        matrix=summary.matrix,
+        scores=np.empty((0, len(counts))) if scores is None else scores,
+        influence=np.empty(0) if scores is None else np.asarray(summary.influence, dtype=np.float64),
+        drawn=drawn,
+        rows=None if groups is None else independent_rows(summary.hits, groups),
     )
 
 
-def _mean(arrays: Iterable[Floats]) -> Floats:
-    """Of one array itself, to the last bit."""
-    first, *others = arrays
-    return np.asarray(np.mean([first, *others], axis=0)) if others else first
-
-
-def _tests(
-    partition: ClassPartition, models: list[ModelScore], level: float, groups: Ints | None
-) -> tuple[PairedTest, ...]:
-    sample = Sample.of(partition, partition.pair_weights("ovo"), groups)
-    judged = [(model.mauc.score, model.influence) for model in models]
-    found = [
-        NO_DIFFERENCE if _same(model, models[0]) else comparison(sample, other, judged[0], level)
-        for model, other in zip(models[1:], judged[1:], strict=True)
-    ]
+def _tests(models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], level: float) -> tuple[PairedTest, ...]:
+    """Each model against the first; identical scores differ by exactly 0."""
+    (one, of_one), *others = zip(models, summaries, strict=True)
+    sizes, moments = of_one.spread["ovo"]
+    found = []
+    for model, summary in others:
+        if summary.fingerprint == of_one.fingerprint:
+            found.append(NO_DIFFERENCE)
+            continue
+        a, b = (model.mauc.score, summary.spread["ovo"].moments), (one.mauc.score, moments)
+        _, squares, cross, of_cells = summary.difference(of_one.influence)
+        found.append(comparison_of_moments(sizes, a, b, squares, level, cross=cross, of_cells=of_cells))
     corrected = holm(np.array([c.pvalue for c in found]))
     return tuple(
         PairedTest(model.name, comparison, float(p))
         for model, comparison, p in zip(models[1:], found, corrected, strict=True)
     )
-
-
-def _same(a: ModelScore, b: ModelScore) -> bool:
-    """Whether two models have identical scores in every repeat."""
-    pairs = zip(a.repeats, b.repeats, strict=False)
-    return len(a.repeats) == len(b.repeats) and all(np.array_equal(x, y) for x, y in pairs)
 
 
 def holm(pvalues: Floats) -> Floats:
@@ -370,14 +425,10 @@ class Pairs:
         return tuple(found)
 
 
-def _pair(partition: ClassPartition, model: ModelScore, i: int, j: int, level: float, groups: Ints | None) -> PairScore:
-    rows = np.flatnonzero((partition.codes == i) | (partition.codes == j))
-    two = ClassPartition((partition.codes[rows] == i).astype(np.int64), 2)
-    v = two.pair_weights("ovo")
-    auc_ij, auc_ji = float(model.matrix[i, j]), float(model.matrix[j, i])
-    influence = _mean(auc_influence(two.problem(np.take(s, rows, axis=0)[:, [j, i]], v)) for s in model.repeats)
-    sample = Sample.of(two, v, None if groups is None else groups[rows])
-    return PairScore(i, j, auc_ij, auc_ji, interval(sample, 0.5 * (auc_ij + auc_ji), influence, level))
+def _pair(summary: ScoreSummary, i: int, j: int, level: float) -> PairScore:
+    auc_ij, auc_ji = float(summary.matrix[i, j]), float(summary.matrix[j, i])
+    sizes, moments = summary.pair(i, j)
+    return PairScore(i, j, auc_ij, auc_ji, interval_of_moments(sizes, 0.5 * (auc_ij + auc_ji), moments, level))
 
 
 def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:

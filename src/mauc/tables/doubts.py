@@ -57,11 +57,14 @@ class Doubt:
         return dict(vars(self))
 
 
-def column_doubts(table: Table, labels: NDArray[Any], target: str, seed: int = 0) -> list[Doubt]:
+def column_doubts(
+    table: Table, labels: NDArray[Any], target: str, seed: int = 0, *, many_columns: int = 100
+) -> list[Doubt]:
     """Flagged columns, in the order of the table. Pass training rows alone, in the order of the file.
 
     A column is flagged if it is constant, counts the rows, predicts the target almost perfectly by itself, or is
-    different in nearly every row, as an ID is.
+    different in nearly every row, as an ID is. Of more than ``many_columns``, those that cannot predict the target
+    almost perfectly are told by one small tree each.
 
     Examples
     --------
@@ -83,18 +86,22 @@ def column_doubts(table: Table, labels: NDArray[Any], target: str, seed: int = 0
         if values.nunique(dropna=False) < 2:
             found.append(Doubt("constant", name, float("nan"), f"column {name!r} has the same value in every row"))
             continue
+        counts, is_map, is_code = _counts_rows(values), _is_map(values, labels), _is_code(name, values)
+        flagged = counts or is_map or is_code
+        if not flagged and table.shape[1] > many_columns and not _may_predict(values, labels, rows):
+            continue
         alone = score_alone(values.iloc[rows], some_labels, seed)
-        if _counts_rows(values):
+        if counts:
             kind, text = (
                 "counter",
                 f"looks like a row number (MAUC {alone:.3f} alone): new rows will have other numbers",
             )
-        elif _is_map(values, labels) or (enough and alone >= SURE):
+        elif is_map or (enough and alone >= SURE):
             kind = "target"
             text = (
                 f"alone predicts {target!r} almost perfectly (MAUC {alone:.3f}); will you have it at prediction time?"
             )
-        elif _is_code(name, values):
+        elif is_code:
             kind = "code"
             text = f"is different in nearly every row, like an ID (MAUC {alone:.3f} alone): new rows will have others"
         else:
@@ -153,6 +160,19 @@ def score_alone(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
     return mauc_score(labels[rows], scores, labels=np.unique(labels), absent="ignore")
 
 
+def _may_predict(values: Any, labels: NDArray[Any], rows: Ints, n_bins: int = 100, least: float = 0.9) -> bool:
+    """Whether the best class of each stretch of a column of numbers is right about most rows of every class."""
+    if values.dtype.kind not in "iufb":
+        return True
+    _, codes = np.unique(labels[rows], return_inverse=True)
+    distinct, cells = np.unique(np.asarray(values.iloc[rows], dtype=np.float64), return_inverse=True)
+    counts = np.zeros((n_bins, codes.max() + 1))
+    np.add.at(counts, (cells * n_bins // max(n_bins, len(distinct)), codes), 1.0)
+    shares = counts / counts.sum(axis=0)
+    right = np.where(np.arange(shares.shape[1]) == shares.argmax(axis=1)[:, None], shares, 0.0)
+    return float(right.sum(axis=0).mean()) >= least
+
+
 def _tree(cells: Any, codes: Ints, new: Any, n_classes: int) -> NDArray[np.float64]:
     from sklearn.tree import DecisionTreeClassifier
 
@@ -172,7 +192,8 @@ def _frequencies(cells: Ints, codes: Ints, new: Ints, n_classes: int) -> NDArray
 def _factorised(values: Any) -> Ints:
     import pandas as pd
 
-    return np.asarray(pd.factorize(values.astype(str).where(values.notna()), use_na_sentinel=False)[0])
+    texts = values if values.dtype.kind in "iufb" else values.astype(str).where(values.notna())
+    return np.asarray(pd.factorize(texts, use_na_sentinel=False)[0])
 
 
 def _whole_numbers(values: Any) -> NDArray[np.float64] | None:

@@ -17,7 +17,7 @@ from mauc._typing import Ints
 from mauc.ensemble.fitting import Here
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
-from mauc.model_selection import of_some_classes
+from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report
 from mauc.tables.column_kinds import column_kinds, kinds_in_words
 from mauc.tables.data import Data, Wanted, data_of
@@ -39,8 +39,10 @@ from mauc.tables.why import importance_within
 
 __all__ = ["FittedTable", "Options", "fit_data", "fit_table", "read_data"]
 
-TRAINING_SHARE = 0.7
+TRAINING_SHARE = 0.75
 """Of the time limit; the rest is for judging, importance and the report."""
+HURRIED_ROWS = 5_000
+"""Training rows at most where the time limit is a few seconds."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,16 @@ class Options:
     importance_pairs: tuple[tuple[str, str], ...] = ()
     choice: Choice | None = None
     """A linear model in place of the stack."""
+
+    @property
+    def hurried(self) -> bool:
+        """Whether there is time for one small forest alone: a child process takes seconds to start."""
+        return self.time_limit < 8.0
+
+    @property
+    def n_workers(self) -> int | None:
+        """Child processes to train in; None: one for each core."""
+        return 0 if self.choice is not None or self.hurried else None
 
     def __post_init__(self) -> None:
         if not 0 < self.time_limit < float("inf"):
@@ -318,7 +330,7 @@ def fit_table(
     began = time.monotonic()
     options = Options(time_limit, effort, holdout, cv, repeats, seed, decide, drop_suspects, refit, importance)
     wanted = Wanted(target, time_column, group, tuple(drop), min_rows, drop_unlabelled)
-    with Workers() as workers:
+    with Workers(options.n_workers) as workers:
         if isinstance(table, str | Path):
             data = read_data(Path(table), wanted)
         else:
@@ -346,6 +358,10 @@ def fit_data(
     else:
         folds = [[data.split(options.holdout, seed)]]
     train, test = folds[0][0]
+    hurry: tuple[str, ...] = ()
+    if options.hurried and not options.cv and len(train) > HURRIED_ROWS:
+        hurry = (f"the time limit leaves {HURRIED_ROWS:,} of {len(train):,} training rows",)
+        train = train[some_of_each(labels[train], HURRIED_ROWS, seed)]
     watch.does("looking at the columns")
     doubts, unseen = _doubts(data, train, options, began, workers)
     prints = fingerprints(data.features)
@@ -386,7 +402,7 @@ def fit_data(
     board = judged.final.board
     if board is not None and final.board is not None:
         again_cut = final.board.cut if final is not judged.final else ()
-        board = replace(board, cut=(*board.cut, *again_cut, *unseen))
+        board = replace(board, cut=(*hurry, *board.cut, *again_cut, *unseen))
     return FittedTable(data, options, model, judged, board, importance, how, doubts + again, leaks, counts, prints)
 
 
@@ -425,7 +441,7 @@ def _doubts(
     """Columns that may deceive, and, where there are too many to look at in time, that in words."""
     some = train[of_some_classes(data.labels[train], options.seed)]
     # Columns by themselves take milliseconds each, and a table may have thousands.
-    runner = workers if workers is not None and data.features.shape[1] > 100 and not options.choice else Here(None)
+    runner = workers if workers is not None and workers.n_workers and data.features.shape[1] > 100 else Here(None)
     work = (data.features.iloc[some], data.labels[some], data.target, options.seed)
     answers = list(runner.run([(_column_doubts, work)], began + 0.25 * options.time_limit))
     if not answers:

@@ -6,6 +6,7 @@ list (:mod:`mauc.tables.model_schema`); what skops then loads is packed anew fro
 
 import io
 import json
+import sys
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from mauc._io import write_whole
 from mauc.tables.errors import Failure
 from mauc.tables.model_schema import ALLOWED, Malformed, foreign_parts
 
-__all__ = ["TableModel", "is_model", "read_model", "write_model"]
+__all__ = ["TableModel", "is_model", "load_skops", "read_model", "write_model"]
 
 FORMAT = "mauc model 1"
 SCHEMA = "schema.json"
@@ -54,17 +55,32 @@ class TableModel:
         return decisions_of(scores, self.decision)
 
 
+def load_skops() -> Any:
+    """Import skops, which imports all of scikit-learn to list its classes, and so the array libraries beside it.
+
+    These are hidden meanwhile unless they are there already: torch alone takes longer than all the rest.
+    """
+    hidden = [name for name in ("torch", "dask", "cupy") if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    try:
+        import skops.io
+    finally:
+        for name in hidden:
+            sys.modules.pop(name, None)
+    return skops
+
+
 def write_model(path: Path, model: TableModel) -> None:
     """Write the file in one step: a run that is cut off leaves the old one, or none."""
-    import skops.io
-
+    skops = load_skops()
     parts = {name: getattr(model, name) for name in TableModel.__dataclass_fields__}
     data = skops.io.dumps({"format": FORMAT, **parts})
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {member.filename: archive.read(member) for member in archive.infolist()}
     # skops indents its tree, which makes it five times as long.
     members[SCHEMA] = json.dumps(json.loads(members[SCHEMA]), separators=(",", ":")).encode()
-    write_whole(path, _packed(members, zipfile.ZIP_DEFLATED))
+    # Level 1 takes a third of the time of level 6, and the file is a quarter larger.
+    write_whole(path, _packed(members, zipfile.ZIP_DEFLATED, level=1))
 
 
 def is_model(path: Path) -> bool:
@@ -81,8 +97,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
 
     ``max_size`` is how many GB unpacking may add, trusted or not.
     """
-    import skops.io
-
+    skops = load_skops()
     if path.is_dir():
         raise Failure(f"{path} is a folder: name the model file that mauc fit wrote")
     if path.exists() and not path.is_file():
@@ -153,9 +168,9 @@ def _members(data: bytes, max_size: float, *, trust: bool) -> dict[str, bytes]:
     return members
 
 
-def _packed(members: Mapping[str, bytes], method: int) -> bytes:
+def _packed(members: Mapping[str, bytes], method: int, level: int | None = None) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", compression=method) as archive:
+    with zipfile.ZipFile(buffer, "w", compression=method, compresslevel=level) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
     return buffer.getvalue()

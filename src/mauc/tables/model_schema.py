@@ -63,6 +63,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "mauc.ensemble.fitting.FoldAverage",
             "mauc.ensemble.odds.ProportionalOdds",
             "mauc.ensemble.perceptron.BalancedPerceptron",
+            "mauc.ensemble.tree_columns.TreeColumns",
             "mauc.linear.classifier.MAUCClassifier",
             "mauc.linear.search.MAUCClassifierCV",
             # Dates with an offset from UTC; pandas 3 says where users import it, pandas 2 where it is defined.

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,9 +24,10 @@ __all__ = [
     "check_fits",
     "find_parts",
     "kind_of",
+    "no_number",
     "no_target",
     "opened",
-    "parquet_batches",
+    "part_batches",
     "table_chunks",
     "table_rows",
 ]
@@ -136,15 +139,17 @@ class Parts:
         dates = [str(f.name) for f in opened(self.paths[0]).schema_arrow if pa.types.is_timestamp(f.type)]
         forms = dict.fromkeys(dates, "")
         for path in self.paths if dates else ():
-            for batch in parquet_batches(path, dates):
+            for batch in part_batches(path, dates):
                 for name, values in pa.Table.from_batches([batch]).to_pandas()[dates].items():
                     forms[str(name)] = max(forms[str(name)], date_form(values), key=len)
         return forms
 
     @property
     def n_rows(self) -> int:
-        """Of Parquet."""
-        return sum(opened(path).metadata.num_rows for path in self.paths)
+        """Of all parts; those of CSV are read for it."""
+        if self.kind == "parquet":
+            return sum(opened(path).metadata.num_rows for path in self.paths)
+        return sum(_csv(path, self.names[:1], text=True).count_rows() for path in self.paths)
 
     @property
     def n_bytes(self) -> int:
@@ -212,10 +217,19 @@ def available_memory() -> float:
     return free
 
 
-def parquet_batches(path: Path, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS) -> Iterator[Any]:
-    """Record batches of pyarrow, of these columns or of all."""
+def part_batches(
+    path: Path, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS, *, text: bool = False
+) -> Iterator[Any]:
+    """Record batches of pyarrow, of these columns or of all; those of CSV are read as text, or else as numbers.
+
+    Parquet is not read through pyarrow.dataset, which decodes a group of rows whole: 10,000,000 rows of five scores in
+    one group took 340 MB that way, and nothing beyond a batch this way.
+    """
     try:
-        yield from opened(path).iter_batches(rows, columns=columns)
+        if kind_of(path) == "parquet":
+            yield from opened(path).iter_batches(rows, columns=columns)
+        else:
+            yield from _csv(path, columns or (), text=text).to_batches(batch_size=rows)
     except Failure:
         raise
     except Exception as error:
@@ -224,20 +238,51 @@ def parquet_batches(path: Path, columns: Sequence[str] | None = None, rows: int 
 
 def opened(path: Path) -> Any:
     """The Parquet file, read through a small buffer: a group of rows may hold all of them."""
-    try:
+    with _needing_pyarrow(path):
         import pyarrow.parquet as pq
-    except ImportError:
-        raise Failure(f"reading {path} needs pyarrow: pip install 'mauc[parquet]', or save the table as CSV") from None
     try:
         return pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False)
     except Exception as error:
         raise _unreadable(path, error) from None
 
 
+def _csv(path: Path, columns: Sequence[str], *, text: bool) -> Any:
+    """Some columns of a CSV file as a dataset of pyarrow. Of text, nothing but an empty cell is a gap."""
+    with _needing_pyarrow(path):
+        import pyarrow as pa
+        import pyarrow.csv as csv
+        import pyarrow.dataset as ds
+    types = dict.fromkeys(columns, pa.string() if text else pa.float64())
+    gaps = {"null_values": [""]} if text else {}
+    layout = ds.CsvFileFormat(
+        parse_options=csv.ParseOptions(delimiter=separator_of(Source(path)), newlines_in_values=True),
+        read_options=csv.ReadOptions(block_size=1 << 23),
+        convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True, **gaps),
+    )
+    return ds.dataset([str(path)], format=layout, schema=pa.schema(list(types.items())))
+
+
+@contextmanager
+def _needing_pyarrow(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except ImportError:
+        other = "save the table as CSV" if kind_of(path) == "parquet" else "name one file that fits in memory"
+        raise Failure(f"reading {path} needs pyarrow: pip install 'mauc[parquet]', or {other}") from None
+
+
 def _unreadable(path: Path, error: Exception) -> Exception:
     if isinstance(error, OSError) and error.errno is not None:
         return error
+    if kind_of(path) != "parquet":
+        place = re.search(r"In CSV column #(\d+): .*conversion error to double", str(error))
+        return no_table(path, error) if place is None else no_number(list(_header(path))[int(place[1])], path)
     return Failure(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}): write it again")
+
+
+def no_number(name: str, path: Path) -> Failure:
+    """What to say of a column of scores that holds something else."""
+    return Failure(f"column {name!r} of {path} must hold numbers: it is read as the scores of a class")
 
 
 def _header(path: Path) -> dict[str, str]:
@@ -297,7 +342,7 @@ def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> It
     if parts.kind == "parquet":
         import pyarrow as pa
 
-        for batch in parquet_batches(path, rows=rows):
+        for batch in part_batches(path, rows=rows):
             yield _as_table(pa.Table.from_batches([batch]), parts.date_forms), batch
         return
     try:

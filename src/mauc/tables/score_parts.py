@@ -2,7 +2,6 @@
 
 import csv
 import io
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +12,11 @@ from numpy.typing import NDArray
 
 from mauc._typing import Ints
 from mauc.tables.errors import Failure
-from mauc.tables.layout import no_table, separator_of
-from mauc.tables.parts import BATCH_ROWS, UNREADABLE, Parts, opened, parquet_batches
+from mauc.tables.parts import Parts, no_number, opened, part_batches
 from mauc.tables.read import as_in_text, classes_of
-from mauc.tables.source import Source
 from mauc.tables.text import as_code
 
-__all__ = ["ScoreColumns", "TrueClasses", "narrow", "read_classes", "read_columns"]
+__all__ = ["ScoreColumns", "TrueClasses", "narrow", "read_classes"]
 
 MOST_VALUES = 100_000
 """Different values of a column of classes."""
@@ -54,7 +51,7 @@ def read_classes(parts: Parts, name: str) -> TrueClasses:
     part_rows = []
     for path in parts.paths:
         missing, first_missing, row = 0, 0, 0
-        for values, index in _values_of(parts, path, name):
+        for values, index in _values_of(path, name):
             empty = np.flatnonzero(index < 0)
             first_missing = row + int(empty[0]) + 1 if len(empty) and not missing else first_missing
             missing += len(empty)
@@ -91,48 +88,26 @@ def narrow(index: Any, n: int) -> NDArray[Any]:
     return np.asarray(index).astype(np.min_scalar_type(max(n - 1, 0)))
 
 
-def _values_of(parts: Parts, path: Path, name: str) -> Iterator[tuple[list[Any], Ints]]:
-    """Of batches of a column: its distinct values, and the place of each row's among them, -1 where there is none."""
-    if parts.kind == "parquet":
-        import pyarrow as pa
+def _values_of(path: Path, name: str) -> Iterator[tuple[list[Any], Ints]]:
+    """Of batches of a column: its distinct values, and the place of each row's among them, -1 where there is none.
 
-        for batch in parquet_batches(path, [name], 4 * BATCH_ROWS):
-            values = batch.column(0)
-            if pa.types.is_nested(values.type):
-                raise Failure(f"column {name!r} of {path} holds lists, not classes: choose another column")
-            coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
-            index = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-            distinct = coded.dictionary.to_pylist()
-            absent = [k for k, value in enumerate(distinct) if value is None or value != value]
-            index[np.isin(index, absent)] = -1
-            used = np.unique(index[index >= 0])
-            place = np.full(len(distinct) + 1, -1)  # the last for those at -1
-            place[used] = np.arange(len(used))
-            yield [distinct[k] for k in used], place[index]
-        return
-    import pandas as pd
+    Those of CSV are text: whether NA is a gap or a class is told by the other values.
+    """
+    import pyarrow as pa
 
-    # Whether NA is a gap or a class is told by the other values.
-    for chunk in _csv_chunks(path, [name], dtype=str, keep_default_na=False, na_values=[""]):
-        index, distinct = pd.factorize(chunk[name])
-        yield list(distinct), index.astype(np.int64)
-
-
-def _csv_chunks(path: Path, names: Sequence[str], **options: Any) -> Iterator[Any]:
-    import pandas as pd
-
-    try:
-        with pd.read_csv(
-            path,
-            sep=separator_of(Source(path)),
-            usecols=list(names),
-            chunksize=BATCH_ROWS,
-            low_memory=False,
-            **options,
-        ) as chunks:
-            yield from chunks
-    except UNREADABLE as error:
-        raise no_table(path, error) from None
+    for batch in part_batches(path, [name], 1 << 20, text=True):
+        values = batch.column(0)
+        if pa.types.is_nested(values.type):
+            raise Failure(f"column {name!r} of {path} holds lists, not classes: choose another column")
+        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        index = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        distinct = coded.dictionary.to_pylist()
+        absent = [k for k, value in enumerate(distinct) if value is None or value != value]
+        index[np.isin(index, absent)] = -1
+        used = np.unique(index[index >= 0])
+        place = np.full(len(distinct) + 1, -1)  # the last for those at -1
+        place[used] = np.arange(len(used))
+        yield [distinct[k] for k in used], place[index]
 
 
 def _as_series(parts: Parts, name: str, values: list[Any]) -> Any:
@@ -156,7 +131,7 @@ def _as_series(parts: Parts, name: str, values: list[Any]) -> Any:
 
 
 class ScoreColumns:
-    """Columns of scores in parts; a :class:`mauc.metrics.streamed.ScoredRows`."""
+    """Columns of scores in parts; a :class:`mauc.metrics.out_of_core.ScoredRows`."""
 
     def __init__(
         self, parts: Parts, names: Sequence[str], codes: NDArray[Any], counts: Ints, rows: NDArray[np.bool_]
@@ -167,12 +142,12 @@ class ScoreColumns:
         self._checked: set[str] = set()
 
     def scan(self, columns: Sequence[int], n_rows: int) -> Iterator[tuple[int, list[NDArray[np.floating]]]]:
-        """As :class:`mauc.metrics.streamed.ScoredRows` has it; what is read for the first time is checked."""
+        """As :class:`mauc.metrics.out_of_core.ScoredRows` has it; what is read for the first time is checked."""
         names = [self.names[k] for k in columns]
         first = n_before = 0
         for path in self.parts.paths:
             row = 0
-            for batch in parquet_batches(path, names, n_rows):
+            for batch in part_batches(path, names, n_rows):
                 found = dict(zip(batch.schema.names, batch.columns, strict=True))
                 arrays = [self._numbers(found[name], name, path, row) for name in names]
                 meant = self.rows[first + row : first + row + len(arrays[0])]
@@ -188,16 +163,12 @@ class ScoreColumns:
 
         of = values.type
         if not any(kind(of) for kind in (t.is_floating, t.is_integer, t.is_boolean, t.is_decimal)):
-            raise _no_number(name, path)
+            raise no_number(name, path)
         narrow_enough = t.is_float16(of) or t.is_float32(of)
         array = values.to_numpy(zero_copy_only=False).astype(np.float32 if narrow_enough else np.float64, copy=False)
         if name not in self._checked:
             _check_finite(array, name, path, row)
         return array
-
-
-def _no_number(name: str, path: Path) -> Failure:
-    return Failure(f"column {name!r} of {path} must hold numbers: it is read as the scores of a class")
 
 
 def _check_finite(array: NDArray[np.floating], name: str, path: Path, row: int) -> None:
@@ -209,37 +180,3 @@ def _check_finite(array: NDArray[np.floating], name: str, path: Path, row: int) 
             f"column {name!r} of {path} has a score that is {what} (row {row + k + 1}): "
             "every row needs a finite score for every class"
         )
-
-
-def _of_text(values: Any, name: str, path: Path, row: int) -> NDArray[np.floating]:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise _no_number(name, path) from None
-    _check_finite(array, name, path, row)
-    return array
-
-
-def read_columns(parts: Parts, names: Sequence[str], scratch: Path) -> Parts:
-    """Parts that are read one column at a time: those of Parquet themselves, those of CSV rewritten in ``scratch``."""
-    if parts.kind == "parquet":
-        return parts
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    needed, free = parts.n_bytes, shutil.disk_usage(scratch).free
-    if needed > free:
-        raise Failure(
-            f"{parts.shown} is rewritten by columns, which takes about {needed / 1e9:.1f} GB in {scratch.parent}, and "
-            f"{free / 1e9:.1f} GB are free: set TMPDIR to a larger place, or save the parts as Parquet"
-        )
-    schema = pa.schema([(name, pa.float64()) for name in names])
-    written = []
-    for k, path in enumerate(parts.paths):
-        copy, row = scratch / f"{k}.parquet", 0
-        with pq.ParquetWriter(copy, schema, compression="none", use_dictionary=False, write_statistics=False) as writer:
-            for chunk in _csv_chunks(path, names):
-                writer.write_table(pa.table([_of_text(chunk[name], name, path, row) for name in names], schema=schema))
-                row += len(chunk)
-        written.append(copy)
-    return Parts((scratch,), tuple(written))

@@ -81,7 +81,14 @@ class Trainer:
         extra = features.transform(self.table.iloc[test])
         told = _Told(self.watch)
         fits = stack._train(
-            X, labels, groups=self._groups(rows), extra=extra, deadline=deadline, workers=self.workers, watch=told
+            X,
+            labels,
+            groups=self._groups(rows),
+            extra=extra,
+            layout=features.layout(),
+            deadline=deadline,
+            workers=self.workers,
+            watch=told,
         )
         return self._round(stack, fits, features, labels, rows)
 

@@ -3,7 +3,6 @@
 posterior + priors  →  bayes_scores, bayes_mauc, ova_weights (bayes.py): the best scores, and what they reach
 surrogate           →  consistency_report (consistency.py): whether training by it aims at those scores; smallest_alpha
                        (alphas.py): the α for scores in [0, 1]; risk_minimiser (minimiser.py): what it aims at instead
-its polynomial      →  bernstein_factor (bernstein.py): what Bernstein's keep of the derivatives
 class sizes         →  imbalance (imbalance.py): ξ, χ, and which class one more sample helps most
 model + data        →  bounds (bounds/): the risk on unseen data, from that on the training data
 class of models     →  rademacher (rademacher/): the complexity that the bounds need
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from mauc.theory import bounds, rademacher
     from mauc.theory.alphas import largest_alpha, smallest_alpha
     from mauc.theory.bayes import BayesMAUC, bayes_mauc, bayes_scores, ova_weights
-    from mauc.theory.bernstein import bernstein_factor
     from mauc.theory.consistency import ConsistencyReport, consistency_report
     from mauc.theory.minimiser import RiskMinimiser, likelihoods, risk_minimiser
 
@@ -30,7 +28,6 @@ _HOME = {
     "RiskMinimiser": "mauc.theory.minimiser",
     "bayes_mauc": "mauc.theory.bayes",
     "bayes_scores": "mauc.theory.bayes",
-    "bernstein_factor": "mauc.theory.bernstein",
     "bounds": "mauc.theory.bounds",
     "consistency_report": "mauc.theory.consistency",
     "largest_alpha": "mauc.theory.alphas",
@@ -48,7 +45,6 @@ __all__ = [
     "RiskMinimiser",
     "bayes_mauc",
     "bayes_scores",
-    "bernstein_factor",
     "bounds",
     "consistency_report",
     "imbalance",

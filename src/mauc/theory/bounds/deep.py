@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
+from mauc._validation import check_not_negative, check_real, check_whole, invalid
 from mauc.theory._checks import check_class_counts
-from mauc.theory.bounds.printed import FORMS, theorem_8, theorem_9
-from mauc.theory.bounds.terms import C1, C2, C2_FIXED, Bound, assemble
+from mauc.theory.bounds.terms import C1, C2_FIXED, Bound, assemble
 from mauc.theory.imbalance import xi
 from mauc.theory.rademacher import chaining
 
@@ -35,15 +34,13 @@ def dnn(
     spectral_norms: Sequence[float] | None = None,
     distance: float | None = None,
     n_parameters: int | None = None,
-    c2: float | None = None,
-    form: str = "ours",
-    logit_bound: float | None = None,
+    c2: float = C2_FIXED,
 ) -> Bound:
     r"""The bound for fully connected networks with softmax scores (Theorem 8, and ours in its place).
 
     The smaller of two complexity terms, plus a concentration term with :math:`2 B / C` for the :math:`10 B / C` of
-    :func:`abstract`, as neither depends on the sample (``c2``: :math:`\sqrt 2`; the paper's forms have
-    :math:`5 \sqrt 2`). For rectified networks of L layers whose Frobenius norms have a product of at most γ,
+    :func:`abstract`, as neither depends on the sample (``c2``: :math:`\sqrt 2`). For rectified networks of L
+    layers whose Frobenius norms have a product of at most γ,
 
     .. math:: 2 \sqrt 2\, \varphi \gamma R_x \sqrt{\bigl(1 + \sqrt{2 L \log 2}\bigr)^2 + 1}\; \frac{\xi}{\sqrt N} ,
 
@@ -51,17 +48,8 @@ def dnn(
     one of :func:`cnn`, which depends on the norms through their logarithm only.
 
     Both are proved in ``docs/theory.md``: by blocks of independent pairs, vector contraction and the depth lemma of
-    Golowich, Rakhlin and Shamir (2018). They are ours. Theorem 8 has the same ingredients and larger constants: with
-    ``form="printed"`` its two terms as they stand, with ``form="corrected"`` without the slips of its proof,
-
-    .. math:: \frac{4}{\sqrt N} \frac{\sqrt 2}{2} \varphi \Bigl[ \frac{\chi}{C - 1} + \gamma R_x \sqrt{\tfrac{C}{C - 1}}
-        \bigl(1 + \sqrt{2 L \log 2}\bigr)\, \xi \Bigr]
-        \quad\text{and}\quad \frac{4 \varphi}{\sqrt N} \Bigl[ \frac{2^9}{C}
-        \xi \log^{3/2}(e R_s N C)\, \gamma R_x \sqrt{\bigl(1 + \sqrt{2 L \log 2}\bigr)^2 + 1} + 1 \Bigr] ,
-
-    L being one more than ``depth`` there, as the paper counts the input. The print has
-    :math:`(\sqrt{L \log 2} + \sqrt C) / \sqrt{C - 1}` in the first, a root of 2 too much in its concentration term, and
-    no square in the second.
+    Golowich, Rakhlin and Shamir (2018). They are ours. Theorem 8 has the same ingredients and larger constants;
+    ``experiments/theory/printed.py`` has it as printed, and without the slips of its proof.
 
     Parameters
     ----------
@@ -89,9 +77,6 @@ def dnn(
         β, summed spectral distance of the layers from their initial weights.
     n_parameters : int
         W, the number of weights.
-    form : {"ours", "printed", "corrected"}, default="ours"
-    logit_bound : float, optional
-        :math:`R_s`, largest absolute logit; the second term of Theorem 8 needs it.
 
     Examples
     --------
@@ -103,20 +88,6 @@ def dnn(
       concentration   0.008669
       proved with these constants in docs/theory.md
     """
-    if check_choice("form", form, FORMS) != "ours":
-        return theorem_8(
-            empirical_risk,
-            class_counts,
-            corrected=form == "corrected",
-            gamma=gamma,
-            depth=depth,
-            radius=radius,
-            lipschitz=lipschitz,
-            bound=bound,
-            delta=delta,
-            logit_bound=logit_bound,
-            c2=C2 if c2 is None else c2,
-        )
     n = check_class_counts(class_counts)
     L = check_whole("depth", depth, least=1)
     depth_factor = np.sqrt((1.0 + np.sqrt(2.0 * L * np.log(2.0))) ** 2 + 1.0)
@@ -149,7 +120,7 @@ def dnn(
         min(alternatives.values()),
         bound=bound,
         delta=delta,
-        c2=C2_FIXED if c2 is None else c2,
+        c2=c2,
         inputs=inputs,
         alternatives=alternatives,
         note=_up_to(factor),
@@ -168,9 +139,7 @@ def cnn(
     bound: float = 1.0,
     delta: float = 0.05,
     constant: float = 1.0,
-    c2: float | None = None,
-    form: str = "ours",
-    logit_bound: float | None = None,
+    c2: float = C2_FIXED,
 ) -> Bound:
     r"""The bound for networks near their initial weights (Theorem 9, and ours in its place).
 
@@ -185,12 +154,8 @@ def cnn(
     \varepsilon)`. The chaining bound of that, :func:`mauc.theory.rademacher.chaining`, goes into :func:`abstract`, with
     :math:`2 B / C` for its :math:`10 B / C`, as it does not depend on the sample. The number of pixels does not matter.
 
-    Proved in ``docs/theory.md``, after Long and Sedghi (2020). Theorem 9 has the same ingredients; with
-    ``form="printed"`` it is, for logits in :math:`[-R_s, R_s]` and initial norms of at most 1 + ν,
-
-    .. math:: 4 \cdot 24\, \frac{\varphi R_s \xi}{C} \sqrt{\frac{W (\nu L + \beta + \log(3 \beta R_x N))}{N}} ,
-
-    with ``form="corrected"`` the same with the root of N in the logarithm, where its proof cuts the chain.
+    Proved in ``docs/theory.md``, after Long and Sedghi (2020). Theorem 9 has the same ingredients;
+    ``experiments/theory/printed.py`` has it as printed, and without the slips of its proof.
 
     Parameters
     ----------
@@ -214,9 +179,6 @@ def cnn(
         β, summed spectral distance of the layers from their initial weights.
     n_parameters : int
         W, the number of weights.
-    form : {"ours", "printed", "corrected"}, default="ours"
-    logit_bound : float, optional
-        :math:`R_s`, largest absolute logit, for the paper's forms. It must exceed what the theorem asks for.
 
     Examples
     --------
@@ -228,21 +190,6 @@ def cnn(
       concentration   0.001568
       proved with these constants in docs/theory.md
     """
-    if check_choice("form", form, FORMS) != "ours":
-        return theorem_9(
-            empirical_risk,
-            class_counts,
-            corrected=form == "corrected",
-            spectral_norms=spectral_norms,
-            distance=distance,
-            n_parameters=n_parameters,
-            radius=radius,
-            lipschitz=lipschitz,
-            bound=bound,
-            delta=delta,
-            logit_bound=logit_bound,
-            c2=C2 if c2 is None else c2,
-        )
     n = check_class_counts(class_counts)
     factor = check_real("constant", constant, low=0)
     complexity = _parametric_complexity(
@@ -260,7 +207,7 @@ def cnn(
         factor * complexity,
         bound=bound,
         delta=delta,
-        c2=C2_FIXED if c2 is None else c2,
+        c2=c2,
         inputs={
             "spectral_norms": tuple(spectral_norms),
             "distance": distance,

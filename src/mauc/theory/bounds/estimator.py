@@ -15,7 +15,7 @@ from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid, is_sparse
 from mauc.activations import BOUNDED, activate
-from mauc.linear import MAUCClassifier, MAUCClassifierCV
+from mauc.linear import MAUCClassifier
 from mauc.risk import SurrogateRisk
 from mauc.theory._checks import check_p
 from mauc.theory.bounds.deep import cnn, dnn
@@ -140,10 +140,7 @@ def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float)
     codes = _codes(y, model.classes_, "the model")
     activation = model._activation()
     scores = activate(model._logits(X), activation)
-    if isinstance(model, MAUCClassifierCV):
-        risk = SurrogateRisk(model.surrogate_, alpha=model.alpha_, **(model.surrogate_options or {}))
-    else:
-        risk = model._risk()
+    risk = model._risk()
     weights, radius = model.coef_, _largest_norm(X)
     if model.intercept_.any() and activation != "identity":  # it cancels in differences
         weights, radius = np.column_stack([weights, model.intercept_]), float(np.hypot(radius, 1.0))

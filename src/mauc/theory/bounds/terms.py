@@ -118,8 +118,8 @@ def abstract(
     rademacher : float
         Complexity of Definition 2 on the sample, :mod:`mauc.theory.rademacher`. The paper has it for every class; it is
         proved in ``docs/theory.md`` where the columns of scores are free of each other. Where they share weights, pass
-        the sum of the columns' complexities (``rademacher.finite(..., apart=True)``) or of those of the two halves of
-        the signs (``rademacher.linear(..., split=True)``).
+        the sum of the columns' complexities, or of those of the two halves of the signs
+        (``rademacher.linear(..., split=True)``).
     bound : float, default=1.0
         B: the loss of a pair is in [0, B].
     delta : float, default=0.05

@@ -9,12 +9,7 @@ from mauc._validation import check_not_negative
 from mauc.theory._checks import check_class_counts, check_p
 from mauc.theory.imbalance import chi
 
-__all__ = ["contraction_bound", "linear_bound"]
-
-
-def _scale(gamma: float, radius: float, lipschitz: float) -> float:
-    scale = check_not_negative("lipschitz", lipschitz) * check_not_negative("gamma", gamma)
-    return scale * check_not_negative("radius", radius)
+__all__ = ["linear_bound"]
 
 
 def linear_bound(
@@ -60,44 +55,11 @@ def linear_bound(
     (2.0, 1.879)
     """
     n = check_class_counts(class_counts)
-    scale, dual = _scale(gamma, radius, lipschitz), check_p(p) / (p - 1.0)
+    scale = check_not_negative("lipschitz", lipschitz) * check_not_negative("gamma", gamma)
+    scale *= check_not_negative("radius", radius)
+    dual = check_p(p) / (p - 1.0)
     if not sharp:
         return float(scale * np.sqrt(2.0 * len(n) * (dual - 1.0)) * chi(n) / np.sqrt(n.sum()))
     inverse = 1.0 / n
     sides = (len(n) - 1) * np.sqrt(inverse) + np.sqrt(inverse.sum() - inverse)
     return float(scale * np.sqrt(dual - 1.0) * sides.sum())
-
-
-def contraction_bound(
-    class_counts: ArrayLike, *, gamma: float = 1.0, radius: float = 1.0, p: float = 2.0, lipschitz: float = 1.0
-) -> float:
-    r"""What the complexity of linear models is at most for any ℓ with the Lipschitz constant φ, by vector contraction.
-
-    .. math:: \sqrt 2\, \varphi \gamma R_x \sqrt{\bar p - 1} \sum_i \left[ \frac{C - 1}{\sqrt{n_i}}
-        + \sqrt{(C - 1) \sum_{j \ne i} \frac{1}{n_j}} \right]
-
-    :func:`linear_bound` with ``sharp=True`` is at least √2 times smaller, and proved for as many ℓ: this one is kept
-    for comparison. It holds for the split complexity too.
-
-    Parameters
-    ----------
-    class_counts : (C,) class sizes
-    gamma, p : float
-        Largest p-norm of a row of W, p in (1, 2].
-    radius : float
-        :math:`R_x`, largest 2-norm of a sample.
-    lipschitz : float
-        φ, Lipschitz constant of ℓ.
-
-    Examples
-    --------
-    >>> from mauc.theory import rademacher
-    >>> round(rademacher.contraction_bound([50, 30, 20]), 3)
-    3.117
-    """
-    n = check_class_counts(class_counts)
-    C = len(n)
-    scale, dual = _scale(gamma, radius, lipschitz), check_p(p) / (p - 1.0)
-    inverse = 1.0 / n
-    sides = (C - 1) * np.sqrt(inverse) + np.sqrt((C - 1) * (inverse.sum() - inverse))
-    return float(np.sqrt(2.0) * scale * np.sqrt(dual - 1.0) * sides.sum())

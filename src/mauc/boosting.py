@@ -1,0 +1,341 @@
+r"""Multiclass AUC in LightGBM and XGBoost, as a metric and as an objective. Neither library is imported here.
+
+The objective gives gradient and curvature of ``R(activation(Z))`` for raw scores Z, multiplied by
+
+.. math:: \frac{U (C - 1)}{C \, |\ell'(0)|} \quad \text{(raw columns)}, \qquad
+    \frac{U (C - 1)}{|\ell'(0)|} \quad \text{(softmax)}
+
+with the summed weight U. At Z = 0 the gradient then is that of the multiclass log-loss with balanced class weights, so
+that learning rate, ``min_child_weight`` and ``lambda`` mean what they usually mean. For the same reason ``R + λ ·
+log-loss`` is divided by 1 + λ.
+
+Boosting libraries take one second derivative for each score. The exact diagonal of the Hessian H would be too small:
+the scores of a pair move together, and a step that ignores it overshoots. Here D is diagonal and ``D − H`` is positive
+semidefinite, so that a Newton step with D goes down wherever the Hessian changes little along it.
+
+1. **Scores.** A pair adds :math:`w \ell''(t) (a_m - a_n)^2 \le 2 w \ell''(t) (a_m^2 + a_n^2)` along a direction a.
+   With :math:`h_{nc} \ge \sum w \ell''` over the pairs of a score, ``2 h`` is above the Hessian. For the exponential
+   :math:`\ell'' = -\alpha \ell'`, and all pairs of a score pull it the same way, hence :math:`h = \alpha |G|` exactly.
+   For others ``h`` is a bound of :math:`\ell''` times the weight of the pairs, or, if smaller, κ times the gradient
+   where :math:`\ell'' \le -\kappa \ell'`.
+2. **Softmax.** With :math:`J = \operatorname{diag}(f) - f f^\top` and the gradient :math:`g = J G`, the Hessian of a
+   row is below :math:`J \operatorname{diag}(2 h) J + M`, where :math:`M_{ij} = \delta_{ij} g_i - f_j g_i - f_i g_j`.
+   The sums of the absolute values of their rows bound both, as XGBoost's ``2 p (1 − p)`` does for the log-loss.
+
+Everything costs O(N·C).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mauc._typing import Floats
+from mauc._validation import check_choice, check_codes, check_pairs, check_sample_weight, check_scores, invalid
+from mauc.activations import activate, pull_back
+from mauc.kernels.tiles import Classes, Problem, column_range
+from mauc.log_loss import check_log_loss, log_term
+from mauc.metrics import mauc_score
+from mauc.partition import ClassPartition
+from mauc.risk import SurrogateRisk
+from mauc.surrogates import Surrogate, get_surrogate
+
+__all__ = ["lightgbm_metric", "lightgbm_objective", "xgboost_metric", "xgboost_objective"]
+
+Activation = Literal["softmax", "identity"]
+
+
+class _LightGBMMetric:
+    """Multiclass AUC for early stopping and model selection in LightGBM 4.
+
+    ``feval=`` of ``lightgbm.train`` and ``lightgbm.cv``, or ``eval_metric=`` of ``LGBMClassifier.fit``: both orders of
+    the arguments are understood. Classes absent from the part that is scored drop out. Give ``metric="none"`` to the
+    model, else its own loss stops it.
+
+    LightGBM's own objectives pass probabilities, ours raw scores: use the ``metric`` of an objective of ours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.boosting import lightgbm_metric
+    >>> lightgbm_metric(np.array([0, 1, 2]), np.eye(3))
+    ('mauc', 1.0, True)
+    """
+
+    def __init__(self, activation: Activation = "identity", pairs: str | ArrayLike = "ovo") -> None:
+        self.activation, self.pairs = activation, pairs
+
+    def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[str, float, bool]:
+        """``(scores, Dataset)`` or ``(y_true, scores, weight)`` to ``("mauc", value, True)``."""
+        y, scores, weight = _in_order(first, second, weight)
+        return "mauc", _multiclass_auc(y, scores, weight, self.activation, self.pairs), True
+
+
+class _XGBoostMetric:
+    """Multiclass AUC for early stopping and model selection in XGBoost 2.1 and later.
+
+    ``custom_metric=`` of ``xgboost.train`` and ``xgboost.cv``, or ``eval_metric=`` of ``XGBClassifier``. Set
+    ``disable_default_eval_metric=True``, else the last metric of the list may be XGBoost's own.
+
+    XGBoost's own objectives pass probabilities, ours raw scores: use the ``metric`` of an objective of ours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.boosting import xgboost_metric
+    >>> xgboost_metric(np.array([0, 1, 2]), np.eye(3))
+    1.0
+    """
+
+    # Early stopping maximises what begins with "auc" and minimises all else by default.
+    __name__ = "auc_multiclass"
+
+    def __init__(self, activation: Activation = "identity", pairs: str | ArrayLike = "ovo") -> None:
+        self.activation, self.pairs = activation, pairs
+
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> Any:
+        """``(scores, DMatrix)`` to ``(name, value)``; ``(y_true, scores, sample_weight)`` to the value alone."""
+        y, scores, weight = _in_order(first, second, sample_weight)
+        value = _multiclass_auc(y, scores, weight, self.activation, self.pairs)
+        return (self.__name__, value) if hasattr(second, "get_label") else value
+
+
+lightgbm_metric = _LightGBMMetric()
+xgboost_metric = _XGBoostMetric()
+
+
+class _Objective:
+    """Gradient and curvature of the risk of raw scores, in the units of the log-loss."""
+
+    def __init__(
+        self,
+        surrogate: str | Any,
+        alpha: float | None,
+        log_loss: float,
+        activation: Activation,
+        pairs: str | ArrayLike,
+    ) -> None:
+        self.risk = SurrogateRisk(_check_curvature(get_surrogate(surrogate, alpha=alpha)), pairs=pairs)
+        check_choice("activation", activation, ("softmax", "identity"))
+        self.activation: Activation = activation
+        self.log_loss = check_log_loss(log_loss)
+
+    def gradient_and_curvature(
+        self, y: ArrayLike, raw: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> tuple[Floats, Floats]:
+        """Both in the shape of ``raw``: ``(N, C)``, or ``(N,)`` for the log-odds of two classes."""
+        scores = np.asarray(raw, dtype=np.float64)
+        if scores.ndim == 1:
+            _check_two_classes(y)
+            # z stands for the columns (−z/2, z/2); a curvature above the Hessian of both is above that along z.
+            half = 0.5 * scores[:, None]
+            gradient, curvature = self.gradient_and_curvature(y, np.hstack([-half, half]), sample_weight)
+            return 0.5 * (gradient[:, 1] - gradient[:, 0]), 0.25 * curvature.sum(axis=1)
+        clean = check_scores(scores, "raw").astype(np.float64, copy=False)
+        codes, n_classes = check_codes(y, *clean.shape), clean.shape[1]
+        partition = ClassPartition(codes, n_classes, check_sample_weight(sample_weight, codes, n_classes))
+        pairs = check_pairs(self.risk.pairs, n_classes)
+        classes = partition.classes(partition.pair_weights(pairs))
+        _, gradient, curvature = _gradient_and_bound(self.risk, classes, clean, self.activation)
+        term = log_term(self.log_loss, pairs, codes, partition.weights, partition.shares)
+        if term is not None:
+            of_logs = term.of_logits(clean, slice(None))[1]
+            gradient += of_logs
+            curvature += term.curvature_above(of_logs)
+        scale = self._scale(partition) / (1.0 + self.log_loss)
+        # Leaves divide by sums of these: 0 for a class that is absent would be 0 / 0 without a penalty.
+        return scale * gradient, np.maximum(scale * curvature, 1e-16)
+
+    def _scale(self, partition: ClassPartition) -> float:
+        slope = abs(float(self.risk.surrogate.derivative(np.zeros(1))[0]))
+        n_here = int(partition.present.sum())
+        # Softmax of 0 shrinks the gradient by its value there, 1 / C.
+        shrunk = partition.n_classes if self.activation == "softmax" else 1
+        return float(partition.weights.sum()) * shrunk * (n_here - 1) / (n_here * slope)
+
+
+class _LightGBMObjective(_Objective):
+    @property
+    def metric(self) -> _LightGBMMetric:
+        """The metric of the scores that this objective trains."""
+        return _LightGBMMetric(self.activation, self.risk.pairs)
+
+    # LightGBM counts the parameters: with a third it passes the weights.
+    def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[Floats, Floats]:
+        """``(raw, Dataset)`` or ``(y_true, raw, weight)`` to gradient and curvature in the shape of ``raw``."""
+        return self.gradient_and_curvature(*_in_order(first, second, weight))
+
+
+class _XGBoostObjective(_Objective):
+    @property
+    def metric(self) -> _XGBoostMetric:
+        """The metric of the scores that this objective trains."""
+        return _XGBoostMetric(self.activation, self.risk.pairs)
+
+    # XGBoost passes weights by this name.
+    def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
+        """``(raw, DMatrix)`` or ``(y_true, raw, sample_weight)`` to gradient and curvature in the shape of ``raw``."""
+        return self.gradient_and_curvature(*_in_order(first, second, sample_weight))
+
+
+def lightgbm_objective(
+    surrogate: str | Any = "exponential",
+    alpha: float | None = None,
+    *,
+    log_loss: float = 0.0,
+    activation: Activation = "softmax",
+    pairs: str | ArrayLike = "ovo",
+) -> _LightGBMObjective:
+    """The surrogate risk as an objective: ``params={"objective": …}`` or ``LGBMClassifier(objective=…)``.
+
+    Stop by its ``metric``, not by ``lightgbm_metric``.
+    Predictions, those of ``LGBMClassifier.predict_proba`` too, are raw scores: with ``activation="softmax"`` rank by
+    their softmax over the row, else by the columns themselves.
+
+    Parameters
+    ----------
+    surrogate : str or object, default="exponential"
+        ``"squared"``, ``"exponential"``, ``"logistic"`` or another whose second derivative is bounded, by name or as an
+        object such as ``mauc.surrogates.QHinge(q=3.0)``.
+    alpha : float, optional
+        Margin or rate α of a surrogate given by name. None: the surrogate's default (:mod:`mauc.surrogates`).
+    log_loss : float >= 0, default=0.0
+        Weight λ of the log-loss of the raw scores shifted by the class frequencies.
+    activation : {"softmax", "identity"}, default="softmax"
+        Whether the risk is that of softmax scores or of the raw columns.
+    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+        Weights of the class pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.boosting import lightgbm_objective
+    >>> gradient, curvature = lightgbm_objective("squared", 1.0)(np.array([0, 1, 2]), np.zeros((3, 3)))
+    >>> gradient.round(3)[0], bool((curvature > 0).all())
+    (array([-0.667,  0.333,  0.333]), True)
+    """
+    return _LightGBMObjective(surrogate, alpha, log_loss, activation, pairs)
+
+
+def xgboost_objective(
+    surrogate: str | Any = "exponential",
+    alpha: float | None = None,
+    *,
+    log_loss: float = 0.0,
+    activation: Activation = "softmax",
+    pairs: str | ArrayLike = "ovo",
+) -> _XGBoostObjective:
+    """The surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.
+
+    Set ``num_class`` for ``xgboost.train``, and stop by the objective's ``metric``, not by ``xgboost_metric``.
+    ``Booster.predict(…, output_margin=True)`` gives raw scores: with ``activation="softmax"`` rank by their softmax
+    over the row, else by the columns themselves. Without ``output_margin`` it gives classes.
+    ``XGBClassifier.predict_proba`` has the softmax already. The parameters are those of :func:`lightgbm_objective`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc.boosting import xgboost_objective
+    >>> gradient, curvature = xgboost_objective()(np.array([0, 1, 2]), np.zeros((3, 3)))
+    >>> gradient.shape, bool((curvature > 0).all())
+    ((3, 3), True)
+    """
+    return _XGBoostObjective(surrogate, alpha, log_loss, activation, pairs)
+
+
+def _check_curvature(surrogate: Surrogate) -> Surrogate:
+    """A surrogate whose second derivative is bounded and whose slope at 0 is downwards."""
+    if not min(surrogate.curvature_per_slope, surrogate.curvature(1.0)) < np.inf:
+        requirement = "must have a bounded second derivative for boosting"
+        advice = "use exponential, squared, logistic, generalized_hinge (a rounded hinge), or q_hinge with q >= 2"
+        raise invalid("surrogate", requirement, repr(surrogate), advice)
+    if not float(surrogate.derivative(np.zeros(1))[0]) < 0:
+        raise invalid("surrogate", "must fall at 0", repr(surrogate), "pass a larger alpha")
+    return surrogate
+
+
+def _gradient_and_bound(
+    risk: SurrogateRisk, classes: Classes, raw: Floats, activation: str
+) -> tuple[float, Floats, Floats]:
+    """Risk of ``activation(raw)``, its gradient with respect to ``raw``, and the diagonal above its Hessian."""
+    scores = activate(raw, activation)
+    problem = classes.with_scores(scores)
+    value, gradient = risk.compute(problem, gradient=True, bounded=activation == "softmax")
+    assert gradient is not None
+    curvature = _score_curvature(risk.surrogate, problem, gradient)
+    if activation == "identity":
+        return value, gradient, 2.0 * curvature
+    gradient = pull_back(scores, gradient, activation)
+    return value, gradient, _softmax_bound(scores, gradient, curvature)
+
+
+def _score_curvature(surrogate: Surrogate, problem: Problem, gradient: Floats) -> Floats:
+    r"""``(N, C)`` bound ``h`` of :math:`\sum w \ell''` over the pairs of each score; exact for exponential and squared.
+
+    ``gradient`` is that of the risk with respect to the scores, whose pairs all have one sign.
+    """
+    per_slope, form = surrogate.curvature_per_slope, surrogate.closed_form
+    of_slope = per_slope * np.abs(gradient) if per_slope < np.inf else np.inf
+    if form is not None and form.kind == "exponential":
+        return np.asarray(of_slope)
+    low, high = column_range(problem)
+    steepest = surrogate.curvature(float((high - low).max()))
+    of_mass = steepest * _pair_mass(problem.classes) if steepest < np.inf else np.inf
+    return np.minimum(of_slope, of_mass)
+
+
+def _pair_mass(classes: Classes) -> Floats:
+    """``(N, C)`` summed weight of the pairs that each score takes part in.
+
+    ``a_m Σ_j v_ij`` in the column i of a sample's own class, ``a_n v_ij`` in the others.
+    """
+    y, unit = classes.y, classes.unit
+    mass = unit[:, None] * classes.of_negative[y]
+    mass[np.arange(len(y)), y] = unit * classes.v.sum(axis=1)[y]
+    return mass
+
+
+def _softmax_bound(f: Floats, g: Floats, h: Floats) -> Floats:
+    """Row sums of ``|J diag(2h) J|`` and of ``|M|``; see the head of the module."""
+    others = 1.0 - f
+    q = f * f * others * h
+    through_scores = 4.0 * (others * q + f * (q.sum(axis=1, keepdims=True) - q))
+    size = np.abs(g)
+    own = np.abs(1.0 - 2.0 * f) + others
+    return through_scores + own * size + f * (size.sum(axis=1, keepdims=True) - size)
+
+
+def _in_order(first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Classes, scores and weights, from ``(y_true, scores, weight)`` or from ``(scores, Dataset or DMatrix)``."""
+    if not hasattr(second, "get_label"):
+        return first, second, weight
+    labels, weight = second.get_label(), second.get_weight()
+    if labels is None or len(labels) == 0:
+        raise invalid("data", "must have labels", "none", "pass label= to the Dataset or DMatrix")
+    empty = weight is None or len(weight) == 0
+    return np.asarray(labels), first, None if empty else np.asarray(weight)
+
+
+def _check_two_classes(y: ArrayLike) -> None:
+    most = np.max(np.asarray(y), initial=0)
+    if most > 1:
+        came = f"one column of scores, class {most:g} in y"
+        raise invalid(
+            "num_class", "must be the number of classes", came, f"set num_class, here {int(most) + 1} or more"
+        )
+
+
+def _multiclass_auc(
+    y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None, activation: str, pairs: str | ArrayLike
+) -> float:
+    """Multiclass AUC of the library's scores over the classes present; ``(N,)`` scores are those of class 1."""
+    columns = np.asarray(scores, dtype=np.float64)
+    if columns.ndim == 1:
+        _check_two_classes(y)
+        columns = np.column_stack([-columns, columns])
+    elif activation == "softmax":
+        columns = activate(columns, "softmax")
+    labels, codes = np.arange(columns.shape[1]), check_codes(y, *columns.shape)
+    return mauc_score(codes, columns, pairs=pairs, labels=labels, sample_weight=sample_weight, absent="ignore")

@@ -1,0 +1,125 @@
+"""What a judgement needs of the scores of one model, wherever they are: in memory, or in files larger than it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mauc._typing import Floats, Ints
+from mauc.kernels.auc import auc_influence, auc_matrix_and_influence
+from mauc.metrics.uncertainty import Moments, Sample, Sizes, squares_about
+from mauc.partition import ClassPartition
+
+__all__ = ["EACH_OTHER", "ScoreSummary", "Spread", "difference_squares", "summarise"]
+
+EACH_OTHER = np.array([[0.0, 0.5], [0.5, 0.0]])
+"""Pair weights of two classes."""
+
+
+class Spread(NamedTuple):
+    """What the interval of a multiclass AUC is made of."""
+
+    sizes: Sizes
+    moments: Moments
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSummary:
+    """The scores of one model on N rows of C classes, in sums over the rows.
+
+    :func:`summarise` makes it of scores in memory, :class:`mauc.metrics.out_of_core.StreamedScores` of files.
+    """
+
+    matrix: Floats
+    """``(C, C)`` ``AUC_{i|j}``, NaN on the diagonal."""
+    right: Floats
+    """``(C,)`` rows of each class that are predicted right."""
+    spread: Mapping[str, Spread]
+    """Of the multiclass AUC with each kind of pair weights: ``"ovo"`` and ``"ova"``."""
+    pair: Callable[[int, int], Spread]
+    """Of the mean of ``AUC_{i|j}`` and ``AUC_{j|i}``, over the rows of j and of i."""
+    influence: NDArray[np.floating]
+    """``(N,)`` influence of each row with ``"ovo"``, up to a constant of its class; empty where not asked for."""
+    difference: Callable[[NDArray[np.floating]], Moments]
+    """Of the influences less those of another model."""
+    fingerprint: bytes
+    """Equal for identical scores; empty where it was not asked for."""
+    hits: Floats
+    """``(N,)`` whether each row is predicted right; empty where the scores were read in parts."""
+
+
+def summarise(
+    partition: ClassPartition,
+    repeats: Sequence[NDArray[np.floating]],
+    predicted: Ints | None = None,
+    *,
+    groups: Ints | None = None,
+    compared: bool = False,
+) -> ScoreSummary:
+    """Of ``(N, C)`` scores in memory; of several repeats, the means over them.
+
+    ``predicted`` are the classes that the model predicts, where these are not those of the highest scores; ``groups``
+    the groups that rows belong to; ``compared`` says whether to keep the fingerprint.
+    """
+    highest = [scores.argmax(axis=1) for scores in repeats] if predicted is None else [predicted]
+    hits = np.mean([each == partition.codes for each in highest], axis=0)
+    ovo, ova = partition.pair_weights("ovo"), partition.pair_weights("ova")
+    both = [auc_matrix_and_influence(partition.problem(scores, ovo, normalised=False)) for scores in repeats]
+    matrix, influence = (_mean(each) for each in zip(*both, strict=True))
+    of_ova = _mean(auc_influence(partition.problem(scores, ova)) for scores in repeats)
+    sample, sample_of_ova = Sample.of(partition, ovo, groups), Sample.of(partition, ova, groups)
+
+    def pair(i: int, j: int) -> Spread:
+        rows = np.flatnonzero((partition.codes == i) | (partition.codes == j))
+        two = ClassPartition((partition.codes[rows] == i).astype(np.int64), 2)
+        columns = (np.take(scores, rows, axis=0)[:, [j, i]] for scores in repeats)
+        of_two = Sample.of(two, EACH_OTHER, None if groups is None else groups[rows])
+        return Spread(of_two, of_two.moments(_mean(auc_influence(two.problem(x, EACH_OTHER)) for x in columns)))
+
+    return ScoreSummary(
+        matrix=matrix,
+        right=np.bincount(partition.codes, hits, partition.n_classes).astype(np.float64),
+        spread={
+            "ovo": Spread(sample, sample.moments(influence)),
+            "ova": Spread(sample_of_ova, sample_of_ova.moments(of_ova)),
+        },
+        pair=pair,
+        influence=influence,
+        difference=lambda other: sample.moments(influence - other),
+        fingerprint=b"".join(_fingerprint(scores.T) for scores in repeats if compared),
+        hits=np.asarray(hits),
+    )
+
+
+def _mean(arrays: Iterable[Floats]) -> Floats:
+    """Of one array itself, to the last bit."""
+    first, *others = arrays
+    return np.asarray(np.mean([first, *others], axis=0)) if others else first
+
+
+def _fingerprint(columns: Iterable[NDArray[np.floating]]) -> bytes:
+    """Of the columns of scores; -0.0 counts as the 0.0 that it equals."""
+    return b"".join(hashlib.blake2b((x + x.dtype.type(0)).data, digest_size=16).digest() for x in columns)
+
+
+def difference_squares(
+    codes: NDArray[Any],
+    counts: Ints,
+    a: NDArray[np.floating],
+    b: NDArray[np.floating],
+    rows: int = 1 << 20,
+) -> Floats:
+    """``(C,)`` :attr:`Moments.squares` of ``a − b``, about the means of the classes; so many rows at a time."""
+    parts = [slice(begin, begin + rows) for begin in range(0, len(codes), rows)]
+
+    def difference(part: slice) -> Floats:
+        return a[part].astype(np.float64) - b[part]
+
+    mean = np.sum([np.bincount(codes[part], difference(part), len(counts)) for part in parts], axis=0) / counts
+    squares = [squares_about(mean, difference(part), codes[part], 1.0 / counts[codes[part]]) for part in parts]
+    return np.asarray(np.sum(squares, axis=0))

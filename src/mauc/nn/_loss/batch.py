@@ -1,0 +1,180 @@
+"""What a loss is computed from: the settings, the tensors of a call, and the weights of their pairs."""
+
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from mauc.activations import BOUNDED
+from mauc.nn._loss.processes import Communicator
+from mauc.surrogates import Surrogate
+
+__all__ = [
+    "EVERY",
+    "Batch",
+    "Loss",
+    "Weights",
+    "chunks",
+    "class_sum",
+    "exact_dtype",
+    "is_free",
+    "is_mixed",
+    "is_traced",
+    "unmixed",
+    "weigh",
+]
+
+EVERY = slice(None)
+
+
+class Loss(NamedTuple):
+    """The settings of a loss."""
+
+    surrogate: Surrogate
+    activation: str
+    pairs: str
+    """``"ovo"``, ``"ova"``, or ``"matrix"`` where the batch has one."""
+    ignore_index: int | None
+    """None where it is known that no sample is ignored."""
+    log_loss: float
+    """Weight of the log-loss."""
+    log1p: bool
+    """Whether the risk R_i of each class becomes log(1 + R_i)."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether scores lie in [0, 1]."""
+        return self.activation in BOUNDED
+
+
+class Batch(NamedTuple):
+    """The tensors of a call; None where something is not needed."""
+
+    logits: Tensor
+    target: Tensor
+    weight: Tensor | None
+    sizes: Tensor | None
+    """``(C,)`` class sizes of the training set, for "ova"."""
+    ratios: Tensor | None
+    """``(C,)`` r of the log-loss."""
+    matrix: Tensor | None
+    """``(C, C)`` pair weights, :math:`v_{ij}` at ``[i, j]``."""
+
+
+def exact_dtype(device: torch.device) -> torch.dtype:
+    """For the ``(C,)`` and ``(N,)`` sums, whose cost is nothing: float64 where the device has it."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def is_traced() -> bool:
+    """Whether tensors stand for values to come: in a graph of ``torch.compile``, or under ``torch.func``."""
+    return bool(torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
+
+
+def is_free(device: torch.device) -> bool:
+    """Whether values may be looked at: on the host, where nothing is traced."""
+    return device.type == "cpu" and not is_traced()
+
+
+def is_mixed(device: torch.device) -> bool:
+    """Whether autocast is at work on such a device."""
+    return device.type in ("cpu", "cuda") and torch.is_autocast_enabled(device.type)
+
+
+def unmixed(device: torch.device) -> Any:
+    """A context without autocast, which would round the sums."""
+    return torch.autocast(device.type, enabled=False) if is_mixed(device) else nullcontext()
+
+
+def chunks(scores: Tensor, size: int = 1 << 18) -> list[slice]:
+    """Rows to take at a time: on the host some scores, which stay in a second-level cache; elsewhere all.
+
+    2**16 scores cost too many calls.
+    """
+    if scores.numel() <= size or not is_free(scores.device):
+        return [EVERY]
+    step = max(1, size // scores.shape[1])
+    return [slice(begin, begin + step) for begin in range(0, len(scores), step)]
+
+
+def class_sum(y: Tensor, values: Tensor, n_classes: int) -> Tensor:
+    """``(C,)`` sums over the samples of each class."""
+    if len(y) and values.dtype == torch.float64 and is_free(y.device):
+        return torch.bincount(y, values, n_classes)
+    return values.new_zeros(n_classes).index_add(0, y, values)
+
+
+class Weights(NamedTuple):
+    """The weights of the pairs: positive ``m`` in column ``i = y[m]`` weighs ``unit[m]``, negative ``n``
+    ``row[n] · column[i] · (matrix[y[n], i] if there is a matrix)`` in column ``i != y[n]``.
+
+    That ``"ovo"`` and ``"ova"`` are products of a row's and a column's weight saves an ``(N, C)`` array of weights.
+    """
+
+    y: Tensor
+    """``(N,)`` class codes; 0 for ignored samples, whose weights are 0."""
+    unit: Tensor
+    """``(N,)`` sample weight over the summed weight of its class."""
+    row: Tensor
+    """``(N,)``"""
+    column: Tensor
+    """``(C,)`` 0 for absent classes, and 0 everywhere if no pair is left."""
+    matrix: Tensor | None
+    """``(C, C)`` ``v_ij`` at ``[j, i]``, 0 on the diagonal."""
+    total: Tensor
+    """``(C,)`` summed weight of each column's negatives."""
+    mass: Tensor
+    """``(N,)`` sample weight, 0 for ignored samples."""
+    size: Tensor
+    """``(C,)`` summed weight of each class, over all ranks."""
+
+    def negative(self, dtype: torch.dtype, rows: slice = EVERY) -> Tensor:
+        """``(rows, C)`` weights of the scores as negatives, 0 in each sample's own column."""
+        y, row = self.y[rows], self.row[rows].to(dtype)
+        if self.matrix is not None:
+            return self.matrix.to(dtype)[y] * row[:, None]
+        return torch.outer(row, self.column.to(dtype)).scatter(1, y[:, None], 0.0)
+
+
+def weigh(
+    target: Tensor,
+    n_classes: int,
+    *,
+    weight: Tensor | None,
+    valid: Tensor | None,
+    pairs: str | Tensor,
+    class_counts: Tensor | None,
+    world: Communicator,
+) -> Weights:
+    """Weights from targets; ``valid`` marks the samples that are not ignored. Nothing waits for the device."""
+    exact = exact_dtype(target.device)
+    y = target.long() if valid is None else torch.where(valid, target, 0).long()
+    u = torch.ones(y.shape, dtype=exact, device=y.device) if weight is None else weight.to(exact)
+    u = u if valid is None else torch.where(valid, u, 0.0)
+    summed = world.sum(class_sum(y, u, n_classes))
+    unit = u * torch.where(summed > 0, 1.0 / summed, 0.0)[y]
+    here = summed.sign()
+    if not isinstance(pairs, str):
+        return _of_matrix(y, unit, pairs.to(exact), here, u, summed)
+    count = here.sum()
+    if pairs == "ovo":
+        # One class alone has no negatives, so its weight does not matter; its total is 0, as it must be.
+        column = here / (count * (count - 1.0)).clamp(min=1.0)
+        return Weights(y, unit, unit, column, None, column * (count - 1.0), u, summed)
+    share = here * (count > 1) / count.clamp(min=1.0)
+    size = here * (summed if class_counts is None else class_counts.to(exact))
+    # Sums of the others from both ends: the whole less the class would cancel where one class is nearly all.
+    before = torch.nn.functional.pad(size.cumsum(0)[:-1], (1, 0))
+    after = torch.nn.functional.pad(size.flip(0).cumsum(0)[:-1], (1, 0)).flip(0)
+    others = before + after
+    column = share * torch.where(others > 0, 1.0 / others, 0.0)
+    return Weights(y, unit, unit * size[y], column, None, share, u, summed)
+
+
+def _of_matrix(y: Tensor, unit: Tensor, pairs: Tensor, here: Tensor, mass: Tensor, size: Tensor) -> Weights:
+    v = pairs * torch.outer(here, here)
+    v = v - torch.diag(torch.diagonal(v))
+    whole = v.sum()
+    v = v * torch.where(whole > 0, 1.0 / whole, 0.0)
+    return Weights(y, unit, unit, torch.ones_like(here), v.T.contiguous(), v.sum(1), mass, size)

@@ -1,0 +1,206 @@
+r"""Closed forms in torch operations, on every device: the exponential, squared and linear losses.
+
+The sum over the pairs of column i splits into sums over its positives P and its negatives Q,
+
+.. math:: \sum_{mn} a_m \omega_n \, e^{-\alpha (P_m - Q_n)}
+    = \Big(\sum_m a_m e^{-\alpha P_m}\Big) \Big(\sum_n \omega_n e^{\alpha Q_n}\Big),
+
+and in the same way for the others: ``O(N·C)`` time, a few ``(N, C)`` arrays. Nothing waits for the device. On the host
+rows are taken in chunks that stay in a second-level cache.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from mauc.nn._loss.batch import Weights, chunks, class_sum, exact_dtype
+from mauc.nn._loss.forms import Closed
+from mauc.nn._loss.processes import Communicator
+
+__all__ = ["FLAT_ALPHA", "Slope", "closed_risk", "differentiable_risk"]
+
+LOG2_E = 1.0 / math.log(2.0)
+"""``exp(x) = 2 ** (LOG2_E · x)``, which torch has in a third of the time on the host."""
+FLAT_ALPHA = 30.0
+"""Up to here ``exp(α F)`` of scores in [0, 1] needs no shift, float32 included."""
+
+
+class Slope(NamedTuple):
+    """The gradient with respect to the scores: ``array · column``, and ``own`` in the columns of the samples' classes.
+
+    The factors are applied chunk by chunk on the way back through the activation.
+    """
+
+    array: Tensor
+    """``(N, C)``"""
+    column: Tensor | None
+    """``(C,)``"""
+    own: Tensor | None
+    """``(N, 1)``"""
+
+
+def closed_risk(
+    scores: Tensor, weights: Weights, form: Closed, world: Communicator, *, bounded: bool, log1p: bool, gradient: bool
+) -> tuple[Tensor, Slope | None]:
+    """The risk, and its slope if asked for; ``log1p`` takes the risk R_i of each class to log(1 + R_i)."""
+    if form.kind == "exponential":
+        flat = bounded and form.alpha <= FLAT_ALPHA
+        return _exponential(scores, weights, form.alpha, world, flat=flat, log1p=log1p, gradient=gradient)
+    risk = _squared if form.kind == "squared" else _line
+    return risk(scores, weights, form, world, gradient=gradient)
+
+
+def own_scores(scores: Tensor, weights: Weights) -> Tensor:
+    """``(N,)`` score of each sample in the column of its class, of the exact dtype."""
+    return scores.gather(1, weights.y[:, None])[:, 0].to(exact_dtype(scores.device))
+
+
+def _exponential(
+    scores: Tensor,
+    weights: Weights,
+    alpha: float,
+    world: Communicator,
+    *,
+    flat: bool,
+    log1p: bool,
+    gradient: bool,
+) -> tuple[Tensor, Slope | None]:
+    """``R_i = (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))`` in log space, so that nothing overflows before R does.
+
+    The terms of each side are taken over their largest; ``flat`` ones, of scores in [0, 1], need no such care.
+    """
+    n_classes, y, dtype = scores.shape[1], weights.y, scores.dtype
+    column = torch.log(weights.column)
+    log_p = torch.log(weights.unit) - alpha * own_scores(scores, weights)
+    log_row = torch.log(weights.row)
+    matrix = None if weights.matrix is None else weights.matrix.to(dtype)
+    peak_p = peak_q = torch.zeros_like(column)
+    if not flat:
+        peak_p, peak_q = _peaks(scores, weights, alpha, log_p, log_row, world)
+    # The weight of the row and the peak go in as summands of the exponent: no further pass over the scores.
+    log_row = (LOG2_E * log_row).to(dtype)[:, None]
+    shift = None if flat else (LOG2_E * peak_q).to(dtype)
+    kept = torch.empty_like(scores)
+    sum_q = torch.zeros_like(column)
+    for rows in chunks(scores):
+        terms = torch.add(log_row[rows], scores[rows], alpha=LOG2_E * alpha, out=kept[rows])
+        terms = (terms if shift is None else terms.sub_(shift)).exp2_()
+        if matrix is not None:
+            terms *= matrix[y[rows]]
+        terms.scatter_(1, y[rows, None], 0.0)
+        sum_q += terms.sum(0)
+    sum_p, sum_q = world.sums(class_sum(y, torch.exp(log_p - peak_p[y]), n_classes), sum_q)
+    log_p_sum = torch.log(sum_p) + peak_p
+    log_q_sum = torch.log(sum_q) + peak_q + column
+    if log1p:
+        # log(1 + r / w) and its slope r / (w + r), of log r: a risk beyond the floats still has both.
+        log_mean = log_p_sum + log_q_sum - torch.log(weights.total)
+        each = torch.where(weights.total > 0, torch.nn.functional.softplus(log_mean), 0.0 * sum_q)
+        value, log_p_sum, log_q_sum = torch.dot(weights.total, each), log_p_sum - each, log_q_sum - each
+    else:
+        value = torch.exp(log_p_sum + log_q_sum).sum()
+    if not gradient:
+        return value, None
+    scale = alpha * torch.exp(log_p_sum + peak_q + column)
+    at_own = -alpha * torch.exp(log_p + log_q_sum[y])
+    return value, Slope(kept, scale.to(dtype), at_own.to(dtype)[:, None])
+
+
+def _peaks(
+    scores: Tensor, weights: Weights, alpha: float, log_p: Tensor, log_row: Tensor, world: Communicator
+) -> tuple[Tensor, Tensor]:
+    """``(C,)`` largest exponents of the positives and of the negatives of each column; 0 where there is none."""
+    n_classes, y = scores.shape[1], weights.y
+    log_q = torch.add(log_row.to(scores.dtype)[:, None], scores, alpha=alpha)
+    log_q.scatter_(1, y[:, None], -torch.inf)
+    none = torch.full_like(weights.column, -torch.inf)
+    of_p = none.scatter_reduce(0, y, log_p, "amax")
+    peaks = world.largest(torch.cat([of_p, log_q.amax(0).to(none.dtype) if len(y) else none]))
+    peaks = torch.where(peaks == -torch.inf, 0.0, peaks)
+    return peaks[:n_classes], peaks[n_classes:]
+
+
+def _squared(
+    scores: Tensor, weights: Weights, form: Closed, world: Communicator, *, gradient: bool
+) -> tuple[Tensor, Slope | None]:
+    """``Σ_mn a_m ω_n (α − P_m + Q_n)² = V Var P + Σ_n ω_n D_n²`` with ``D_n = Q_n + α − mean P``, column by column.
+
+    Centred at the mean of the positives nothing cancels, and one walk over the negatives is enough.
+    """
+    n_classes, y, dtype = scores.shape[1], weights.y, scores.dtype
+    own = own_scores(scores, weights)
+    mean = world.sum(class_sum(y, weights.unit * own, n_classes))
+    own_centred = own - mean[y]
+    spread = class_sum(y, weights.unit * own_centred.square(), n_classes)
+
+    origin, row, column = (mean - form.alpha).to(dtype), weights.row.to(dtype)[:, None], weights.column.to(dtype)
+    weighted = torch.empty_like(scores)
+    first, second = torch.zeros_like(spread), spread.new_zeros(1)
+    for rows in chunks(scores):
+        distance = scores[rows] - origin
+        factor = row[rows] if weights.matrix is None else weights.negative(dtype, rows)
+        part = torch.mul(distance, factor, out=weighted[rows])
+        part.scatter_(1, y[rows, None], 0.0)
+        first += part.sum(0)
+        second += (distance.mul_(part) @ column).sum(dtype=second.dtype)
+    spread, first, second = world.sums(spread, first.mul_(weights.column), second)
+    value = torch.dot(weights.total, spread) + second[0]
+    if not gradient:
+        return value, None
+    at_own = 2.0 * weights.unit * (weights.total[y] * own_centred - first[y])
+    return value, Slope(weighted, 2.0 * column, at_own.to(dtype)[:, None])
+
+
+def _line(
+    scores: Tensor, weights: Weights, form: Closed, world: Communicator, *, gradient: bool
+) -> tuple[Tensor, Slope | None]:
+    """``Σ_mn a_m ω_n (α − P_m + Q_n)``: the slope does not depend on the scores."""
+    y, dtype = weights.y, scores.dtype
+    array = torch.empty_like(scores)
+    of_q = torch.zeros_like(weights.column)
+    for rows in chunks(scores):
+        if weights.matrix is None:
+            part = array[rows].copy_(weights.row[rows, None])
+            part.scatter_(1, y[rows, None], 0.0)
+        else:
+            part = array[rows].copy_(weights.negative(dtype, rows))
+        of_q += (part * scores[rows]).sum(0)
+    of_p = class_sum(y, weights.unit * (form.alpha - own_scores(scores, weights)), scores.shape[1])
+    of_p, of_q = world.sums(of_p, of_q)
+    value = form.scale * (torch.dot(weights.total, of_p) + torch.dot(weights.column, of_q))
+    if not gradient:
+        return value, None
+    at_own = -form.scale * weights.total[y] * weights.unit
+    return value, Slope(array, (form.scale * weights.column).to(dtype), at_own.to(dtype)[:, None])
+
+
+def differentiable_risk(scores: Tensor, weights: Weights, form: Closed, *, log1p: bool) -> Tensor:
+    """The risk in operations that torch can differentiate any number of times, for one process."""
+    exact = exact_dtype(scores.device)
+    own, weight, wide = own_scores(scores, weights), weights.negative(exact), scores.to(exact)
+    if form.kind == "squared":
+        mean = _class_sum(weights, weights.unit * own)
+        spread = _class_sum(weights, weights.unit * (own - mean[weights.y]).square())
+        return torch.dot(weights.total, spread) + (weight * (wide - mean + form.alpha).square()).sum()
+    if form.kind == "line":
+        of_p = torch.dot(weights.total, _class_sum(weights, weights.unit * (form.alpha - own)))
+        return form.scale * (of_p + (weight * wide).sum())
+    # The terms of each side over their largest, which is a constant to the derivative. What weighs nothing is no term.
+    log_p, log_q = -form.alpha * own, form.alpha * wide
+    p_counts, q_counts = weights.unit > 0, weight > 0
+    none = torch.full_like(weights.column, -torch.inf)
+    peak_p = none.scatter_reduce(0, weights.y, torch.where(p_counts, log_p.detach(), -torch.inf), "amax")
+    peak_q = torch.where(q_counts, log_q.detach(), -torch.inf).amax(0) if len(wide) else none
+    peak_p, peak_q = (torch.where(peak == -torch.inf, 0.0, peak) for peak in (peak_p, peak_q))
+    p = torch.where(p_counts, log_p - peak_p[weights.y], 0.0).exp() * weights.unit
+    q = torch.where(q_counts, log_q - peak_q, 0.0).exp() * weight
+    risks = torch.exp(peak_p + peak_q) * _class_sum(weights, p) * q.sum(0)
+    if not log1p:
+        return risks.sum()
+    return torch.dot(weights.total, torch.log1p(risks / torch.where(weights.total > 0, weights.total, 1.0)))
+
+
+def _class_sum(weights: Weights, values: Tensor) -> Tensor:
+    return torch.zeros_like(weights.column).index_add(0, weights.y, values)

@@ -1,0 +1,271 @@
+"""One evaluator, ``evaluate(batch, loss) -> (value, slope)``, with one autograd function and one operator around it.
+
+Surrogate → form (:mod:`mauc.nn._loss.forms`) → recipe. A recipe has ``forward``, which computes the value and what the
+gradient needs, and ``gradient``, which computes the gradient of the logits. On CUDA recipes are Triton kernels
+(:mod:`mauc.nn._triton`); elsewhere, and for what the kernels do not compute, plain operations
+(:mod:`mauc.nn._loss.plain`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from functools import lru_cache
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
+
+from mauc.nn._loss.batch import Batch, Loss, is_mixed, unmixed
+from mauc.nn._loss.forms import closed_form
+from mauc.nn._loss.plain import Plain, differentiable
+from mauc.nn._loss.processes import ALONE, Communicator
+from mauc.nn._triton.launch import runs_kernels
+from mauc.surrogates import SURROGATES, Surrogate
+
+__all__ = ["Recipe", "attach", "evaluate", "recipe_for"]
+
+
+class Recipe(Protocol):
+    """How a loss is computed."""
+
+    def forward(self, batch: Batch, loss: Loss, *, wants_gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The value, in float32 or float64, and what :meth:`gradient` goes on with."""
+
+    def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
+        """The gradient with respect to the logits, times ``upstream``, of their dtype."""
+
+
+def recipe_for(batch: Batch, loss: Loss, world: Communicator = ALONE) -> Recipe:
+    """The recipe of a loss: the first kernels that compute it, or plain operations."""
+    if world.size == 1 and runs_kernels(batch.logits):
+        for kernels in _kernels():
+            recipe: Recipe | None = kernels.recipe_for(batch, loss)
+            if recipe is not None:
+                return recipe
+    return Plain(world)
+
+
+def _kernels() -> tuple[Any, ...]:
+    """The families of kernels, the fastest first; they import Triton."""
+    from mauc.nn._triton import bilinear, closed, ranked
+
+    return closed, bilinear, ranked
+
+
+def evaluate(batch: Batch, loss: Loss, *, gradient: bool = True) -> tuple[Tensor, Tensor | None]:
+    """The loss, in float32 or float64, and its gradient with respect to the logits; no graph is made."""
+    with torch.no_grad():
+        recipe = recipe_for(batch, loss)
+        value, saved = recipe.forward(batch, loss, wants_gradient=gradient)
+        return value, recipe.gradient(batch, loss, saved, torch.ones_like(value)) if gradient else None
+
+
+def attach(batch: Batch, loss: Loss, world: Communicator = ALONE) -> Tensor:
+    """The loss with its gradient attached, of the dtype that users see."""
+    logits = batch.logits
+    named = torch.compiler.is_compiling() and _can_be_named(loss, world)
+    value = _operator(batch, loss) if named else _eager(batch, loss, world)
+    return value if is_mixed(logits.device) else value.to(logits.dtype)
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _eager(batch: Batch, loss: Loss, world: Communicator) -> Tensor:
+    transformed = torch._C._are_functorch_transforms_active()
+    if transformed and closed_form(loss.surrogate, bounded=loss.bounded) is not None and world.size == 1:
+        return differentiable(batch, loss)
+    recipe = recipe_for(batch, loss, world)
+    if transformed:
+        value: Tensor = _TransformedLoss.apply(recipe, loss, *batch)[0]  # type: ignore[no-untyped-call]
+        return value
+    if batch.logits.requires_grad and torch.is_grad_enabled():
+        value = _Loss.apply(recipe, loss, *batch)  # type: ignore[no-untyped-call]
+        return value
+    return recipe.forward(batch, loss, wants_gradient=False)[0]
+
+
+class _Loss(torch.autograd.Function):
+    """The loss of a recipe; its second derivatives where it has a closed form."""
+
+    @staticmethod
+    def forward(ctx: Any, recipe: Recipe, loss: Loss, *tensors: Tensor | None) -> Tensor:
+        value, saved = recipe.forward(Batch(*tensors), loss, wants_gradient=True)  # type: ignore[arg-type]
+        ctx.recipe, ctx.loss = recipe, loss
+        ctx.save_for_backward(*tensors, *saved)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+        n_inputs = len(Batch._fields)
+        batch, saved = Batch(*ctx.saved_tensors[:n_inputs]), ctx.saved_tensors[n_inputs:]
+        if torch.is_grad_enabled():  # create_graph=True
+            slope = _differentiable_slope(batch, ctx.loss, ctx.recipe, saved, upstream)
+        else:
+            slope = ctx.recipe.gradient(batch, ctx.loss, saved, upstream)
+        return None, None, slope, *(None,) * (n_inputs - 1)
+
+
+class _TransformedLoss(torch.autograd.Function):
+    """The same in the form that :mod:`torch.func` asks for, which takes twice as long to call."""
+
+    backward = _Loss.backward
+
+    @staticmethod
+    def forward(recipe: Recipe, loss: Loss, *tensors: Tensor | None) -> tuple[Tensor, ...]:
+        value, saved = recipe.forward(Batch(*tensors), loss, wants_gradient=True)  # type: ignore[arg-type]
+        return value, *saved
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        ctx.recipe, ctx.loss, *tensors = inputs
+        ctx.save_for_backward(*tensors, *output[1:])
+        ctx.mark_non_differentiable(*output[1:])
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+        """One batch of samples after another: a search depends on the scores of its own batch."""
+        given = list(zip(inputs, in_dims, strict=True))
+        found = [
+            _TransformedLoss.apply(*(x.select(d, k) if isinstance(d, int) else x for x, d in given))  # type: ignore[no-untyped-call]
+            for k in range(info.batch_size)
+        ]
+        stacked = tuple(torch.stack(each) for each in zip(*found, strict=True))
+        return stacked, (0,) * len(stacked)
+
+
+def _differentiable_slope(
+    batch: Batch, loss: Loss, recipe: Recipe, saved: tuple[Tensor, ...], upstream: Tensor
+) -> Tensor:
+    """The gradient as a function of the logits that can be differentiated; or one that refuses to be."""
+    over_ranks = isinstance(recipe, Plain) and recipe.world.size > 1
+    if closed_form(loss.surrogate, bounded=loss.bounded) is not None and not over_ranks:
+        with unmixed(batch.logits.device):
+            (slope,) = torch.autograd.grad(differentiable(batch, loss), batch.logits, create_graph=True)
+        return slope * upstream.to(slope.dtype)
+    message = (
+        "second derivatives of the loss are not available with sync=True: gather the logits and the targets of all "
+        "ranks, with torch.distributed.nn.functional.all_gather, and pass them with sync=False"
+        if over_ranks
+        else f"second derivatives of the loss with the {loss.surrogate.name} surrogate are not available: take "
+        "'squared' or 'exponential'"
+    )
+    slope = recipe.gradient(batch, loss, saved, upstream)
+    refusing: Tensor = _Refusing.apply(slope, batch.logits, message)  # type: ignore[no-untyped-call]
+    return refusing
+
+
+class _Refusing(torch.autograd.Function):
+    """A gradient that is a constant here: to differentiate it would be wrong in silence, and is an error."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(slope: Tensor, logits: Tensor, message: str) -> Tensor:
+        return slope.clone()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.message = inputs[2]
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Tensor) -> None:
+        raise NotImplementedError(ctx.message)
+
+
+# The operator that torch.compile sees, around the same call.
+
+
+def _can_be_named(loss: Loss, world: Communicator) -> bool:
+    """Whether the surrogate can be told by its name and numbers; else the graph breaks at the loss."""
+    return SURROGATES.get(loss.surrogate.name) is type(loss.surrogate) and world.size == 1
+
+
+@lru_cache(maxsize=64)
+def _surrogate(name: str, parameters: tuple[float, ...]) -> Surrogate:
+    return SURROGATES[name](*parameters)
+
+
+@torch.library.custom_op("mauc::loss", mutates_args=())
+def _operation(
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    sizes: Tensor | None,
+    ratios: Tensor | None,
+    matrix: Tensor | None,
+    surrogate: str,
+    parameters: Sequence[float],
+    activation: str,
+    pairs: str,
+    ignore_index: int,
+    log_loss: float,
+    log1p: bool,
+    gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    loss = Loss(_surrogate(surrogate, tuple(parameters)), activation, pairs, ignore_index, log_loss, log1p)
+    value, slope = evaluate(Batch(logits, target, weight, sizes, ratios, matrix), loss, gradient=gradient)
+    return value, logits.new_empty(0) if slope is None else slope
+
+
+@_operation.register_fake
+def _(
+    logits: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    sizes: Tensor | None,
+    ratios: Tensor | None,
+    matrix: Tensor | None,
+    surrogate: str,
+    parameters: Sequence[float],
+    *others: Any,
+) -> tuple[Tensor, Tensor]:
+    if logits.device.type == "cuda":
+        # Numbers that kernels read must be there before a CUDA graph is recorded, whose memory they must not take.
+        with _disable_current_modes():
+            for kernels in _kernels():
+                kernels.place_numbers(_surrogate(surrogate, tuple(parameters)), logits.device)
+    wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
+    return logits.new_empty((), dtype=wide), logits.new_empty(logits.shape if others[-1] else (0,))
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    ctx.save_for_backward(inputs[0], output[1])
+
+
+def _backward(ctx: Any, upstream: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
+    logits, gradient = ctx.saved_tensors
+    return gradient * _tied(upstream, logits).to(gradient.dtype), *(None,) * 13
+
+
+_operation.register_autograd(_backward, setup_context=_keep)
+
+
+@torch.library.custom_op("mauc::compiled_upstream", mutates_args=())
+def _tied(upstream: Tensor, logits: Tensor) -> Tensor:
+    """The gradient from above, unchanged, in a graph of ``torch.compile``.
+
+    Such a graph keeps the loss's gradient as a constant, and a second derivative would miss it in silence. This
+    operation ties it to the logits, and cannot be differentiated: the second derivative is then an error.
+    """
+    return upstream.clone()
+
+
+@_tied.register_fake
+def _(upstream: Tensor, logits: Tensor) -> Tensor:
+    return torch.empty_like(upstream)
+
+
+def _refuse_second_order(ctx: Any, upstream: Tensor) -> None:
+    raise NotImplementedError(
+        "second derivatives of the loss are not available inside torch.compile: leave the loss out of the compiled part"
+    )
+
+
+_tied.register_autograd(_refuse_second_order)
+
+
+def _operator(batch: Batch, loss: Loss) -> Tensor:
+    surrogate, ignored = loss.surrogate, loss.ignore_index
+    parameters = [float(getattr(surrogate, field.name)) for field in fields(surrogate)]  # type: ignore[arg-type]
+    settings = (surrogate.name, parameters, loss.activation, loss.pairs, -100 if ignored is None else ignored)
+    value: Tensor = _operation(*batch, *settings, loss.log_loss, loss.log1p, batch.logits.requires_grad)[0]
+    return value

@@ -1,0 +1,204 @@
+r"""Surrogate → form: what of a pair loss ℓ the kernels need to know.
+
+- :class:`Closed`: the exponential, squared and linear losses, whose sums over pairs split into sums over each side;
+- :class:`Bilinear`: one polynomial of scores in [0, 1], as a bilinear form in Chebyshev polynomials of both scores;
+- :class:`Truncated`: pieces of polynomials that end in 0, as a sum of truncated powers.
+
+:mod:`mauc.nn._loss.evaluate` chooses the kernels that take the form.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from itertools import pairwise
+from math import comb, inf
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.polynomial import chebyshev as cheb
+
+from mauc._typing import Floats
+from mauc.plan import TOLERANCES, plan
+from mauc.surrogates import Piece, Surrogate
+
+__all__ = ["Bilinear", "Closed", "Truncated", "bilinear_form", "closed_form", "truncated_powers"]
+
+T = TypeVar("T")
+EPS = float(np.finfo(np.float64).eps)
+
+
+def _cached(function: Callable[[Surrogate, bool], T]) -> Callable[..., T]:
+    """The form of a surrogate, made once; made anew for a surrogate that cannot be hashed."""
+    kept = lru_cache(maxsize=256)(function)
+
+    @wraps(function)
+    def form(surrogate: Surrogate, *, bounded: bool = True) -> T:
+        try:
+            hash(surrogate)
+        except TypeError:
+            return function(surrogate, bounded)
+        return kept(surrogate, bounded)
+
+    return form
+
+
+class Closed(NamedTuple):
+    """``ℓ(t) = scale · kind_α(t)``: ``exp(−α t)``, ``(α − t)²`` or the line ``α − t``."""
+
+    kind: str
+    """``"exponential"``, ``"squared"`` or ``"line"``."""
+    alpha: float
+    scale: float = 1.0
+
+
+@_cached
+def closed_form(surrogate: Surrogate, bounded: bool) -> Closed | None:
+    """The closed form, or None. A loss that is a line on [−1, 1] has one on ``bounded`` scores, between 0 and 1."""
+    known = surrogate.closed_form
+    if known is not None:
+        return Closed(*known)
+    for piece in surrogate.pieces if bounded else ():
+        if piece.low <= -1.0 and piece.high >= 1.0 and piece.coefficients is not None and len(piece.coefficients) == 2:
+            constant, slope = piece.coefficients
+            return Closed("line", -constant / slope, -slope) if slope < 0 else None
+    return None
+
+
+Matrix = tuple[tuple[float, ...], ...]
+
+
+class Bilinear(NamedTuple):
+    """``ℓ(p − q) = Σ_kl A_kl T_k(2p − 1) T_l(2q − 1)``, and its slopes in the same functions."""
+
+    matrices: tuple[Matrix, Matrix, Matrix]
+    """Three of the same size: A, that of ``∂ℓ/∂q``, that of ``∂ℓ/∂p``."""
+
+    @property
+    def size(self) -> int:
+        """How many functions."""
+        return len(self.matrices[0])
+
+
+@_cached
+def bilinear_form(surrogate: Surrogate, bounded: bool, most: int = 32) -> Bilinear | None:
+    """A surrogate that is one polynomial of ``bounded`` scores to float32, of a degree up to ``most``, or None."""
+    if not bounded:
+        return None
+    found = plan(surrogate, 1.0, tolerances=TOLERANCES["float32"], saturated=True)
+    if found is None or found.scheme != "moments" or found.degree > most:
+        return None
+    tolerance = TOLERANCES["float32"][0]
+    # The planner goes in strides; here each degree is a sum per score.
+    shorter = (plan(surrogate, 1.0, degree=degree, saturated=True) for degree in range(2, found.degree))
+    forms = (_of_matrix(fewer.pieces[0].matrix) for fewer in shorter if fewer is not None and fewer.error <= tolerance)
+    near = (form for form in forms if _slope_error(form, surrogate) <= tolerance)
+    return next(near, None) or _of_matrix(found.pieces[0].matrix)
+
+
+def _of_matrix(matrix: Floats) -> Bilinear:
+    in_q, in_p = np.zeros_like(matrix), np.zeros_like(matrix)
+    # The functions take 2 F − 1.
+    in_q[:, :-1] = 2.0 * cheb.chebder(matrix, axis=1)
+    in_p[:-1] = 2.0 * cheb.chebder(matrix, axis=0)
+    loss, of_q, of_p = (tuple(map(tuple, m.tolist())) for m in (matrix, in_q, in_p))
+    return Bilinear((loss, of_q, of_p))
+
+
+def _slope_error(form: Bilinear, surrogate: Surrogate) -> float:
+    """Of ``ℓ′`` over ``|ℓ′(0)|``, at pairs all over the square of scores."""
+    t, shift = np.cos(np.linspace(0.0, np.pi, 129)), np.array([[-1.0], [0.0], [1.0]])
+    p = 0.5 + 0.5 * t + 0.5 * shift * (1.0 - np.abs(t))
+    slope = cheb.chebval2d(2.0 * p - 1.0, 2.0 * (p - t) - 1.0, np.array(form.matrices[2]))
+    size = abs(float(surrogate.derivative(np.zeros(1))[0])) or 1.0
+    return float(np.abs(slope - surrogate.derivative(t)).max()) / size
+
+
+class Truncated(NamedTuple):
+    r"""``ℓ(t) = Σ_b Σ_k c_bk (b − t)₊^k``, one b for each place where a piece ends."""
+
+    ends: tuple[float, ...]
+    coefficients: Matrix
+    """One row per end, all of the same length."""
+    anchored: bool
+    """Whether float32 holds the sums over a run of positives, counted from its last one: where the c of each b have one
+    sign, so have all terms of such a run, unless the runs of different b cancel."""
+
+    @property
+    def degree(self) -> int:
+        """Largest power."""
+        return len(self.coefficients[0]) - 1
+
+    @property
+    def means(self) -> bool:
+        """Whether slope and root of the sum of a run's lines say all of it."""
+        return self.anchored and len(self.ends) == 1 and self.degree == 1 and self.coefficients[0][1] > 0.0
+
+    @property
+    def width(self) -> int:
+        """Numbers at each place of the table, a power of two where they are float32."""
+        if self.means:
+            return 2
+        return 1 << (self.degree + 1).bit_length() if self.anchored else self.degree + 1
+
+    @property
+    def powers(self) -> int:
+        """Bit k: whether the k-th power occurs."""
+        return sum(1 << k for k in range(self.degree + 1) if any(row[k] for row in self.coefficients))
+
+
+@_cached
+def truncated_powers(
+    surrogate: Surrogate, bounded: bool, most_pieces: int = 3, most_degree: int = 5, digits: float = 1e-9
+) -> Truncated | None:
+    """A surrogate as a sum of truncated powers; None if it is none, or if the float64 sums would lose ``digits``.
+
+    Sums of a form's runs lose digits where pieces are narrow or degrees high. That is foreseen here, relative to ℓ(0).
+    """
+    pieces = surrogate.pieces
+    if len(pieces) < 2 or len(pieces) > most_pieces + 1 or pieces[-1].coefficients != (0.0,):
+        return None
+    if any(piece.coefficients is None for piece in pieces):
+        return None
+    ends = tuple(piece.high for piece in pieces[:-1])
+    jumps = [_jump(left, right) for left, right in pairwise(pieces)]
+    degree = max(1, *(len(jump) - 1 for jump in jumps))
+    if degree > most_degree:
+        return None
+    rows = tuple((*jump, *(0.0,) * (degree + 1 - len(jump))) for jump in jumps)
+    terms = [(b, k, c) for b, row in zip(ends, rows, strict=True) for k, c in enumerate(row) if c]
+    at_zero = sum(c * max(b, 0.0) ** k for b, k, c in terms)
+    if EPS * sum(abs(c) * (2.0 * (1.0 + abs(b))) ** k for b, k, c in terms) > digits * abs(at_zero):
+        return None
+    alone = len(ends) == 1 or (bounded and _cancellation(ends, rows) <= 32.0)
+    return Truncated(ends, rows, alone and all(min(row) >= 0.0 or max(row) <= 0.0 for row in rows))
+
+
+def _cancellation(ends: tuple[float, ...], rows: Matrix) -> float:
+    """Largest size of the slopes of all ends, over the largest of their sum, at scores between 0 and 1.
+
+    Up to 32 float32 holds the sums, with errors of some 1e-6.
+    """
+    largest = sizes = 0.0
+    for t in (k / 32.0 for k in range(-32, 33)):
+        slopes = [
+            sum(k * c * (b - t) ** (k - 1) for k, c in enumerate(row) if k)
+            for b, row in zip(ends, rows, strict=True)
+            if b > t
+        ]
+        largest, sizes = max(largest, abs(sum(slopes))), max(sizes, sum(map(abs, slopes)))
+    return sizes / largest if largest else inf
+
+
+def _jump(left: Piece, right: Piece) -> tuple[float, ...]:
+    """What the left piece has more than the right one, in powers of the distance from the left one's end."""
+    mine, theirs = left.from_end, right.from_end
+    further = 0.0 if right.high == inf else right.high - left.high
+    out = []
+    for k in range(max(len(mine), len(theirs))):
+        here = mine[k] if k < len(mine) else 0.0
+        there = [theirs[i] * comb(i, k) * further ** (i - k) for i in range(k, len(theirs))]
+        value = here - sum(there)
+        rounding = 16.0 * EPS * (abs(here) + sum(map(abs, there)))
+        out.append(value if abs(value) > rounding else 0.0)
+    while len(out) > 1 and out[-1] == 0.0:
+        out.pop()
+    return tuple(out)

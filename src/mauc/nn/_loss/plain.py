@@ -1,0 +1,197 @@
+r"""The loss in plain operations, on every device: the pair risk, and the log-loss beside it.
+
+.. math:: \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(z_n + \log r)_{y_n}\right], \quad r_j = p_j / b_j
+
+is the log-loss, as in :mod:`mauc.log_loss`; a common factor of the r does not matter.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from mauc.log_loss import partner_weights
+from mauc.nn._loss.batch import EVERY, Batch, Loss, Weights, chunks, exact_dtype, unmixed, weigh
+from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores
+from mauc.nn._loss.forms import closed_form
+from mauc.nn._loss.processes import ALONE, Communicator
+from mauc.nn._loss.ranked import numpy_risk
+
+__all__ = ["Plain", "class_ratios", "differentiable"]
+
+
+def class_ratios(pairs: str | Tensor, class_counts: Tensor) -> Tensor:
+    """``(C,)`` r from the class sizes, the largest of them 1; a matrix of pair weights is read on the host."""
+    ratios = class_counts.to(exact_dtype(class_counts.device))
+    if isinstance(pairs, str):
+        ratios = ratios if pairs == "ovo" else ratios.sign()
+    else:
+        ratios = ratios / torch.as_tensor(partner_weights(pairs.detach().cpu().numpy())).to(ratios)
+    return ratios / ratios.max()
+
+
+class Plain(NamedTuple):
+    """The recipe of every loss on every device."""
+
+    world: Communicator = ALONE
+
+    def forward(self, batch: Batch, loss: Loss, *, wants_gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The loss, and its gradient with respect to the logits, which is known with it."""
+        world, bounded = self.world, loss.bounded
+        with unmixed(batch.logits.device):
+            weights, logits = _prepare(batch, loss, world)
+            scores = activate(logits, loss.activation)
+            form = closed_form(loss.surrogate, bounded=bounded)
+            if form is None:
+                found = numpy_risk(scores, weights, loss.surrogate, world, bounded=bounded, gradient=wants_gradient)
+            else:
+                found = closed_risk(
+                    scores, weights, form, world, bounded=bounded, log1p=loss.log1p, gradient=wants_gradient
+                )
+            value, slope = found
+            logs = None
+            if batch.ratios is not None:
+                logs = _log_term(logits, scores, weights, batch.ratios, loss, world)
+                value = value + logs.value
+            value = value.to(logits.dtype)
+            if slope is None:
+                return value, ()
+            of_logits = _pull_back(slope, logs, logits, scores, weights.y, loss.activation)
+            return value, ((of_logits if world.size == 1 else of_logits * world.size).to(batch.logits.dtype),)
+
+    def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
+        """The gradient with respect to the logits, times ``upstream``."""
+        return saved[0] * upstream.to(saved[0].dtype)
+
+
+def differentiable(batch: Batch, loss: Loss) -> Tensor:
+    """A loss with a closed form, in operations that torch can differentiate any number of times; for one process."""
+    with torch.no_grad():
+        weights, _ = _prepare(batch, loss, ALONE)
+    logits = _clean(batch, loss)
+    form = closed_form(loss.surrogate, bounded=loss.bounded)
+    assert form is not None  # the caller looked
+    value = differentiable_risk(activate(logits, loss.activation), weights, form, log1p=loss.log1p)
+    if batch.ratios is not None:
+        log_p, total = torch.log_softmax(logits + batch.ratios.log().to(logits.dtype), 1), weights.mass.sum()
+        lost = -(weights.mass * _counted(own_scores(log_p, weights), weights)).sum()
+        value = value + loss.log_loss * lost / torch.where(total > 0, total, 1.0)
+    return value.to(logits.dtype)
+
+
+def _valid(batch: Batch, loss: Loss) -> Tensor | None:
+    """Which samples count, where some may not."""
+    return None if loss.ignore_index is None else batch.target != loss.ignore_index
+
+
+def _prepare(batch: Batch, loss: Loss, world: Communicator) -> tuple[Weights, Tensor]:
+    """The weights of the pairs, and the logits in the precision of the sums."""
+    weights = weigh(
+        batch.target,
+        batch.logits.shape[1],
+        weight=batch.weight,
+        valid=_valid(batch, loss),
+        pairs=loss.pairs if batch.matrix is None else batch.matrix,
+        class_counts=batch.sizes,
+        world=world,
+    )
+    return weights, _clean(batch, loss)
+
+
+def _clean(batch: Batch, loss: Loss) -> Tensor:
+    """The logits in float32, or float64 as they come; 0 in the rows of ignored samples, which may hold anything."""
+    wide = batch.logits.to(torch.float64 if batch.logits.dtype == torch.float64 else torch.float32)
+    valid = _valid(batch, loss)
+    return wide if valid is None else torch.where(valid[:, None], wide, 0.0)
+
+
+def activate(logits: Tensor, activation: str) -> Tensor:
+    """The scores of logits."""
+    if activation == "softmax":
+        return torch.softmax(logits, 1)
+    if activation == "sigmoid":
+        return torch.sigmoid(logits)
+    return log_odds(logits) if activation == "log_odds" else logits
+
+
+def log_odds(logits: Tensor) -> Tensor:
+    r"""``(N, C)`` log-odds :math:`z_i - \log \sum_{j \ne i} e^{z_j}`, stable where a probability is near 0 or 1.
+
+    In the column of the largest logit the others are summed by themselves: a difference would cancel. In every other
+    column the sum of the others holds the largest one.
+    """
+    top = torch.nn.functional.one_hot(logits.argmax(1), logits.shape[1]).bool()
+    peak = logits.detach().amax(1, keepdim=True)
+    power = torch.exp(logits - peak)
+    others = torch.where(top, 1.0, power.sum(1, keepdim=True) - power).log() + peak
+    rest = torch.logsumexp(logits.masked_fill(top, -torch.inf), 1, keepdim=True)
+    return logits - torch.where(top, rest, others)
+
+
+class _Logs(NamedTuple):
+    """The log-loss and its gradient ``of_row · of_column · powers − share · e_y``, with ``powers`` the softmax."""
+
+    value: Tensor
+    of_row: Tensor
+    """``(N, 1)``"""
+    of_column: Tensor
+    """``(C,)`` r."""
+    share: Tensor
+    """``(N, 1)`` weight of each sample's log-loss."""
+    powers: Tensor
+    """``(N, C)`` softmax of the logits."""
+
+    def add_gradient(self, part: Tensor, y: Tensor, rows: slice) -> None:
+        """Add the gradient of some rows."""
+        part.addcmul_(self.powers[rows] * self.of_row[rows], self.of_column)
+        part.scatter_add_(1, y[rows, None], -self.share[rows])
+
+
+def _log_term(
+    logits: Tensor, scores: Tensor, weights: Weights, ratios: Tensor, loss: Loss, world: Communicator
+) -> _Logs:
+    """The log-loss of the softmax F: ``softmax(z + log r) = F r / ΣF r`` takes no exponentials of its own."""
+    exact, dtype = exact_dtype(logits.device), logits.dtype
+    powers = scores if loss.activation == "softmax" else torch.softmax(logits, 1)
+    mixed = (powers @ ratios.to(dtype)).to(exact)
+    # log F of the own class by its distance from the largest, for F itself may be 0.
+    distance = own_scores(logits, weights) - logits.amax(1).to(exact)
+    log_p = distance + powers.amax(1).to(exact).log() + ratios.to(exact).log()[weights.y] - mixed.log()
+    lost, total = world.sums(-(weights.mass * _counted(log_p, weights)).sum(), weights.mass.sum())
+    factor = loss.log_loss * torch.where(total > 0, 1.0 / total, 0.0)
+    share = factor * weights.mass
+    of_row = _counted(share / mixed, weights)
+    return _Logs(
+        factor * lost, of_row.to(dtype)[:, None], ratios.to(dtype), share.to(dtype)[:, None], powers
+    )
+
+
+def _counted(x: Tensor, weights: Weights) -> Tensor:
+    """0 for samples that do not count: an ignored one may stand in a class that is absent."""
+    return torch.where(weights.mass > 0, x, 0.0)
+
+
+def _pull_back(
+    slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor, y: Tensor, activation: str
+) -> Tensor:
+    """The gradient with respect to the logits, from that with respect to the scores, and that of the log-loss."""
+    whole = slope.array
+    for rows in chunks(scores):
+        part, score = whole[rows], scores[rows]
+        if slope.column is not None:
+            part *= slope.column
+        if slope.own is not None:
+            part.scatter_(1, y[rows, None], slope.own[rows])
+        if activation == "softmax":
+            torch.ops.aten._softmax_backward_data.out(part, score, 1, score.dtype, grad_input=part)
+        elif activation == "sigmoid":
+            part *= score * (1.0 - score)
+        if logs is not None and activation != "log_odds":
+            logs.add_gradient(part, y, rows)
+    if activation == "log_odds":
+        with torch.enable_grad():
+            z = logits.detach().requires_grad_()
+            (whole,) = torch.autograd.grad(log_odds(z), z, whole)
+        if logs is not None:
+            logs.add_gradient(whole, y, EVERY)
+    return whole

@@ -1,0 +1,143 @@
+"""The exact multiclass AUC of scores where they are: sorted positives, and a search of every score among them."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mauc._validation import PAIRS, check_choice, invalid
+from mauc.nn._loss.batch import Weights, is_free, weigh
+from mauc.nn._loss.checks import pair_matrix
+from mauc.nn._loss.processes import ALONE
+
+__all__ = ["pairwise_of", "score_of"]
+
+def score_of(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
+    """:func:`mauc.nn.functional.mauc_score`."""
+    scores, batch = _read(scores, target, pairs, weight)
+    if batch is None:
+        return torch.full((), torch.nan, dtype=torch.float64, device=scores.device)
+    lost = torch.zeros((), dtype=batch.unit.dtype, device=scores.device)
+    for columns, beaten in beaten_by(scores, batch, weighted=weight is not None):
+        lost = lost + _weighed(beaten, batch, columns)
+    # One less what is lost: exactly 1 where nothing is.
+    value = 1.0 - lost / batch.total.sum()
+    # NaN where no pair is left, and where a score is not a number: it has no place in the order.
+    whole = (batch.total.sum() > 0) & scores.isfinite().all()
+    return torch.where(whole, value.clamp(0.0, 1.0), torch.nan)
+
+
+def pairwise_of(scores: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
+    """:func:`mauc.nn.functional.pairwise_auc`."""
+    scores, batch = _read(scores, target, "ovo", weight)
+    n_classes = scores.shape[1]
+    matrix = torch.full((n_classes, n_classes), torch.nan, dtype=torch.float64, device=scores.device)
+    if batch is None:
+        return matrix
+    for columns, beaten in beaten_by(scores, batch, weighted=weight is not None):
+        lost = beaten.new_zeros((len(columns), n_classes)).index_add_(1, batch.y, beaten * batch.unit)
+        matrix[columns] = (1.0 - lost).clamp_(0.0, 1.0)
+    there = batch.size > 0
+    known = torch.outer(there, there).fill_diagonal_(False) & scores.isfinite().all()
+    return matrix.masked_fill_(~known, torch.nan)
+
+
+def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Weights | None]:
+    """Scores that can be sorted, and the weights of the pairs; None where there is no row."""
+    _check(scores, target, weight)
+    n_classes, place = scores.shape[1], scores.device
+    v = check_choice("pairs", pairs, PAIRS) if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
+    scores = scores.detach()
+    if scores.dtype in (torch.float16, torch.bfloat16):
+        scores = scores.float()
+    if len(scores) == 0:
+        return scores, None
+    batch = weigh(
+        target,
+        n_classes,
+        weight=None if weight is None else weight.detach(),
+        valid=None,
+        pairs=v,
+        class_counts=None,
+        world=ALONE,
+    )
+    return scores, batch
+
+
+def beaten_by(
+    scores: Tensor, batch: Weights, *, weighted: bool, block: int | None = None
+) -> Iterator[tuple[Tensor, Tensor]]:
+    r"""Some columns at a time, and for each of their scores :math:`\sum_{m \in i} u_m ([F_{mi} < F_{ni}] + \frac12
+    [F_{mi} = F_{ni}])`, ``(columns, N)``.
+
+    ``block`` scores and padded positives are searched at a time. Default: 2²⁰ on the host, where caches are small, and
+    2²⁴ elsewhere, under a gigabyte with the float64 numbers made of them.
+    """
+    n_rows, n_classes = scores.shape
+    y, exact = batch.y, batch.unit.dtype
+    size = torch.bincount(y, minlength=n_classes)
+    first = size.cumsum(0) - size
+    longest = int(size.max())  # one number to the host: how wide the padding must be
+    own = scores.gather(1, y[:, None])[:, 0]
+    order = own.argsort()
+    order = order[y[order].argsort(stable=True)]  # by class, then by score
+    own, unit, code = own[order], batch.unit[order], y[order]
+    place = torch.arange(n_rows, device=y.device) - first[code]
+    block = block or (1 << 20 if is_free(y.device) else 1 << 24)
+    step = max(1, min(n_classes, block // (n_rows + longest)))
+    for begin in range(0, n_classes, step):
+        columns = torch.arange(begin, min(begin + step, n_classes), device=y.device)
+        here = torch.where((code >= begin) & (code < begin + step), code - begin, len(columns))
+        # One row more than columns: where the positives of the other columns go.
+        table = scores.new_full((len(columns) + 1, longest), torch.inf)
+        table[here, place] = own
+        table = table[:-1]
+        x = scores[:, begin : begin + step].T.contiguous()
+        lower = torch.searchsorted(table, x, out_int32=True)
+        upper = torch.searchsorted(table, x, out_int32=True, right=True)
+        if weighted:
+            mass = unit.new_zeros((len(columns) + 1, longest + 1))
+            mass[here, place + 1] = unit
+            below = mass[:-1].cumsum(1)
+            yield columns, 0.5 * (below.gather(1, lower.long()) + below.gather(1, upper.long()))
+        else:
+            yield columns, (lower + upper).to(exact) / (2.0 * size[columns, None].clamp(min=1))
+
+
+def _weighed(beaten: Tensor, batch: Weights, columns: Tensor) -> Tensor:
+    """The sum of ``(columns, N)`` shares, each with the weight of its score as a negative."""
+    if batch.matrix is not None:
+        return (beaten * batch.matrix[:, columns].T[:, batch.y] * batch.row).sum()
+    others = beaten.masked_fill_(batch.y == columns[:, None], 0.0)
+    return batch.column[columns] @ (others @ batch.row)
+
+
+def _check(scores: Tensor, target: Tensor, weight: Tensor | None) -> None:
+    """Shapes and kinds; values too where looking at them does not wait for a device."""
+    if not isinstance(scores, Tensor) or not scores.is_floating_point() or scores.ndim != 2 or scores.shape[1] < 2:
+        came = f"{scores.dtype} of shape {tuple(scores.shape)}" if isinstance(scores, Tensor) else type(scores).__name__
+        advice = "pass one row per sample and one column per class"
+        raise invalid("scores", "must be an (N, C) tensor of floating numbers, C >= 2", came, advice)
+    for name, values in (("target", target), ("weight", weight)):
+        if values is None and name == "weight":
+            continue
+        if not isinstance(values, Tensor) or values.shape != scores.shape[:1] or values.device != scores.device:
+            came = (
+                f"shape {tuple(values.shape)} on {values.device}"
+                if isinstance(values, Tensor)
+                else type(values).__name__
+            )
+            requirement = f"must be a tensor of shape ({len(scores)},) on {scores.device}"
+            raise invalid(name, requirement, came, f"pass one {'class' if name == 'target' else name} per row")
+    if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
+        raise invalid("target", "must be class numbers", target.dtype, "pass integers, such as target.long()")
+    if not is_free(scores.device) or not len(scores):
+        return
+    low, high = (int(x) for x in target.aminmax())
+    if low < 0 or high >= scores.shape[1]:
+        raise invalid("target", f"must be from 0 to {scores.shape[1] - 1}", f"{low} to {high}", "encode the classes")
+    if not bool(scores.isfinite().all()):
+        raise invalid("scores", "must be finite", "NaN or infinity", "find where the model diverged")
+    if weight is not None and not bool(((weight >= 0) & (weight < torch.inf)).all()):
+        raise invalid("weight", "must be finite and >= 0", f"{float(weight.min()):g}", "pass such weights")

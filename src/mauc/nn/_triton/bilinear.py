@@ -1,0 +1,288 @@
+# mypy: ignore-errors
+# ruff: noqa: RUF005, RUF059 — Triton compiles neither * in tuples nor names that change their kind
+r"""Polynomials of scores in [0, 1] as bilinear forms: three reads and one write of the logits.
+
+.. math:: \ell(p - q) = \sum_{kl} A_{kl} \, T_k(2p - 1) \, T_l(2q - 1)
+
+for the logistic loss and every other surrogate that :mod:`mauc.plan` takes as one polynomial of bounded scores.
+
+- ``survey`` reads the logits: each row's peak and sums, its own score, the class weights, and the sums of the functions
+  over the positives of each class, which decide the slopes in all negatives (``slopes_of_negatives``);
+- ``sums_of`` reads them again: the functions' sums over the negatives of each column, and each row's sum of score times
+  slope, which the softmax asks for;
+- ``slopes_of_positives`` makes the value of both kinds of sums, ``own_slopes`` the slopes in the N own scores;
+- ``gradient_of`` reads the logits a third time, and writes.
+
+Tiles of a few rows share the columns' coefficients, which with many classes are more than the first-level cache holds.
+"""
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from mauc.nn._loss.batch import Batch, Loss
+from mauc.nn._loss.forms import Bilinear, bilinear_form, closed_form
+from mauc.nn._triton.closed import rows_of
+from mauc.nn._triton.launch import (
+    ACTIVATIONS,
+    Cut,
+    aligned,
+    ignored_class,
+    in_rows,
+    normalised_pairs,
+    on_device,
+    optional,
+    placed,
+    processors_of,
+    vectors,
+    views,
+)
+from mauc.nn._triton.survey import SOFTMAX, first_read, first_vectors, following, share_of, tile_of, write
+from mauc.surrogates import Surrogate
+
+__all__ = ["BilinearKernels", "place_numbers", "recipe_for"]
+
+
+def recipe_for(batch: Batch, loss: Loss) -> "BilinearKernels | None":
+    """These kernels, if they compute the loss; a closed form has other kernels, or is more exact in torch."""
+    if not loss.bounded or closed_form(loss.surrogate, bounded=True) is not None:
+        return None
+    form = bilinear_form(loss.surrogate, bounded=True)
+    return None if form is None else BilinearKernels(form)
+
+
+def place_numbers(surrogate: Surrogate, device: torch.device) -> None:
+    """Puts the numbers of a surrogate on the device, to stay there."""
+    form = bilinear_form(surrogate, bounded=True)
+    if form is not None:
+        placed(form.matrices, device)
+
+
+def _cuts(logits: Tensor, size: int) -> tuple[Cut, Cut]:
+    """Of the sums, and of the gradient: tiles of one warp, whose threads have all rows of their columns.
+
+    As wide as registers hold the sums; where rows begin at 16 bytes a thread has four neighbouring columns. Chosen by
+    measurement at 1000 and 5089 classes.
+    """
+    c = logits.shape[1]
+    if c <= 32 or size > 16:
+        return Cut(8, 32, 1, 128), Cut(8, 32, 1, 80)
+    if c <= 64:
+        return Cut(8, 64, 1, 128), Cut(8, 64, 1, 128)
+    narrow = Cut(2, 128, 1, 128) if aligned(logits) else Cut(4, 64, 1, 128)
+    return Cut(4, 128, 1, 80) if size <= 4 else narrow, Cut(4, 128, 1, 128) if aligned(logits) else Cut(4, 64, 1, 64)
+
+
+class BilinearKernels(NamedTuple):
+    """The recipe."""
+
+    form: Bilinear
+
+    def forward(self, batch: Batch, loss: Loss, *, wants_gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The value, and two pieces of memory for the gradient."""
+        batch = batch._replace(logits=in_rows(batch.logits.detach()))
+        logits, target, size = batch.logits, batch.target.contiguous(), self.form.size
+        (n, c), device, weighted = logits.shape, logits.device, batch.weight is not None
+        numbers, (weight, _, _), matrix = placed(self.form.matrices, device), optional(batch), normalised_pairs(batch, loss)
+        activation, has_matrix = ACTIVATIONS[loss.activation], batch.matrix is not None
+        zeros, others = self._parts(n, c)
+        memory, at = vectors(device, True, **zeros)
+        more, rest = vectors(device, False, **others)
+        vars(at).update(vars(rest))
+        value = torch.empty((), dtype=torch.float32, device=device)
+        by_column, by_row = (-(-c // 64), size), (-(-n // 128),)
+        cut = _cuts(logits, size)[0]
+        with on_device(logits):
+            first_read(batch, loss, at, at.of_positives, size)
+            slopes_of_negatives[by_column](
+                numbers, at.of_class, at.of_positives, at.slopes, C=c, SIZE=size, BLOCK=64, num_warps=2
+            )
+            sums_of[cut.grid(n, c, processors_of(device))](
+                logits, at.codes, weight, matrix, at.rows, at.of_class, at.slopes, at.of_negatives, at.row_sums, n,
+                C=c, STRIDE=logits.stride(0), ACTIVATION=activation, HAS_WEIGHT=weighted, HAS_MATRIX=has_matrix,
+                GRADIENT=wants_gradient, SIZE=size, **cut.options,
+            )  # fmt: skip
+            slopes_of_positives[by_column](
+                numbers, at.of_class, at.of_negatives, at.of_positives, at.own_slopes, at.totals, at.second_ticket,
+                value, loss.log_loss, C=c, LOG=loss.log_loss > 0, SIZE=size, BLOCK=64, num_warps=2,
+            )  # fmt: skip
+            if wants_gradient:
+                own_slopes[by_row](
+                    target, weight, at.rows, at.own_slopes, at.row_sums, at.at_own, n, ignored_class(loss),
+                    C=c, ACTIVATION=activation, HAS_WEIGHT=weighted, SIZE=size, BLOCK=128, num_warps=4,
+                )  # fmt: skip
+        return value, (memory, more)
+
+    def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
+        """The gradient with respect to the logits, times ``upstream``."""
+        logits = in_rows(batch.logits.detach())
+        n, c = logits.shape
+        (weight, _, ratios), matrix = optional(batch), normalised_pairs(batch, loss)
+        zeros, others = (views(x, **parts) for x, parts in zip(saved, self._parts(n, c), strict=True))
+        out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
+        cut = _cuts(logits, self.form.size)[1]
+        with on_device(logits):
+            gradient_of[cut.grid(n, c, processors_of(logits.device))](
+                logits, others.codes, weight, matrix, ratios, others.rows, others.of_class, others.slopes,
+                zeros.row_sums, others.at_own, zeros.totals, upstream, out, loss.log_loss, n,
+                C=c, STRIDE=logits.stride(0), ACTIVATION=ACTIVATIONS[loss.activation], LOG=loss.log_loss > 0,
+                HAS_WEIGHT=batch.weight is not None, HAS_MATRIX=batch.matrix is not None, SIZE=self.form.size,
+                **cut.options,
+            )  # fmt: skip
+        return out
+
+    def _parts(self, n: int, c: int):
+        zeros, others = first_vectors(n, c)
+        per_class = (self.form.size * c, torch.float32)
+        return (
+            zeros | {"of_negatives": per_class, "of_positives": per_class},
+            others | {"slopes": per_class, "own_slopes": per_class},
+        )
+
+
+@triton.jit
+def slopes_of_negatives(form, of_class, of_positives, slopes, C: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr):
+    """Coefficients of the slopes in negatives in the basis functions, ``(SIZE, C)``.
+
+    ``form`` is ``(3, SIZE, SIZE)``: of the loss, of its slope in the negative and of that in the positive.
+    """
+    columns = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = columns < C
+    factor = tl.load(of_class + columns, mask=inside, other=0.0)
+    factor *= tl.load(of_class + 2 * C + columns, mask=inside, other=0.0)
+    here = tl.program_id(1)
+    slope = tl.zeros((BLOCK,), tl.float64)
+    for k in range(SIZE):
+        p = tl.load(of_positives + k * C + columns, mask=inside, other=0.0).to(tl.float64)
+        slope += tl.load(form + (SIZE + k) * SIZE + here) * p
+    tl.store(slopes + here * C + columns, (factor.to(tl.float64) * slope).to(tl.float32), mask=inside)
+
+
+@triton.jit
+def _slope_at(x, slopes, places, mask, C, LENGTH: tl.constexpr):
+    """``Σ_k slopes[k] T_k(x)`` by Clenshaw's rule."""
+    current = tl.load(slopes + (LENGTH - 1) * C + places, mask=mask, other=0.0) + tl.zeros_like(x)
+    later = tl.zeros_like(x)
+    for back in tl.static_range(1, LENGTH):
+        constant = tl.load(slopes + (LENGTH - 1 - back) * C + places, mask=mask, other=0.0)
+        if back < LENGTH - 1:  # noqa: SIM108 — a compile-time choice
+            now = 2.0 * x * current + (constant - later)
+        else:
+            now = x * current + (constant - later)
+        later = current
+        current = now
+    return current
+
+
+@triton.jit
+def sums_of(
+    logits, codes, weight, matrix, rows_out, of_class, slopes, of_negatives, row_sums, n,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr,
+    HAS_MATRIX: tl.constexpr, GRADIENT: tl.constexpr, SIZE: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """The second read: ``(SIZE, C)`` sums over each column's negatives, and each row's sum of score times slope.
+
+    A thread has all rows of its columns, and sums over them by itself; the slopes are those of negatives, which the
+    positives alone decide.
+    """
+    columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    exists = columns < C
+    sums = ()
+    for _ in tl.static_range(SIZE):
+        sums = sums + (tl.zeros((COLUMNS,), tl.float32),)
+    for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
+        rows = tile * ROWS + tl.arange(0, ROWS)
+        x, f, weights, inside, y, u, counts = tile_of(
+            logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE,
+            C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
+        )  # fmt: skip
+        q = 2.0 * f - 1.0
+        term = weights
+        before = term
+        more = ()
+        pull = tl.zeros((ROWS, COLUMNS), tl.float32)
+        for k in tl.static_range(SIZE):
+            more = more + (sums[k] + tl.sum(term, axis=0),)
+            if GRADIENT and ACTIVATION == SOFTMAX and k < SIZE - 1:
+                pull += tl.load(slopes + k * C + columns, mask=exists, other=0.0)[None, :] * term
+            now = following(term, before, q, k)
+            before = term
+            term = now
+        sums = more
+        if GRADIENT and ACTIVATION == SOFTMAX:
+            tl.atomic_add(row_sums + rows, tl.sum(f * pull, axis=1), mask=counts, sem="relaxed")
+    for k in tl.static_range(SIZE):
+        tl.atomic_add(of_negatives + k * C + columns, sums[k], mask=exists, sem="relaxed")
+
+
+@triton.jit
+def slopes_of_positives(
+    form, of_class, of_negatives, of_positives, slopes, totals, ticket, out, log_loss,
+    C: tl.constexpr, LOG: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The value, and the coefficients of the slopes in positives, ``(SIZE, C)``."""
+    columns = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = columns < C
+    of_column = tl.load(of_class + columns, mask=inside, other=0.0)
+    factor = (of_column * tl.load(of_class + 2 * C + columns, mask=inside, other=0.0)).to(tl.float64)
+    here = tl.program_id(1)
+    loss = tl.zeros((BLOCK,), tl.float64)
+    slope = tl.zeros((BLOCK,), tl.float64)
+    for k in range(SIZE):
+        p = tl.load(of_positives + k * C + columns, mask=inside, other=0.0).to(tl.float64)
+        q = tl.load(of_negatives + k * C + columns, mask=inside, other=0.0).to(tl.float64)
+        loss += tl.load(form + k * SIZE + here) * p
+        slope += tl.load(form + (2 * SIZE + here) * SIZE + k) * q
+    loss *= tl.load(of_negatives + here * C + columns, mask=inside, other=0.0).to(tl.float64)
+    tl.store(slopes + here * C + columns, (factor * slope).to(tl.float32), mask=inside)
+    tl.atomic_add(totals, tl.sum(factor * loss, axis=0), sem="relaxed")
+    tl.debug_barrier()
+    programs = tl.num_programs(0) * tl.num_programs(1)
+    if tl.atomic_add(ticket, 1, sem="acq_rel", scope="gpu") == programs - 1:
+        whole = tl.load(totals, cache_modifier=".cg")
+        if LOG:
+            whole += share_of(totals, log_loss) * tl.load(totals + 1, cache_modifier=".cg")
+        tl.store(out, whole.to(tl.float32).to(out.dtype.element_ty))
+
+
+@triton.jit
+def own_slopes(
+    target, weight, rows_out, slopes, row_sums, at_own, n, ignore_index,
+    C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """The slope in each sample's own score, added to its row's sum too."""
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+    own = tl.load(rows_out + 3 * n + rows, mask=counts, other=0.0)
+    slope = tl.where(u == 0.0, 0.0, u * _slope_at(2.0 * own - 1.0, slopes, y, counts, C, SIZE - 1))
+    tl.store(at_own + rows, slope, mask=rows < n)
+    if ACTIVATION == SOFTMAX:
+        before = tl.load(row_sums + rows, mask=rows < n, other=0.0)
+        tl.store(row_sums + rows, before + own * slope, mask=rows < n)
+
+
+@triton.jit
+def gradient_of(
+    logits, codes, weight, matrix, ratios, rows_out, of_class, slopes, row_sums, at_own, totals, upstream, out,
+    log_loss, n,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, HAS_WEIGHT: tl.constexpr,
+    HAS_MATRIX: tl.constexpr, SIZE: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    """The third read, and the write of the gradient."""
+    columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
+    exists = columns < C
+    factor = tl.load(upstream).to(tl.float32)
+    for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
+        rows = tile * ROWS + tl.arange(0, ROWS)
+        x, f, weights, inside, y, u, counts = tile_of(
+            logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE,
+            C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
+        )  # fmt: skip
+        g = weights * _slope_at(2.0 * f - 1.0, slopes, columns[None, :], exists[None, :], C, SIZE - 1)
+        write(
+            out, ratios, rows_out, row_sums, at_own, totals, g, x, f, rows, columns, y, u, counts, factor,
+            log_loss, n, C, ACTIVATION, LOG,
+        )  # fmt: skip

@@ -1,0 +1,390 @@
+# mypy: ignore-errors
+"""Closed forms in two kernels: two reads and one write of the logits in all.
+
+``statistics`` reads the logits once: a program takes some rows at a time, makes scores of them in registers, and adds
+them into sums over the negatives of each column, which it holds in registers over all its rows, and into sums over
+the positives of each class. The last program to finish makes the value of these ``5 C`` sums. ``gradient`` reads the
+logits again in the backward pass and writes their gradient, already multiplied by what comes from above. Nothing of
+size ``(N, C)`` but the gradient is allocated. Beyond some thousand samples one more kernel counts the classes.
+
+The sums are those of :mod:`mauc.nn._loss.closed`, with the positives counted from 1, the largest score: near a
+perfect ranking nothing cancels. They are added atomically, so the last bits depend on the order.
+
+Softmax and sigmoid scores; ``"ovo"`` and ``"ova"``; squared, exponential with ``alpha <= 30``, and surrogates that
+are a line on [−1, 1] such as the hinge with ``alpha >= 1``.
+"""
+
+from typing import Any, NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from mauc.nn._loss.batch import Batch, Loss
+from mauc.nn._loss.closed import FLAT_ALPHA
+from mauc.nn._loss.forms import Closed, closed_form
+from mauc.nn._triton.launch import ignored_class, in_rows, on_device, optional, processors_of
+from mauc.surrogates import Surrogate
+
+__all__ = ["ClosedKernels", "place_numbers", "recipe_for", "rows_of"]
+
+KINDS = {"exponential": 0, "squared": 1, "line": 2}
+
+
+def recipe_for(batch: Batch, loss: Loss, widest: int = 16384, widest_of_both: int = 8192) -> "ClosedKernels | None":
+    """These kernels, if they compute the loss.
+
+    Beyond ``widest_of_both`` classes the numbers of a row with both terms fill the registers.
+    """
+    form = closed_form(loss.surrogate, bounded=True) if loss.bounded and loss.pairs != "matrix" else None
+    if form is None or (form.kind == "exponential" and form.alpha > FLAT_ALPHA):
+        return None
+    fits = batch.logits.shape[1] <= (widest_of_both if loss.log_loss else widest)
+    return ClosedKernels(form) if fits else None
+
+
+def place_numbers(surrogate: Surrogate, device: torch.device) -> None:
+    """These kernels read no numbers of a surrogate."""
+
+
+class _Cut(NamedTuple):
+    """How the work of a kernel is cut: a program takes tile after tile."""
+
+    rows: int
+    """Of a tile."""
+    warps: int
+    """Of a program."""
+    tiles: int
+    programs: int
+
+
+def _cut_statistics(n: int, block: int, kind: str, processors: int) -> _Cut:
+    """Few programs, since each adds its C sums to the total; two accumulators leave room for half the rows."""
+    rows = max(1, min((1024 if kind == "squared" else 2048) // block, 8))
+    warps = 4 if block <= 2048 else 8 if block <= 8192 else 16
+    tiles = -(-n // rows)
+    per_processor = 2 if warps > 4 else 8 if tiles > 32 * processors else 4
+    return _Cut(rows, warps, tiles, min(tiles, processors * per_processor))
+
+
+def _cut_gradient(n: int, block: int, processors: int) -> _Cut:
+    """Narrow programs: a warp that has its row to itself never waits for another."""
+    rows = max(1, min(512 // block, 8))
+    warps = max(1, block // 1024)
+    tiles = -(-n // rows)
+    return _Cut(rows, warps, tiles, min(tiles, processors * max(1, 16 // warps)))
+
+
+class ClosedKernels(NamedTuple):
+    """The recipe."""
+
+    form: Closed
+
+    def forward(
+        self, batch: Batch, loss: Loss, *, wants_gradient: bool, few: int = 4096
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """The value, and the coefficients of the gradient.
+
+        Up to ``few`` samples each tile counts its classes itself, which saves a launch.
+        """
+        logits, target = in_rows(batch.logits.detach()), batch.target.contiguous()
+        n, c = logits.shape
+        weight, sizes, ratios = optional(batch)
+        ignored, ovo = ignored_class(loss), loss.pairs == "ovo"
+        counted = n > few and (ovo or batch.sizes is not None)
+        coefficients = torch.empty(6 * c + 1, dtype=torch.float32, device=logits.device)
+        scratch = torch.zeros(5 * c + 2, dtype=torch.float32, device=logits.device)
+        value = torch.empty((), dtype=torch.float32, device=logits.device)
+        block = _block(c)
+        cut = _cut_statistics(n, block, self.form.kind, processors_of(logits.device))
+        common = self._constants(batch, loss, cut, block)
+        with on_device(logits):
+            if counted:
+                count[(-(-n // 512),)](target, weight, scratch, n, ignored, c, batch.weight is not None, BLOCK=512)
+            statistics[(cut.programs,)](
+                logits, target, weight, sizes, ratios, scratch, coefficients, value, self.form.alpha, self.form.scale,
+                loss.log_loss, n, ignored, cut.tiles, LOG1P=loss.log1p, OVO=ovo, HAS_SIZES=batch.sizes is not None,
+                COUNTED=counted, ALL=min(1024, max(16, 1 << (n - 1).bit_length())), **common,
+            )  # fmt: skip
+        return value, (coefficients,)
+
+    def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
+        """The gradient with respect to the logits, times ``upstream``."""
+        logits, target = in_rows(batch.logits.detach()), batch.target.contiguous()
+        n, c = logits.shape
+        weight, _, ratios = optional(batch)
+        out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
+        block = _block(c)
+        cut = _cut_gradient(n, block, processors_of(logits.device))
+        with on_device(logits):
+            gradient_of[(cut.programs,)](
+                logits, target, weight, ratios, saved[0], upstream, out, self.form.alpha, n, ignored_class(loss),
+                cut.tiles, **self._constants(batch, loss, cut, block),
+            )  # fmt: skip
+        return out
+
+    def _constants(self, batch: Batch, loss: Loss, cut: _Cut, block: int) -> dict[str, Any]:
+        constants = {
+            "C": batch.logits.shape[1],
+            "STRIDE": in_rows(batch.logits).stride(0),
+            "KIND": KINDS[self.form.kind],
+            "SOFTMAX": loss.activation == "softmax",
+            "LOG": loss.log_loss > 0,
+            "HAS_WEIGHT": batch.weight is not None,
+            "ROWS": cut.rows,
+            "BLOCK": block,
+            "num_warps": cut.warps,
+        }
+        # With both terms so many registers that two programs of eight warps share a multiprocessor: one works, the
+        # other waits.
+        return constants | ({"maxnreg": 128} if loss.log_loss > 0 and 2048 < block <= 8192 else {})
+
+
+def _block(n_classes: int) -> int:
+    """Columns of a tile: all, up to a power of two."""
+    return max(16, 1 << (n_classes - 1).bit_length())
+
+
+EXPONENTIAL = tl.constexpr(0)
+SQUARED = tl.constexpr(1)
+LINE = tl.constexpr(2)
+
+
+@triton.jit
+def rows_of(target, weight, rows, n, ignore_index, C: tl.constexpr, HAS_WEIGHT: tl.constexpr):
+    """Class and weight of some samples: weight 0 if ignored, NaN if the class does not exist."""
+    inside = rows < n
+    y = tl.load(target + rows, mask=inside, other=0)
+    u = tl.full(rows.shape, 1.0, tl.float32)
+    if HAS_WEIGHT:
+        u = tl.load(weight + rows, mask=inside, other=0.0).to(tl.float32)
+    counts = inside & (y != ignore_index)
+    exists = (y >= 0) & (y < C)
+    u = tl.where(counts, tl.where(exists, u, float("nan")), 0.0)
+    return tl.where(counts & exists, y, 0).to(tl.int32), u, counts
+
+
+@triton.jit
+def _scores(
+    logits, ratios, rows, y, counts, stride, columns, C: tl.constexpr, SOFTMAX: tl.constexpr, LOG: tl.constexpr
+):
+    """Scores of some rows, 0 beyond the last column, and those in the samples' own columns.
+
+    With ``LOG`` also e with ``softmax(z + log r) = e r``, r being ``ratios``, and ``−log`` of its entry in the own
+    column.
+    """
+    start = logits + rows.to(tl.int64) * stride
+    x = tl.load(start[:, None] + columns[None, :], mask=counts[:, None] & (columns < C)[None, :], other=0.0)
+    x = x.to(tl.float32)
+    own = tl.load(start + y, mask=counts, other=0.0).to(tl.float32)
+    inside = (columns < C)[None, :]
+    f = x
+    p = own
+    shifted = x
+    surprise = own
+    if SOFTMAX or LOG:
+        beyond = tl.where(inside, x, float("-inf"))
+        peak = tl.max(beyond, axis=1)
+        e = tl.exp(beyond - peak[:, None])
+        if LOG:
+            total = tl.sum(e * tl.load(ratios + columns, mask=columns < C, other=0.0)[None, :], axis=1)
+            shifted = e * (1.0 / total)[:, None]
+            surprise = tl.log(total) - tl.log(tl.load(ratios + y)) - (own - peak)
+        if SOFTMAX:
+            scale = 1.0 / tl.sum(e, axis=1)
+            f = e * scale[:, None]
+            p = tl.exp(own - peak) * scale
+            if LOG:
+                # Of the scores, which are needed anyway: one array less in registers.
+                shifted = f * (tl.sum(e, axis=1) / total)[:, None]
+    if not SOFTMAX:
+        f = tl.where(inside, 1.0 / (1.0 + tl.exp(-x)), 0.0)
+        p = 1.0 / (1.0 + tl.exp(-own))
+    return f, p, shifted, surprise
+
+
+@triton.jit
+def count(target, weight, scratch, n, ignore_index, C: tl.constexpr, HAS_WEIGHT: tl.constexpr, BLOCK: tl.constexpr):
+    """Summed weight of each class."""
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+    tl.atomic_add(scratch + y, u, mask=counts, sem="relaxed")
+
+
+@triton.jit
+def _class_weight(target, weight, y, n, ignore_index, C, HAS_WEIGHT: tl.constexpr, ALL: tl.constexpr):
+    """Summed weight of the classes ``y`` by going through all targets: for few samples, a launch less."""
+    total = tl.zeros(y.shape, tl.float32)
+    for begin in range(0, n, ALL):
+        others, u, _ = rows_of(target, weight, begin + tl.arange(0, ALL), n, ignore_index, C, HAS_WEIGHT)
+        total += tl.sum(tl.where(others[None, :] == y[:, None], u[None, :], 0.0), axis=1)
+    return total
+
+
+@triton.jit
+def statistics(
+    logits, target, weight, sizes, ratios, scratch, coefficients, value, alpha, scale, log_loss, n, ignore_index,
+    n_tiles,
+    C: tl.constexpr, STRIDE: tl.constexpr, KIND: tl.constexpr, SOFTMAX: tl.constexpr, LOG: tl.constexpr,
+    LOG1P: tl.constexpr, OVO: tl.constexpr, HAS_WEIGHT: tl.constexpr, HAS_SIZES: tl.constexpr, COUNTED: tl.constexpr,
+    ROWS: tl.constexpr, BLOCK: tl.constexpr, ALL: tl.constexpr,
+):  # fmt: skip
+    """One read of the logits: sums over the negatives of each column and over the positives of each class.
+
+    ``scratch`` holds five rows of C sums (class weight, two of positives, two of negatives), a counter and the sum of
+    the log-loss, all 0 at first. The program that is last to add its sums makes the value and the coefficients of the
+    gradient of them.
+    """
+    columns = tl.arange(0, BLOCK)
+    first = tl.zeros((ROWS, BLOCK), tl.float32)
+    second = tl.zeros((ROWS, BLOCK), tl.float32)
+    surprises = tl.zeros((ROWS,), tl.float32)
+    for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
+        rows = tile * ROWS + tl.arange(0, ROWS)
+        y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+        f, p, _, surprise = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, SOFTMAX, LOG)
+        if LOG:
+            surprises += tl.where(u == 0.0, 0.0, u * surprise)
+        if not COUNTED:
+            tl.atomic_add(scratch + y, u, mask=counts, sem="relaxed")
+        s = u
+        if OVO or HAS_SIZES:
+            if COUNTED:
+                s = tl.where(counts, u / tl.load(scratch + y, mask=counts, other=1.0), 0.0)
+            else:
+                s = tl.where(counts, u / _class_weight(target, weight, y, n, ignore_index, C, HAS_WEIGHT, ALL), 0.0)
+            s = tl.where(u == 0.0, 0.0, s)
+        if HAS_SIZES:
+            s *= tl.load(sizes + y).to(tl.float32)
+        negative = tl.where(columns[None, :] == y[:, None], 0.0, s[:, None])
+        if KIND == EXPONENTIAL:
+            first += negative * tl.exp(alpha * f)
+            tl.atomic_add(scratch + C + y, u * tl.exp(-alpha * p), mask=counts, sem="relaxed")
+        else:
+            first += negative * f
+            tl.atomic_add(scratch + C + y, u * (1.0 - p), mask=counts, sem="relaxed")
+        if KIND == SQUARED:
+            second += negative * f * f
+            tl.atomic_add(scratch + 2 * C + y, u * (1.0 - p) * (1.0 - p), mask=counts, sem="relaxed")
+    inside = columns < C
+    tl.atomic_add(scratch + 3 * C + columns, tl.sum(first, axis=0), mask=inside, sem="relaxed")
+    if KIND == SQUARED:
+        tl.atomic_add(scratch + 4 * C + columns, tl.sum(second, axis=0), mask=inside, sem="relaxed")
+    if LOG:
+        tl.atomic_add(scratch + 5 * C + 1, tl.sum(surprises, axis=0), sem="relaxed")
+    tl.debug_barrier()
+    counter = (scratch + 5 * C).to(tl.pointer_type(tl.int32))
+    if tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
+        _finish(
+            scratch, sizes, coefficients, value, alpha, scale, log_loss, columns, inside,
+            C, KIND, LOG, LOG1P, OVO, HAS_SIZES,
+        )  # fmt: skip
+
+
+@triton.jit
+def _finish(
+    scratch, sizes, coefficients, value, alpha, scale, log_loss, columns, inside,
+    C: tl.constexpr, KIND: tl.constexpr, LOG: tl.constexpr, LOG1P: tl.constexpr, OVO: tl.constexpr,
+    HAS_SIZES: tl.constexpr,
+):  # fmt: skip
+    """The value, and the coefficients of the gradient, of the sums."""
+    # Around the first-level cache: other multiprocessors have written these sums.
+    u = tl.load(scratch + columns, mask=inside, other=0.0, cache_modifier=".cg")
+    p1 = tl.load(scratch + C + columns, mask=inside, other=0.0, cache_modifier=".cg")
+    s1 = tl.load(scratch + 3 * C + columns, mask=inside, other=0.0, cache_modifier=".cg")
+    here = u != 0.0
+    inverse = tl.where(here, 1.0 / u, 0.0)
+    p1 *= inverse
+    n_here = tl.sum(here.to(tl.float32), axis=0)
+    present = here.to(tl.float32)
+    if OVO:
+        column = present / tl.maximum(n_here * (n_here - 1.0), 1.0)
+        total = column * (n_here - 1.0)
+        of_row = inverse
+    else:
+        size = u
+        if HAS_SIZES:
+            size = tl.load(sizes + columns, mask=inside, other=0.0).to(tl.float32) * present
+        wide = size.to(tl.float64)
+        others = (tl.sum(wide, axis=0) - wide).to(tl.float32)
+        total = tl.where(n_here > 1.0, present / tl.maximum(n_here, 1.0), 0.0)
+        column = tl.where(others != 0.0, total / others, 0.0)
+        of_row = size * inverse
+    if KIND == EXPONENTIAL:
+        part = column * p1 * s1
+        of_negative, shift, of_own = alpha * column * p1, p1, -alpha * column * s1
+        if LOG1P:
+            mean = tl.where(total > 0.0, part / total, 0.0)
+            slope = 1.0 / (1.0 + mean)
+            part = total * tl.where(mean < 1e-3, mean * (1.0 - mean * (0.5 - mean / 3.0)), tl.log(1.0 + mean))
+            of_negative, of_own = of_negative * slope, of_own * slope
+    else:
+        delta = alpha - 1.0
+        if KIND == SQUARED:
+            p2 = tl.load(scratch + 2 * C + columns, mask=inside, other=0.0, cache_modifier=".cg") * inverse
+            s2 = tl.load(scratch + 4 * C + columns, mask=inside, other=0.0, cache_modifier=".cg")
+            part = total * (delta * delta + 2.0 * delta * p1 + p2) + column * (2.0 * (delta + p1) * s1 + s2)
+            of_negative, shift, of_own = 2.0 * column, delta + p1, -2.0 * column * s1
+        else:
+            column, total = scale * column, scale * total
+            part = total * (delta + p1) + column * s1
+            of_negative, shift, of_own = column, p1, -total
+    risk = tl.sum(part, axis=0)
+    if LOG:
+        counted = tl.sum(u, axis=0)
+        share = tl.where(counted > 0.0, log_loss / counted, 0.0)
+        # NaN weights, of classes that do not exist, must reach the loss.
+        share = tl.where(counted == counted, share, counted)
+        risk += share * tl.load(scratch + 5 * C + 1, cache_modifier=".cg")
+        tl.store(coefficients + 6 * C, share)
+    tl.store(value, risk.to(value.dtype.element_ty))
+    tl.store(coefficients + columns, of_negative, mask=inside)
+    tl.store(coefficients + C + columns, shift, mask=inside)
+    tl.store(coefficients + 2 * C + columns, of_own, mask=inside)
+    tl.store(coefficients + 3 * C + columns, total, mask=inside)
+    tl.store(coefficients + 4 * C + columns, of_row, mask=inside)
+    tl.store(coefficients + 5 * C + columns, inverse, mask=inside)
+
+
+@triton.jit
+def gradient_of(
+    logits, target, weight, ratios, coefficients, upstream, out, alpha, n, ignore_index, n_tiles,
+    C: tl.constexpr, STRIDE: tl.constexpr, KIND: tl.constexpr, SOFTMAX: tl.constexpr, LOG: tl.constexpr,
+    HAS_WEIGHT: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """One more read of the logits, and the write of their gradient."""
+    columns = tl.arange(0, BLOCK)
+    inside = columns < C
+    of_negative = tl.load(coefficients + columns, mask=inside, other=0.0)
+    if KIND == SQUARED:
+        shift = tl.load(coefficients + C + columns, mask=inside, other=0.0)
+    factor = tl.load(upstream).to(tl.float32)
+    for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
+        rows = tile * ROWS + tl.arange(0, ROWS)
+        y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+        f, p, shifted, _ = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, SOFTMAX, LOG)
+        s = u * tl.load(coefficients + 4 * C + y)
+        unit = u * tl.load(coefficients + 5 * C + y)
+        at_own = tl.load(coefficients + 2 * C + y)
+        if KIND == EXPONENTIAL:
+            g = of_negative[None, :] * tl.exp(alpha * f)
+            at_own = unit * at_own * tl.exp(-alpha * p)
+        elif KIND == SQUARED:
+            g = of_negative[None, :] * (f + shift[None, :])
+            at_own = unit * (at_own - 2.0 * tl.load(coefficients + 3 * C + y) * (alpha - p))
+        else:
+            g = tl.broadcast_to(of_negative[None, :], (ROWS, BLOCK))
+            at_own = unit * at_own
+        g = tl.where(columns[None, :] == y[:, None], at_own[:, None], s[:, None] * g)
+        if SOFTMAX:  # noqa: SIM108 — a compile-time choice
+            g = f * (g - tl.sum(f * g, axis=1)[:, None])
+        else:
+            g = f * (1.0 - f) * g
+        if LOG:
+            share = u * tl.load(coefficients + 6 * C)
+            own = (columns[None, :] == y[:, None]).to(tl.float32)
+            r = tl.load(ratios + columns, mask=inside, other=0.0)
+            g += tl.where(share == 0.0, 0.0, share)[:, None] * (shifted * r[None, :] - own)
+        place = out + rows.to(tl.int64)[:, None] * C + columns[None, :]
+        tl.store(place, (factor * g).to(out.dtype.element_ty), mask=(rows < n)[:, None] & inside[None, :])

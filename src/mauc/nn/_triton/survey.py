@@ -1,0 +1,274 @@
+# mypy: ignore-errors
+"""The kernel that reads the logits first for polynomials and ranked losses, and what the later ones share."""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from mauc.nn._loss.batch import Batch, Loss
+from mauc.nn._triton.closed import rows_of
+from mauc.nn._triton.launch import ACTIVATIONS, PAIRS, held, ignored_class, in_rows, optional, processors_of
+
+__all__ = ["first_read", "first_vectors"]
+
+Parts = dict[str, tuple[int, torch.dtype]]
+
+
+def first_vectors(n: int, c: int) -> tuple[Parts, Parts]:
+    """Names, lengths and dtypes of the vectors that the first read fills in: those that begin as 0, and the others."""
+    whole, real = torch.int32, torch.float32
+    zeros = {
+        "totals": (3, torch.float64),  # risk, log-loss, weight of all samples
+        "class_sums": (c, real),
+        "row_sums": (n, real),  # of score times slope
+        "class_counts": (c, whole),
+        "first_ticket": (1, whole),
+        "second_ticket": (1, whole),
+    }
+    others = {
+        "keys": (n, torch.int64),
+        "rows": (4 * n, real),  # peak, inverse of the sum, inverse of the shifted sum, own score
+        "codes": (n, whole),  # classes, −1 for samples that do not count
+        "start": (c, whole),
+        "of_class": (3 * c, real),  # weight of a column, of a row, of a positive
+        "at_own": (n, real),  # slope in the own score
+    }
+    return zeros, others
+
+
+def first_read(batch: Batch, loss: Loss, at, of_positives: Tensor, size: int = 0) -> None:
+    """Fills in the vectors ``at``; with ``size`` also so many sums of Chebyshev polynomials over the positives."""
+    logits = in_rows(batch.logits)
+    n, c = logits.shape
+    chunk = min(2048, max(16, 1 << (c - 1).bit_length()))
+    rows, warps, registers = max(1, min(16, 2048 // chunk)), 4, 64
+    tiles = -(-n // rows)
+    weight, sizes, ratios = optional(batch)
+    survey[(min(tiles, held(processors_of(logits.device), warps, registers)),)](
+        logits, batch.target.contiguous(), weight, ratios, sizes, at.rows, at.codes, at.keys, at.class_sums,
+        at.class_counts, at.start, at.of_class, of_positives, at.totals, at.first_ticket, n, ignored_class(loss), tiles,
+        C=c, STRIDE=logits.stride(0), ACTIVATION=ACTIVATIONS[loss.activation], LOG=loss.log_loss > 0,
+        PAIRS=PAIRS[loss.pairs], HAS_WEIGHT=batch.weight is not None, HAS_SIZES=batch.sizes is not None, SIZE=size,
+        ROWS=rows, CHUNK=chunk, num_warps=warps, maxnreg=registers,
+    )  # fmt: skip
+
+
+SOFTMAX = tl.constexpr(0)
+SIGMOID = tl.constexpr(1)
+IDENTITY = tl.constexpr(2)
+OVO = tl.constexpr(0)
+OVA = tl.constexpr(1)
+
+
+@triton.jit
+def score_of(x, peak, scale, ACTIVATION: tl.constexpr):
+    if ACTIVATION == SOFTMAX:
+        return tl.exp(x - peak) * scale
+    elif ACTIVATION == SIGMOID:
+        return 1.0 / (1.0 + tl.exp(-x))
+    else:
+        return x
+
+
+@triton.jit
+def survey(
+    logits, target, weight, ratios, sizes, rows_out, codes, keys, class_sums, class_counts, start, of_class,
+    of_positives, totals, ticket, n, ignore_index, n_tiles,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, PAIRS: tl.constexpr,
+    HAS_WEIGHT: tl.constexpr, HAS_SIZES: tl.constexpr, SIZE: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
+    """The first read: of each row its peak, the inverse of its sums and its own score; of each class its weight.
+
+    ``rows_out`` is ``(4, N)``. ``codes`` are the classes, −1 for samples that do not count and −2 for classes that do
+    not exist. ``keys`` are ordered first by class, then by own score; ignored samples come last.
+    With ``SIZE`` so many Chebyshev polynomials of the own scores are added to the sums of the positives.
+    The last program makes the pair weights ``of_class``, ``(3, C)``: of a column, of a row and of a positive.
+    """
+    surprises = tl.zeros((ROWS,), tl.float64)
+    for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
+        rows = tile * ROWS + tl.arange(0, ROWS)
+        y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+        place = logits + rows.to(tl.int64) * STRIDE
+        own = tl.load(place + y, mask=counts, other=0.0).to(tl.float32)
+        peak = tl.full((ROWS,), 0.0, tl.float32)
+        scale = tl.full((ROWS,), 1.0, tl.float32)
+        if ACTIVATION == SOFTMAX or LOG:
+            peak = tl.full((ROWS,), float("-inf"), tl.float32)
+            total = tl.zeros((ROWS,), tl.float32)
+            shifted = tl.zeros((ROWS,), tl.float32)
+            for begin in range(0, C, CHUNK):
+                columns = begin + tl.arange(0, CHUNK)
+                inside = counts[:, None] & (columns < C)[None, :]
+                x = tl.load(place[:, None] + columns[None, :], mask=inside, other=float("-inf")).to(tl.float32)
+                higher = tl.maximum(peak, tl.max(x, axis=1))
+                # Where all so far are -inf there is nothing to shift, and -inf less itself is no number.
+                by = tl.where(higher == float("-inf"), 0.0, higher)
+                e = tl.exp(x - by[:, None])
+                shrink = tl.exp(peak - by)
+                total = total * shrink + tl.sum(e, axis=1)
+                if LOG:
+                    r = tl.load(ratios + columns, mask=columns < C, other=0.0)
+                    shifted = shifted * shrink + tl.sum(e * r[None, :], axis=1)
+                peak = higher
+            scale = 1.0 / total
+            if LOG:
+                surprise = tl.log(shifted) - tl.log(tl.load(ratios + y)) - (own - peak)
+                lost = tl.where(u == 0.0, 0.0, u * surprise)
+                surprises += lost.to(tl.float64)
+                tl.store(rows_out + 2 * n + rows, 1.0 / shifted, mask=rows < n)
+        p = tl.where(counts, score_of(own, peak, scale, ACTIVATION), 0.0)
+        tl.store(rows_out + rows, peak, mask=rows < n)
+        tl.store(rows_out + n + rows, scale, mask=rows < n)
+        tl.store(rows_out + 3 * n + rows, p, mask=rows < n)
+        if SIZE > 0:
+            _add_positives(of_positives, y, u, p, counts, C, SIZE)
+        bits = p.to(tl.int32, bitcast=True)
+        # The bits of a float are ordered as it is, those of negative ones backward.
+        bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+        group = tl.where(counts, y, C).to(tl.int64)
+        code = tl.where(counts, tl.where(u == u, y, -2), -1)
+        tl.store(codes + rows, code, mask=rows < n)
+        tl.store(keys + rows, (group << 32) + bits.to(tl.int64), mask=rows < n)
+        tl.atomic_add(class_sums + y, u, mask=counts, sem="relaxed")
+        tl.atomic_add(class_counts + y, tl.full((ROWS,), 1, tl.int32), mask=counts, sem="relaxed")
+    if LOG:
+        tl.atomic_add(totals + 1, tl.sum(surprises, axis=0), sem="relaxed")
+    tl.debug_barrier()
+    if tl.atomic_add(ticket, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
+        few: tl.constexpr = CHUNK if CHUNK < 512 else 512
+        _weigh(class_sums, class_counts, sizes, start, of_class, totals, C, PAIRS, HAS_SIZES, few)
+
+
+@triton.jit
+def following(term, before, x, k: tl.constexpr):
+    """The Chebyshev polynomial after ``term``, the k-th, and ``before``, the one before it, or any multiple of both."""
+    if k > 0:
+        return 2.0 * x * term - before
+    else:
+        return x * term
+
+
+@triton.jit
+def _add_positives(of_positives, y, u, own, counts, C: tl.constexpr, SIZE: tl.constexpr):
+    """Adds the Chebyshev polynomials of some own scores to the sums of their classes, ``(SIZE, C)``."""
+    p = tl.where((u == 0.0) & (own == own), 0.0, 2.0 * own - 1.0)
+    term = u
+    before = term
+    for k in tl.static_range(SIZE):
+        tl.atomic_add(of_positives + k * C + y, term, mask=counts, sem="relaxed")
+        more = following(term, before, p, k)
+        before = term
+        term = more
+
+
+@triton.jit
+def _weigh(
+    class_sums, class_counts, sizes, start, of_class, totals,
+    C: tl.constexpr, PAIRS: tl.constexpr, HAS_SIZES: tl.constexpr, CHUNK: tl.constexpr,
+):  # fmt: skip
+    """First place of each class, and the pair weights."""
+    n_here = 0.0
+    whole = tl.zeros((), tl.float64)
+    mass = tl.zeros((), tl.float64)
+    before = tl.zeros((), tl.int32)
+    for begin in range(0, C, CHUNK):
+        columns = begin + tl.arange(0, CHUNK)
+        inside = columns < C
+        # Around the first-level cache: other multiprocessors have written these sums.
+        u = tl.load(class_sums + columns, mask=inside, other=0.0, cache_modifier=".cg")
+        count = tl.load(class_counts + columns, mask=inside, other=0, cache_modifier=".cg")
+        tl.store(start + columns, before + tl.cumsum(count, axis=0) - count, mask=inside)
+        before += tl.sum(count, axis=0)
+        n_here += tl.sum((u != 0.0).to(tl.float32), axis=0)
+        mass += tl.sum(u.to(tl.float64), axis=0)
+        size = u
+        if HAS_SIZES:
+            size = tl.where(u != 0.0, tl.load(sizes + columns, mask=inside, other=0.0).to(tl.float32), 0.0)
+        whole += tl.sum(size.to(tl.float64), axis=0)
+    tl.store(totals + 2, mass)
+    for begin in range(0, C, CHUNK):
+        columns = begin + tl.arange(0, CHUNK)
+        inside = columns < C
+        u = tl.load(class_sums + columns, mask=inside, other=0.0, cache_modifier=".cg")
+        present = (u != 0.0).to(tl.float32)
+        inverse = tl.where(u != 0.0, 1.0 / u, 0.0)
+        column = present
+        of_row = inverse
+        if PAIRS == OVO:
+            column = present / tl.maximum(n_here * (n_here - 1.0), 1.0)
+        elif PAIRS == OVA:
+            size = u
+            if HAS_SIZES:
+                size = tl.load(sizes + columns, mask=inside, other=0.0).to(tl.float32) * present
+            others = (whole - size.to(tl.float64)).to(tl.float32)
+            total = tl.where(n_here > 1.0, present / tl.maximum(n_here, 1.0), 0.0)
+            column = tl.where(others != 0.0, total / others, 0.0)
+            of_row = size * inverse
+        tl.store(of_class + columns, column, mask=inside)
+        tl.store(of_class + C + columns, of_row, mask=inside)
+        tl.store(of_class + 2 * C + columns, inverse, mask=inside)
+
+
+@triton.jit
+def tile_of(
+    logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, stride,
+    C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, HAS_MATRIX: tl.constexpr,
+):  # fmt: skip
+    """Scores of some rows and columns, and their weights as negatives but for the column's."""
+    code = tl.load(codes + rows, mask=rows < n, other=-1)
+    counts = code != -1
+    y = tl.maximum(code, 0)
+    u = tl.where(counts, 1.0, 0.0)
+    if HAS_WEIGHT:
+        u = tl.load(weight + rows, mask=counts, other=0.0).to(tl.float32)
+    u = tl.where(code == -2, float("nan"), u)
+    row = u * tl.load(of_class + C + y)
+    if HAS_WEIGHT:
+        row = tl.where(u == 0.0, 0.0, row)
+    inside = counts[:, None] & (columns < C)[None, :]
+    x = tl.load(logits + rows.to(tl.int64)[:, None] * stride + columns[None, :], mask=inside, other=0.0)
+    peak = tl.load(rows_out + rows, mask=counts, other=0.0)
+    scale = tl.load(rows_out + n + rows, mask=counts, other=0.0)
+    x = x.to(tl.float32)
+    f = score_of(x, peak[:, None], scale[:, None], ACTIVATION)
+    negative = inside & (columns[None, :] != y[:, None])
+    weights = tl.where(negative, row[:, None], 0.0)
+    if HAS_MATRIX:
+        weights *= tl.load(matrix + y.to(tl.int64)[:, None] * C + columns[None, :], mask=inside, other=0.0)
+    return x, f, weights, inside, y, u, counts
+
+
+@triton.jit
+def share_of(totals, log_loss):
+    """Weight of one sample's log-loss; NaN weights, of classes that do not exist, must reach the loss."""
+    mass = tl.load(totals + 2, cache_modifier=".cg")
+    return tl.where(mass == 0.0, 0.0, log_loss / mass)
+
+
+@triton.jit
+def write(
+    out, ratios, rows_out, row_sums, at_own, totals, g, x, f, rows, columns, y, u, counts, factor,
+    log_loss, n, C: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr,
+):  # fmt: skip
+    """The gradient in the logits of some rows and columns, ``g`` being the slopes in their scores as negatives."""
+    is_own = columns[None, :] == y[:, None]
+    g = tl.where(is_own, tl.load(at_own + rows, mask=counts, other=0.0)[:, None], g)
+    if ACTIVATION == SOFTMAX:
+        g = f * (g - tl.load(row_sums + rows, mask=counts, other=0.0)[:, None])
+    elif ACTIVATION == SIGMOID:
+        g = f * (1.0 - f) * g
+    if LOG:
+        inverse = tl.load(rows_out + 2 * n + rows, mask=counts, other=0.0)
+        share = u * share_of(totals, log_loss).to(tl.float32)
+        share = tl.where(share == 0.0, 0.0, share)
+        r = tl.load(ratios + columns, mask=columns < C, other=0.0)
+        if ACTIVATION == SOFTMAX:
+            scale = tl.load(rows_out + n + rows, mask=counts, other=1.0)
+            shifted = f * (share * inverse / scale)[:, None]
+        else:
+            peak = tl.load(rows_out + rows, mask=counts, other=0.0)
+            shifted = tl.exp(x - peak[:, None]) * (share * inverse)[:, None]
+        g += shifted * r[None, :] - tl.where(is_own, share[:, None], 0.0)
+    at = out + rows.to(tl.int64)[:, None] * C + columns[None, :]
+    tl.store(at, (factor * g).to(out.dtype.element_ty), mask=(rows < n)[:, None] & (columns < C)[None, :])
