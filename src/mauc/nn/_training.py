@@ -90,9 +90,7 @@ class History:
         return len(self.losses) >= s.max_epochs or waited >= s.patience
 
 
-def train(
-    network: nn.Module, loss: nn.Module, train_rows: Rows, validation: Rows | None, s: Any, seed: int
-) -> History:
+def train(network: nn.Module, loss: nn.Module, train_rows: Rows, validation: Rows | None, s: Any, seed: int) -> History:
     """Train the network in place, and leave it at its best epoch where there is a validation part, on the CPU.
 
     ``s`` is the classifier, of whose parameters the loop is made.

@@ -133,9 +133,7 @@ def _terms(scores: Tensor, weights: Weights, alpha: float, peak: Tensor | None =
     return kept, sums
 
 
-def _peaks(
-    scores: Tensor, weights: Weights, alpha: float, log_p: Tensor, world: Communicator
-) -> tuple[Tensor, Tensor]:
+def _peaks(scores: Tensor, weights: Weights, alpha: float, log_p: Tensor, world: Communicator) -> tuple[Tensor, Tensor]:
     """``(C,)`` largest exponents of the positives and of the negatives of each column; 0 where there is none."""
     n_classes, y = scores.shape[1], weights.y
     log_q = torch.add(torch.log(weights.row).to(scores.dtype)[:, None], scores, alpha=alpha)
