@@ -135,8 +135,7 @@ def test_the_metric_computes_where_its_scores_are(monkeypatch):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("weighted", [False, True])
-def test_on_the_gpu(weighted, monkeypatch):
-    monkeypatch.setattr(engine, "BLOCK", 1 << 14)
+def test_on_the_gpu(weighted):
     y, scores, weight = draw(1, 40, 2000, weighted=weighted)
     expected = reference(y, scores, labels=np.arange(40), sample_weight=weight, absent="ignore")
     target, there = torch.from_numpy(y).cuda(), torch.from_numpy(scores).cuda()

@@ -26,8 +26,8 @@ from mauc._validation import (
 )
 from mauc.activations import ACTIVATIONS, Activation
 from mauc.kernels.threads import threads
-from mauc.linear.objective import LinearObjective, Objective
-from mauc.linear.solvers import Solution, minimize
+from mauc.linear._objective import LinearObjective, Objective
+from mauc.linear._solver import Solution, minimize
 from mauc.log_loss import check_log_loss, log_term
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk

@@ -1,6 +1,6 @@
 """Multiclass AUC: the score, its pair matrix, its uncertainty, its text and pictures."""
 
-from mauc.metrics.display import MinorityPairsDisplay, PairwiseAUCDisplay
+from mauc.metrics.display import MinorityPairsDisplay, MulticlassROCDisplay, PairwiseAUCDisplay
 from mauc.metrics.importance import Importance, mauc_importance
 from mauc.metrics.inference import Comparison, Interval, compare_mauc, mauc_interval
 from mauc.metrics.scores import mauc_score, pairwise_auc
@@ -11,6 +11,7 @@ __all__ = [
     "Importance",
     "Interval",
     "MinorityPairsDisplay",
+    "MulticlassROCDisplay",
     "PairwiseAUCDisplay",
     "compare_mauc",
     "mauc_importance",

@@ -155,10 +155,15 @@ def _without(table: Table, missing: Collection[str]) -> Table:
 
 
 def as_in_text(table: Table) -> Table:
-    """Dates, categories and decimals as a CSV file would have them, so that all formats give the same model."""
+    """Dates, categories and decimals as a CSV file would have them, so that all formats give the same model.
+
+    ``attrs["ordered"]`` has the categories of columns that had an ordered data type, from the lowest to the highest.
+    """
     from pandas.api.types import infer_dtype
 
     table = table.copy()
+    ordered = {name: table[name].dtype for name in table.columns if getattr(table[name].dtype, "ordered", False)}
+    table.attrs["ordered"] = {name: [str(each).strip() for each in kind.categories] for name, kind in ordered.items()}
     for name in table.columns:
         values = table[name]
         if values.dtype.kind == "M":

@@ -15,7 +15,7 @@ from torch import Tensor
 from mauc._typing import Floats
 from mauc.kernels.blocked import blocked_risk
 from mauc.kernels.moments import chebyshev_moments, polynomial_risk, polynomial_slope
-from mauc.kernels.piecewise import Piece, RankedSums, ranked_risk
+from mauc.kernels.piecewise import KernelPiece, RankedSums, ranked_risk
 from mauc.kernels.search import sort_columns
 from mauc.kernels.tiles import Classes, Problem, tiles
 from mauc.nn._loss.batch import Weights
@@ -109,7 +109,7 @@ def _alone(problem: Problem, found: Plan, *, gradient: bool) -> Found:
     return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)
 
 
-def _moments(problem: Problem, piece: Piece, centre: Floats, ranks: _Ranks, *, gradient: bool) -> Found:
+def _moments(problem: Problem, piece: KernelPiece, centre: Floats, ranks: _Ranks, *, gradient: bool) -> Found:
     """One polynomial, from the Chebyshev moments of all ranks."""
     assert piece.half_width is not None
     mine = chebyshev_moments(problem, centre, piece.half_width, len(piece.matrix) - 1)
@@ -118,7 +118,7 @@ def _moments(problem: Problem, piece: Piece, centre: Floats, ranks: _Ranks, *, g
     return value, polynomial_slope(problem, centre, piece.half_width, piece.matrix, sums) if gradient else None
 
 
-def _pieces(problem: Problem, pieces: list[Piece], centre: Floats, ranks: _Ranks, *, gradient: bool) -> Found:
+def _pieces(problem: Problem, pieces: list[KernelPiece], centre: Floats, ranks: _Ranks, *, gradient: bool) -> Found:
     """Pieces: every rank searches its negatives among the positives of all, and what has landed on them is summed."""
     classes = problem.classes
     (own, unit, y), begin = ranks.gather(np.stack([problem.own, classes.unit, classes.y.astype(np.float64)]))

@@ -13,6 +13,7 @@ from mauc.nn._loss.processes import ALONE
 
 __all__ = ["pairwise_of", "score_of"]
 
+
 def score_of(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
     """:func:`mauc.nn.functional.mauc_score`."""
     scores, batch = _read(scores, target, pairs, weight)
