@@ -287,12 +287,14 @@ class _Table:
         self.doubled = np.zeros(shape, np.uint32 if n_rows < 2**31 else np.uint64)
 
     def land(self, codes: NDArray[Any], x: Column) -> None:
-        """Count ascending scores of rows of these classes. Half of what ties with a positive lands above it."""
-        flat = self.doubled.reshape(-1)
-        for at in self.ladder.find(x):
+        """Count ascending scores of rows of these classes, but for class ``i``, which has no pair with itself. Half of
+        what ties with a positive lands above it."""
+        flat, one = self.doubled.reshape(-1), self.doubled.dtype.type(1)
+        others = np.flatnonzero(codes != self.i)
+        for at in self.ladder.find(x[others]):
             at *= self.n_classes
-            at += codes
-            np.add.at(flat, at, self.doubled.dtype.type(1))  # with a Python number it takes twenty times as long
+            at += codes[others]
+            np.add.at(flat, at, one)  # with a Python number it takes twenty times as long
 
     def close(self) -> Ints:
         """From landings to rows below; ``(C,)`` sums over the positives come back."""
