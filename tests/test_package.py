@@ -139,7 +139,8 @@ def test_core_dependencies():
         ),
         (
             "compare_mauc",
-            f"(y_true, score_a, score_b, *, level=0.95, pairs='ovo', {MEASURE}, labels=None, sample_weight=None, "
+            "(y_true, score_a, score_b=None, *, against='best', margin=None, level=0.95, "
+            f"pairs='ovo', {MEASURE}, labels=None, sample_weight=None, "
             "absent='raise', groups=None, n_jobs=None)",
         ),
         ("Interval", "(score, low, high, stderr)"),
@@ -152,12 +153,13 @@ def test_signatures(name, expected):
 
 @pytest.mark.parametrize("name", ["mauc_score", "pairwise_auc", "mauc_interval", "compare_mauc"])
 def test_namesakes_on_dask_take_the_same(name):
-    """But for threads, of which the workers' schedulers decide, measures that sort more than own scores, and groups,
-    whose rows may be in any partition."""
+    """But for threads, of which the workers' schedulers decide, measures that sort more than own scores, groups, whose
+    rows may be in any partition, and several models."""
     pytest.importorskip("dask.array", reason="needs the extra mauc[dask]")
     namesake = getattr(pytest.importorskip("mauc.dask"), name)
     expected = signature(getattr(mauc, name))
-    for only_here in (", n_jobs=None", f" {MEASURE},", ", groups=None"):
+    expected = expected.replace("score_b=None", "score_b")
+    for only_here in (", n_jobs=None", f" {MEASURE},", ", groups=None", " against='best', margin=None,"):
         expected = expected.replace(only_here, "")
     assert signature(namesake).replace(", groups=None", "") == expected
 

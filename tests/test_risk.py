@@ -28,8 +28,8 @@ from strategies import Sample, examples, samples
 
 import mauc.risk
 from mauc import SurrogateRisk
+from mauc._kernels.blocked import blocked_risk
 from mauc.activations import activate, pull_back
-from mauc.kernels.blocked import blocked_risk
 from mauc.partition import ClassPartition
 from mauc.plan import plan, polynomial_reach
 from mauc.surrogates import CustomSurrogate, DistanceWeighted, GeneralizedHinge, QHinge

@@ -19,8 +19,8 @@ from numpy.polynomial import Chebyshev, Polynomial
 from numpy.polynomial import chebyshev as cheb
 from scipy.interpolate import BPoly
 
+from mauc._kernels.piecewise import KernelPiece
 from mauc._typing import Floats
-from mauc.kernels.piecewise import KernelPiece
 from mauc.surrogates import Piece, Surrogate
 
 __all__ = [

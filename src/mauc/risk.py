@@ -8,6 +8,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mauc._kernels.blocked import blocked_risk
+from mauc._kernels.moments import exponential_risk, line_risk, polynomial_risk, squared_risk
+from mauc._kernels.pairwise import pairwise_risk
+from mauc._kernels.piecewise import ranked_risk
+from mauc._kernels.threads import threads
+from mauc._kernels.tiles import Problem, column_range
 from mauc._typing import Floats
 from mauc._validation import (
     check_choice,
@@ -20,12 +26,6 @@ from mauc._validation import (
     check_whole,
     invalid,
 )
-from mauc.kernels.blocked import blocked_risk
-from mauc.kernels.moments import exponential_risk, line_risk, polynomial_risk, squared_risk
-from mauc.kernels.pairwise import pairwise_risk
-from mauc.kernels.piecewise import ranked_risk
-from mauc.kernels.threads import threads
-from mauc.kernels.tiles import Problem, column_range
 from mauc.partition import ClassPartition
 from mauc.plan import (
     APPROXIMATIONS,

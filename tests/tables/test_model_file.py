@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import struct
+import subprocess
 import sys
 import zipfile
 from contextlib import suppress
@@ -467,3 +468,12 @@ def test_the_tree_is_walked_without_recursion():
     for _ in range(5000):
         deep = as_tuple(deep)
     assert foreign_parts(deep) == []
+
+
+def test_skops_is_imported_without_array_libraries_which_stay_importable():
+    code = (
+        "import sys; from mauc.tables.model_file import load_skops; before = list(sys.meta_path); load_skops(); "
+        "assert 'torch' not in sys.modules and sys.meta_path == before; import importlib.util as u; "
+        "print(u.find_spec('numpy') is not None)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"

@@ -21,9 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc._kernels.auc import auc_of_losses
+from mauc._kernels.threads import thread_count
 from mauc._typing import Floats, Ints
-from mauc.kernels.auc import auc_of_losses
-from mauc.kernels.threads import thread_count
 from mauc.metrics.partial_counts import Column, Ladder, ascending
 from mauc.metrics.summary import EACH_OTHER, ScoreSummary, Spread, difference_squares
 from mauc.metrics.uncertainty import Moments, Sizes

@@ -7,6 +7,7 @@ list (:mod:`mauc.tables.model_schema`); what skops then loads is packed anew fro
 import io
 import json
 import sys
+import threading
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -59,16 +60,27 @@ class TableModel:
 def load_skops() -> Any:
     """Import skops, which imports all of scikit-learn to list its classes, and so the array libraries beside it.
 
-    These are hidden meanwhile unless they are there already: torch alone takes longer than all the rest.
+    These are not found meanwhile, in this thread: torch alone takes longer to import than all the rest.
     """
-    hidden = [name for name in ("torch", "dask", "cupy") if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    absent = _Absent()
+    sys.meta_path.insert(0, absent)
     try:
         import skops.io
     finally:
-        for name in hidden:
-            sys.modules.pop(name, None)
+        sys.meta_path.remove(absent)
     return skops
+
+
+class _Absent:
+    """Finds no array library for the thread that made it; what is imported already stays as it is."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        """As in :mod:`importlib.abc`."""
+        if name in ("torch", "dask", "cupy") and threading.get_ident() == self.thread:
+            raise ModuleNotFoundError(f"{name} is not needed here", name=name)
 
 
 def write_model(path: Path, model: TableModel) -> None:

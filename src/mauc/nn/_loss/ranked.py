@@ -1,4 +1,4 @@
-"""Ranked and polynomial losses through the NumPy kernels of :mod:`mauc.kernels`, for scores on any device.
+"""Ranked and polynomial losses through the NumPy kernels of :mod:`mauc._kernels`, for scores on any device.
 
 The scores go to the host and the slope comes back. Over several processes the same kernels are given the sums of all
 ranks: Chebyshev moments of both sides for one polynomial; the positives, and what lands on them, for pieces.
@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mauc._kernels.blocked import blocked_risk
+from mauc._kernels.moments import chebyshev_moments, polynomial_risk, polynomial_slope
+from mauc._kernels.piecewise import KernelPiece, RankedSums, ranked_risk
+from mauc._kernels.search import sort_columns
+from mauc._kernels.tiles import Classes, Problem, tiles
 from mauc._typing import Floats
-from mauc.kernels.blocked import blocked_risk
-from mauc.kernels.moments import chebyshev_moments, polynomial_risk, polynomial_slope
-from mauc.kernels.piecewise import KernelPiece, RankedSums, ranked_risk
-from mauc.kernels.search import sort_columns
-from mauc.kernels.tiles import Classes, Problem, tiles
 from mauc.nn._loss.batch import Weights
 from mauc.nn._loss.closed import Slope
 from mauc.nn._loss.processes import Communicator

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import DTypeLike, NDArray
 
+from mauc._kernels.prefix_sums import Run, exact_run, running_sum
+from mauc._kernels.search import SortedColumns, locate, sort_columns
+from mauc._kernels.threads import one_by_one
+from mauc._kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles
 from mauc._typing import Floats, Ints
-from mauc.kernels.prefix_sums import Run, exact_run, running_sum
-from mauc.kernels.search import SortedColumns, locate, sort_columns
-from mauc.kernels.threads import one_by_one
-from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles
 
 __all__ = ["KernelPiece", "RankedSums", "ranked_risk"]
 
