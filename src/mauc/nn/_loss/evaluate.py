@@ -86,7 +86,7 @@ def _eager(batch: Batch, loss: Loss, world: Communicator) -> Tensor:
     return recipe.forward(batch, loss, wants_gradient=False)[0]
 
 
-_outside_the_graph: Callable[[Batch, Loss, Communicator], Tensor] = torch.compiler.disable(_eager)
+_outside_the_graph: Callable[[Batch, Loss, Communicator], Tensor] = torch.compiler.disable(_eager)  # type: ignore[no-untyped-call]
 
 
 class _Loss(torch.autograd.Function):
