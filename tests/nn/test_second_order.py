@@ -86,7 +86,7 @@ def test_every_order_and_torch_func(surrogate):
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch.func's own
-@pytest.mark.parametrize("surrogate", ["hinge", "logistic", SIGMOID], ids=str)
+@pytest.mark.parametrize("surrogate", ["hinge", "logistic", SIGMOID], ids=["hinge", "logistic", "own"])
 def test_vmap_without_a_closed_form_is_a_loop(surrogate):
     y = torch.tensor([[0, 1, 2, 0, 1], [2, 2, 1, 0, -100]])
     logits = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -146,7 +146,7 @@ def test_second_derivative_is_that_of_the_first(name):
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch.func's own
-@pytest.mark.parametrize("surrogate", ["hinge", "logistic", SIGMOID], ids=str)
+@pytest.mark.parametrize("surrogate", ["hinge", "logistic", SIGMOID], ids=["hinge", "logistic", "own"])
 def test_torch_func_takes_the_gradient_of_every_surrogate_and_refuses_the_second(surrogate):
     logits, y, weight = draw()
 

@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import struct
+import subprocess
 import sys
 import zipfile
 from contextlib import suppress
@@ -434,11 +435,11 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
     seen = set()
     words = np.array(["poor", "fair", "good", "excellent"])
     for kind, (columns, n_classes, options) in kinds.items():
-        classes = words[code] if kind == "grades" else code % n_classes
-        columns.assign(kind=classes).to_csv("t.csv", index=False)
-        result = CliRunner().invoke(app, ["fit", "t.csv", "--target", "kind", *quick, *options])
+        graded = pd.Categorical(words[code], words, ordered=True)
+        columns.assign(kind=graded if kind == "grades" else code % n_classes).to_parquet("t.parquet")
+        result = CliRunner().invoke(app, ["fit", "t.parquet", "--target", "kind", *quick, *options])
         assert result.exit_code == 0, result.output
-        result = CliRunner().invoke(app, ["predict", "model.skops", "t.csv", "--quiet"])
+        result = CliRunner().invoke(app, ["predict", "model.skops", "t.parquet", "--quiet"])
         assert result.exit_code == 0, result.output
         with zipfile.ZipFile("model.skops") as archive:
             waiting = [json.loads(archive.read("schema.json"))]
@@ -467,3 +468,12 @@ def test_the_tree_is_walked_without_recursion():
     for _ in range(5000):
         deep = as_tuple(deep)
     assert foreign_parts(deep) == []
+
+
+def test_skops_is_imported_without_array_libraries_which_stay_importable():
+    code = (
+        "import sys; from mauc.tables.model_file import load_skops; before = list(sys.meta_path); load_skops(); "
+        "assert 'torch' not in sys.modules and sys.meta_path == before; import importlib.util as u; "
+        "print(u.find_spec('numpy') is not None)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"

@@ -12,9 +12,9 @@ from torchmetrics import Metric
 from torchmetrics.utilities.data import dim_zero_cat
 from torchmetrics.utilities.distributed import gather_all_tensors
 
+from mauc._kernels.auc import auc_matrix
 from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, check_pairs, check_whole, invalid
-from mauc.kernels.auc import auc_matrix
 from mauc.metrics.scores import weighted_mean
 from mauc.nn._loss.checks import check_scored, check_values
 from mauc.nn._loss.score import score_of
