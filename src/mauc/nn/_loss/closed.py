@@ -78,7 +78,7 @@ def _exponential(
     if not log1p:
         value = torch.dot(sum_p, sum_q)
     else:
-        means = (sum_p * sum_q).div_(torch.where(total > 0, total, 1.0))
+        means = (sum_p * sum_q).div_(total.clamp(min=torch.finfo(torch.float32).tiny))
         value, slope = torch.dot(total, means.log1p()), means.add_(1.0).reciprocal_()
         sum_p, sum_q = sum_p * slope, sum_q * slope
     if not gradient:
@@ -122,15 +122,15 @@ def _terms(scores: Tensor, weights: Weights, alpha: float, peak: Tensor | None =
     log_row = torch.log2(weights.row).to(dtype)[:, None]
     shift = None if peak is None else (LOG2_E * peak).to(dtype)
     matrix = None if weights.matrix is None else weights.matrix.to(dtype)
-    kept, sums = torch.empty_like(scores), torch.zeros_like(weights.column)
+    kept, sums = torch.empty_like(scores), []
     for rows in chunks(scores):
         terms = torch.add(take(log_row, rows), take(scores, rows), alpha=LOG2_E * alpha, out=take(kept, rows))
         terms = (terms if shift is None else terms.sub_(shift)).exp2_()
         if matrix is not None:
             terms *= matrix[take(y, rows)]
         terms.scatter_(1, take(y, rows)[:, None], 0.0)
-        sums += terms.sum(0)
-    return kept, sums
+        sums.append(terms.sum(0))
+    return kept, sums[0].to(weights.column) if len(sums) == 1 else torch.stack(sums).to(weights.column).sum(0)
 
 
 def _peaks(scores: Tensor, weights: Weights, alpha: float, log_p: Tensor, world: Communicator) -> tuple[Tensor, Tensor]:
