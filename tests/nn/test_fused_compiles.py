@@ -50,7 +50,7 @@ def compiled(monkeypatch):
         names.append(self.fn.__name__)
 
     monkeypatch.setattr(triton.JITFunction, "run", compile_for_hopper)
-    monkeypatch.setattr("mauc.nn._triton.launch._has_triton", lambda _: True)
+    monkeypatch.setattr("mauc.nn._triton.launch.has_triton", lambda _: True)
     return names
 
 

@@ -160,8 +160,10 @@ def _on_dask(job: Any, given: dict[str, Any]) -> None:
 
     if given["engine"] != "dask":
         raise Usage(f"--engine must be memory or dask, and dask with --scheduler, got {given['engine']!r}")
-    unused = ("time_column", "group", "refit", "drop_unlabelled", "missing", "dates", "encoding", "separator")
-    unused += ("drop_duplicates", "sheet", "cv", "drop_suspects", "importance_pair")
+    unused = [
+        "time_column", "group", "refit", "drop_unlabelled", "missing", "dates", "encoding", "separator",
+        "drop_duplicates", "sheet", "cv", "drop_suspects", "importance_pair",
+    ]  # fmt: skip
     told = [name for name in unused if given[name]] + [name for name in ("header",) if given[name] is not None]
     told += ["min_rows"] if given["min_rows"] > 1 else []
     if told:

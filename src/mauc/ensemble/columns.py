@@ -260,8 +260,10 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for categories in [] if self.encoder_ is None else self.encoder_.categories_:
             words.append((place, place + len(categories)))
             place += len(categories)
-        for name, outputs in ({} if self.vectorizer_ is None else self.vectorizer_.input_to_outputs_).items():
-            transformer, end = self.vectorizer_.transformers_[name], place + len(outputs)
+        made = {} if self.vectorizer_ is None else self.vectorizer_.input_to_outputs_
+        transformers = {} if self.vectorizer_ is None else self.vectorizer_.transformers_
+        for name, outputs in made.items():
+            transformer, end = transformers[name], place + len(outputs)
             if isinstance(transformer, OneHotEncoder):
                 words.append((place, end))
             elif isinstance(transformer, TextColumn):

@@ -1,8 +1,8 @@
 """Multiclass AUC: the score, its pair matrix, its uncertainty, its text and pictures."""
 
-from mauc.metrics.display import MinorityPairsDisplay, PairwiseAUCDisplay
+from mauc.metrics.display import MinorityPairsDisplay, MulticlassROCDisplay, PairwiseAUCDisplay
 from mauc.metrics.importance import Importance, mauc_importance
-from mauc.metrics.inference import Comparison, Interval, compare_mauc, mauc_interval
+from mauc.metrics.inference import Comparison, Interval, ModelComparison, compare_mauc, mauc_interval
 from mauc.metrics.scores import mauc_score, pairwise_auc
 from mauc.metrics.text_report import multiclass_auc_report
 
@@ -11,6 +11,8 @@ __all__ = [
     "Importance",
     "Interval",
     "MinorityPairsDisplay",
+    "ModelComparison",
+    "MulticlassROCDisplay",
     "PairwiseAUCDisplay",
     "compare_mauc",
     "mauc_importance",

@@ -29,7 +29,12 @@ class Cells(NamedTuple):
     def of(cls, groups: Ints, codes: Ints, shares: Floats, n_classes: int) -> Cells:
         """Of ``(N,)`` groups, classes and shares of the rows."""
         found, of_row = np.unique(groups * np.int64(n_classes) + codes, return_inverse=True)
-        return cls(of_row, found % n_classes, found // n_classes, np.bincount(of_row, shares, len(found)))
+        return cls(
+            of_row,
+            found % n_classes,
+            found // n_classes,
+            np.bincount(of_row, shares, len(found)).astype(np.float64, copy=False),
+        )
 
     def sums(self, x: Floats) -> Floats:
         """``(K,)`` sums over the rows of each cell."""

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from mauc._kernels.auc import auc_influence
+from mauc._kernels.threads import threads
 from mauc._typing import Floats
-from mauc._validation import check_n_jobs, check_real, check_scored_classes
-from mauc.kernels.auc import auc_influence
-from mauc.kernels.threads import threads
+from mauc._validation import check_choice, check_n_jobs, check_real, check_scored_classes, invalid
 from mauc.metrics.groups import check_groups
 from mauc.metrics.measures import PairMeasure
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import (
     Comparison,
     Interval,
+    ModelComparison,
     Sample,
     Sizes,
     class_without_errors,
     comparison,
+    holm,
     interval,
 )
 from mauc.partition import ClassPartition
 
-__all__ = ["NO_DIFFERENCE", "Comparison", "Interval", "compare_mauc", "mauc_interval"]
+__all__ = ["NO_DIFFERENCE", "Comparison", "Interval", "ModelComparison", "compare_mauc", "mauc_interval"]
 
 NO_DIFFERENCE = Comparison(0.0, 0.0, 0.0, 0.0, 1.0)
 """Of a model with itself: identical scores differ by exactly 0, whatever the samples."""
@@ -144,11 +148,55 @@ def mauc_interval(
     return interval(measure.worth(sample, v), score, influence, level)
 
 
+@overload
+def compare_mauc(
+    y_true: ArrayLike,
+    score_a: Mapping[str, ArrayLike],
+    score_b: None = None,
+    *,
+    against: str = ...,
+    margin: float | None = ...,
+    level: float = ...,
+    pairs: str | ArrayLike = ...,
+    by: str = ...,
+    min_sensitivity: float | None = ...,
+    min_specificity: float | None = ...,
+    labels: ArrayLike | None = ...,
+    sample_weight: ArrayLike | None = ...,
+    absent: str = ...,
+    groups: ArrayLike | None = ...,
+    n_jobs: int | None = ...,
+) -> list[ModelComparison]: ...
+
+
+@overload
 def compare_mauc(
     y_true: ArrayLike,
     score_a: ArrayLike,
     score_b: ArrayLike,
     *,
+    against: str = ...,
+    margin: float | None = ...,
+    level: float = ...,
+    pairs: str | ArrayLike = ...,
+    by: str = ...,
+    min_sensitivity: float | None = ...,
+    min_specificity: float | None = ...,
+    labels: ArrayLike | None = ...,
+    sample_weight: ArrayLike | None = ...,
+    absent: str = ...,
+    groups: ArrayLike | None = ...,
+    n_jobs: int | None = ...,
+) -> Comparison: ...
+
+
+def compare_mauc(
+    y_true: ArrayLike,
+    score_a: ArrayLike | Mapping[str, ArrayLike],
+    score_b: ArrayLike | None = None,
+    *,
+    against: str = "best",
+    margin: float | None = None,
     level: float = 0.95,
     pairs: str | ArrayLike = "ovo",
     by: str = "column",
@@ -159,7 +207,7 @@ def compare_mauc(
     absent: str = "raise",
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
-) -> Comparison:
+) -> Comparison | list[ModelComparison]:
     r"""Is model a better than model b? The paired difference of their multiclass AUCs on the same samples.
 
     The variance of the difference is that of the differences of the influences (see :func:`mauc_interval`), so rows
@@ -171,7 +219,14 @@ def compare_mauc(
     ----------
     y_true : (N,) array of classes, integers or strings
     score_a, score_b : (N, C) arrays of real scores
-        Of the two models, on the same samples; column i ranks "is class i".
+        Of the two models, on the same samples; column i ranks "is class i". Or ``score_a`` alone: a dict of name ->
+        scores, of two models or more.
+    against : "best", "all" or a name, default="best"
+        Of several models: compare each with the one of highest score, with the one named, or all with all. Holm's
+        correction is for all pairs of models, since the data choose the best; or for those with the one named.
+    margin : float, optional
+        Non-inferiority: the p-value becomes the one-sided one of "a is worse than b by ``margin`` or more". Where it is
+        small, and ``low`` is above ``-margin``, a is not worse than b by as much.
     level : float, default=0.95
         Confidence level, between 0 and 1.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
@@ -199,6 +254,9 @@ def compare_mauc(
         With ``difference`` (a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. Identical scores give 0 ± 0 and the
         p-value 1. Different scores that rank these samples alike also give the difference 0 and the p-value 1, and the
         interval says by how much the models may differ on other samples.
+    list of ModelComparison
+        Of several models: the same with ``a``, ``b`` and ``holm``, the corrected p-value; the smallest difference
+        first.
 
     Examples
     --------
@@ -211,23 +269,75 @@ def compare_mauc(
     >>> result = compare_mauc(y, good, bad)
     >>> print(f"{result.difference:.3f} [{result.low:.3f}, {result.high:.3f}], p = {result.pvalue:.1g}")
     0.193 [0.118, 0.265], p = 3e-05
+    >>> for found in compare_mauc(y, {"good": good, "bad": bad, "near": good + rng.normal(size=(200, 3))}):
+    ...     print(f"{found.a} - {found.b}: {found.difference:+.3f}, p = {found.holm:.1g}")
+    bad - good: -0.193, p = 9e-05
+    near - good: -0.058, p = 0.01
+    >>> compare_mauc(y, good, bad, margin=0.02).pvalue < 0.025
+    True
     """
     level, jobs = check_real("level", level, low=0, high=1), check_n_jobs(n_jobs)
     measure = PairMeasure.checked(by, min_sensitivity, min_specificity)
-    a = check_scored_classes(y_true, score_a, labels, sample_weight, "score_a")
-    b = check_scored_classes(y_true, score_b, labels, sample_weight, "score_b")
-    partition = ClassPartition(a.codes, len(a.labels), a.sample_weight)
-    v = check_pair_weights(a.labels, partition, pairs, absent)
-    if v is None:
-        return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
-    sample = Sample.of(partition, v, check_groups(groups, len(a.codes)))
-    warn_of_singles(sample, a.labels)
-    measure.warn_of_few(sample, v, a.labels)
-    if np.array_equal(a.scores, b.scores):
-        return NO_DIFFERENCE
-    with threads(jobs):
-        model_a, model_b = (_score_and_influence(measure, partition, scores, v) for scores in (a.scores, b.scores))
-    return comparison(measure.worth(sample, v), model_a, model_b, level)
+    margin = None if margin is None else check_real("margin", margin, low=0, high=1)
+    given = _models(score_a, score_b, against)
+    clean = {name: check_scored_classes(y_true, scores, labels, sample_weight, name) for name, scores in given.items()}
+    first = next(iter(clean.values()))
+    partition = ClassPartition(first.codes, len(first.labels), first.sample_weight)
+    v = check_pair_weights(first.labels, partition, pairs, absent)
+    together = check_groups(groups, len(first.codes))
+    if v is not None:
+        sample = Sample.of(partition, v, together)
+        warn_of_singles(sample, first.labels)
+        measure.warn_of_few(sample, v, first.labels)
+        worth = measure.worth(sample, v)
+        with threads(jobs):
+            judged = {name: _score_and_influence(measure, partition, one.scores, v) for name, one in clean.items()}
+
+    def compared(a: str, b: str) -> Comparison:
+        if v is None:
+            return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
+        if np.array_equal(clean[a].scores, clean[b].scores):
+            return NO_DIFFERENCE if margin is None else replace(NO_DIFFERENCE, pvalue=float(np.finfo(np.float64).tiny))
+        return comparison(worth, judged[a], judged[b], level, margin)
+
+    if not isinstance(score_a, Mapping):
+        return compared(*given)
+    best = next(iter(given)) if v is None else max(judged, key=lambda name: judged[name][0])
+    return _several(list(given), best, against, compared)
+
+
+def _models(score_a: Any, score_b: Any, against: Any) -> dict[str, Any]:
+    """Scores by name."""
+    if not isinstance(score_a, Mapping):
+        if score_b is None:
+            advice = "pass the scores of the other model, or a dict of name -> scores as score_a"
+            raise invalid("score_b", "must be the scores of a model", "None", advice)
+        return {"score_a": score_a, "score_b": score_b}
+    if score_b is not None:
+        raise invalid("score_b", "must be None beside a dict of models", type(score_b).__name__, "add it to the dict")
+    given = {str(name): scores for name, scores in score_a.items()}
+    if len(given) < 2:
+        raise invalid("score_a", "must hold two models or more", f"{len(given)}", "pass name -> scores")
+    check_choice("against", against, ("best", "all", *given))
+    return given
+
+
+def _several(
+    names: list[str], best: str, against: str, compared: Callable[[str, str], Comparison]
+) -> list[ModelComparison]:
+    """The comparisons asked for, corrected for as many as could have been shown."""
+    if against in ("best", "all"):
+        tested = [(a, b) if b == best or against == "all" else (b, a) for a, b in combinations(names, 2)]
+    else:
+        tested = [(name, against) for name in names if name != against]
+    found = [compared(a, b) for a, b in tested]
+    corrected = holm(np.array([each.pvalue for each in found]))
+    several = [
+        ModelComparison(**vars(each), a=a, b=b, holm=float(p))
+        for (a, b), each, p in zip(tested, found, corrected, strict=True)
+        if against != "best" or b == best
+    ]
+    return sorted(several, key=lambda each: each.difference)
 
 
 def _score_and_influence(

@@ -24,12 +24,14 @@ from mauc.partition import ClassPartition
 __all__ = [
     "Comparison",
     "Interval",
+    "ModelComparison",
     "Moments",
     "Sample",
     "Sizes",
     "class_without_errors",
     "comparison",
     "comparison_of_moments",
+    "holm",
     "interval",
     "interval_of_moments",
     "squares_about",
@@ -89,6 +91,16 @@ class Comparison:
     high: float
     stderr: float
     pvalue: float
+
+
+@dataclass(frozen=True)
+class ModelComparison(Comparison):
+    """One of several comparisons: model a minus model b."""
+
+    a: str
+    b: str
+    holm: float
+    """The p-value, corrected by Holm for the number of comparisons."""
 
 
 class Moments(NamedTuple):
@@ -297,7 +309,9 @@ def class_without_errors(
     return k if influence[rows].min() > beats * sample.weight[k] else None
 
 
-def comparison(sample: Sample, a: tuple[float, Floats], b: tuple[float, Floats], level: float) -> Comparison:
+def comparison(
+    sample: Sample, a: tuple[float, Floats], b: tuple[float, Floats], level: float, margin: float | None = None
+) -> Comparison:
     """Interval and test of the difference of two scores, each with its ``(N,)`` influences.
 
     At the difference ``δ + e`` the scores are taken for ``θ_a + λ_a e`` and ``θ_b − λ_b e``, less certain by a little,
@@ -312,6 +326,7 @@ def comparison(sample: Sample, a: tuple[float, Floats], b: tuple[float, Floats],
         level,
         cross=difference.cross,
         of_cells=difference.of_cells,
+        margin=margin,
     )
 
 
@@ -324,9 +339,10 @@ def comparison_of_moments(
     *,
     cross: float = 0.0,
     of_cells: Floats | float = 1.0,
+    margin: float | None = None,
 ) -> Comparison:
     """:func:`comparison` from the sums over the samples alone; ``squares``, ``cross`` and ``of_cells`` are those of the
-    differences."""
+    differences. With a ``margin``, the test is the one-sided one of a difference of minus that margin."""
     difference = a[0] - b[0]
     one, other = _Model.of(sizes, *a), _Model.of(sizes, *b)
     # The model that varies more gives way more: constant scores are no doubt about 1/2.
@@ -345,8 +361,10 @@ def comparison_of_moments(
     k = _quantile(level, freedom) ** 2 / worth
     reach = math.sqrt((k * linear) ** 2 + 4.0 * k * constant * (1.0 + k * square))
     low, high = (difference + (k * linear + end) / (2.0 * (1.0 + k * square)) for end in (-reach, reach))
-    under_null = (constant - linear * difference - square * difference**2) / worth
-    pvalue = 2.0 * float(special.stdtr(freedom, -abs(difference) / math.sqrt(under_null)))
+    moved = (0.0 if margin is None else -margin) - difference
+    under_null = (constant + linear * moved - square * moved**2) / worth
+    above = -abs(moved) if margin is None else moved
+    pvalue = (2.0 if margin is None else 1.0) * float(special.stdtr(freedom, above / math.sqrt(under_null)))
     return Comparison(
         difference,
         low=max(-1.0, low),
@@ -354,6 +372,15 @@ def comparison_of_moments(
         stderr=math.sqrt(constant / worth),
         pvalue=max(pvalue, float(np.finfo(np.float64).tiny)),
     )
+
+
+def holm(pvalues: Floats) -> Floats:
+    """Holm's correction: the k-th smallest of K times K − k + 1, made monotone; NaN stays NaN."""
+    order = np.argsort(pvalues)
+    factor = np.count_nonzero(~np.isnan(pvalues)) - np.arange(len(pvalues))
+    corrected = np.empty_like(pvalues)
+    corrected[order] = np.minimum(np.maximum.accumulate(pvalues[order] * factor), 1.0)
+    return corrected
 
 
 @dataclass(frozen=True, eq=False)

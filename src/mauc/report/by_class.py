@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
+from mauc.metrics.curves import found_above
 from mauc.metrics.inference import class_against_others, class_influence
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
@@ -71,29 +72,19 @@ def roc(column: NDArray[Any], codes: Ints, counts: Ints, k: int) -> Curve:
     """Class k against all others, every other class counting the same: its area is the mean AUC of the class."""
     own = codes == k
     weight = np.where(own, 1.0 / counts[k], 1.0 / ((len(counts) - 1.0) * counts[codes]))
-    true, false = _found(column, own, weight)
+    true, false = found_above(column, own, weight)
     return Curve(false, true)
 
 
 def precision_recall(column: NDArray[Any], codes: Ints, k: int) -> Curve:
     """Recall and precision of class k among all rows as they are."""
     own = codes == k
-    true, false = _found(column, own, np.ones(len(column)))
+    true, false = found_above(column, own, np.ones(len(column)))
     true, false = true[1:], false[1:]
     return Curve(true / own.sum(), true / (true + false))
 
 
-def _found(column: NDArray[Any], own: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Floats]:
-    """Weight of the rows of the class, and of all others, that score at least each threshold, from none to all."""
-    order = np.argsort(-column, kind="stable")
-    falling = column[order]
-    ends = np.flatnonzero(np.r_[falling[1:] != falling[:-1], True])
-    true = np.cumsum(np.where(own, weight, 0.0)[order])[ends]
-    false = np.cumsum(np.where(own, 0.0, weight)[order])[ends]
-    return np.concatenate([[0.0], true]), np.concatenate([[0.0], false])
-
-
 def _average_precision(column: NDArray[Any], own: NDArray[np.bool_]) -> float:
     """``Σ (R_n − R_{n−1}) P_n`` over the thresholds."""
-    true, false = _found(column, own, np.ones(len(column)))
+    true, false = found_above(column, own, np.ones(len(column)))
     return float(np.sum(np.diff(true) * true[1:] / (true[1:] + false[1:])) / own.sum())

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import special
 
 from mauc._typing import Floats
+from mauc.metrics.curves import thinned
 from mauc.report.by_class import Curve, precision_recall, roc
 from mauc.report.calibration import Bin, reliability
 from mauc.report.decisions import Decision
@@ -70,13 +71,8 @@ def _three(of: Any) -> list[float]:
 
 def _thinned(curve: Curve) -> list[list[int]]:
     """Thousandths; of many points, those at even steps along the curve."""
-    x, y = curve.x, curve.y
-    kept = np.arange(len(x))
-    if len(x) > CURVE_POINTS:
-        along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])
-        wanted = np.linspace(0.0, along[-1], CURVE_POINTS)
-        kept = np.unique(np.minimum(np.searchsorted(along, wanted), len(x) - 1))
-    return [_thousandths(values[kept]) for values in (x, y)]
+    kept = thinned(curve.x, curve.y, CURVE_POINTS)
+    return [_thousandths(values[kept]) for values in (curve.x, curve.y)]
 
 
 def _thousandths(values: Floats) -> list[int]:

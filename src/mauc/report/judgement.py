@@ -19,7 +19,7 @@ from mauc.metrics.inference import NO_DIFFERENCE, hidden_errors
 from mauc.metrics.out_of_core import ScoredRows, StreamedScores, read_columns
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.summary import ScoreSummary, summarise
-from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison_of_moments, interval_of_moments
+from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison_of_moments, holm, interval_of_moments
 from mauc.partition import ClassPartition
 from mauc.report.decisions import Guess, guess_of
 from mauc.report.further import Further, look_further
@@ -379,15 +379,6 @@ def _tests(models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], leve
         PairedTest(model.name, comparison, float(p))
         for model, comparison, p in zip(models[1:], found, corrected, strict=True)
     )
-
-
-def holm(pvalues: Floats) -> Floats:
-    """Holm's correction: the k-th smallest of K times K − k + 1, made monotone; NaN stays NaN."""
-    order = np.argsort(pvalues)
-    factor = np.count_nonzero(~np.isnan(pvalues)) - np.arange(len(pvalues))
-    corrected = np.empty_like(pvalues)
-    corrected[order] = np.minimum(np.maximum.accumulate(pvalues[order] * factor), 1.0)
-    return corrected
 
 
 class Pairs:

@@ -18,6 +18,7 @@ import numpy as np
 
 from mauc._archive import GB, MAX_SIZE, Refused, TooLarge, check_header, open_archive, printable, read_member
 from mauc._io import write_whole
+from mauc.tables.boosted_trees import packed_trees, unpack_trees
 from mauc.tables.errors import Failure
 from mauc.tables.model_schema import ALLOWED, Malformed, foreign_parts
 
@@ -86,7 +87,8 @@ def write_model(path: Path, model: TableModel) -> None:
     """Write the file in one step: a run that is cut off leaves the old one, or none."""
     skops = load_skops()
     parts = {name: getattr(model, name) for name in TableModel.__dataclass_fields__}
-    data = skops.io.dumps({"format": FORMAT, **parts})
+    with packed_trees(parts):
+        data = skops.io.dumps({"format": FORMAT, **parts})
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {member.filename: archive.read(member) for member in archive.infolist()}
     # skops indents its tree, which makes it five times as long.
@@ -143,6 +145,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
     _refuse(foreign, path)
     try:
         parts = skops.io.loads(clean, trusted=sorted(needed))
+        unpack_trees(parts)
     except REAL:
         raise
     except Exception as error:

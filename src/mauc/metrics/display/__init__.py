@@ -2,5 +2,6 @@
 
 from mauc.metrics.display.minority import MinorityPairsDisplay
 from mauc.metrics.display.pairwise import PairwiseAUCDisplay
+from mauc.metrics.display.roc import MulticlassROCDisplay
 
-__all__ = ["MinorityPairsDisplay", "PairwiseAUCDisplay"]
+__all__ = ["MinorityPairsDisplay", "MulticlassROCDisplay", "PairwiseAUCDisplay"]

@@ -1,0 +1,339 @@
+"""ROC curves of all classes, or of pairs of classes, with their bands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from mauc._typing import Floats
+from mauc._validation import check_choice, check_real, invalid
+from mauc.metrics.curves import ROCCurve, band, simultaneous_quantile, thinned
+from mauc.metrics.display.common import artist_style, import_pyplot, new_axes, response, shorten
+from mauc.metrics.display.minority import COLORS
+from mauc.metrics.display.roc_curves import BANDS, average_of, check_curves, curves_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["MulticlassROCDisplay"]
+
+GRID = np.linspace(0.0, 1.0, 201)
+
+
+class MulticlassROCDisplay:
+    r"""ROC curves of the classes, each against all others, or of pairs of classes, with their average.
+
+    The curve of class i ranks its samples above those of the other classes by column i of the scores. With
+    ``pairs="ovo"`` every other class counts the same, so that the area below it is the mean of
+    :math:`\mathrm{AUC}_{i|j}` over the other classes, and the area below the average of all curves is the multiclass
+    AUC; with ``pairs="ova"`` all other samples count the same. The average is that of the sensitivities at each false
+    positive rate.
+
+    Use :meth:`from_predictions`, :meth:`from_estimator` or :meth:`from_cv_results` to make one. All parameters are
+    stored as attributes.
+
+    Parameters
+    ----------
+    curves : sequence of ROCCurve
+        Each with ``name``, ``fpr``, ``tpr``, ``auc`` (an :class:`mauc.Interval`) and ``point``, the false positive rate
+        and sensitivity of a decision.
+    average : ROCCurve, optional
+        The average of all classes, drawn above the others.
+    level : float, default=0.95
+        Confidence level of the bands.
+    left_out : int, default=0
+        How many classes are not among the curves.
+
+    Attributes
+    ----------
+    lines_ : list of matplotlib Line2D
+        One for each curve.
+    bands_ : list of matplotlib PolyCollection
+    points_ : list of matplotlib Line2D
+    average_ : matplotlib Line2D or None
+    chance_level_ : matplotlib Line2D or None
+    ax_, figure_ : matplotlib Axes and Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mauc import MulticlassROCDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.repeat(["oak", "elm", "yew"], [150, 40, 10])
+    >>> scores = rng.normal(size=(200, 3)) + 1.5 * (y[:, None] == ["elm", "oak", "yew"])
+    >>> display = MulticlassROCDisplay.from_predictions(y, scores)
+    >>> [(curve.name, round(curve.auc.score, 3)) for curve in display.curves]
+    [('elm', 0.929), ('oak', 0.879), ('yew', 0.822)]
+    >>> round(display.average.auc.score, 3)
+    0.877
+    """
+
+    def __init__(
+        self,
+        curves: Sequence[ROCCurve],
+        *,
+        average: ROCCurve | None = None,
+        level: float = 0.95,
+        left_out: int = 0,
+    ) -> None:
+        self.curves = check_curves(curves)
+        self.average = average
+        self.level = check_real("level", level, low=0, high=1)
+        self.left_out = left_out
+        self._brackets = f"in brackets: the {100 * self.level:g} % interval of the AUC"
+
+    def plot(
+        self,
+        *,
+        ax: Axes | None = None,
+        bands: str | None = "auto",
+        plot_average: bool = True,
+        plot_points: bool = True,
+        plot_chance_level: bool = True,
+        curve_kw: dict[str, Any] | None = None,
+        band_kw: dict[str, Any] | None = None,
+        chance_level_kw: dict[str, Any] | None = None,
+    ) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Default: those of a new figure.
+        bands : {"auto", "pointwise", "simultaneous"} or None, default="auto"
+            A pointwise band holds the sensitivity at one false positive rate, a simultaneous one the whole curve, each
+            with the probability ``level``. "auto": pointwise, and none with more than four curves. Curves of
+            cross-validation have none.
+        plot_average, plot_points, plot_chance_level : bool, default=True
+            Whether to draw the average curve, the operating points of a decision, and the diagonal.
+        curve_kw, band_kw, chance_level_kw : dict, optional
+            Keywords of ``plot`` for every curve, of ``fill_between`` for every band, of ``plot`` for the diagonal.
+
+        Returns
+        -------
+        MulticlassROCDisplay
+            Itself.
+        """
+        plt = import_pyplot(f"{type(self).__name__}.plot")
+        if bands is not None:
+            check_choice("bands", bands, BANDS)
+        if bands == "auto":
+            bands = "pointwise" if len(self.curves) <= 4 else None
+        self.ax_, self.figure_ = axes, _ = new_axes(plt, ax, (8.2, 5.4))
+        ink = plt.rcParams["text.color"]
+        self.lines_, self.bands_, self.points_ = [], [], []
+        for k, curve in enumerate(self.curves):
+            style = {"color": COLORS[k % 6], "linestyle": ("-", "--", ":")[k // 6 % 3], "linewidth": 1.8}
+            style = artist_style(plt.Line2D, style | {"label": _label(curve)}, curve_kw)
+            self.lines_ += axes.plot(*_drawn(curve), **style)
+            if bands is not None and np.isfinite(curve.positives):
+                low, high = self.band(curve, simultaneous=bands == "simultaneous")
+                shade = {"color": style["color"], "alpha": 0.16, "linewidth": 0, "zorder": 1} | (band_kw or {})
+                self.bands_.append(axes.fill_between(GRID, low, high, **shade))
+            if plot_points and curve.point is not None:
+                dot = {"marker": "o", "markersize": 8, "markeredgecolor": ink, "linestyle": "none", "zorder": 4}
+                self.points_ += axes.plot(*curve.point, color=style["color"], **dot)
+        self.average_ = None
+        if plot_average and self.average is not None:
+            style = {"color": ink, "linewidth": 2.4, "label": _label(self.average), "zorder": 3}
+            (self.average_,) = axes.plot(*_drawn(self.average), **style)
+        self.chance_level_ = None
+        if plot_chance_level:
+            style = artist_style(plt.Line2D, {"color": "0.55", "linestyle": ":", "linewidth": 1.2}, chance_level_kw)
+            (self.chance_level_,) = axes.plot([0, 1], [0, 1], **style)
+        self._dress(axes, bands)
+        return self
+
+    def band(self, curve: ROCCurve, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
+        """``(201,)`` low and high ends of a curve's sensitivity at false positive rates from 0 to 1 in equal steps."""
+        quantile = float(special.ndtri(0.5 + 0.5 * self.level))
+        if simultaneous:
+            quantile = simultaneous_quantile(curve, GRID, self.level)
+        low, high = band(curve, GRID, quantile)
+        return low.clip(0.0, 1.0), high.clip(0.0, 1.0)
+
+    def _dress(self, axes: Any, bands: str | None) -> None:
+        """Axes, title and legend."""
+        axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
+        axes.set_xlabel("false positive rate")
+        axes.set_ylabel("sensitivity")
+        axes.grid(color="0.5", alpha=0.2, linewidth=0.8)
+        axes.set_axisbelow(True)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        said = []
+        if self.bands_:
+            said.append(f"{bands} bands of {100 * self.level:g} %")
+        if self.points_:
+            said.append("dots: the decision")
+        if self.left_out:
+            said.append(f"{len(self.curves)} classes of lowest AUC, {self.left_out} more not drawn")
+        axes.set_title("; ".join(["ROC curves", *said]), fontsize=9.5, loc="left")
+        place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
+        title = {"title": f"AUC; {self._brackets}".replace("; ", "\n"), "alignment": "left", "title_fontsize": 9}
+        self.legend_ = axes.legend(frameon=False, **place, **title)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_score: ArrayLike,
+        *,
+        classes: ArrayLike | None = None,
+        between: Sequence[tuple[Any, Any]] | None = None,
+        pairs: str = "ovo",
+        y_pred: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        level: float = 0.95,
+        ax: Axes | None = None,
+        **plot_kw: Any,
+    ) -> Self:
+        """Draw the curves of scores.
+
+        Parameters
+        ----------
+        y_true : (N,) array of classes, integers or strings
+        y_score : (N, C) array of real scores
+            Column i ranks "is class i"; rows need not sum to 1.
+        classes : array of classes, optional
+            Those whose curves to draw. Default: all, or the eight of lowest AUC.
+        between : sequence of pairs of classes, optional
+            Draw these pairs in place of classes: ``("oak", "elm")`` is how the score of oak ranks oak above elm.
+        pairs : {"ovo", "ova"}, default="ovo"
+            Whether the other classes count the same in the curve of a class, or the other samples.
+        y_pred : (N,) array of classes, optional
+            A decision, whose operating point is drawn on each curve.
+        labels : (C,) array, optional
+            The class of each column. Default: the sorted classes of ``y_true``.
+        sample_weight : (N,) array, optional
+            Weights >= 0.
+        groups : (N,) array, optional
+            What each row belongs to, such as the patient; see :func:`mauc.mauc_interval`.
+        level : float, default=0.95
+            Of the bands and of the intervals of the AUCs.
+        ax : matplotlib Axes, optional
+            Default: those of a new figure.
+        **plot_kw
+            Other parameters of :meth:`plot`.
+
+        Returns
+        -------
+        MulticlassROCDisplay
+        """
+        import_pyplot(f"{cls.__name__}.from_predictions")
+        level = check_real("level", level, low=0, high=1)
+        curves, average, left_out = curves_of(
+            y_true,
+            y_score,
+            classes=classes,
+            between=between,
+            pairs=pairs,
+            y_pred=y_pred,
+            labels=labels,
+            sample_weight=sample_weight,
+            groups=groups,
+            level=level,
+        )
+        return cls(curves, average=average, level=level, left_out=left_out).plot(ax=ax, **plot_kw)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: ArrayLike, *, labels: ArrayLike | None = None, **options: Any
+    ) -> Self:
+        """Draw the curves of a fitted classifier, with the operating points of its ``predict``.
+
+        Parameters
+        ----------
+        estimator : fitted classifier, or pipeline that ends in one
+            Scored by ``predict_proba``, else by ``decision_function``.
+        X : (N, d) array, sparse matrix or table
+        y : (N,) array of classes
+        labels : (C,) array, optional
+            The class of each column of the scores. Default: ``estimator.classes_``.
+        **options
+            Other parameters of :meth:`from_predictions` and :meth:`plot`; ``y_pred=None`` draws no operating points.
+
+        Returns
+        -------
+        MulticlassROCDisplay
+        """
+        import_pyplot(f"{cls.__name__}.from_estimator")
+        y_score, known = response(estimator, X)
+        decided = options.pop("y_pred") if "y_pred" in options else estimator.predict(X)
+        return cls.from_predictions(y, y_score, labels=known if labels is None else labels, y_pred=decided, **options)
+
+    @classmethod
+    def from_cv_results(
+        cls,
+        cv_results: Mapping[str, Any],
+        X: Any,
+        y: ArrayLike,
+        *,
+        ax: Axes | None = None,
+        level: float = 0.95,
+        **options: Any,
+    ) -> Self:
+        """Draw the mean curves of the folds of a cross-validation.
+
+        Scores of models of different folds are not compared: the curve of a class is the mean of its curves of all
+        folds. There are no bands: folds share training rows, and what they differ by is no confidence interval.
+
+        Parameters
+        ----------
+        cv_results : dict
+            What ``sklearn.model_selection.cross_validate`` returns with ``return_estimator=True`` and
+            ``return_indices=True``.
+        X, y
+            As they were passed to it.
+        ax : matplotlib Axes, optional
+            Default: those of a new figure.
+        level : float, default=0.95
+        **options
+            ``classes``, ``between``, ``pairs`` of :meth:`from_predictions`, and parameters of :meth:`plot`.
+
+        Returns
+        -------
+        MulticlassROCDisplay
+            ``auc`` of each curve has the mean of the folds as ``score``, and their range as ``low`` and ``high``.
+        """
+        import_pyplot(f"{cls.__name__}.from_cv_results")
+        missing = [name for name in ("estimator", "indices") if name not in cv_results]
+        if missing:
+            advice = "pass return_estimator=True and return_indices=True to cross_validate"
+            raise invalid("cv_results", "must hold 'estimator' and 'indices'", f"none of {missing}", advice)
+        from sklearn.utils import _safe_indexing
+
+        chosen = {name: options.pop(name) for name in ("classes", "between", "pairs") if name in options}
+        folds = []
+        for estimator, test in zip(cv_results["estimator"], cv_results["indices"]["test"], strict=True):
+            scores, known = response(estimator, _safe_indexing(X, test))
+            every = {"classes": known, **chosen}
+            folds.append(curves_of(np.asarray(y)[test], scores, labels=known, level=level, absent="ignore", **every))
+        names = [curve.name for curve in folds[0][0]]
+        curves = [average_of([c for fold, *_ in folds for c in fold if c.name == name], name) for name in names]
+        averages = [average for _, average, _ in folds if average is not None]
+        left_out = 0
+        if "classes" not in chosen and "between" not in chosen and len(curves) > 8:
+            left_out = len(curves) - 8
+            curves = sorted(curves, key=lambda curve: curve.auc.score)[:8]
+        average = average_of(averages, averages[0].name) if averages else None
+        display = cls(curves, average=average, level=level, left_out=left_out)
+        display._brackets = "in brackets: the range of the folds"
+        return display.plot(ax=ax, **options)
+
+
+def _drawn(curve: ROCCurve, most: int = 4000) -> tuple[Floats, Floats]:
+    """Points that a picture can show."""
+    kept = thinned(curve.fpr, curve.tpr, most)
+    return curve.fpr[kept], curve.tpr[kept]
+
+
+def _label(curve: ROCCurve) -> str:
+    found = curve.auc
+    return f"{shorten(curve.name, 34)}\n{found.score:.3f} [{found.low:.3f}, {found.high:.3f}]"

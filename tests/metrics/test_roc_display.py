@@ -1,0 +1,184 @@
+"""ROC curves of classes and pairs: areas are AUCs, bands cover, and the picture shows what was asked for."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import cross_validate
+
+from mauc import MulticlassROCDisplay, mauc_interval, mauc_score, multiclass_auc_report, pairwise_auc
+from mauc.metrics.curves import ROCCurve, band, found_above, simultaneous_quantile
+from mauc.metrics.uncertainty import Interval
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+NAMES = np.array(["elm", "oak", "yew"])
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def simulated(counts=(40, 150, 12), decimals=None, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat(NAMES, counts))
+    scores = rng.normal(size=(len(y), 3)) + 1.5 * (y[:, None] == NAMES)
+    return y, scores if decimals is None else np.round(scores, decimals)
+
+
+def area(curve):
+    return float(np.sum(np.diff(curve.fpr) * (curve.tpr[1:] + curve.tpr[:-1])) / 2)
+
+
+@pytest.mark.parametrize("pairs", ["ovo", "ova"])
+@pytest.mark.parametrize("decimals", [None, 0])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_areas_are_aucs(pairs, decimals, weighted):
+    y, scores = simulated(decimals=decimals)
+    weight = np.random.default_rng(1).random(len(y)) if weighted else None
+    display = MulticlassROCDisplay.from_predictions(y, scores, pairs=pairs, sample_weight=weight)
+    assert area(display.average) == pytest.approx(mauc_score(y, scores, pairs=pairs, sample_weight=weight), abs=1e-12)
+    assert display.average.auc == mauc_interval(y, scores, pairs=pairs, sample_weight=weight)
+    for curve in display.curves:
+        assert area(curve) == pytest.approx(curve.auc.score, abs=1e-12)
+        assert (curve.fpr[0], curve.tpr[0], curve.fpr[-1], curve.tpr[-1]) == (0, 0, 1, 1)
+        assert (np.diff(curve.fpr) >= 0).all()
+        assert (np.diff(curve.tpr) >= 0).all()
+    assert [line.get_label().split("\n")[0] for line in display.lines_] == list(NAMES)
+
+
+def test_intervals_are_those_of_the_text_report():
+    y, scores = simulated()
+    groups = np.arange(len(y)) // 3
+    table = multiclass_auc_report(y, scores, groups=groups, output_dict=True)
+    for curve in MulticlassROCDisplay.from_predictions(y, scores, groups=groups).curves:
+        assert (curve.auc.low, curve.auc.high) == pytest.approx((table[curve.name]["low"], table[curve.name]["high"]))
+    assert "[0.7" in display_text(MulticlassROCDisplay.from_predictions(y, scores, groups=groups))
+
+
+def display_text(display):
+    return " ".join(text.get_text() for text in display.legend_.get_texts())
+
+
+def test_pairs_of_classes():
+    y, scores = simulated()
+    display = MulticlassROCDisplay.from_predictions(y, scores, between=[("yew", "oak"), ("oak", "yew")])
+    matrix = pairwise_auc(y, scores)
+    assert [area(curve) for curve in display.curves] == pytest.approx([matrix[2, 1], matrix[1, 2]], abs=1e-12)
+    assert [curve.name for curve in display.curves] == ["yew over oak", "oak over yew"]
+    assert display.average is None
+    assert display.average_ is None
+
+
+def test_the_operating_point_of_a_decision_lies_where_its_rows_say():
+    y, scores = simulated()
+    decided = NAMES[scores.argmax(axis=1)]
+    display = MulticlassROCDisplay.from_predictions(y, scores, y_pred=decided, pairs="ova")
+    for curve, name, dot in zip(display.curves, NAMES, display.points_, strict=True):
+        expected = (np.mean(decided[y != name] == name), np.mean(decided[y == name] == name))
+        assert curve.point == pytest.approx(expected)
+        assert (dot.get_xdata()[0], dot.get_ydata()[0]) == pytest.approx(expected)
+    assert "dots: the decision" in display.ax_.get_title(loc="left")
+    assert MulticlassROCDisplay(display.curves).plot(plot_points=False).points_ == []
+
+
+def test_of_an_estimator():
+    rng = np.random.default_rng(0)
+    y, X = simulated()
+    model = LogisticRegression().fit(X, y)
+    display = MulticlassROCDisplay.from_estimator(model, X, y, classes=["yew"])
+    (curve,) = display.curves
+    assert area(display.average) == pytest.approx(mauc_score(y, model.predict_proba(X)))
+    assert curve.point is not None
+    assert MulticlassROCDisplay.from_estimator(model, X, y, y_pred=None).curves[0].point is None
+    ridge = MulticlassROCDisplay.from_estimator(RidgeClassifier().fit(X, y), X, y)
+    assert len(ridge.curves) == 3
+    many = rng.permutation(np.arange(400) % 10)
+    scores = rng.normal(size=(400, 10)) + np.eye(10)[many] * np.arange(10)
+    lowest = MulticlassROCDisplay.from_predictions(many, scores)
+    assert [curve.name for curve in lowest.curves] == list("01234567")
+    assert lowest.bands_ == []
+    assert "8 classes of lowest AUC, 2 more not drawn" in lowest.ax_.get_title(loc="left")
+
+
+def test_of_a_cross_validation():
+    y, X = simulated()
+    found = cross_validate(LogisticRegression(), X, y, cv=3, return_estimator=True, return_indices=True)
+    display = MulticlassROCDisplay.from_cv_results(found, X, y)
+    scores = [
+        mauc_score(y[test], model.predict_proba(X[test]))
+        for model, test in zip(found["estimator"], found["indices"]["test"], strict=True)
+    ]
+    assert area(display.average) == pytest.approx(np.mean(scores), abs=1e-9)
+    assert (display.average.auc.low, display.average.auc.high) == pytest.approx((min(scores), max(scores)))
+    assert [curve.name for curve in display.curves] == list(NAMES)
+    assert display.bands_ == []
+    assert "range of the folds" in display.legend_.get_title().get_text()
+    with pytest.raises(ValueError, match=r"^cv_results must hold 'estimator' and 'indices', got .* return_estimator"):
+        MulticlassROCDisplay.from_cv_results({"estimator": []}, X, y)
+
+
+@pytest.mark.parametrize("bands", ["pointwise", "simultaneous", None])
+def test_bands(bands):
+    y, scores = simulated()
+    display = MulticlassROCDisplay.from_predictions(y, scores, bands=bands)
+    assert len(display.bands_) == (0 if bands is None else 3)
+    if bands is not None:
+        assert f"{bands} bands of 95 %" in display.ax_.get_title(loc="left")
+    yew = display.curves[2]
+    (low, high), (lowest, highest) = display.band(yew), display.band(yew, simultaneous=True)
+    assert (lowest <= low).all()
+    assert (high <= highest).all()
+    assert ((low >= 0) & (low <= high) & (high <= 1)).all()
+    assert (high - low)[1:-1].min() > 0
+    grouped = MulticlassROCDisplay.from_predictions(y, scores, groups=np.arange(len(y)) // 4)
+    wide = np.subtract(*grouped.band(grouped.curves[1])[::-1])
+    assert wide.mean() > 1.2 * np.subtract(*display.band(display.curves[1])[::-1]).mean()
+
+
+@pytest.mark.parametrize(("positives", "negatives", "lead"), [(30, 100, 1.5), (12, 40, 0.5)])
+def test_bands_cover(positives, negatives, lead):
+    rng, x = np.random.default_rng(0), np.linspace(0.0, 1.0, 51)
+    truth = stats.norm.cdf(lead + stats.norm.ppf(x))
+    own = np.arange(positives + negatives) < positives
+    point, whole = [], []
+    for _ in range(80):
+        true, false = found_above(rng.normal(size=len(own)) + lead * own, own, np.ones(len(own)))
+        sizes = (Interval(0.0, 0.0, 0.0, 0.0), positives, negatives)
+        curve = ROCCurve("", false / negatives, true / positives, *sizes)
+        for found, quantile in ((point, 1.96), (whole, simultaneous_quantile(curve, x, 0.95, draws=100))):
+            low, high = band(curve, x, quantile)
+            found.append((low <= truth + 1e-9) & (truth <= high + 1e-9))
+    assert np.mean(point) > 0.93
+    assert np.mean(np.all(whole, axis=1)) > 0.86
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"pairs": "each"}, "pairs must be one of 'ovo', 'ova', got 'each'"),
+        ({"bands": "wide"}, "bands must be one of 'auto', 'pointwise', 'simultaneous', got 'wide'"),
+        ({"classes": ["fir"]}, "classes must name classes of labels, got 'fir': choose from elm, oak, yew"),
+        ({"between": [("fir", "oak")]}, "between must name classes of labels, got 'fir'"),
+        ({"y_pred": ["oak"]}, r"y_pred must have the shape \(202,\), got \(1,\): pass one decided class"),
+        ({"level": 2}, "level must be"),
+    ],
+)
+def test_errors(options, message):
+    y, scores = simulated()
+    with pytest.raises(ValueError, match=f"^{message}"):
+        MulticlassROCDisplay.from_predictions(y, scores, **options)
+    with pytest.raises(ValueError, match=r"^curves must hold one ROCCurve or more, got none"):
+        MulticlassROCDisplay([])
+
+
+def test_axes_of_others():
+    figure, axes = plt.subplots()
+    display = MulticlassROCDisplay.from_predictions(*simulated(), ax=axes, plot_chance_level=False, curve_kw={"lw": 3})
+    assert (display.ax_, display.figure_) == (axes, figure)
+    assert display.chance_level_ is None
+    assert display.lines_[0].get_linewidth() == 3
