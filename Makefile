@@ -108,7 +108,7 @@ kills: $(DEV)
 # The core with the lowest versions of what it needs, and of pandas and matplotlib; tests of other extras skip.
 LOWEST := .venv-lowest/.installed
 # What leans on the libraries' own ways; formulas and kernels give the same in every version. TESTS=tests runs all.
-CORE   := tests/kernels tests/linear/test_classifier.py tests/linear/test_estimator_checks.py tests/linear/test_solvers.py \
+CORE   := tests/kernels tests/linear/test_classifier.py tests/linear/test_estimator_checks.py tests/linear/test_solver.py \
           tests/metrics/test_display.py tests/metrics/test_scores.py tests/test_model_selection.py tests/test_package.py \
           tests/test_partition.py tests/test_plugin.py tests/test_validation.py tests/theory/test_bayes.py
 

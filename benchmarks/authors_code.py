@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from experiments.report_parts import machine, markdown_table
 from experiments.traditional.run import AUTHORS_SETTINGS, LOSSES, TABLES, authors_l2, parts_of
 from mauc import MAUCClassifier
-from mauc.linear.objective import LinearObjective
+from mauc.linear._objective import LinearObjective
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
 

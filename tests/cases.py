@@ -63,7 +63,7 @@ class Case:
         return get_surrogate(self.surrogate, **self.options)
 
     def risk(self, **settings: Any) -> SurrogateRisk:
-        return SurrogateRisk(self.surrogate, **self.options, **settings)
+        return SurrogateRisk(self.build(), **settings)
 
 
 class Bent:

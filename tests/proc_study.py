@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from mauc import compare_mauc, mauc_interval, mauc_score
-from mauc.kernels.auc import auc_influence
+from mauc._kernels.auc import auc_influence
 from mauc.partition import ClassPartition
 
 FIGURES = Path(__file__).with_name("proc.json")

@@ -9,6 +9,7 @@ from oracles import draw_outlier, errors, extended_risk
 from pair_loss import pair_loss
 
 from mauc import SurrogateRisk
+from mauc.surrogates import QHinge
 
 # The power decides how far an outlier reaches.
 POWERS = [Case("q_hinge", {"alpha": 1.0, "q": q}) for q in (5.0, 60.0)]
@@ -50,12 +51,12 @@ def test_an_outlier_costs_no_digits_in_torch(case):
 
 @pytest.mark.parametrize(("q", "far", "value"), [(5, 1e4, 1.4282325), (3, 1e6, 1.04925), (2, 1e10, 0.9225)])
 def test_a_far_positive_is_not_active(q, far, value):
-    assert SurrogateRisk("q_hinge", q=q).value([0, 0, 1], [[0, 0], [far, 0], [0.3, 0]]) == pytest.approx(value)
+    assert SurrogateRisk(QHinge(q=q)).value([0, 0, 1], [[0, 0], [far, 0], [0.3, 0]]) == pytest.approx(value)
 
 
 def test_a_large_power_of_small_distances():
     y, scores = [0, 0, 1, 1], np.array([[0.9, 0.1], [0.85, 0.2], [0.1, 0.9], [0.12, 0.8]])
-    risk = SurrogateRisk("q_hinge", q=60)
+    risk = SurrogateRisk(QHinge(q=60))
     expected = extended_risk(risk.surrogate, y, scores)
     assert 0.0 < expected[0] < 1e-24
     assert max(errors(risk.value_and_gradient(y, scores), expected)) < 1e-11
@@ -66,7 +67,7 @@ def test_a_large_power_of_softmax_scores_in_torch(q):
     torch = pytest.importorskip("torch")
 
     logits = torch.tensor([[3.0, 0.0], [2.5, 0.0], [0.0, 3.0], [0.0, 2.0]], dtype=torch.float64)
-    expected = extended_risk(SurrogateRisk("q_hinge", q=q).surrogate, [0, 0, 1, 1], torch.softmax(logits, 1).numpy())
+    expected = extended_risk(SurrogateRisk(QHinge(q=q)).surrogate, [0, 0, 1, 1], torch.softmax(logits, 1).numpy())
     value = pair_loss(logits, torch.tensor([0, 0, 1, 1]), surrogate="q_hinge", q=q)
     # Moments are relative to ℓ(0) = 1; a power that large is not taken by moments.
     assert value.item() == pytest.approx(float(expected[0]), rel=1e-11, abs=1e-13 if q < 10 else 0.0)

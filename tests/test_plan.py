@@ -8,10 +8,7 @@ from numpy.polynomial import chebyshev as cheb
 
 from mauc.plan import (
     APPROXIMATIONS,
-    TOLERANCES,
     Plan,
-    _plan,
-    _Search,
     bernstein,
     chebyshev_interpolant,
     difference_matrix,
@@ -241,22 +238,6 @@ def test_a_degree_beyond_rounding_is_declined_quietly(case, degree, method):
         return
     assert found.degree == degree
     assert errors(case, found, 1.0)[0] <= 1.5 * found.error + 1e-6
-
-
-@each_kind
-@pytest.mark.parametrize("precision", TOLERANCES)
-def test_no_polynomial_is_made_twice(case, precision, monkeypatch):
-    """One pass over the degrees serves all tolerances: 13 fits for one piece, not 13 for each tolerance."""
-    made, forms = [], []
-    near, form = _Search._near, _Search._form
-    monkeypatch.setattr(_Search, "_near", lambda self, *at: (made.append(at), near(self, *at))[1])
-    monkeypatch.setattr(_Search, "_form", lambda self, *at: (forms.append(at), form(self, *at))[1])
-    _plan.__wrapped__(case.build(), 1.0, TOLERANCES[precision], "chebyshev", None, np.inf)
-    assert len(set(made)) == len(made)
-    assert len(set(forms)) == len(forms)
-    if case.scheme == "moments":
-        assert len(made) <= 13
-        assert len(forms) <= 4, "the costly part, only where the polynomial is near enough"
 
 
 @pytest.mark.parametrize(

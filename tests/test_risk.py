@@ -28,11 +28,11 @@ from strategies import Sample, examples, samples
 
 import mauc.risk
 from mauc import SurrogateRisk
+from mauc._kernels.blocked import blocked_risk
 from mauc.activations import activate, pull_back
-from mauc.kernels.blocked import blocked_risk
 from mauc.partition import ClassPartition
 from mauc.plan import plan, polynomial_reach
-from mauc.surrogates import CustomSurrogate, DistanceWeighted
+from mauc.surrogates import CustomSurrogate, DistanceWeighted, GeneralizedHinge, QHinge
 
 kinds = pytest.mark.parametrize("kind", KINDS)
 
@@ -723,7 +723,7 @@ def test_slip_squared_has_no_half_and_keeps_alpha(alpha):
 
 
 def test_slip_generalized_hinge_is_not_cut_off_at_one():
-    value, gradient = SurrogateRisk("generalized_hinge", alpha=1.0, epsilon=0.25).value_and_gradient(TWO, APART)
+    value, gradient = SurrogateRisk(GeneralizedHinge(alpha=1.0, epsilon=0.25)).value_and_gradient(TWO, APART)
     assert value == 0.0625
     np.testing.assert_array_equal(gradient, [[-0.25, 0.25], [0.25, -0.25]])
 
@@ -795,9 +795,9 @@ BAD = {
         lambda: SurrogateRisk(alpha=0.0),
         "^alpha must be a finite number above 0, got 0.0$",
     ),
-    "q 1": (lambda: SurrogateRisk("q_hinge", q=1), "^q must be a finite number above 1, got 1$"),
+    "q 1": (lambda: SurrogateRisk(QHinge(q=1)), "^q must be a finite number above 1, got 1$"),
     "epsilon ½": (
-        lambda: SurrogateRisk("generalized_hinge", epsilon=0.5),
+        lambda: SurrogateRisk(GeneralizedHinge(epsilon=0.5)),
         "^epsilon must be a finite number strictly between 0 and 0.5, got 0.5$",
     ),
     "tolerance 0": (

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from mauc._typing import Floats
-from mauc.linear.solvers import FLAT, Solution
+from mauc.linear._solver import FLAT, Solution
 
 __all__ = ["nesterov"]
 

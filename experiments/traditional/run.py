@@ -20,7 +20,7 @@ from experiments.tuning import Method, Parts, combinations, preprocess, run_meth
 from mauc._typing import Floats
 from mauc._validation import invalid
 from mauc.linear import MAUCClassifier
-from mauc.linear.solvers import Solution
+from mauc.linear._solver import Solution
 from mauc.plugin import MAUCPluginClassifier
 
 __all__ = ["AUTHORS_SETTINGS", "PROTOCOLS", "TABLES", "authors_l2", "cells", "methods", "resampled_once"]

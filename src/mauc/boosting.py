@@ -32,10 +32,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mauc._kernels.tiles import Classes, Problem, column_range
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_codes, check_pairs, check_sample_weight, check_scores, invalid
 from mauc.activations import activate, pull_back
-from mauc.kernels.tiles import Classes, Problem, column_range
 from mauc.log_loss import check_log_loss, log_term
 from mauc.metrics import mauc_score
 from mauc.partition import ClassPartition

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc._kernels.tiles import Classes, Problem
 from mauc._typing import Floats, Ints
-from mauc.kernels.tiles import Classes, Problem
 
 __all__ = ["ClassPartition"]
 

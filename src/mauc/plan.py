@@ -12,20 +12,21 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.polynomial import Chebyshev, Polynomial
 from numpy.polynomial import chebyshev as cheb
 from scipy.interpolate import BPoly
 
+from mauc._kernels.piecewise import KernelPiece
 from mauc._typing import Floats
-from mauc.kernels.piecewise import Piece as KernelPiece
 from mauc.surrogates import Piece, Surrogate
 
 __all__ = [
     "APPROXIMATIONS",
     "TOLERANCES",
+    "Approximation",
     "Plan",
     "bernstein",
     "difference_matrix",
@@ -35,6 +36,7 @@ __all__ = [
     "radius_for",
 ]
 
+Approximation = Literal["chebyshev", "bernstein"]
 APPROXIMATIONS = ("chebyshev", "bernstein")
 DEFAULT_TOLERANCE = 1e-6
 TOLERANCES = {"float64": (1e-12, 1e-10, 1e-8, 1e-6), "float32": (1e-7, 1e-6)}
@@ -143,7 +145,7 @@ def _plan(
         return None
     # Not below 1/64: on a narrower range the polynomial would be all rounding, and the wider one serves it too.
     radius = max(radius, 2.0**-6)
-    search = _Search(surrogate, radius, method, tolerances, degree)
+    search = _DegreeSearch(surrogate, radius, method, tolerances, degree)
     for piece in surrogate.pieces:
         # A polynomial is taken as it is; an approximation is made for the whole radius.
         within = reach if piece.coefficients is not None else max(reach, radius)
@@ -205,7 +207,7 @@ class _Near(NamedTuple):
     slope_error: float
 
 
-class _Search:
+class _DegreeSearch:
     """The smallest degree that will do. What was fitted for one tolerance is kept for the next."""
 
     def __init__(

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mauc._kernels.blocked import blocked_risk
+from mauc._kernels.moments import exponential_risk, line_risk, polynomial_risk, squared_risk
+from mauc._kernels.pairwise import pairwise_risk
+from mauc._kernels.piecewise import ranked_risk
+from mauc._kernels.threads import threads
+from mauc._kernels.tiles import Problem, column_range
 from mauc._typing import Floats
 from mauc._validation import (
     check_choice,
@@ -20,20 +26,24 @@ from mauc._validation import (
     check_whole,
     invalid,
 )
-from mauc.kernels.blocked import blocked_risk
-from mauc.kernels.moments import exponential_risk, line_risk, polynomial_risk, squared_risk
-from mauc.kernels.pairwise import pairwise_risk
-from mauc.kernels.piecewise import ranked_risk
-from mauc.kernels.threads import threads
-from mauc.kernels.tiles import Problem, column_range
 from mauc.partition import ClassPartition
-from mauc.plan import APPROXIMATIONS, DEFAULT_TOLERANCE, Plan, needs_range, plan, polynomial_reach, radius_for
+from mauc.plan import (
+    APPROXIMATIONS,
+    DEFAULT_TOLERANCE,
+    Approximation,
+    Plan,
+    needs_range,
+    plan,
+    polynomial_reach,
+    radius_for,
+)
 from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["SCHEMES", "SurrogateRisk"]
 
 HUGE = 2.0**1000
 """Scores whose differences, times α and the like, may overflow."""
+Scheme = Literal["auto", "moments", "ranked", "blocked", "pairwise"]
 SCHEMES = ("auto", "moments", "ranked", "blocked", "pairwise")
 FEW_ROWS = 256
 CLOSED_FORMS = {"squared": squared_risk, "exponential": exponential_risk}
@@ -49,9 +59,10 @@ class SurrogateRisk:
     ----------
     surrogate : str or object, default="exponential"
         ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``, ``"logistic"``,
-        ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
+        ``"distance_weighted"``, or an object: one of :mod:`mauc.surrogates` such as ``QHinge(q=3.0)``, or one of your
+        own with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
-        Margin or rate α of the surrogate. None: the surrogate's default (:mod:`mauc.surrogates`).
+        Margin or rate α of a surrogate given by name. None: the surrogate's default (:mod:`mauc.surrogates`).
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights :math:`v_{ij}` of the class pairs.
     scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"
@@ -68,8 +79,6 @@ class SurrogateRisk:
     n_jobs : int, optional
         Threads over the rows, from half a million scores on; -1 is one per core. None: one per core, at most
         ``OMP_NUM_THREADS`` where that is set. Value and gradient are the same to the bit.
-    **options
-        Further parameters of the surrogate: ``q``, ``epsilon``.
 
     Attributes
     ----------
@@ -101,17 +110,16 @@ class SurrogateRisk:
         *,
         alpha: float | None = None,
         pairs: str | ArrayLike = "ovo",
-        scheme: str = "auto",
-        approximation: str = "chebyshev",
+        scheme: Scheme = "auto",
+        approximation: Approximation = "chebyshev",
         tolerance: float | None = None,
         degree: int | None = None,
         n_jobs: int | None = None,
-        **options: float,
     ) -> None:
-        self.surrogate = get_surrogate(surrogate, alpha=alpha, **options)
+        self.surrogate = get_surrogate(surrogate, alpha=alpha)
         self.pairs = pairs
-        self.scheme = check_choice("scheme", scheme, SCHEMES)
-        self.approximation = check_choice("approximation", approximation, APPROXIMATIONS)
+        self.scheme: str = check_choice("scheme", scheme, SCHEMES)
+        self.approximation: str = check_choice("approximation", approximation, APPROXIMATIONS)
         self.tolerance = None if tolerance is None else check_real("tolerance", tolerance, low=0)
         self.degree = degree
         self.n_jobs = check_n_jobs(n_jobs)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,8 @@ pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 import pandas as pd
 
 from mauc.report import judgement
+from mauc.tables.errors import Failure
+from mauc.tables.parts import part_batches
 
 CLASSES = ["ash", "elm", "fir", "oak"]
 
@@ -71,8 +74,7 @@ def page(path):
     return re.sub(r"\bparts\b|\bw\.(csv|parquet)\b", "", text)
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
-@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(("kind", "ties"), [("csv", True), ("parquet", False)])
 def test_parts_give_what_the_whole_gives(run, tmp_path, kind, ties):
     table = make_scores(ties=ties)
     write_parts(table, tmp_path / "parts", kind)
@@ -126,16 +128,15 @@ def test_a_single_file_is_read_in_parts_where_it_does_not_fit_or_on_request(run,
 
 
 @pytest.mark.parametrize(
-    ("values", "shown"),
+    ("values", "shown", "kind"),
     [
-        (["007", "7", "10"], {"007", "7", "10"}),
-        ([1, 2, 10], {"1", "2", "10"}),
-        ([1.0, 2.0, 10.0], {"1", "2", "10"}),
-        ([True, False, True], {"True", "False"}),
-        ([" a", "b ", "c"], {"a", "b", "c"}),
+        (["007", "7", "10"], {"007", "7", "10"}, "csv"),
+        ([1.0, 2.0, 10.0], {"1", "2", "10"}, "csv"),
+        ([1.0, 2.0, 10.0], {"1", "2", "10"}, "parquet"),
+        ([True, False, True], {"True", "False"}, "csv"),
+        ([" a", "b ", "c"], {"a", "b", "c"}, "parquet"),
     ],
 )
-@pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_classes_are_written_as_in_the_whole(run, tmp_path, kind, values, shown):
     """Each part by itself would be read as another type."""
     rng = np.random.default_rng(0)
@@ -195,3 +196,31 @@ def test_files_that_are_no_parts_of_one_table(fails, tmp_path):
     assert "parts/1.parquet cannot be read as Parquet" in fails(*evaluate, "parts")
     table.assign(elm="x").to_csv(tmp_path / "text.csv", index=False)
     assert "column 'elm' of text.csv must hold numbers" in fails(*evaluate, "text.csv", "--stream")
+
+
+def test_csv_of_other_programs_is_read_in_parts(run, fails, tmp_path):
+    """A mark of its encoding, another separator, quotes, a line break in a cell, gzip; what is wrong names the part."""
+    table = make_scores().assign(remark='two\nlines; and "quotes"')
+    (tmp_path / "parts").mkdir()
+    for k, rows in enumerate((slice(0, 300), slice(300, 600))):
+        table[rows].to_csv(tmp_path / "parts" / f"{k}.csv.gz", index=False, sep=";", encoding="utf-8-sig")
+    table.to_csv(tmp_path / "w.csv", index=False)
+    options = ("--target", "truth", "--json", "--no-report")
+    found, expected = (numbers(run("evaluate", path, *options)) for path in ("parts", "w.csv"))
+    for each in (found, expected):
+        del each["models"][0]["name"]
+    assert_same(found, expected)
+    table.iloc[3, 1] = np.nan
+    table.to_csv(tmp_path / "gap.csv", index=False, na_rep="NA")
+    words = fails("evaluate", "gap.csv", "--target", "truth", "--stream")
+    assert "column 'elm' of gap.csv has a score that is missing (row 4)" in words
+    (tmp_path / "cut.csv").write_text("ash,elm,truth\n.1,.9,elm\n.2,.8,ash\n.3\n")
+    assert "cut.csv cannot be read as a table" in fails("evaluate", "cut.csv", "--target", "truth", "--stream")
+
+
+def test_what_csv_in_parts_needs_is_named(tmp_path, monkeypatch):
+    (tmp_path / "w.csv").write_text("ash,elm,truth\n.1,.9,elm\n")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    words = r"w\.csv needs pyarrow: pip install 'mauc\[parquet\]', or name one file that fits in memory"
+    with pytest.raises(Failure, match=words):
+        next(part_batches(tmp_path / "w.csv", ["ash"]))

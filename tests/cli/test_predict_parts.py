@@ -1,6 +1,7 @@
 """``mauc predict`` of a table in parts: the scores of the whole, part by part; a run that was stopped goes on."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ EDGES = {"a": slice(0, 70), "b": slice(70, 70), "c": slice(70, 160)}
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(predict_parts, "PART_ROWS", 32)
+    monkeypatch.setattr(predict_parts, "predict_parts", partial(predict_parts.predict_parts, part_rows=32))
 
 
 @pytest.fixture

@@ -78,6 +78,7 @@ def test_metric_survives_the_death_of_a_worker(client, tmp_path):
     assert (tmp_path / "readings").stat().st_size > 9, "partitions were read again"
 
 
+@pytest.mark.slow
 def test_fit_survives_the_death_of_a_worker(client, monkeypatch):
     """In the middle of the iterations: the rows that the worker kept are read again."""
     from mauc.dask._objective import PartitionedObjective

@@ -136,6 +136,7 @@ class TestPredictions:
         assert not hasattr(model, "predict_proba")
         assert clone(model).activation == "sigmoid"
 
+    @pytest.mark.slow
     def test_local_model_goes_through_a_file(self, tmp_path):
         io = pytest.importorskip("skops.io")
         io.dump(self.local, tmp_path / "model.skops")
@@ -150,7 +151,7 @@ def test_warm_start_takes_no_step():
 
 
 def test_no_convergence():
-    with pytest.warns(ConvergenceWarning, match="lbfgs stopped before"):
+    with pytest.warns(ConvergenceWarning, match="L-BFGS stopped before"):
         MAUCClassifier(max_iter=1).fit(chunks(X), chunks(y))
 
 

@@ -484,12 +484,11 @@ def test_defaults():
         "estimators": None,
         "floor": 0.03,
         "n_jobs": None,
-        "ordinal": "auto",
+        "ordinal": None,
         "pairs": "ovo",
         "random_state": 0,
         "refit": "auto",
         "surrogate": "exponential",
-        "surrogate_options": None,
         "time_limit": None,
         "verbose": 0,
     }

@@ -36,7 +36,7 @@ def run(rng: np.random.Generator) -> None:
         0.0 if case.exact else abs(float(f(np.zeros(1))[0])) for f in (surrogate.loss, surrogate.derivative)
     )
     for scheme in schemes:
-        risk = SurrogateRisk(case.surrogate, **case.options, pairs=pairs, scheme=scheme)
+        risk = SurrogateRisk(case.build(), pairs=pairs, scheme=scheme)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*taking all pairs in blocks", category=UserWarning)
             found, slope = risk.value_and_gradient(y, scores, weight)

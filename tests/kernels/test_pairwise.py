@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cases import every_case, settings
 
-from mauc.kernels.pairwise import pairwise_auc
+from mauc._kernels.pairwise import pairwise_auc
 from mauc.partition import ClassPartition
 
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import distinct_and_tied_floats
 
-from mauc.kernels import search
-from mauc.kernels.search import locate, sort_columns
+from mauc._kernels import search
+from mauc._kernels.search import locate, sort_columns
 
 BIG = np.finfo(np.float64).max
 TINY = 5e-324

@@ -7,7 +7,7 @@ from cases import draw_classes
 from scipy.sparse import csr_array
 
 from mauc import MAUCClassifier, SurrogateRisk, compare_mauc, mauc_interval, mauc_score
-from mauc.kernels.threads import PARTS, Crew, over_rows, thread_count, threads
+from mauc._kernels.threads import PARTS, Crew, over_rows, thread_count, threads
 
 MANY = 1 << 19
 """Scores from which on the rows are taken in parts."""

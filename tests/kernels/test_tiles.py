@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from cases import draw_classes
 
-from mauc.kernels.tiles import Classes, Problem, chebyshev_terms, column_centre, column_range, power_terms, tiles, walks
+from mauc._kernels.tiles import (
+    Classes,
+    Problem,
+    chebyshev_terms,
+    column_centre,
+    column_range,
+    power_terms,
+    tiles,
+    walks,
+)
 
 
 def make(n_classes: int, dtype: type = np.float64, n_samples: int = 100) -> Problem:

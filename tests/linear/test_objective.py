@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 from mauc import SurrogateRisk
 from mauc.activations import ACTIVATIONS, activate
-from mauc.linear.objective import LinearObjective
+from mauc.linear._objective import LinearObjective
 from mauc.log_loss import log_loss_rows, log_term, prior_ratios
 from mauc.partition import ClassPartition
 

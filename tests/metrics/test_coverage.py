@@ -5,7 +5,7 @@ import pytest
 from interval_study import RARE, WORLDS, World, influences, lead_of, moments, simulate, write
 
 from mauc import mauc_score
-from mauc.kernels.auc import auc_influence
+from mauc._kernels.auc import auc_influence
 from mauc.metrics.uncertainty import Sample
 from mauc.partition import ClassPartition
 

@@ -12,7 +12,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from strategies import examples
 
 import mauc
-from mauc.kernels import auc as ranks
+from mauc._kernels import auc as ranks
 from mauc.metrics.inference import Comparison, Interval, compare_mauc, mauc_interval
 from mauc.metrics.scores import mauc_score
 from mauc.partition import ClassPartition

@@ -15,8 +15,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import roc_auc_score
 from strategies import examples
 
-from mauc.kernels import pairwise
-from mauc.kernels.auc import auc_matrix
+from mauc._kernels import pairwise
+from mauc._kernels.auc import auc_matrix
 from mauc.metrics.scores import mauc_score, pairwise_auc
 from mauc.partition import ClassPartition
 

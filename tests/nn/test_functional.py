@@ -8,7 +8,7 @@ from pair_loss import pair_loss
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mauc import SurrogateRisk
-from mauc.surrogates import CustomSurrogate
+from mauc.surrogates import CustomSurrogate, get_surrogate
 
 # With what torch alone tells apart: exponentials that need a shift, and hinges that are lines on [−1, 1] or are not.
 TORCH_CASES = [
@@ -30,7 +30,7 @@ def oracle(logits, y, surrogate, options, activation, pairs="ovo", weight=None):
     """Value and gradient with respect to the logits, pair by pair, in float64."""
     z = logits.detach().double().requires_grad_()
     scores = ACTIVATE[activation](z)
-    risk = SurrogateRisk(surrogate, pairs=pairs, scheme="pairwise", **options)
+    risk = SurrogateRisk(get_surrogate(surrogate, **options), pairs=pairs, scheme="pairwise")
     value, slope = risk.value_and_gradient(y, scores.detach().numpy(), weight)
     scores.backward(torch.tensor(slope))
     return value, z.grad

@@ -63,7 +63,7 @@ def test_a_module_of_another_version_says_so():
     state = PairLoss("hinge").__dict__
     del state["_warned"]
     other = type(PairLoss()).__new__(type(PairLoss()))
-    with pytest.raises(pickle.UnpicklingError, match="pickled by another version of mauc: it lacks _warned. Make the"):
+    with pytest.raises(pickle.UnpicklingError, match=r"pickled by another version of mauc: it lacks _warned\. Make"):
         other.__setstate__(state)
 
 

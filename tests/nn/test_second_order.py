@@ -63,7 +63,7 @@ def test_a_gradient_penalty(surrogate, pairs):
 def test_the_others_are_refused(case):
     logits, y, _ = draw()
     w = torch.eye(4, dtype=torch.float64, requires_grad=True)
-    message = r"second derivatives of the loss with the \w+ surrogate are not available: take 'squared' or 'exponential'"
+    message = r"second derivatives of the loss with the \w+ surrogate are not available: take 'squared' or"
     with pytest.raises(NotImplementedError, match=message):
         penalty(lambda z: pair_loss(z, y, surrogate=case.surrogate, **case.options), logits, w)
 
@@ -86,7 +86,7 @@ def test_every_order_and_torch_func(surrogate):
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch.func's own
-@pytest.mark.parametrize("surrogate", ["hinge", "logistic", SIGMOID], ids=str)
+@pytest.mark.parametrize("surrogate", ["hinge", "logistic", SIGMOID], ids=["hinge", "logistic", "own"])
 def test_vmap_without_a_closed_form_is_a_loop(surrogate):
     y = torch.tensor([[0, 1, 2, 0, 1], [2, 2, 1, 0, -100]])
     logits = torch.randn(2, 5, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -146,7 +146,7 @@ def test_second_derivative_is_that_of_the_first(name):
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch.func's own
-@pytest.mark.parametrize("surrogate", ["hinge", "logistic", SIGMOID], ids=str)
+@pytest.mark.parametrize("surrogate", ["hinge", "logistic", SIGMOID], ids=["hinge", "logistic", "own"])
 def test_torch_func_takes_the_gradient_of_every_surrogate_and_refuses_the_second(surrogate):
     logits, y, weight = draw()
 
@@ -155,7 +155,7 @@ def test_torch_func_takes_the_gradient_of_every_surrogate_and_refuses_the_second
 
     (gradient,) = torch.autograd.grad(loss(logits), logits)
     assert torch.allclose(torch.func.grad(loss)(logits.detach()), gradient)
-    with pytest.raises(NotImplementedError, match="second derivatives of the loss with the .* are not available"):
+    with pytest.raises(NotImplementedError, match=r"second derivatives of the loss with the .* are not available"):
         torch.func.grad(lambda z: torch.func.grad(loss)(z).square().sum())(logits.detach())
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from mauc import _validation, compare_mauc, mauc_interval, pairwise_auc
-from mauc.kernels import auc
+from mauc._kernels import auc
+from mauc.metrics.uncertainty import holm
 from mauc.report import judge, judgement
 from mauc.report.decisions import Guess
-from mauc.metrics.uncertainty import holm
 
 
 def test_numbers_are_those_of_the_metrics(scored):

@@ -7,9 +7,11 @@ import os
 import pickle
 import re
 import struct
+import subprocess
 import sys
 import zipfile
 from contextlib import suppress
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -122,19 +124,19 @@ def deletes(folder):
     """A classifier whose scores delete a folder: of standard classes, under names that modules of mauc import."""
     finalizer = as_dict("experiments.datasets.bundled.Bunch", detach=node("TypeNode", "builtins.str"))
     attributes = {"name": as_json(str(folder)), "_finalizer": finalizer, "_ignore_cleanup_errors": as_json(True)}
-    lock = as_object("mauc.nn._training.Path", **attributes)
+    lock = as_object("mauc._io.TemporaryDirectory", **attributes)
     parallel = as_object("experiments.store.Parallel", _lock=lock, _calling=as_json(False))
     classes = node("NdArrayNode", "numpy.ndarray", type="json", content=[as_json("a")], shape=as_tuple(as_json(1)))
     return as_object("mauc.ensemble.perceptron.BalancedPerceptron", classes_=classes, predict_proba=parallel)
 
 
-def test_classes_that_our_modules_import_are_not_ours(forge, refused, tmp_path):
-    pytest.importorskip("torch", reason="needs the extra mauc[torch]")
+def test_classes_that_our_modules_import_are_not_ours(forge, refused, tmp_path, monkeypatch):
+    monkeypatch.setattr("mauc._io.TemporaryDirectory", TemporaryDirectory, raising=False)
     folder = tmp_path / "precious"
     folder.mkdir()
     (folder / "file").write_text("kept")
     path = forge(deletes(folder), features=True)
-    with pytest.raises(Failure, match=r"mauc\.nn\._training\.Path") as caught:
+    with pytest.raises(Failure, match=r"mauc\._io\.TemporaryDirectory") as caught:
         read_model(path).scores(TABLE)
     assert (folder / "file").read_text() == "kept"
     assert "experiments.store.Parallel" in str(caught.value)
@@ -433,11 +435,11 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
     seen = set()
     words = np.array(["poor", "fair", "good", "excellent"])
     for kind, (columns, n_classes, options) in kinds.items():
-        classes = words[code] if kind == "grades" else code % n_classes
-        columns.assign(kind=classes).to_csv("t.csv", index=False)
-        result = CliRunner().invoke(app, ["fit", "t.csv", "--target", "kind", *quick, *options])
+        graded = pd.Categorical(words[code], words, ordered=True)
+        columns.assign(kind=graded if kind == "grades" else code % n_classes).to_parquet("t.parquet")
+        result = CliRunner().invoke(app, ["fit", "t.parquet", "--target", "kind", *quick, *options])
         assert result.exit_code == 0, result.output
-        result = CliRunner().invoke(app, ["predict", "model.skops", "t.csv", "--quiet"])
+        result = CliRunner().invoke(app, ["predict", "model.skops", "t.parquet", "--quiet"])
         assert result.exit_code == 0, result.output
         with zipfile.ZipFile("model.skops") as archive:
             waiting = [json.loads(archive.read("schema.json"))]
@@ -457,7 +459,7 @@ def test_listed_names_are_those_of_the_things_themselves():
     names = {name for names in ALLOWED.values() for name in names if not name.startswith("pandas.")}
     assert {name for name in names if not is_itself(name)} == set()
     assert any(is_itself(name) for names in ALLOWED.values() for name in names if name.startswith("pandas."))
-    for name in ("mauc.nn._training.Path", "experiments.store.Parallel", "mauc.none.Such"):
+    for name in ("mauc._io.Path", "experiments.store.Parallel", "mauc.none.Such"):
         assert not is_itself(name)
 
 
@@ -466,3 +468,12 @@ def test_the_tree_is_walked_without_recursion():
     for _ in range(5000):
         deep = as_tuple(deep)
     assert foreign_parts(deep) == []
+
+
+def test_skops_is_imported_without_array_libraries_which_stay_importable():
+    code = (
+        "import sys; from mauc.tables.model_file import load_skops; before = list(sys.meta_path); load_skops(); "
+        "assert 'torch' not in sys.modules and sys.meta_path == before; import importlib.util as u; "
+        "print(u.find_spec('numpy') is not None)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"

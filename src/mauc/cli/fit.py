@@ -1,14 +1,13 @@
 """``mauc fit``: a table → a model file and a report on rows it has not seen."""
 
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
 from mauc._archive import MAX_SIZE
-from mauc.cli.files import REPORTS, check_ending, check_writable
+from mauc.cli.files import REPORTS
 from mauc.cli.options import TABLE, Dates, DropUnlabelled, Encoding, Header, MaxSize, Missing, Separator, Sheet
 from mauc.tables.errors import Usage
 
@@ -49,7 +48,7 @@ def fit(
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="Leave this column out, such as a row number.")] = None,
     drop_suspects: Annotated[
-        bool, typer.Option("--drop-suspects", help="Leave out the columns that raise doubts, as a row number does.")
+        bool, typer.Option("--drop-suspects", help="Leave out the columns that are flagged, as a row number is.")
     ] = False,
     holdout: Annotated[
         float | None, typer.Option(help="Share of the rows to judge by; default: 0.25.", show_default=False)
@@ -93,19 +92,18 @@ def fit(
     Columns may hold numbers, categories, dates or text, with gaps. A stack of models is trained within --time-limit;
     what is written is chosen by training rows that were held out: the test rows choose nothing.
     """
+    given = dict(locals())
     began = time.monotonic()
-    from mauc.cli.fitting import check_together, fit_and_write
+    from mauc.cli.fitting import Job
     from mauc.tables.data import Wanted
     from mauc.tables.fit import Options
     from mauc.tables.layout import check_separator
     from mauc.tables.models import Choice
-    from mauc.tables.parts import find_parts, no_target
-    from mauc.tables.read import Reading
+    from mauc.tables.parts import find_parts
+    from mauc.tables.text import Reading
 
+    _check_together(given)
     named = any(each is not None for each in (model, surrogate, alpha, l2, log_loss))
-    choice = Choice(model or "linear", surrogate, alpha, l2, seed, log_loss) if named else None
-    check_together(cv, repeats, time_column, group, holdout, refit=refit)
-    pairs = (importance_pair,) if importance_pair else ()
     options = Options(
         time_limit=time_limit,
         effort=cast(Any, effort),
@@ -117,67 +115,60 @@ def fit(
         drop_suspects=drop_suspects,
         refit=refit,
         importance=importance,
-        importance_pairs=pairs,
-        choice=choice,
+        importance_pairs=(importance_pair,) if importance_pair else (),
+        choice=Choice(model or "linear", surrogate, alpha, l2, seed, log_loss) if named else None,
     )
-    parts = find_parts([table], "TABLE")
-    reading = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
-    if target is None:
-        raise no_target(parts, reading, max_size)
-    places = Places(out, None if no_report else report)
-    places.check(parts.paths)
+    job = Job(
+        table=table,
+        parts=find_parts([table], "TABLE"),
+        wanted=Wanted(
+            target or "", time_column, group, tuple(drop or ()), min_rows, drop_unlabelled, dates, drop_duplicates
+        ),
+        reading=Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header),
+        max_size=max_size,
+        options=options,
+        model=out,
+        report=None if no_report else report,
+        began=began,
+    )
+    job.check()
     if engine != "memory" or scheduler is not None:
-        unused = {
-            "--time-column": time_column, "--group": group, "--min-rows": min_rows > 1, "--refit": refit,
-            "--drop-unlabelled": drop_unlabelled, "--missing": missing, "--dates": dates, "--encoding": encoding,
-            "--separator": separator, "--header": header is not None, "--drop-duplicates": drop_duplicates,
-            "--sheet": sheet, "--cv": cv, "--drop-suspects": drop_suspects, "--importance-pair": importance_pair,
-        }  # fmt: skip
-        _on_dask(engine, unused, parts, target, drop or [], options, scheduler, places)
+        _on_dask(job, given)
         return
-    wanted = Wanted(target, time_column, group, tuple(drop or ()), min_rows, drop_unlabelled, dates, drop_duplicates)
-    fit_and_write(table, parts, wanted, reading, max_size, options, places, began)
+    job.run()
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where to write."""
-
-    model: Path
-    report: Path | None
-
-    def check(self, tables: Any) -> None:
-        """All can be written, and none is one of the tables."""
-        from mauc.tables.kept import place_of
-
-        check_writable(self.model, "--out", tables)
-        check_ending(self.model, "--out", "a model file", "skops")
-        scores = place_of(self.model)
-        if scores.parent.is_dir():
-            check_writable(scores, "--out", (*tables, self.model))
-        if self.report is not None:
-            check_writable(self.report, "--report", (*tables, self.model, scores))
-            check_ending(self.report, "--report", "a page", "html")
+def _check_together(given: dict[str, Any]) -> None:
+    """Options that contradict one another."""
+    cv = given["cv"]
+    if given["time_column"] and given["group"]:
+        raise Usage("--time-column and --group each say what to hold out: leave one of them out")
+    if cv and given["time_column"]:
+        raise Usage("--cv holds out any rows and --time-column the latest: leave one of them out")
+    if cv and given["holdout"] is not None:
+        raise Usage("--cv judges by all rows, in turns, and --holdout by a share of them: leave one of them out")
+    if cv and given["refit"]:
+        raise Usage("--cv trains on all rows after judging, as --refit does: leave --refit out")
+    if given["repeats"] > 1 and not cv:
+        raise Usage("--repeats says how often to cross-validate: add --cv 5, or leave it out")
 
 
-def _on_dask(
-    engine: str,
-    unused: dict[str, Any],
-    parts: Any,
-    target: str,
-    drop: list[str],
-    options: Any,
-    scheduler: str | None,
-    places: Places,
-) -> None:
-    """The linear model on a table in parts."""
+def _on_dask(job: Any, given: dict[str, Any]) -> None:
+    """The linear model on a table in parts; it takes some of the options."""
     from mauc.cli.fit_dask import fit_on_dask
     from mauc.tables.models import Choice
 
-    given = [option for option, value in unused.items() if value]
-    if engine != "dask":
-        raise Usage(f"--engine must be memory or dask, and dask with --scheduler, got {engine!r}")
-    if given:
-        raise Usage(f"--engine dask has no use for {given[0]}: leave it out")
+    if given["engine"] != "dask":
+        raise Usage(f"--engine must be memory or dask, and dask with --scheduler, got {given['engine']!r}")
+    unused = [
+        "time_column", "group", "refit", "drop_unlabelled", "missing", "dates", "encoding", "separator",
+        "drop_duplicates", "sheet", "cv", "drop_suspects", "importance_pair",
+    ]  # fmt: skip
+    told = [name for name in unused if given[name]] + [name for name in ("header",) if given[name] is not None]
+    told += ["min_rows"] if given["min_rows"] > 1 else []
+    if told:
+        raise Usage(f"--engine dask has no use for --{told[0].replace('_', '-')}: leave it out")
+    options = job.options
     linear = options.choice or Choice(seed=options.seed)
-    fit_on_dask(parts, target, drop, linear, options.holdout, scheduler, places.model, places.report)
+    drop = list(job.wanted.drop)
+    fit_on_dask(job.parts, job.wanted.target, drop, linear, options.holdout, given["scheduler"], job.model, job.report)

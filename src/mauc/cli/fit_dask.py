@@ -265,7 +265,7 @@ def connected(scheduler: str | None, within: str = "10s") -> Iterator[None]:
         from distributed import Client, LocalCluster
     except ImportError:
         raise Failure("--engine dask needs dask: pip install 'mauc[dask]'") from None
-    from mauc.kernels.threads import thread_count
+    from mauc._kernels.threads import thread_count
 
     if scheduler is not None:
         before = dask.config.get("scheduler", None)

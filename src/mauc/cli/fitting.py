@@ -2,70 +2,97 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mauc._io import write_whole
 from mauc._text import visible
+from mauc.cli.files import check_ending, check_writable
 from mauc.cli.output import TextTable, current
 from mauc.cli.progress import watching
 from mauc.cli.summary import advice, as_json, comparison, headline, leaderboard, sizes, worst_pairs
 from mauc.cli.summary import importance as of_columns
 from mauc.ensemble.workers import Workers
 from mauc.report import render
-from mauc.tables.data import Wanted
+from mauc.tables.data import Data, Wanted
 from mauc.tables.doubts import Doubt, suspects
 from mauc.tables.errors import Usage
 from mauc.tables.fit import MAY_DIFFER, FittedTable, Options, fit_data, read_data
-from mauc.tables.kept import write_kept
+from mauc.tables.kept import place_of, write_kept
 from mauc.tables.leaderboard import Leaderboard
 from mauc.tables.model_file import load_skops, write_model
-from mauc.tables.parts import Parts, check_fits
-from mauc.tables.read import Reading, nearest
+from mauc.tables.parts import Parts, check_fits, no_target
+from mauc.tables.read import nearest
 from mauc.tables.source import shown
+from mauc.tables.text import Reading
 
-__all__ = ["check_pair", "check_together", "fit_and_write"]
+__all__ = ["Job", "check_pair"]
 
 MOST_DOUBTS = 8
 
 
-class Places(Protocol):
-    """Where to write."""
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One run of the command: what to read, how to train, where to write."""
 
-    @property
-    def model(self) -> Path: ...
-    @property
-    def report(self) -> Path | None: ...
+    table: Path
+    parts: Parts
+    wanted: Wanted
+    reading: Reading
+    max_size: float
+    options: Options
+    model: Path
+    report: Path | None
+    began: float
+    """When the command began, in the seconds of :func:`time.monotonic`: the time limit counts from then."""
 
+    def check(self) -> None:
+        """The target is named, and all files can be written and are none of those read."""
+        if not self.wanted.target:
+            raise no_target(self.parts, self.reading, self.max_size)
+        tables, scores = self.parts.paths, place_of(self.model)
+        check_writable(self.model, "--out", tables)
+        check_ending(self.model, "--out", "a model file", "skops")
+        if scores.parent.is_dir():
+            check_writable(scores, "--out", (*tables, self.model))
+        if self.report is not None:
+            check_writable(self.report, "--report", (*tables, self.model, scores))
+            check_ending(self.report, "--report", "a page", "html")
 
-def fit_and_write(
-    table: Path,
-    parts: Parts,
-    wanted: Wanted,
-    reading: Reading,
-    max_size: float,
-    options: Options,
-    places: Places,
-    began: float,
-) -> None:
-    """Read the table, train and judge, write model, scores and report, and say what came of it."""
-    output = current()
-    check_fits(parts)
-    with Workers(options.n_workers, on_stop=_stopped) as workers:
-        with output.working(f"reading {shown(table)}"):
-            data = read_data(table, wanted, max_size, reading)
-            check_pair(options.importance_pairs, data.labels)
+    def run(self) -> None:
+        """Read the table, train and judge, write model, scores and report, and say what came of it."""
+        check_fits(self.parts)
+        with Workers(self.options.n_workers, on_stop=_stopped) as workers:
+            fitted = self.trained(self.read(), workers)
+        _tell_doubts(fitted.doubts, dropped=self.options.drop_suspects)
+        for leak in fitted.leaks:
+            current().note(leak.text)
+        _note(fitted)
+        _tell(fitted, self.written(fitted))
+
+    def read(self) -> Data:
+        """The rows of the table."""
+        with current().working(f"reading {shown(self.table)}"):
+            data = read_data(self.table, self.wanted, self.max_size, self.reading)
+            check_pair(self.options.importance_pairs, data.labels)
+        return data
+
+    def trained(self, data: Data, workers: Workers) -> FittedTable:
+        """The model, judged."""
         # It takes seconds to import, and there is nothing to do here while the workers train.
         threading.Thread(target=load_skops, daemon=True).start()
-        with watching(output, began + options.time_limit) as watch:
-            fitted = fit_data(data, options, began=began, workers=workers, watch=watch)
-    _tell_doubts(fitted.doubts, dropped=options.drop_suspects)
-    for leak in fitted.leaks:
-        output.note(leak.text)
-    _note(fitted)
-    files = _write(fitted, places)
-    _tell(fitted, files)
+        with watching(current(), self.began + self.options.time_limit) as watch:
+            return fit_data(data, self.options, began=self.began, workers=workers, watch=watch)
+
+    def written(self, fitted: FittedTable) -> dict[str, Path]:
+        """The files that hold it, by what they are."""
+        write_model(self.model, fitted.model)
+        files = {"model": self.model, "scores": write_kept(self.model, fitted.kept())}
+        if self.report is not None:
+            write_whole(self.report, _page(fitted))
+            files["report"] = self.report
+        return files
 
 
 def _stopped() -> None:
@@ -89,32 +116,19 @@ def _note(fitted: FittedTable) -> None:
         output.note(MAY_DIFFER)
 
 
-def _write(fitted: FittedTable, places: Places) -> dict[str, Path]:
-    write_model(places.model, fitted.model)
-    files = {"model": places.model, "scores": write_kept(places.model, fitted.kept())}
-    if places.report is not None:
-        found, dropped = fitted.judged.found, fitted.options.drop_suspects
-        # A page is handed on without its terminal: what makes the score doubtful stands beside it.
-        cut = (f"Cut: {'; '.join(fitted.cut)}. {MAY_DIFFER}",) if fitted.cut else ()
-        doubted = replace(
-            found,
-            notes=(
-                *found.notes,
-                *cut,
-                *_in_words(fitted.doubts, dropped=dropped),
-                *(leak.text for leak in fitted.leaks),
-            ),
-        )
-        page = render(
-            doubted,
-            title=f"{fitted.data.target} of {fitted.data.path.name}",
-            details=fitted.details(),
-            importance=fitted.importance,
-            how_shuffled=fitted.how_shuffled,
-        )
-        write_whole(places.report, page)
-        files["report"] = places.report
-    return files
+def _page(fitted: FittedTable) -> str:
+    """The report. It is handed on without its terminal: what makes the score doubtful stands beside it."""
+    found = fitted.judged.found
+    cut = (f"Cut: {'; '.join(fitted.cut)}. {MAY_DIFFER}",) if fitted.cut else ()
+    doubts = _in_words(fitted.doubts, dropped=fitted.options.drop_suspects)
+    notes = (*found.notes, *cut, *doubts, *(leak.text for leak in fitted.leaks))
+    return render(
+        replace(found, notes=notes),
+        title=f"{fitted.data.target} of {fitted.data.path.name}",
+        details=fitted.details(),
+        importance=fitted.importance,
+        how_shuffled=fitted.how_shuffled,
+    )
 
 
 def _tell(fitted: FittedTable, files: dict[str, Path]) -> None:
@@ -172,28 +186,6 @@ def _compared(fitted: FittedTable, board: Leaderboard | None) -> list[str | Text
     cut = [f"Cut: {'; '.join(board.cut)}. {MAY_DIFFER}"] if board.cut else []
     found = fitted.judged.found
     return [comparison(found) if fitted.options.cv else leaderboard(found, board), chosen, *cut, ""]
-
-
-def check_together(
-    cv: int | None,
-    repeats: int,
-    time_column: str | None,
-    group: str | None,
-    holdout: float | None,
-    *,
-    refit: bool,
-) -> None:
-    """Options that contradict one another."""
-    if time_column and group:
-        raise Usage("--time-column and --group each say what to hold out: leave one of them out")
-    if cv and time_column:
-        raise Usage("--cv holds out any rows and --time-column the latest: leave one of them out")
-    if cv and holdout is not None:
-        raise Usage("--cv judges by all rows, in turns, and --holdout by a share of them: leave one of them out")
-    if cv and refit:
-        raise Usage("--cv trains on all rows after judging, as --refit does: leave --refit out")
-    if repeats > 1 and not cv:
-        raise Usage("--repeats says how often to cross-validate: add --cv 5, or leave it out")
 
 
 def check_pair(pairs: Sequence[tuple[str, str]], labels: Any) -> None:

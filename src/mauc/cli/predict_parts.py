@@ -18,16 +18,15 @@ from mauc.tables.parts import MANIFEST, Parts, kind_of, table_chunks
 
 __all__ = ["predict_parts"]
 
-PART_ROWS = 1 << 17
-"""Rows of one file of scores, and the most that are in memory at a time."""
 
-
-def predict_parts(model: Path, loaded: Any, parts: Parts, out: Path, keep: list[str], *, raw_cells: bool) -> None:
+def predict_parts(
+    model: Path, loaded: Any, parts: Parts, out: Path, keep: list[str], *, raw_cells: bool, part_rows: int = 1 << 17
+) -> None:
     """Write ``out/NAME-00000.parquet`` (or .csv, as the table is) and so on for each part of the table.
 
     A file is there complete or not at all, and what is there is not made again. The manifest says which model and table
     the scores are of, and whether all of them are there: scores of something else are refused, and incomplete ones are
-    by ``mauc evaluate``.
+    by ``mauc evaluate``. A file holds ``part_rows`` rows, the most that are in memory at a time.
     """
     output = current()
     check_folder(out, "--out")
@@ -36,14 +35,14 @@ def predict_parts(model: Path, loaded: Any, parts: Parts, out: Path, keep: list[
         "tables": [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in parts.paths],
         "keep": keep,
         "raw_cells": raw_cells,
-        "part_rows": PART_ROWS,
+        "part_rows": part_rows,
     }
     _check_free(out, parts, manifest)
     names = parts.names  # all headers are compared before the first part is scored
     write_whole(out / MANIFEST, json.dumps({**manifest, "complete": False}))
     n_rows = n_files = n_kept = n_quoted = n_scored = n_found = 0
     unused: list[str] = []
-    for path, k, first, chunk, batch in _chunks(parts, [loaded.target, *keep], loaded.kinds):
+    for path, k, first, chunk, batch in _chunks(parts, part_rows, [loaded.target, *keep], loaded.kinds):
         file = out / f"{path.name.partition('.')[0]}-{k:05d}.{'parquet' if parts.kind == 'parquet' else 'csv'}"
         n_rows, n_files = n_rows + len(chunk), n_files + 1
         if file.exists():
@@ -75,13 +74,15 @@ def predict_parts(model: Path, loaded: Any, parts: Parts, out: Path, keep: list[
     )
 
 
-def _chunks(parts: Parts, written: list[str], kinds: dict[str, str]) -> Iterator[tuple[Path, int, int, Any, Any]]:
+def _chunks(
+    parts: Parts, rows: int, written: list[str], kinds: dict[str, str]
+) -> Iterator[tuple[Path, int, int, Any, Any]]:
     """Part, number and first row of each chunk in it, the chunk as a table and as a batch of pyarrow."""
     from mauc.tables.features import text_columns
 
     for path in parts.paths:
         first = 0
-        for k, (chunk, batch) in enumerate(table_chunks(parts, path, PART_ROWS, [*text_columns(kinds), *written])):
+        for k, (chunk, batch) in enumerate(table_chunks(parts, path, rows, [*text_columns(kinds), *written])):
             yield path, k, first, chunk, batch
             first += len(chunk)
 

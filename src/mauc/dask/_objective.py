@@ -135,7 +135,7 @@ def closed_form(risk: SurrogateRisk) -> Exponential | Squared:
 
 @dataclass
 class PartitionedObjective:
-    """``θ ↦`` value and gradient of persisted parts, as :class:`mauc.linear.objective.LinearObjective` has them."""
+    """``θ ↦`` value and gradient of persisted parts, as :class:`mauc.linear._objective.LinearObjective` has them."""
 
     parts: list[Delayed]
     form: Exponential | Squared

@@ -18,7 +18,6 @@ from mauc.dask._objective import Part, PartitionedObjective, closed_form
 from mauc.dask._partitions import applied, class_sizes, in_partition, keep, partitions, run, shared, task, tree
 from mauc.dask.metrics import mauc_score
 from mauc.linear import MAUCClassifier as LocalClassifier
-from mauc.linear.solvers import minimize
 from mauc.log_loss import log_term
 from mauc.metrics.partial_counts import ClassTotals, add_totals, check_class_weights
 
@@ -87,7 +86,7 @@ class MAUCClassifier(LocalClassifier):
             (len(classes), n_features + bool(self.fit_intercept)),
         )
         start = self._start(objective, classes)
-        solution = minimize(objective, start, max_iter=self.max_iter, tol=self.tol)
+        solution = self._minimize(objective, start)
         self._keep(objective, classes, solution)
         self.n_features_in_ = n_features
         self._name_features(X)

@@ -21,12 +21,12 @@ from threadpoolctl import threadpool_limits
 from mauc._estimators import RankingClassifier, encode_classes
 from mauc._typing import Floats, Ints
 from mauc._validation import check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
-from mauc.ensemble.bases import class_scores, default_estimators, is_default_kernel, ordinal_estimators, weight_argument
+from mauc.ensemble.bases import class_scores, default_estimators, ordinal_estimators, weight_argument
 from mauc.ensemble.calibration import Calibration, fit_calibration
 from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, transformer_for
 from mauc.ensemble.combination import Learnt, OutOfFold, learn, unlearnt
 from mauc.ensemble.fitting import Fits, Here, Runner, Samples, Watch, fit_folds, fit_whole, is_refitted
-from mauc.ensemble.ordinal import are_numbers, order_wanted
+from mauc.ensemble.odds import class_order
 from mauc.ensemble.planner import Member, Plan, Size, plan_members, starter
 from mauc.ensemble.tree_columns import Layout
 from mauc.ensemble.workers import Workers
@@ -63,7 +63,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         on codes 0 to C-1 of the classes, which a ``class_weight`` by class must use, and ``"drop"`` in place of a model
         leaves it out.
     cv : int, splitter or list of (train, test), optional
-        Folds. Default: five; for the default models three from 8,000 samples on, and from 25,000 on a fifth is held out
+        Folds. Default: five; for the default models three from 3,500 samples on, and from 20,000 on a fifth is held out
         once. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
         part; the only sample of a class is then never held out, and the weights are learnt without it. From other
         folds a class may be missing: there it has the floor score. Rows that belong together, such as those of one
@@ -77,8 +77,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     floor : float, default=0.03
         Smallest score before the logarithm, as a share of the frequency of the class: a forest's 0 is no certainty.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
-    surrogate_options : dict, optional
-        Further parameters of the surrogate.
     refit : "auto", True or False, default="auto"
         True: after the folds each model is fitted on all data. False: it is the average of its models of the folds,
         which saves that fit and takes as many times as long to predict. ``"auto"``: forests, which are averages
@@ -106,14 +104,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         the same; rows sum to 1 only nearly, unless there are two classes. ``"normalized"``: the same divided by the sum
         of the row, as scikit-learn's ``log_loss`` and ``roc_auc_score`` want it, which changes the ranking somewhat.
         :mod:`mauc.ensemble.calibration` has the maps, and what they gain.
-    ordinal : "auto", bool or list of classes, default="auto"
-        Whether the classes have an order, such as low, medium and high: then two models of proportional odds,
-        ``"odds"`` and ``"odds_kernel"``, join the others. ``"auto"``: beside the default models, or those of them that
-        include ``"kernel"``, where the names of the classes tell an order, as graded words and ranges do
-        (:mod:`mauc.ensemble.ordinal`); numbers, which may be mere codes, must show it: ``"odds_kernel"``, with one
-        direction for all classes, must rank held-out samples as well as ``"kernel"``, with one for each. True: beside
-        any models, and sorted where names tell nothing. A list: in this order, the lowest first. Of two classes either
-        order is the same, and there are no such models.
+    ordinal : list of classes, optional
+        All classes from the lowest to the highest, where they have an order, such as low, medium and high: two models
+        of proportional odds, ``"odds"`` and ``"odds_kernel"``, then join the others. Default: where ``y`` has an
+        ordered categorical data type, in its order, beside the default models. Two classes need none.
     verbose : int, default=0
         Print a line for each model as it is done, and one for the combination.
 
@@ -145,7 +139,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     calibration_ : Calibration or None
         ``slopes`` and ``intercepts`` of the maps.
     ordinal_classes_ : (C,) array or None
-        The classes from the lowest to the highest, where they are taken to have an order.
+        The classes from the lowest to the highest, where they have an order.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -187,7 +181,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         alpha: float | None = None,
         floor: float = 0.03,
         pairs: str | ArrayLike = "ovo",
-        surrogate_options: dict[str, Any] | None = None,
         refit: bool | str = "auto",
         time_limit: float | None = None,
         effort: Literal["quick", "normal", "best"] = "normal",
@@ -195,7 +188,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         random_state: int = 0,
         columns: Any = "auto",
         calibrate: bool | str = False,
-        ordinal: bool | str | ArrayLike = "auto",
+        ordinal: ArrayLike | None = None,
         verbose: int = 0,
     ) -> None:
         self.estimators = estimators
@@ -204,7 +197,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         self.alpha = alpha
         self.floor = floor
         self.pairs = pairs
-        self.surrogate_options = surrogate_options
         self.refit = refit
         self.time_limit = time_limit
         self.effort = effort
@@ -256,8 +248,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         return kept
 
     def _surrogate(self) -> Surrogate:
-        options = self.surrogate_options or {}
-        return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA, **options)
+        return get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=DEFAULT_ALPHA)
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, groups: ArrayLike | None = None
@@ -303,7 +294,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         check_consistent_length(X, codes)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         pairs = check_pairs(self.pairs, len(classes))
-        order = order_wanted(self.ordinal, classes, by_itself=any(is_default_kernel(*m) for m in self._named()))
+        own_models = self.estimators is not None and self.ordinal is None
+        order = None if own_models else class_order(self.ordinal, y, classes)
         # A weight of 0 is no sample.
         counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
         group = check_groups(groups, len(codes))
@@ -316,6 +308,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         extra = extra if extra is None or self.columns_ is None else self.columns_.transform(extra)
         samples = Samples(made, codes, len(classes), weight, counted, folds, extra, self.random_state, plan.fold_rows)
         self.classes_ = classes
+        self.ordinal_classes_ = None if order is None else classes[order]
         self.cut_: dict[str, str] = {}
         score = _Score(samples, pairs)
         watch = watch or _Printed(_WHO, silent=not self.verbose)
@@ -329,7 +322,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
                 # Here, for a child that is not there yet cannot do it: some tenths of a second.
                 first = members[:1] if self.estimators else [starter(self.random_state, len(classes))]
                 fits.start_over(fit_folds(first, samples, Here(samples), math.inf, again, score, watch))
-            names = self._settled(fits, score, None if order is None else classes[order])
+            names = list(fits.folds)
             learnt = self._combine(fits, names, samples, group, risk, pairs, runner, ends.weights)
             used = {name for name, needed in zip(names, learnt.combination.used, strict=True) if needed}
             needed = [
@@ -398,20 +391,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
     def _n_workers(self) -> int | None:
         return None if self.n_jobs is None else int(effective_n_jobs(self.n_jobs))
-
-    def _settled(self, fits: Fits, score: _Score, ordered: NDArray[Any] | None) -> list[str]:
-        """Names of the models that are complete, without those of an order that does not show."""
-        names = list(fits.folds)
-        self.ordinal_classes_ = ordered
-        if ordered is None:
-            return names
-        if isinstance(self.ordinal, str) and are_numbers(ordered) and not _order_shows(fits, score):
-            self._tell("the classes are numbers that show no order: without odds, odds_kernel")
-            self.ordinal_classes_ = None
-            rest = [name for name in names if name not in ("odds", "odds_kernel")]
-            return rest or names
-        self._tell(f"classes in order: {' < '.join(map(str, ordered.tolist()))}")
-        return names
 
     def _combine(
         self,
@@ -593,11 +572,3 @@ class _Deadlines(NamedTuple):
 
 def _learn(_: Samples, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, random_state: int) -> Learnt:
     return learn(data, risk, pairs, random_state=random_state)
-
-
-def _order_shows(fits: Fits, score: _Score) -> bool:
-    """Not where there was no time for one of the two models to compare."""
-    one, each = (
-        score(fits.held_out[name]) if name in fits.held_out else math.nan for name in ("odds_kernel", "kernel")
-    )
-    return bool(one >= each)

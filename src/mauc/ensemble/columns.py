@@ -118,7 +118,8 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         weights = TfidfTransformer().fit(some)
         directions = TruncatedSVD(n_directions, random_state=self.random_state).fit(weights.transform(some))
         self.encoder_ = make_pipeline(hashing, weights, directions)
-        self.known_ = sorted(texts) if 2 * len(texts) <= len(column) else []
+        # An array is one file in a model file; a list has a node for each text.
+        self.known_ = np.array(sorted(texts) if 2 * len(texts) <= len(column) else [], dtype=str)
         return self._frame(column, texts, places, directions.transform(weights.transform(hashed)))
 
     def transform(self, column: Any) -> Any:
@@ -134,8 +135,8 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if made is not None:
             blocks[: len(texts)] = made
         columns = {f"{name}_{k}": values for k, values in enumerate(blocks[places].T)}
-        if self.known_:
-            place = {text: k for k, text in enumerate(self.known_)}
+        if len(self.known_):
+            place = {text: k for k, text in enumerate(self.known_.tolist())}
             codes = np.array([*(place.get(text, np.nan) for text in texts), np.nan], dtype=np.float64)
             columns[f"{name}_place"] = codes[places]
         self.all_outputs_ = list(columns)
@@ -259,13 +260,15 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for categories in [] if self.encoder_ is None else self.encoder_.categories_:
             words.append((place, place + len(categories)))
             place += len(categories)
-        for name, outputs in ({} if self.vectorizer_ is None else self.vectorizer_.input_to_outputs_).items():
-            transformer, end = self.vectorizer_.transformers_[name], place + len(outputs)
+        made = {} if self.vectorizer_ is None else self.vectorizer_.input_to_outputs_
+        transformers = {} if self.vectorizer_ is None else self.vectorizer_.transformers_
+        for name, outputs in made.items():
+            transformer, end = transformers[name], place + len(outputs)
             if isinstance(transformer, OneHotEncoder):
                 words.append((place, end))
             elif isinstance(transformer, TextColumn):
                 directions = len(transformer.encoder_[-1].components_)
-                plain += range(place, place + min(directions, coded if transformer.known_ else free))
+                plain += range(place, place + min(directions, coded if len(transformer.known_) else free))
                 plain += range(place + directions, end)
             else:
                 plain += range(place, end)

@@ -42,9 +42,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
+from mauc._kernels.tiles import Classes
 from mauc._typing import Floats, Ints
 from mauc.activations import activate, pull_back
-from mauc.kernels.tiles import Classes
 from mauc.metrics import compare_mauc, mauc_score
 from mauc.model_selection import RareClassKFold, group_folds
 from mauc.partition import ClassPartition

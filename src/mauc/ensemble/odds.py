@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import optimize
 from scipy.special import expit, log_expit
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -11,12 +12,34 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_array
 
 from mauc._typing import Floats, Ints
+from mauc._validation import invalid
 
-__all__ = ["ProportionalOdds"]
+__all__ = ["ProportionalOdds", "class_order"]
 
 # Least distance of two thresholds: two that meet would leave the class between them no probability at all.
 GAP = 1e-3
 MAX_ITER = 1000
+
+
+def class_order(ordinal: Any, y: Any, classes: NDArray[Any]) -> Ints | None:
+    """Places of the classes from the lowest to the highest: by a list of all of them, or by the ordered data type of
+    ``y``. None where there is neither, and for two classes, whose order makes no difference.
+
+    >>> class_order(["low", "mid", "high"], None, np.array(["high", "low", "mid"])).tolist()
+    [1, 2, 0]
+    """
+    kind = getattr(y, "dtype", None)
+    if ordinal is None and not getattr(kind, "ordered", False):
+        return None
+    given = getattr(kind, "categories", ()) if ordinal is None else ordinal
+    names = [] if isinstance(given, str) or np.ndim(given) != 1 else np.asarray(given).tolist()
+    places = {name: place for place, name in enumerate(classes.tolist())}
+    if ordinal is None:
+        names = [name for name in names if name in places]
+    if len(names) != len(places) or set(names) != set(places):
+        requirement = "must be None or a list of all classes, the lowest first"
+        raise invalid("ordinal", requirement, repr(ordinal), f"the classes are {', '.join(map(str, places))}")
+    return np.array([places[name] for name in names]) if len(places) > 2 else None
 
 
 class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

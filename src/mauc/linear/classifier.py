@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from mauc._estimators import LogitClassifier, encode_classes
+from mauc._kernels.threads import threads
 from mauc._typing import Floats
 from mauc._validation import (
     check_choice,
@@ -25,9 +26,8 @@ from mauc._validation import (
     check_whole,
 )
 from mauc.activations import ACTIVATIONS, Activation
-from mauc.kernels.threads import threads
-from mauc.linear.objective import LinearObjective, Objective
-from mauc.linear.solvers import Solution, minimize
+from mauc.linear._objective import LinearObjective, Objective
+from mauc.linear._solver import Solution, minimize
 from mauc.log_loss import check_log_loss, log_term
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from mauc._kernels.auc import auc_influence
+from mauc._kernels.threads import threads
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_n_jobs, check_real, check_scored_classes, invalid
-from mauc.kernels.auc import auc_influence
-from mauc.kernels.threads import threads
 from mauc.metrics.groups import check_groups
 from mauc.metrics.measures import PairMeasure
 from mauc.metrics.scores import check_pair_weights, weighted_mean

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from mauc._kernels.auc import auc_matrix, auc_matrix_and_influence
+from mauc._kernels.pair_auc import pair_matrix, pair_matrix_and_influence
+from mauc._kernels.tiles import Problem
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_real, invalid
-from mauc.kernels.auc import auc_matrix, auc_matrix_and_influence
-from mauc.kernels.pair_auc import pair_matrix, pair_matrix_and_influence
-from mauc.kernels.tiles import Problem
 from mauc.metrics.uncertainty import Sample
 
 __all__ = ["PairMeasure"]

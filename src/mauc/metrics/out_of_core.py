@@ -21,9 +21,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc._kernels.auc import auc_of_losses
+from mauc._kernels.threads import thread_count
 from mauc._typing import Floats, Ints
-from mauc.kernels.auc import auc_of_losses
-from mauc.kernels.threads import thread_count
 from mauc.metrics.partial_counts import Column, Ladder, ascending
 from mauc.metrics.summary import EACH_OTHER, ScoreSummary, Spread, difference_squares
 from mauc.metrics.uncertainty import Moments, Sizes
@@ -287,12 +287,14 @@ class _Table:
         self.doubled = np.zeros(shape, np.uint32 if n_rows < 2**31 else np.uint64)
 
     def land(self, codes: NDArray[Any], x: Column) -> None:
-        """Count ascending scores of rows of these classes. Half of what ties with a positive lands above it."""
-        flat = self.doubled.reshape(-1)
-        for at in self.ladder.find(x):
+        """Count ascending scores of rows of these classes, but for class ``i``, which has no pair with itself. Half of
+        what ties with a positive lands above it."""
+        flat, one = self.doubled.reshape(-1), self.doubled.dtype.type(1)
+        others = np.flatnonzero(codes != self.i)
+        for at in self.ladder.find(x[others]):
             at *= self.n_classes
-            at += codes
-            np.add.at(flat, at, self.doubled.dtype.type(1))  # with a Python number it takes twenty times as long
+            at += codes[others]
+            np.add.at(flat, at, one)  # with a Python number it takes twenty times as long
 
     def close(self) -> Ints:
         """From landings to rows below; ``(C,)`` sums over the positives come back."""

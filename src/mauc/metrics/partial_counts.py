@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc._kernels.auc import auc_of_losses
 from mauc._typing import Floats, Ints
 from mauc._validation import invalid
-from mauc.kernels.auc import auc_of_losses
 from mauc.metrics.uncertainty import Sizes
 from mauc.partition import ClassPartition
 

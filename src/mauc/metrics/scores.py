@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from mauc._kernels.threads import threads
 from mauc._typing import Floats
 from mauc._validation import ScoredClasses, check_choice, check_n_jobs, check_pairs, check_scored_classes, invalid
-from mauc.kernels.threads import threads
 from mauc.metrics.measures import PairMeasure
 from mauc.partition import ClassPartition
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc._kernels.auc import auc_influence, auc_matrix_and_influence
 from mauc._typing import Floats, Ints
-from mauc.kernels.auc import auc_influence, auc_matrix_and_influence
 from mauc.metrics.uncertainty import Moments, Sample, Sizes, squares_about
 from mauc.partition import ClassPartition
 

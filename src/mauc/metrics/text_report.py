@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._kernels.auc import auc_influence, auc_matrix
 from mauc._typing import Floats, Ints
 from mauc._validation import ScoredClasses, check_real, check_scored_classes, check_whole, invalid
-from mauc.kernels.auc import auc_influence, auc_matrix
 from mauc.metrics.groups import check_groups
 from mauc.metrics.inference import class_against_others, class_influence, hidden_errors, warn_of_singles
 from mauc.metrics.scores import check_pair_weights, weighted_mean

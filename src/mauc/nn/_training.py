@@ -19,7 +19,7 @@ from mauc._validation import invalid
 from mauc.nn.metric import MAUC
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
-__all__ = ["History", "Rows", "Settings", "dense", "hold_out", "read_seed", "rows_at_a_time", "train"]
+__all__ = ["History", "Rows", "dense", "hold_out", "read_seed", "rows_at_a_time", "train"]
 
 LAST, BEST = "last.ckpt", "best.ckpt"
 
@@ -57,9 +57,7 @@ def rows_at_a_time(n_features: int) -> int:
     return max(1, min(4096, (1 << 24) // max(1, n_features)))
 
 
-def hold_out(
-    codes: Ints, rows: Ints, fraction: float, rng: np.random.Generator, least: int = 4
-) -> tuple[Ints, Ints]:
+def hold_out(codes: Ints, rows: Ints, fraction: float, rng: np.random.Generator, least: int = 4) -> tuple[Ints, Ints]:
     """Training and validation part of the rows, stratified; classes of fewer than ``least`` rows stay in training."""
     counts = np.bincount(codes[rows])
     take = np.maximum(np.rint(fraction * counts).astype(np.int64), 1)
@@ -76,30 +74,6 @@ def hold_out(
     return np.sort(by_class[~held]), np.sort(by_class[held])
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How to train; the names are those of the classifier."""
-
-    optimizer: str
-    learning_rate: float
-    weight_decay: float
-    momentum: float
-    lr_decay: float
-    lr_decay_every: int
-    batch_size: int
-    min_per_class: int
-    max_epochs: int
-    patience: int | None
-    """Epochs without progress before the end; None: train all epochs."""
-    tol: float
-    pairs: Any
-    accelerator: str
-    checkpoint_dir: str | None
-    resume: bool
-    verbose: int
-    seed: int
-
-
 @dataclass
 class History:
     """What is known after a fit."""
@@ -108,22 +82,25 @@ class History:
     scores: list[float] = field(default_factory=list)
     """Validation score after each epoch; empty without validation."""
 
-    def stopped(self, s: Settings) -> bool:
+    def stopped(self, s: Any) -> bool:
         """Whether the training is at its end: all epochs, or as many without progress as are allowed."""
         best, waited = -math.inf, 0
-        for score in self.scores if s.patience is not None else ():
+        for score in self.scores if s.early_stopping else ():
             best, waited = (score, 0) if score > best + s.tol else (best, waited + 1)
-        return len(self.losses) >= s.max_epochs or (s.patience is not None and waited >= s.patience)
+        return len(self.losses) >= s.max_epochs or waited >= s.patience
 
 
-def train(network: nn.Module, loss: nn.Module, train_rows: Rows, validation: Rows | None, s: Settings) -> History:
-    """Train the network in place, and leave it at its best epoch where there is a validation part, on the CPU."""
+def train(network: nn.Module, loss: nn.Module, train_rows: Rows, validation: Rows | None, s: Any, seed: int) -> History:
+    """Train the network in place, and leave it at its best epoch where there is a validation part, on the CPU.
+
+    ``s`` is the classifier, of whose parameters the loop is made.
+    """
     device, value_of = _device(s.accelerator), _weighted(loss) if train_rows.weight is not None else _unweighted(loss)
-    run = {
+    run: dict[str, Any] = {
         "n_samples": len(train_rows.rows),
         "n_classes": int(train_rows.codes.max()) + 1,
         "shapes": [list(p.shape) for p in network.parameters()],
-        "seed": s.seed,
+        "seed": seed,
     }
     network.to(device)
     loss.to(device)
@@ -135,7 +112,7 @@ def train(network: nn.Module, loss: nn.Module, train_rows: Rows, validation: Row
     if folder is not None and s.resume and (folder / LAST).exists():
         history, best = _restore(folder, run, trained, optimizer)
     sampler = ClassCoverageBatchSampler(
-        train_rows.codes[train_rows.rows], s.batch_size, min_per_class=s.min_per_class, seed=s.seed
+        train_rows.codes[train_rows.rows], s.batch_size, min_per_class=s.min_per_class, seed=seed
     )
     while not history.stopped(s):
         history.losses.append(_epoch(trained, value_of, optimizer, train_rows, sampler, len(history.losses), s, device))
@@ -166,7 +143,7 @@ def _device(accelerator: str) -> torch.device:
     return torch.device("cpu")
 
 
-def _optimizer(trained: nn.Module, s: Settings) -> torch.optim.Optimizer:
+def _optimizer(trained: nn.Module, s: Any) -> torch.optim.Optimizer:
     if s.optimizer == "sgd":
         return torch.optim.SGD(
             trained.parameters(), lr=s.learning_rate, momentum=s.momentum, weight_decay=s.weight_decay
@@ -181,7 +158,7 @@ def _epoch(
     rows: Rows,
     sampler: ClassCoverageBatchSampler,
     epoch: int,
-    s: Settings,
+    s: Any,
     device: torch.device,
 ) -> float:
     """The mean loss of the minibatches of one epoch."""
@@ -237,11 +214,10 @@ def _report(history: History, max_epochs: int) -> None:
     sys.stderr.write(f"{shown}\n")
 
 
-def read_seed(folder: str | None, resume: bool) -> int | None:
-    """The seed of the run that is to be resumed, if there is one."""
-    if folder is None or not resume or not Path(folder, LAST).exists():
-        return None
-    return int(_read(Path(folder, LAST))["run"]["seed"])
+def read_seed(folder: Any) -> int | None:
+    """The seed of the run in a folder, if there is one."""
+    path = Path(folder, LAST)
+    return int(_read(path)["run"]["seed"]) if path.exists() else None
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from mauc._validation import (
     check_whole,
     invalid,
 )
-from mauc.nn._training import Rows, Settings, dense, hold_out, read_seed, rows_at_a_time, train
+from mauc.nn._training import Rows, dense, hold_out, read_seed, rows_at_a_time, train
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
 if TYPE_CHECKING:
@@ -221,8 +221,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         classes, codes = encode_classes(y)
         check_pairs(self.pairs, len(classes))
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
-        folder = None if self.checkpoint_dir is None else str(self.checkpoint_dir)
-        seed = read_seed(folder, bool(self.resume))
+        seed = read_seed(self.checkpoint_dir) if self.resume else None
         if seed is None or self.random_state is not None:
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
@@ -232,15 +231,9 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         elif self.early_stopping:
             rows, held_out = hold_out(codes, rows, self.validation_fraction, np.random.default_rng(seed))
             validation = Rows(X, codes, weight, held_out)
-        settings = Settings(
-            patience=self.patience if self.early_stopping else None,
-            checkpoint_dir=folder,
-            seed=seed,
-            **{name: getattr(self, name) for name in SHARED},
-        )
         network = self._network(X.shape[1], classes, seed)
         part = Rows(X, codes, weight, rows)
-        history = train(network, self._loss(part), part, validation, settings)
+        history = train(network, self._loss(part), part, validation, self, seed)
         self.classes_ = classes
         self.model_ = network
         self.n_iter_ = len(history.losses)
@@ -341,22 +334,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
 
 WHOLE = {"lr_decay_every": 1, "batch_size": 2, "min_per_class": 1, "max_epochs": 1, "patience": 1}
 REAL = {"learning_rate": (0.0, np.inf), "validation_fraction": (0.0, 1.0)}
-SHARED = (
-    "optimizer",
-    "learning_rate",
-    "weight_decay",
-    "momentum",
-    "lr_decay",
-    "lr_decay_every",
-    "batch_size",
-    "min_per_class",
-    "max_epochs",
-    "tol",
-    "pairs",
-    "accelerator",
-    "resume",
-    "verbose",
-)
 
 
 def mlp(n_features: int, hidden: Sequence[int], n_classes: int, *, batch_norm: bool = True) -> nn.Sequential:

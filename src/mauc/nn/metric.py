@@ -12,10 +12,11 @@ from torchmetrics import Metric
 from torchmetrics.utilities.data import dim_zero_cat
 from torchmetrics.utilities.distributed import gather_all_tensors
 
+from mauc._kernels.auc import auc_matrix
 from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, check_pairs, check_whole, invalid
-from mauc.kernels.auc import auc_matrix
 from mauc.metrics.scores import weighted_mean
+from mauc.nn._loss.checks import check_scored, check_values
 from mauc.nn._loss.score import score_of
 from mauc.partition import ClassPartition
 
@@ -149,8 +150,7 @@ class MAUC(Metric):
         target : (N,) or (N, …) class numbers
         weight : (N,) or (N, …) weights >= 0, optional
         """
-        _check_kinds(preds, target, weight)
-        _check_shapes(preds, target, weight, self.num_classes)
+        check_scored("preds", preds, target, weight, self.num_classes)
         if preds.ndim > 2:
             preds = preds.movedim(1, -1).reshape(-1, self.num_classes)
             target, weight = target.flatten(), None if weight is None else weight.flatten()
@@ -165,7 +165,7 @@ class MAUC(Metric):
             kept = target != self.ignore_index
             preds, target, weight = preds[kept], target[kept], weight[kept]
         if self.validate_args:
-            _check_values(preds, target, weight, self.num_classes)
+            check_values("preds", preds, target, weight, self.num_classes)
             if self._doubts_range and len(preds):
                 self._doubts_range = not _warned_of_range(preds)
         target = target.long()
@@ -317,47 +317,3 @@ def _warned_of_range(preds: Tensor) -> bool:
         stacklevel=4,
     )
     return True
-
-
-def _check_kinds(preds: Any, target: Any, weight: Any) -> None:
-    for name, value in (("preds", preds), ("target", target), ("weight", weight)):
-        if not isinstance(value, Tensor) and not (name == "weight" and value is None):
-            raise invalid(name, "must be a tensor", type(value).__name__, f"pass torch.as_tensor({name})")
-        if value is not None and value.device != preds.device:
-            advice = f"move it, as {name}.to(preds.device)"
-            raise invalid(name, f"must be on the device of preds, {preds.device}", value.device, advice)
-
-
-def _check_shapes(preds: Tensor, target: Tensor, weight: Tensor | None, num_classes: int) -> None:
-    if preds.ndim < 2 or preds.shape[1] != num_classes:
-        advice = "pass one row per sample and one column per class"
-        requirement = f"must have the shape (N, {num_classes}) or (N, {num_classes}, …)"
-        raise invalid("preds", requirement, f"shape {tuple(preds.shape)}", advice)
-    if not preds.is_floating_point():
-        raise invalid("preds", "must be floating-point scores", preds.dtype, "pass probabilities or other scores")
-    of_samples = (len(preds), *preds.shape[2:])
-    if target.shape != of_samples:
-        advice = "pass one class number per sample"
-        raise invalid("target", f"must have the shape {of_samples}", f"shape {tuple(target.shape)}", advice)
-    if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
-        raise invalid("target", "must be class numbers", target.dtype, "pass integers, such as target.long()")
-    if weight is not None and weight.shape != target.shape:
-        advice = "pass one weight per sample"
-        raise invalid("weight", f"must have the shape {of_samples}", f"shape {tuple(weight.shape)}", advice)
-    if weight is not None and weight.is_complex():
-        raise invalid("weight", "must be real numbers", weight.dtype, "pass weights >= 0")
-
-
-def _check_values(preds: Tensor, target: Tensor, weight: Tensor, num_classes: int) -> None:
-    if len(preds) == 0:
-        return
-    if not bool(preds.isfinite().all()):
-        raise invalid(
-            "preds", "must be finite", "NaN or infinity", "find where the model diverged; infinity can be clipped"
-        )
-    low, high = (int(x) for x in target.aminmax())
-    if low < 0 or high >= num_classes:
-        advice = "encode the classes, or pass ignore_index"
-        raise invalid("target", f"must be from 0 to {num_classes - 1}", f"{low} to {high}", advice)
-    if not bool((weight.isfinite() & (weight >= 0)).all()):
-        raise invalid("weight", "must be finite and not negative", f"{weight.min().item():g}", "pass weights >= 0")

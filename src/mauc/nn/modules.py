@@ -151,7 +151,8 @@ class MAUCLoss(ExactBuffers):
         after_lone, self._lone = self._lone, len(target) == 1
         if len(target) == 0 or (self._lone and not after_lone) or loss.item() != 0.0:
             return
-        if len(target[target != self.ignore_index].unique()) == 1:
+        counted = target[target != self.ignore_index]
+        if len(counted) and bool((counted == counted[0]).all()):
             self._warned = True
             warnings.warn(
                 "a batch held samples of one class only: no pair of classes meets in it, its loss is 0 and it teaches "
@@ -166,7 +167,7 @@ class MAUCLoss(ExactBuffers):
         if missing:
             what = f"this MAUCLoss was pickled by another version of mauc: it lacks {', '.join(sorted(missing))}"
             raise pickle.UnpicklingError(f"{what}. Make the loss anew: its settings are the arguments of MAUCLoss")
-        super().__setstate__(state)
+        super().__setstate__(state)  # type: ignore[no-untyped-call]
 
     def extra_repr(self) -> str:
         """The settings."""

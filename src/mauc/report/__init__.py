@@ -2,7 +2,7 @@
 
 true classes + scores of one model or several
     →  judge (judgement.py): multiclass AUC with intervals, paired tests, the weakest pairs, what class sizes cost
-       (streamed.py: the same for scores that are read in parts)
+       and judge_rows, the same for scores that are read in parts; both of a ScoreSummary (mauc.metrics.summary)
        further.py: classes (by_class.py), predicted classes (decisions.py), calibration.py, more rows (collect.py)
        advice.py: what the numbers mean, and what to do next
     →  pair_data (pairs.py), class_data (class_data.py): what the page draws, in a bounded number of bytes

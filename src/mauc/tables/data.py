@@ -47,6 +47,8 @@ class Data:
     """Classes that have too few rows, in words."""
     times: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
+    order: tuple[str, ...] | None = None
+    """The classes from the lowest to the highest, where the target has an ordered data type."""
 
     def without(self, names: Sequence[str]) -> "Data":
         """Without these columns."""
@@ -68,6 +70,7 @@ def data_of(table: Table, wanted: Wanted, path: Path) -> Data:
     """The rows of a table that was read, or that the user has."""
     check_order(wanted.dates)
     target = wanted.target
+    order = table.attrs.get("ordered", {}).get(target)
     if wanted.drop_duplicates:
         table = without_repeats(table, path)
     single = column(table, target, "--target", path).to_frame()
@@ -106,6 +109,7 @@ def data_of(table: Table, wanted: Wanted, path: Path) -> Data:
         left_out,
         times=None if times is None else times_of(times[kept], str(wanted.time_column), path, wanted.dates),
         groups=None if groups is None else groups_of(groups[kept], str(wanted.group), path),
+        order=None if order is None else tuple(order),
     )
 
 

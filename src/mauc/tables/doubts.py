@@ -27,6 +27,7 @@ __all__ = [
     "column_doubts",
     "column_scores",
     "named_as_identifier",
+    "recall_alone",
     "repeated_rows",
     "score_alone",
     "suspects",
@@ -64,7 +65,7 @@ def column_doubts(
 
     A column is flagged if it is constant, counts the rows, predicts the target almost perfectly by itself, or is
     different in nearly every row, as an ID is. Of more than ``many_columns``, those that cannot predict the target
-    almost perfectly are told by one small tree each.
+    almost perfectly are told by :func:`recall_alone`.
 
     Examples
     --------
@@ -88,7 +89,7 @@ def column_doubts(
             continue
         counts, is_map, is_code = _counts_rows(values), _is_map(values, labels), _is_code(name, values)
         flagged = counts or is_map or is_code
-        if not flagged and table.shape[1] > many_columns and not _may_predict(values, labels, rows):
+        if not flagged and table.shape[1] > many_columns and recall_alone(values.iloc[rows], some_labels) < 0.9:
             continue
         alone = score_alone(values.iloc[rows], some_labels, seed)
         if counts:
@@ -160,17 +161,27 @@ def score_alone(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
     return mauc_score(labels[rows], scores, labels=np.unique(labels), absent="ignore")
 
 
-def _may_predict(values: Any, labels: NDArray[Any], rows: Ints, n_bins: int = 100, least: float = 0.9) -> bool:
-    """Whether the best class of each stretch of a column of numbers is right about most rows of every class."""
-    if values.dtype.kind not in "iufb":
-        return True
-    _, codes = np.unique(labels[rows], return_inverse=True)
-    distinct, cells = np.unique(np.asarray(values.iloc[rows], dtype=np.float64), return_inverse=True)
-    counts = np.zeros((n_bins, codes.max() + 1))
-    np.add.at(counts, (cells * n_bins // max(n_bins, len(distinct)), codes), 1.0)
+def recall_alone(values: Any, labels: NDArray[Any], most_bins: int = 100) -> float:
+    """Balanced accuracy of the best class of each stretch of numbers, or of each text, on the rows it is chosen by.
+
+    An upper bound of sorts on what a column is worth, for a hundredth of the time of :func:`score_alone`.
+
+    >>> import pandas as pd
+    >>> recall_alone(pd.Series(np.arange(40.0)), np.repeat(["a", "b"], 20))
+    1.0
+    """
+    n_bins = int(np.clip(len(labels) // 10, 2, most_bins))
+    _, codes = np.unique(labels, return_inverse=True)
+    if values.dtype.kind in "iufb":
+        distinct, cells = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
+        cells = cells * n_bins // max(n_bins, len(distinct))
+    else:
+        cells = _factorised(values)
+    counts = np.zeros((int(cells.max()) + 1, int(codes.max()) + 1))
+    np.add.at(counts, (cells, codes), 1.0)
     shares = counts / counts.sum(axis=0)
     right = np.where(np.arange(shares.shape[1]) == shares.argmax(axis=1)[:, None], shares, 0.0)
-    return float(right.sum(axis=0).mean()) >= least
+    return float(right.sum(axis=0).mean())
 
 
 def _tree(cells: Any, codes: Ints, new: Any, n_classes: int) -> NDArray[np.float64]:

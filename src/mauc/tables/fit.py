@@ -380,6 +380,7 @@ def fit_data(
         seed,
         watch,
         workers,
+        data.order,
     )
     # What is kept back is for writing the model and the report, which takes seconds where there are many trees.
     ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)

@@ -7,6 +7,7 @@ list (:mod:`mauc.tables.model_schema`); what skops then loads is packed anew fro
 import io
 import json
 import sys
+import threading
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import numpy as np
 
 from mauc._archive import GB, MAX_SIZE, Refused, TooLarge, check_header, open_archive, printable, read_member
 from mauc._io import write_whole
+from mauc.tables.boosted_trees import packed_trees, unpack_trees
 from mauc.tables.errors import Failure
 from mauc.tables.model_schema import ALLOWED, Malformed, foreign_parts
 
@@ -58,23 +60,35 @@ class TableModel:
 def load_skops() -> Any:
     """Import skops, which imports all of scikit-learn to list its classes, and so the array libraries beside it.
 
-    These are hidden meanwhile unless they are there already: torch alone takes longer than all the rest.
+    These are not found meanwhile, in this thread: torch alone takes longer to import than all the rest.
     """
-    hidden = [name for name in ("torch", "dask", "cupy") if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    absent = _Absent()
+    sys.meta_path.insert(0, absent)
     try:
         import skops.io
     finally:
-        for name in hidden:
-            sys.modules.pop(name, None)
+        sys.meta_path.remove(absent)
     return skops
+
+
+class _Absent:
+    """Finds no array library for the thread that made it; what is imported already stays as it is."""
+
+    def __init__(self) -> None:
+        self.thread = threading.get_ident()
+
+    def find_spec(self, name: str, *_: Any) -> None:
+        """As in :mod:`importlib.abc`."""
+        if name in ("torch", "dask", "cupy") and threading.get_ident() == self.thread:
+            raise ModuleNotFoundError(f"{name} is not needed here", name=name)
 
 
 def write_model(path: Path, model: TableModel) -> None:
     """Write the file in one step: a run that is cut off leaves the old one, or none."""
     skops = load_skops()
     parts = {name: getattr(model, name) for name in TableModel.__dataclass_fields__}
-    data = skops.io.dumps({"format": FORMAT, **parts})
+    with packed_trees(parts):
+        data = skops.io.dumps({"format": FORMAT, **parts})
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {member.filename: archive.read(member) for member in archive.infolist()}
     # skops indents its tree, which makes it five times as long.
@@ -133,6 +147,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         _refuse(foreign, path)
     try:
         parts = skops.io.loads(clean, trusted=sorted(needed))
+        unpack_trees(parts)
     except REAL:
         raise
     except Exception as error:

@@ -79,7 +79,6 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "sklearn.ensemble._forest.ExtraTreesClassifier",
             "sklearn.ensemble._forest.RandomForestClassifier",
             "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
-            "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
             "sklearn.feature_extraction.text.HashingVectorizer",
             "sklearn.feature_extraction.text.TfidfTransformer",
             "sklearn.impute._base.SimpleImputer",

@@ -3,21 +3,19 @@
 import difflib
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mauc._archive import MAX_SIZE, Refused, TooLarge, read_arrays
-from mauc.tables import text as in_text
 from mauc.tables.arff import read_arff
 from mauc.tables.errors import Failure, Usage
 from mauc.tables.excel import as_csv
 from mauc.tables.layout import laid_out
 from mauc.tables.model_file import is_model
 from mauc.tables.source import Source
-from mauc.tables.text import check_names, read_text
+from mauc.tables.text import Reading, check_names, read_text
 
 __all__ = [
     "Reading",
@@ -38,16 +36,6 @@ TEXT = ("csv", "tsv", "tab", "txt")
 EXCEL = ("xlsx", "xlsm")
 NAMES_OF_GAPS = frozenset({"NA", "N/A", "n/a", "NaN", "nan", "None", "none", "NULL", "Null", "null", "<NA>"})
 EXACT = 2.0**53  # from here on, floating-point numbers skip whole ones
-
-
-@dataclass(frozen=True)
-class Reading(in_text.Reading):
-    """What the user says about a file, where detection would not do."""
-
-    separator: str | None = None
-    """Between the columns of a text file."""
-    header: bool | None = None
-    """Whether its first line names the columns."""
 
 
 def read_table(
@@ -78,7 +66,7 @@ def read_table(
         if kind in EXCEL:
             source = as_csv(source, how.sheet, max_size)
             laid, separator = laid_out(source, ",", how.header, "utf-8")
-            table = read_text(laid, text, {*codes, *names}, names, in_text.Reading(how.missing, "utf-8"), separator)
+            table = read_text(laid, text, {*codes, *names}, names, Reading(how.missing, "utf-8"), separator)
         else:
             laid, separator = laid_out(source, how.separator, how.header, how.encoding)
             table = read_text(laid, text, {*codes, *names}, names, how, separator)
@@ -155,10 +143,15 @@ def _without(table: Table, missing: Collection[str]) -> Table:
 
 
 def as_in_text(table: Table) -> Table:
-    """Dates, categories and decimals as a CSV file would have them, so that all formats give the same model."""
+    """Dates, categories and decimals as a CSV file would have them, so that all formats give the same model.
+
+    ``attrs["ordered"]`` has the categories of columns that had an ordered data type, from the lowest to the highest.
+    """
     from pandas.api.types import infer_dtype
 
     table = table.copy()
+    ordered = {name: table[name].dtype for name in table.columns if getattr(table[name].dtype, "ordered", False)}
+    table.attrs["ordered"] = {name: [str(each).strip() for each in kind.categories] for name, kind in ordered.items()}
     for name in table.columns:
         values = table[name]
         if values.dtype.kind == "M":

@@ -93,13 +93,13 @@ def _values_of(path: Path, name: str) -> Iterator[tuple[list[Any], Ints]]:
 
     Those of CSV are text: whether NA is a gap or a class is told by the other values.
     """
-    import pyarrow as pa
-
     for batch in part_batches(path, [name], 1 << 20, text=True):
+        import pyarrow.types as t  # after the reader has said what is missing
+
         values = batch.column(0)
-        if pa.types.is_nested(values.type):
+        if t.is_nested(values.type):
             raise Failure(f"column {name!r} of {path} holds lists, not classes: choose another column")
-        coded = values if pa.types.is_dictionary(values.type) else values.dictionary_encode()
+        coded = values if t.is_dictionary(values.type) else values.dictionary_encode()
         index = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
         distinct = coded.dictionary.to_pylist()
         absent = [k for k, value in enumerate(distinct) if value is None or value != value]

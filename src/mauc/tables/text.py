@@ -4,7 +4,6 @@ What is plain is not mentioned: UTF-8, commas (tabs in .tsv), decimal points. Al
 """
 
 import codecs
-import csv
 import gzip
 import re
 import warnings
@@ -12,19 +11,17 @@ import zlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from mauc.tables.errors import Failure, Usage
 from mauc.tables.source import Source
 
-__all__ = ["Reading", "as_code", "check_names", "read_text", "separator_of"]
+__all__ = ["Reading", "as_code", "check_names", "read_text"]
 
 BLOCK = 1 << 20
 UNREADABLE = (EOFError, UnicodeError, ValueError, gzip.BadGzipFile, zlib.error)
 """What pandas raises for text that is no table, and what damaged archives raise."""
-SAMPLE_ROWS = 50
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
 """The likelier ones first where all else is equal: commas also stand in numbers and in text."""
 MARKS = {
@@ -57,6 +54,10 @@ class Reading:
     encoding: str | None = None
     sheet: str | None = None
     """Of an Excel file."""
+    separator: str | None = None
+    """Between the columns of a text file."""
+    header: bool | None = None
+    """Whether its first line names the columns."""
 
 
 def read_text(
@@ -65,14 +66,13 @@ def read_text(
     codes: Collection[str],
     names: Collection[str],
     how: Reading,
-    separator: str | None = None,
+    separator: str,
 ) -> Any:
-    """A pandas DataFrame; parameters as in :func:`mauc.tables.read.read_table`, the separator where it is known."""
+    """A pandas DataFrame; parameters as in :func:`mauc.tables.read.read_table`."""
     import pandas as pd
 
     try:
         encoding = _encoding(source) if how.encoding is None else _known(how.encoding)
-        separator = separator or separator_of(source, encoding)
 
         def parsed(**options: Any) -> Any:
             with source.open() as stream:
@@ -150,28 +150,6 @@ def _by_zeros(start: bytes, source: Source) -> str:
     if max(low, high) > 0.2 * len(start) and min(low, high) < 0.01 * len(start):
         return "utf-16-le" if low > high else "utf-16-be"
     raise Failure(f"{source.path} is no text: check the file, or give it the ending of what it is")
-
-
-def separator_of(source: Source, encoding: str = "utf-8") -> str:
-    """The one that cuts most of the first lines into as many fields as the header, then the one with most fields."""
-    with source.open() as stream:
-        sample = stream.read(BLOCK)
-    whole = len(sample) < BLOCK
-    lines = codecs.getincrementaldecoder(encoding)(errors="replace").decode(sample).splitlines(keepends=True)
-    lines = lines if whole or len(lines) < 2 else lines[:-1]
-
-    def merit(separator: str) -> tuple[float, int]:
-        try:
-            rows = list(islice(csv.reader(lines, delimiter=separator), SAMPLE_ROWS))
-        except csv.Error:
-            return 0.0, 0
-        widths = [len(row) for row in rows if row]
-        if not widths or widths[0] < 2:
-            return 0.0, 0
-        return widths.count(widths[0]) / len(widths), widths[0]
-
-    best = max(SEPARATORS, key=merit)
-    return best if merit(best)[1] else ","
 
 
 def _as_written(parsed: Any, names: Collection[str], missing: Collection[str]) -> dict[str, Any]:

@@ -64,6 +64,8 @@ class Trainer:
     seed: int
     watch: Silent
     workers: Workers | None
+    order: tuple[str, ...] | None = None
+    """The classes from the lowest to the highest, where they have an order."""
 
     def train(self, rows: Ints, test: Ints, deadline: float) -> Round:
         """On these rows alone, until a deadline in the seconds of :func:`time.monotonic`; the test rows are scored."""
@@ -76,7 +78,12 @@ class Trainer:
         if X.shape[1] == 0:
             raise Failure("every column is empty in the training rows: a model needs one that holds values")
         stack = MAUCStackingClassifier(
-            effort=self.effort, columns=None, calibrate="normalized", random_state=self.seed, cv=self._cv(rows)
+            effort=self.effort,
+            columns=None,
+            calibrate="normalized",
+            random_state=self.seed,
+            cv=self._cv(rows),
+            ordinal=None if self.order is None else [name for name in self.order if name in set(labels)],
         )
         extra = features.transform(self.table.iloc[test])
         told = _Told(self.watch)

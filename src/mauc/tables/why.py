@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc.metrics import Importance, mauc_importance
-from mauc.tables.doubts import score_alone
+from mauc.tables.doubts import recall_alone
 from mauc.tables.holdout import some_of_each
 from mauc.tables.read import Table
 
@@ -60,7 +60,7 @@ def importance_within(
                 break
             once = taken
         rows, n_repeats, most = others, repeats, more
-    columns = _best_columns(table.iloc[rows], labels[rows], max(1, int(seconds / once * table.shape[1])), seed)
+    columns = _best_columns(table.iloc[rows], labels[rows], max(1, int(seconds / once * table.shape[1])))
     found = mauc_importance(
         scores,
         table.iloc[rows],
@@ -77,12 +77,12 @@ def importance_within(
     return found, _in_words(len(columns), table.shape[1], n_repeats, len(rows), reduced=reduced)
 
 
-def _best_columns(table: Table, labels: NDArray[Any], most: int, seed: int) -> list[str]:
+def _best_columns(table: Table, labels: NDArray[Any], most: int) -> list[str]:
     """All columns where they are few enough, else those that predict best by themselves."""
     names = [str(name) for name in table.columns]
     if len(names) <= most:
         return names
-    alone = [np.nan_to_num(score_alone(table[name], labels, seed), nan=0.5) for name in names]
+    alone = [recall_alone(table[name], labels) for name in names]
     return [names[k] for k in np.argsort(-np.array(alone), kind="stable")[:most]]
 
 

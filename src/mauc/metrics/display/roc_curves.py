@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._kernels.auc import auc_matrix, auc_matrix_and_influence
 from mauc._typing import Floats, Ints
 from mauc._validation import ScoredClasses, check_choice, check_scored_classes, invalid
-from mauc.kernels.auc import auc_matrix, auc_matrix_and_influence
 from mauc.metrics.curves import ROCCurve, found_above
 from mauc.metrics.groups import check_groups
 from mauc.metrics.scores import check_pair_weights, weighted_mean

@@ -21,6 +21,7 @@ __all__ = [
     "is_free",
     "is_mixed",
     "is_traced",
+    "take",
     "unmixed",
     "weigh",
 ]
@@ -98,6 +99,11 @@ def chunks(scores: Tensor, size: int = 1 << 18) -> list[slice]:
     return [slice(begin, begin + step) for begin in range(0, len(scores), step)]
 
 
+def take(x: Tensor, rows: slice) -> Tensor:
+    """``x[rows]``, at no cost for all of them."""
+    return x if rows is EVERY else x[rows]
+
+
 def class_sum(y: Tensor, values: Tensor, n_classes: int) -> Tensor:
     """``(C,)`` sums over the samples of each class."""
     if len(y) and values.dtype == torch.float64 and is_free(y.device):
@@ -153,7 +159,10 @@ def weigh(
     u = torch.ones(y.shape, dtype=exact, device=y.device) if weight is None else weight.to(exact)
     u = u if valid is None else torch.where(valid, u, 0.0)
     summed = world.sum(class_sum(y, u, n_classes))
-    unit = u * torch.where(summed > 0, 1.0 / summed, 0.0)[y]
+    if weight is None and valid is None:
+        unit = summed.reciprocal()[y]
+    else:
+        unit = u * torch.where(summed > 0, 1.0 / summed, 0.0)[y]
     here = summed.sign()
     if not isinstance(pairs, str):
         return _of_matrix(y, unit, pairs.to(exact), here, u, summed)

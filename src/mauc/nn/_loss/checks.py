@@ -8,7 +8,7 @@ from torch import Tensor
 from mauc._validation import check_pairs, invalid
 from mauc.nn._loss.batch import is_free
 
-__all__ = ["check_input", "count_vector", "pair_matrix"]
+__all__ = ["check_input", "check_scored", "check_values", "count_vector", "pair_matrix"]
 
 
 def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> bool:
@@ -99,3 +99,47 @@ def count_vector(class_counts: Any, n_classes: int | None) -> Tensor:
             where = int(wrong.nonzero()[0])
             raise invalid("class_counts", requirement, f"{counts[where].item():g} at {where}", advice)
     return counts
+
+
+def check_scored(
+    name: str, scores: Tensor, target: Tensor, weight: Tensor | None, n_classes: int | None = None
+) -> None:
+    """Kinds and shapes of ``(N, C, …)`` scores, with one class and perhaps one weight for each."""
+    for what, value in ((name, scores), ("target", target), ("weight", weight)):
+        if not isinstance(value, Tensor) and not (what == "weight" and value is None):
+            raise invalid(what, "must be a tensor", type(value).__name__, f"pass torch.as_tensor({what})")
+        if value is not None and value.device != scores.device:
+            advice = f"move it, as {what}.to({name}.device)"
+            raise invalid(what, f"must be on the device of {name}, {scores.device}", value.device, advice)
+    if scores.ndim < 2 or (n_classes is not None and scores.shape[1] != n_classes):
+        advice = "pass one row per sample and one column per class"
+        requirement = f"must have the shape (N, {n_classes}) or (N, {n_classes}, …)"
+        raise invalid(name, requirement, f"shape {tuple(scores.shape)}", advice)
+    if not scores.is_floating_point():
+        raise invalid(name, "must be floating-point scores", scores.dtype, "pass probabilities or other scores")
+    of_samples = (len(scores), *scores.shape[2:])
+    if target.shape != of_samples:
+        advice = "pass one class number per sample"
+        raise invalid("target", f"must have the shape {of_samples}", f"shape {tuple(target.shape)}", advice)
+    if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
+        raise invalid("target", "must be class numbers", target.dtype, "pass integers, such as target.long()")
+    if weight is not None and weight.shape != target.shape:
+        advice = "pass one weight per sample"
+        raise invalid("weight", f"must have the shape {of_samples}", f"shape {tuple(weight.shape)}", advice)
+    if weight is not None and weight.is_complex():
+        raise invalid("weight", "must be real numbers", weight.dtype, "pass weights >= 0")
+
+
+def check_values(name: str, scores: Tensor, target: Tensor, weight: Tensor | None, n_classes: int) -> None:
+    """Values of ``(N, C)`` scores, of classes and of weights."""
+    if len(scores) == 0:
+        return
+    if not bool(scores.isfinite().all()):
+        advice = "find where the model diverged; infinity can be clipped"
+        raise invalid(name, "must be finite", "NaN or infinity", advice)
+    low, high = (int(x) for x in target.aminmax())
+    if low < 0 or high >= n_classes:
+        advice = "encode the classes, or pass ignore_index" if name == "preds" else "encode the classes"
+        raise invalid("target", f"must be from 0 to {n_classes - 1}", f"{low} to {high}", advice)
+    if weight is not None and not bool((weight.isfinite() & (weight >= 0)).all()):
+        raise invalid("weight", "must be finite and not negative", f"{weight.min().item():g}", "pass weights >= 0")

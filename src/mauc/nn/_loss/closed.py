@@ -15,11 +15,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from mauc.nn._loss.batch import Weights, chunks, class_sum, exact_dtype
+from mauc.nn._loss.batch import Weights, chunks, class_sum, exact_dtype, take
 from mauc.nn._loss.forms import Closed
 from mauc.nn._loss.processes import Communicator
 
-__all__ = ["FLAT_ALPHA", "Slope", "closed_risk", "differentiable_risk"]
+__all__ = ["FLAT_ALPHA", "Slope", "closed_risk", "differentiable_risk", "own_scores", "row_sums"]
 
 LOG2_E = 1.0 / math.log(2.0)
 """``exp(x) = 2 ** (LOG2_E · x)``, which torch has in a third of the time on the host."""
@@ -57,41 +57,46 @@ def own_scores(scores: Tensor, weights: Weights) -> Tensor:
     return scores.gather(1, weights.y[:, None])[:, 0].to(exact_dtype(scores.device))
 
 
-def _exponential(
-    scores: Tensor,
-    weights: Weights,
-    alpha: float,
-    world: Communicator,
-    *,
-    flat: bool,
-    log1p: bool,
-    gradient: bool,
-) -> tuple[Tensor, Slope | None]:
-    """``R_i = (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))`` in log space, so that nothing overflows before R does.
+def row_sums(x: Tensor, column: Tensor) -> Tensor:
+    """``(N,)`` ``x @ column``; on devices without cuBLAS, which refuses to run deterministically."""
+    return x @ column if x.is_cpu else (x * column).sum(1)
 
-    The terms of each side are taken over their largest; ``flat`` ones, of scores in [0, 1], need no such care.
+
+def _exponential(
+    scores: Tensor, weights: Weights, alpha: float, world: Communicator, *, flat: bool, log1p: bool, gradient: bool
+) -> tuple[Tensor, Slope | None]:
+    """``R_i = (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``: as it stands where no term can overflow, else in log space.
+
+    With ``log1p`` the risk is ``Σ_i w_i log(1 + R_i / w_i)``, w the summed weights of the columns.
     """
-    n_classes, y, dtype = scores.shape[1], weights.y, scores.dtype
-    column = torch.log(weights.column)
-    log_p = torch.log(weights.unit) - alpha * own_scores(scores, weights)
-    log_row = torch.log(weights.row)
-    matrix = None if weights.matrix is None else weights.matrix.to(dtype)
-    peak_p = peak_q = torch.zeros_like(column)
     if not flat:
-        peak_p, peak_q = _peaks(scores, weights, alpha, log_p, log_row, world)
-    # The weight of the row and the peak go in as summands of the exponent: no further pass over the scores.
-    log_row = (LOG2_E * log_row).to(dtype)[:, None]
-    shift = None if flat else (LOG2_E * peak_q).to(dtype)
-    kept = torch.empty_like(scores)
-    sum_q = torch.zeros_like(column)
-    for rows in chunks(scores):
-        terms = torch.add(log_row[rows], scores[rows], alpha=LOG2_E * alpha, out=kept[rows])
-        terms = (terms if shift is None else terms.sub_(shift)).exp2_()
-        if matrix is not None:
-            terms *= matrix[y[rows]]
-        terms.scatter_(1, y[rows, None], 0.0)
-        sum_q += terms.sum(0)
-    sum_p, sum_q = world.sums(class_sum(y, torch.exp(log_p - peak_p[y]), n_classes), sum_q)
+        return _steep_exponential(scores, weights, alpha, world, log1p=log1p, gradient=gradient)
+    y, total = weights.y, weights.total
+    of_p = own_scores(scores, weights).mul_(-alpha).exp_().mul_(weights.unit)
+    terms, sum_q = _terms(scores, weights, alpha)
+    sum_p, sum_q = world.sums(class_sum(y, of_p, scores.shape[1]), sum_q.mul_(weights.column))
+    if not log1p:
+        value = torch.dot(sum_p, sum_q)
+    else:
+        means = (sum_p * sum_q).div_(torch.where(total > 0, total, 1.0))
+        value, slope = torch.dot(total, means.log1p()), means.add_(1.0).reciprocal_()
+        sum_p, sum_q = sum_p * slope, sum_q * slope
+    if not gradient:
+        return value, None
+    at_own = of_p.mul_(sum_q[y]).mul_(-alpha)
+    scale = (sum_p * weights.column).mul_(alpha)
+    return value, Slope(terms, scale.to(scores.dtype), at_own.to(scores.dtype)[:, None])
+
+
+def _steep_exponential(
+    scores: Tensor, weights: Weights, alpha: float, world: Communicator, *, log1p: bool, gradient: bool
+) -> tuple[Tensor, Slope | None]:
+    """The terms of each side are taken over their largest: nothing overflows before the risk itself does."""
+    y, dtype, column = weights.y, scores.dtype, torch.log(weights.column)
+    log_p = torch.log(weights.unit) - alpha * own_scores(scores, weights)
+    peak_p, peak_q = _peaks(scores, weights, alpha, log_p, world)
+    terms, sum_q = _terms(scores, weights, alpha, peak_q)
+    sum_p, sum_q = world.sums(class_sum(y, torch.exp(log_p - peak_p[y]), scores.shape[1]), sum_q)
     log_p_sum = torch.log(sum_p) + peak_p
     log_q_sum = torch.log(sum_q) + peak_q + column
     if log1p:
@@ -105,15 +110,33 @@ def _exponential(
         return value, None
     scale = alpha * torch.exp(log_p_sum + peak_q + column)
     at_own = -alpha * torch.exp(log_p + log_q_sum[y])
-    return value, Slope(kept, scale.to(dtype), at_own.to(dtype)[:, None])
+    return value, Slope(terms, scale.to(dtype), at_own.to(dtype)[:, None])
 
 
-def _peaks(
-    scores: Tensor, weights: Weights, alpha: float, log_p: Tensor, log_row: Tensor, world: Communicator
-) -> tuple[Tensor, Tensor]:
+def _terms(scores: Tensor, weights: Weights, alpha: float, peak: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """``(N, C)`` ``row · exp(α Q − peak)`` of the negatives, 0 in the own columns, and the sum of each column.
+
+    The weight of the row and the peak go in as summands of the exponent: no further pass over the scores.
+    """
+    y, dtype = weights.y, scores.dtype
+    log_row = torch.log2(weights.row).to(dtype)[:, None]
+    shift = None if peak is None else (LOG2_E * peak).to(dtype)
+    matrix = None if weights.matrix is None else weights.matrix.to(dtype)
+    kept, sums = torch.empty_like(scores), torch.zeros_like(weights.column)
+    for rows in chunks(scores):
+        terms = torch.add(take(log_row, rows), take(scores, rows), alpha=LOG2_E * alpha, out=take(kept, rows))
+        terms = (terms if shift is None else terms.sub_(shift)).exp2_()
+        if matrix is not None:
+            terms *= matrix[take(y, rows)]
+        terms.scatter_(1, take(y, rows)[:, None], 0.0)
+        sums += terms.sum(0)
+    return kept, sums
+
+
+def _peaks(scores: Tensor, weights: Weights, alpha: float, log_p: Tensor, world: Communicator) -> tuple[Tensor, Tensor]:
     """``(C,)`` largest exponents of the positives and of the negatives of each column; 0 where there is none."""
     n_classes, y = scores.shape[1], weights.y
-    log_q = torch.add(log_row.to(scores.dtype)[:, None], scores, alpha=alpha)
+    log_q = torch.add(torch.log(weights.row).to(scores.dtype)[:, None], scores, alpha=alpha)
     log_q.scatter_(1, y[:, None], -torch.inf)
     none = torch.full_like(weights.column, -torch.inf)
     of_p = none.scatter_reduce(0, y, log_p, "amax")
@@ -139,12 +162,12 @@ def _squared(
     weighted = torch.empty_like(scores)
     first, second = torch.zeros_like(spread), spread.new_zeros(1)
     for rows in chunks(scores):
-        distance = scores[rows] - origin
-        factor = row[rows] if weights.matrix is None else weights.negative(dtype, rows)
-        part = torch.mul(distance, factor, out=weighted[rows])
-        part.scatter_(1, y[rows, None], 0.0)
+        distance = take(scores, rows) - origin
+        factor = take(row, rows) if weights.matrix is None else weights.negative(dtype, rows)
+        part = torch.mul(distance, factor, out=take(weighted, rows))
+        part.scatter_(1, take(y, rows)[:, None], 0.0)
         first += part.sum(0)
-        second += (distance.mul_(part) @ column).sum(dtype=second.dtype)
+        second += row_sums(distance.mul_(part), column).sum(dtype=second.dtype)
     spread, first, second = world.sums(spread, first.mul_(weights.column), second)
     value = torch.dot(weights.total, spread) + second[0]
     if not gradient:
@@ -162,11 +185,11 @@ def _line(
     of_q = torch.zeros_like(weights.column)
     for rows in chunks(scores):
         if weights.matrix is None:
-            part = array[rows].copy_(weights.row[rows, None])
-            part.scatter_(1, y[rows, None], 0.0)
+            part = take(array, rows).copy_(take(weights.row, rows)[:, None])
+            part.scatter_(1, take(y, rows)[:, None], 0.0)
         else:
-            part = array[rows].copy_(weights.negative(dtype, rows))
-        of_q += (part * scores[rows]).sum(0)
+            part = take(array, rows).copy_(weights.negative(dtype, rows))
+        of_q += (part * take(scores, rows)).sum(0)
     of_p = class_sum(y, weights.unit * (form.alpha - own_scores(scores, weights)), scores.shape[1])
     of_p, of_q = world.sums(of_p, of_q)
     value = form.scale * (torch.dot(weights.total, of_p) + torch.dot(weights.column, of_q))

@@ -6,7 +6,7 @@ gradient needs, and ``gradient``, which computes the gradient of the logits. On 
 (:mod:`mauc.nn._loss.plain`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any, Protocol
@@ -19,7 +19,7 @@ from mauc.nn._loss.batch import Batch, Loss, is_mixed, unmixed
 from mauc.nn._loss.forms import closed_form
 from mauc.nn._loss.plain import Plain, differentiable
 from mauc.nn._loss.processes import ALONE, Communicator
-from mauc.nn._triton.launch import runs_kernels
+from mauc.nn._triton.launch import has_triton, runs_kernels
 from mauc.surrogates import SURROGATES, Surrogate
 
 __all__ = ["Recipe", "attach", "evaluate", "recipe_for"]
@@ -63,12 +63,15 @@ def evaluate(batch: Batch, loss: Loss, *, gradient: bool = True) -> tuple[Tensor
 def attach(batch: Batch, loss: Loss, world: Communicator = ALONE) -> Tensor:
     """The loss with its gradient attached, of the dtype that users see."""
     logits = batch.logits
-    named = torch.compiler.is_compiling() and _can_be_named(loss, world)
-    value = _operator(batch, loss) if named else _eager(batch, loss, world)
+    if not torch.compiler.is_compiling():
+        value = _eager(batch, loss, world)
+    elif _can_be_named(loss, world):
+        value = _operator(batch, loss)
+    else:
+        value = _outside_the_graph(batch, loss, world)
     return value if is_mixed(logits.device) else value.to(logits.dtype)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
 def _eager(batch: Batch, loss: Loss, world: Communicator) -> Tensor:
     transformed = torch._C._are_functorch_transforms_active()
     if transformed and closed_form(loss.surrogate, bounded=loss.bounded) is not None and world.size == 1:
@@ -81,6 +84,9 @@ def _eager(batch: Batch, loss: Loss, world: Communicator) -> Tensor:
         value = _Loss.apply(recipe, loss, *batch)  # type: ignore[no-untyped-call]
         return value
     return recipe.forward(batch, loss, wants_gradient=False)[0]
+
+
+_outside_the_graph: Callable[[Batch, Loss, Communicator], Tensor] = torch.compiler.disable(_eager)  # type: ignore[no-untyped-call]
 
 
 class _Loss(torch.autograd.Function):
@@ -218,7 +224,7 @@ def _(
     parameters: Sequence[float],
     *others: Any,
 ) -> tuple[Tensor, Tensor]:
-    if logits.device.type == "cuda":
+    if has_triton(logits.device.type):
         # Numbers that kernels read must be there before a CUDA graph is recorded, whose memory they must not take.
         with _disable_current_modes():
             for kernels in _kernels():

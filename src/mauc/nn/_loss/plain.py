@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from mauc.log_loss import partner_weights
-from mauc.nn._loss.batch import EVERY, Batch, Loss, Weights, chunks, exact_dtype, unmixed, weigh
-from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores
+from mauc.nn._loss.batch import EVERY, Batch, Loss, Weights, chunks, exact_dtype, take, unmixed, weigh
+from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores, row_sums
 from mauc.nn._loss.forms import closed_form
 from mauc.nn._loss.processes import ALONE, Communicator
 from mauc.nn._loss.ranked import numpy_risk
@@ -74,7 +74,7 @@ def differentiable(batch: Batch, loss: Loss) -> Tensor:
     value = differentiable_risk(activate(logits, loss.activation), weights, form, log1p=loss.log1p)
     if batch.ratios is not None:
         log_p, total = torch.log_softmax(logits + batch.ratios.log().to(logits.dtype), 1), weights.mass.sum()
-        lost = -(weights.mass * _counted(own_scores(log_p, weights), weights)).sum()
+        lost = -(weights.mass * own_scores(log_p, weights)).sum()
         value = value + loss.log_loss * lost / torch.where(total > 0, total, 1.0)
     return value.to(logits.dtype)
 
@@ -143,45 +143,36 @@ class _Logs(NamedTuple):
 
     def add_gradient(self, part: Tensor, y: Tensor, rows: slice) -> None:
         """Add the gradient of some rows."""
-        part.addcmul_(self.powers[rows] * self.of_row[rows], self.of_column)
-        part.scatter_add_(1, y[rows, None], -self.share[rows])
+        part.addcmul_(take(self.powers, rows) * take(self.of_row, rows), self.of_column)
+        part.scatter_add_(1, take(y, rows)[:, None], -take(self.share, rows))
 
 
 def _log_term(
     logits: Tensor, scores: Tensor, weights: Weights, ratios: Tensor, loss: Loss, world: Communicator
 ) -> _Logs:
     """The log-loss of the softmax F: ``softmax(z + log r) = F r / ΣF r`` takes no exponentials of its own."""
-    exact, dtype = exact_dtype(logits.device), logits.dtype
-    powers = scores if loss.activation == "softmax" else torch.softmax(logits, 1)
-    mixed = (powers @ ratios.to(dtype)).to(exact)
+    powers, column, y = scores, ratios.to(logits.dtype), weights.y[:, None]
+    if loss.activation != "softmax":
+        powers = torch.softmax(logits, 1)
+    mixed = row_sums(powers, column)
     # log F of the own class by its distance from the largest, for F itself may be 0.
-    distance = own_scores(logits, weights) - logits.amax(1).to(exact)
-    log_p = distance + powers.amax(1).to(exact).log() + ratios.to(exact).log()[weights.y] - mixed.log()
-    lost, total = world.sums(-(weights.mass * _counted(log_p, weights)).sum(), weights.mass.sum())
-    factor = loss.log_loss * torch.where(total > 0, 1.0 / total, 0.0)
-    share = factor * weights.mass
-    of_row = _counted(share / mixed, weights)
-    return _Logs(
-        factor * lost, of_row.to(dtype)[:, None], ratios.to(dtype), share.to(dtype)[:, None], powers
-    )
+    distance = logits.gather(1, y)[:, 0] - logits.amax(1)
+    surprise = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
+    lost, total = world.sums((weights.mass * surprise).sum(), weights.mass.sum())
+    factor = torch.where(total > 0, loss.log_loss / total, 0.0)
+    share = (factor * weights.mass).to(logits.dtype)
+    return _Logs(factor * lost, (share / mixed)[:, None], column, share[:, None], powers)
 
 
-def _counted(x: Tensor, weights: Weights) -> Tensor:
-    """0 for samples that do not count: an ignored one may stand in a class that is absent."""
-    return torch.where(weights.mass > 0, x, 0.0)
-
-
-def _pull_back(
-    slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor, y: Tensor, activation: str
-) -> Tensor:
+def _pull_back(slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor, y: Tensor, activation: str) -> Tensor:
     """The gradient with respect to the logits, from that with respect to the scores, and that of the log-loss."""
     whole = slope.array
     for rows in chunks(scores):
-        part, score = whole[rows], scores[rows]
+        part, score = take(whole, rows), take(scores, rows)
         if slope.column is not None:
             part *= slope.column
         if slope.own is not None:
-            part.scatter_(1, y[rows, None], slope.own[rows])
+            part.scatter_(1, take(y, rows)[:, None], take(slope.own, rows))
         if activation == "softmax":
             torch.ops.aten._softmax_backward_data.out(part, score, 1, score.dtype, grad_input=part)
         elif activation == "sigmoid":

@@ -1,4 +1,4 @@
-"""Ranked and polynomial losses through the NumPy kernels of :mod:`mauc.kernels`, for scores on any device.
+"""Ranked and polynomial losses through the NumPy kernels of :mod:`mauc._kernels`, for scores on any device.
 
 The scores go to the host and the slope comes back. Over several processes the same kernels are given the sums of all
 ranks: Chebyshev moments of both sides for one polynomial; the positives, and what lands on them, for pieces.
@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mauc._kernels.blocked import blocked_risk
+from mauc._kernels.moments import chebyshev_moments, polynomial_risk, polynomial_slope
+from mauc._kernels.piecewise import KernelPiece, RankedSums, ranked_risk
+from mauc._kernels.search import sort_columns
+from mauc._kernels.tiles import Classes, Problem, tiles
 from mauc._typing import Floats
-from mauc.kernels.blocked import blocked_risk
-from mauc.kernels.moments import chebyshev_moments, polynomial_risk, polynomial_slope
-from mauc.kernels.piecewise import Piece, RankedSums, ranked_risk
-from mauc.kernels.search import sort_columns
-from mauc.kernels.tiles import Classes, Problem, tiles
 from mauc.nn._loss.batch import Weights
 from mauc.nn._loss.closed import Slope
 from mauc.nn._loss.processes import Communicator
@@ -109,7 +109,7 @@ def _alone(problem: Problem, found: Plan, *, gradient: bool) -> Found:
     return polynomial_risk(problem, piece.matrix, piece.half_width, gradient=gradient)
 
 
-def _moments(problem: Problem, piece: Piece, centre: Floats, ranks: _Ranks, *, gradient: bool) -> Found:
+def _moments(problem: Problem, piece: KernelPiece, centre: Floats, ranks: _Ranks, *, gradient: bool) -> Found:
     """One polynomial, from the Chebyshev moments of all ranks."""
     assert piece.half_width is not None
     mine = chebyshev_moments(problem, centre, piece.half_width, len(piece.matrix) - 1)
@@ -118,7 +118,7 @@ def _moments(problem: Problem, piece: Piece, centre: Floats, ranks: _Ranks, *, g
     return value, polynomial_slope(problem, centre, piece.half_width, piece.matrix, sums) if gradient else None
 
 
-def _pieces(problem: Problem, pieces: list[Piece], centre: Floats, ranks: _Ranks, *, gradient: bool) -> Found:
+def _pieces(problem: Problem, pieces: list[KernelPiece], centre: Floats, ranks: _Ranks, *, gradient: bool) -> Found:
     """Pieces: every rank searches its negatives among the positives of all, and what has landed on them is summed."""
     classes = problem.classes
     (own, unit, y), begin = ranks.gather(np.stack([problem.own, classes.unit, classes.y.astype(np.float64)]))

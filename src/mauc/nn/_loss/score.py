@@ -8,10 +8,11 @@ from torch import Tensor
 
 from mauc._validation import PAIRS, check_choice, invalid
 from mauc.nn._loss.batch import Weights, is_free, weigh
-from mauc.nn._loss.checks import pair_matrix
+from mauc.nn._loss.checks import check_scored, check_values, pair_matrix
 from mauc.nn._loss.processes import ALONE
 
 __all__ = ["pairwise_of", "score_of"]
+
 
 def score_of(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
     """:func:`mauc.nn.functional.mauc_score`."""
@@ -45,8 +46,13 @@ def pairwise_of(scores: Tensor, target: Tensor, weight: Tensor | None) -> Tensor
 
 def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Weights | None]:
     """Scores that can be sorted, and the weights of the pairs; None where there is no row."""
-    _check(scores, target, weight)
+    if isinstance(scores, Tensor) and (scores.ndim != 2 or scores.shape[1] < 2):
+        advice = "pass one row per sample and one column per class"
+        raise invalid("scores", "must have the shape (N, C), C >= 2", f"shape {tuple(scores.shape)}", advice)
+    check_scored("scores", scores, target, weight)
     n_classes, place = scores.shape[1], scores.device
+    if is_free(place):
+        check_values("scores", scores, target, weight, n_classes)
     v = check_choice("pairs", pairs, PAIRS) if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
     scores = scores.detach()
     if scores.dtype in (torch.float16, torch.bfloat16):
@@ -111,33 +117,3 @@ def _weighed(beaten: Tensor, batch: Weights, columns: Tensor) -> Tensor:
         return (beaten * batch.matrix[:, columns].T[:, batch.y] * batch.row).sum()
     others = beaten.masked_fill_(batch.y == columns[:, None], 0.0)
     return batch.column[columns] @ (others @ batch.row)
-
-
-def _check(scores: Tensor, target: Tensor, weight: Tensor | None) -> None:
-    """Shapes and kinds; values too where looking at them does not wait for a device."""
-    if not isinstance(scores, Tensor) or not scores.is_floating_point() or scores.ndim != 2 or scores.shape[1] < 2:
-        came = f"{scores.dtype} of shape {tuple(scores.shape)}" if isinstance(scores, Tensor) else type(scores).__name__
-        advice = "pass one row per sample and one column per class"
-        raise invalid("scores", "must be an (N, C) tensor of floating numbers, C >= 2", came, advice)
-    for name, values in (("target", target), ("weight", weight)):
-        if values is None and name == "weight":
-            continue
-        if not isinstance(values, Tensor) or values.shape != scores.shape[:1] or values.device != scores.device:
-            came = (
-                f"shape {tuple(values.shape)} on {values.device}"
-                if isinstance(values, Tensor)
-                else type(values).__name__
-            )
-            requirement = f"must be a tensor of shape ({len(scores)},) on {scores.device}"
-            raise invalid(name, requirement, came, f"pass one {'class' if name == 'target' else name} per row")
-    if target.is_floating_point() or target.is_complex() or target.dtype == torch.bool:
-        raise invalid("target", "must be class numbers", target.dtype, "pass integers, such as target.long()")
-    if not is_free(scores.device) or not len(scores):
-        return
-    low, high = (int(x) for x in target.aminmax())
-    if low < 0 or high >= scores.shape[1]:
-        raise invalid("target", f"must be from 0 to {scores.shape[1] - 1}", f"{low} to {high}", "encode the classes")
-    if not bool(scores.isfinite().all()):
-        raise invalid("scores", "must be finite", "NaN or infinity", "find where the model diverged")
-    if weight is not None and not bool(((weight >= 0) & (weight < torch.inf)).all()):
-        raise invalid("weight", "must be finite and >= 0", f"{float(weight.min()):g}", "pass such weights")

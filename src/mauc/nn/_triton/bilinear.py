@@ -86,7 +86,11 @@ class BilinearKernels(NamedTuple):
         batch = batch._replace(logits=in_rows(batch.logits.detach()))
         logits, target, size = batch.logits, batch.target.contiguous(), self.form.size
         (n, c), device, weighted = logits.shape, logits.device, batch.weight is not None
-        numbers, (weight, _, _), matrix = placed(self.form.matrices, device), optional(batch), normalised_pairs(batch, loss)
+        numbers, (weight, _, _), matrix = (
+            placed(self.form.matrices, device),
+            optional(batch),
+            normalised_pairs(batch, loss),
+        )
         activation, has_matrix = ACTIVATIONS[loss.activation], batch.matrix is not None
         zeros, others = self._parts(n, c)
         memory, at = vectors(device, True, **zeros)

@@ -17,6 +17,11 @@ __all__ = [
     "ACTIVATIONS",
     "PAIRS",
     "Cut",
+    "aligned",
+    "has_triton",
+    "held",
+    "ignored_class",
+    "in_rows",
     "normalised_pairs",
     "on_device",
     "optional",
@@ -24,6 +29,7 @@ __all__ = [
     "processors_of",
     "runs_kernels",
     "vectors",
+    "views",
 ]
 
 ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
@@ -32,7 +38,7 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 
 
 @lru_cache(maxsize=4)
-def _has_triton(device: str) -> bool:
+def has_triton(device: str) -> bool:
     """On the host too where Triton interprets the kernels, for tests."""
     interpreted = os.environ.get("TRITON_INTERPRET") == "1"
     return (device == "cuda" or (device == "cpu" and interpreted)) and find_spec("triton") is not None
@@ -44,7 +50,7 @@ def runs_kernels(logits: Tensor) -> bool:
     None do under ``torch.use_deterministic_algorithms``: most add their sums atomically, and the last bits depend on
     the order.
     """
-    if not _has_triton(logits.device.type) or torch.are_deterministic_algorithms_enabled():
+    if not has_triton(logits.device.type) or torch.are_deterministic_algorithms_enabled():
         return False
     return logits.dtype in DTYPES and logits.shape[0] > 0 and logits.shape[1] > 1
 

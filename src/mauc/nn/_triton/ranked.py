@@ -133,8 +133,8 @@ class RankedKernels(NamedTuple):
     def _crowded(self, logits: Tensor, loss: Loss, positives: int = 8) -> bool:
         """Whether searches are cut short: softmax scores, mostly near 0, end near one place.
 
-        At (65536, 1000) the hinge has 1.05 times the time of cross-entropy instead of 1.48. Where a search has two steps
-        anyway, with fewer ``positives`` of a class on average, the look ahead costs more than it saves.
+        At (65536, 1000) the hinge has 1.05 times the time of cross-entropy instead of 1.48. Where a search has two
+        steps anyway, with fewer ``positives`` of a class on average, the look ahead costs more than it saves.
         """
         return loss.activation == "softmax" and len(logits) >= positives * logits.shape[1]
 

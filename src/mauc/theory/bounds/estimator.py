@@ -39,7 +39,6 @@ def for_estimator(
     initial: Any = None,
     surrogate: Any = "exponential",
     alpha: float | None = None,
-    **options: Any,
 ) -> Bound:
     r"""The bound on the risk of a fitted model, from the model and the data that it was trained on.
 
@@ -62,7 +61,7 @@ def for_estimator(
         Norm of a linear model's weights, in (1, 2].
     initial : Module or state_dict, optional
         Weights of a network before its training; zeros by default.
-    surrogate, alpha, **options
+    surrogate, alpha
         The loss, for a module; a classifier knows its own.
 
     Returns
@@ -96,7 +95,7 @@ def for_estimator(
         advice = "pass one of these, or the norms to bounds.linear, dnn or cnn as numbers"
         raise invalid("estimator", requirement, type(estimator).__name__, advice)
     if network is estimator:
-        risk = SurrogateRisk(surrogate, alpha=alpha, **options)
+        risk = SurrogateRisk(surrogate, alpha=alpha)
         return _network(network, X, _codes(y, None, "the module"), risk, delta, initial)
     name = type(estimator).__name__
     if estimator.loss != "mauc":

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc._kernels.threads import over_rows
 from mauc._typing import Floats, Ints
-from mauc.kernels.threads import over_rows
 
 __all__ = [
     "Classes",

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from mauc._kernels.threads import over_rows
+from mauc._kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walks
 from mauc._typing import Floats
-from mauc.kernels.threads import over_rows
-from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, walks
 
 __all__ = ["chebyshev_moments", "exponential_risk", "line_risk", "polynomial_risk", "polynomial_slope", "squared_risk"]
 

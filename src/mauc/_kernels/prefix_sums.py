@@ -20,9 +20,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from mauc._kernels.search import SortedColumns
+from mauc._kernels.tiles import Tile, power_terms
 from mauc._typing import Floats, Ints
-from mauc.kernels.search import SortedColumns
-from mauc.kernels.tiles import Tile, power_terms
 
 __all__ = ["Run", "exact_run"]
 

@@ -6,11 +6,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc._kernels.threads import one_by_one, over_rows, row_parts
+from mauc._kernels.tiles import TILE_ELEMENTS, Classes
 from mauc._typing import Floats
 from mauc._validation import is_sparse
 from mauc.activations import BOUNDED, activate, pull_back
-from mauc.kernels.threads import one_by_one, over_rows, row_parts
-from mauc.kernels.tiles import TILE_ELEMENTS, Classes
 from mauc.log_loss import LogTerm
 from mauc.risk import SurrogateRisk
 

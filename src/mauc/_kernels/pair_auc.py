@@ -1,6 +1,6 @@
 """AUCs of class pairs of which each has a ranking of its own: ``O(N·C)`` after a sort of ``N·C`` scores.
 
-Where column i ranks class i against all others, its positives are sorted once (:mod:`mauc.kernels.auc`). Here the
+Where column i ranks class i against all others, its positives are sorted once (:mod:`mauc._kernels.auc`). Here the
 samples of class i have another score in each pair (i, j); they are sorted for a block of classes j at a time, and the
 samples of each j are searched among those of its pair. The score is one of two:
 
@@ -13,12 +13,12 @@ from functools import partial
 
 import numpy as np
 
+from mauc._kernels.auc import auc_of_losses
+from mauc._kernels.rank_counts import add_wins, rank_counts, sum_wins, weight_beaten
+from mauc._kernels.search import locate_each, sort_columns
+from mauc._kernels.threads import LARGE, Crew, thread_count
+from mauc._kernels.tiles import Problem
 from mauc._typing import Floats, Ints
-from mauc.kernels.auc import auc_of_losses
-from mauc.kernels.rank_counts import add_wins, rank_counts, sum_wins, weight_beaten
-from mauc.kernels.search import locate_each, sort_columns
-from mauc.kernels.threads import LARGE, Crew, thread_count
-from mauc.kernels.tiles import Problem
 
 __all__ = ["pair_matrix", "pair_matrix_and_influence"]
 
@@ -26,7 +26,7 @@ __all__ = ["pair_matrix", "pair_matrix_and_influence"]
 def pair_matrix(problem: Problem, *, difference: bool, share: float = 1.0) -> Floats:
     """``(C, C)`` AUC of class i against class j, NaN on the diagonal and where a class has no sample.
 
-    With a ``share`` below 1, of the lowest share of class i: :mod:`mauc.kernels.rank_counts`.
+    With a ``share`` below 1, of the lowest share of class i: :mod:`mauc._kernels.rank_counts`.
     Differences must be finite.
     """
     return _matrix(problem, difference, share, None)

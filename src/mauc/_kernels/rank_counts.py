@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc._kernels.search import SortedColumns
 from mauc._typing import Floats, Ints
-from mauc.kernels.search import SortedColumns
 
 __all__ = ["RankCounts", "add_wins", "rank_counts", "sum_wins", "weight_beaten"]
 

@@ -17,16 +17,16 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import DTypeLike, NDArray
 
+from mauc._kernels.prefix_sums import Run, exact_run, running_sum
+from mauc._kernels.search import SortedColumns, locate, sort_columns
+from mauc._kernels.threads import one_by_one
+from mauc._kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles
 from mauc._typing import Floats, Ints
-from mauc.kernels.prefix_sums import Run, exact_run, running_sum
-from mauc.kernels.search import SortedColumns, locate, sort_columns
-from mauc.kernels.threads import one_by_one
-from mauc.kernels.tiles import Problem, Tile, chebyshev_terms, column_centre, tiles
 
-__all__ = ["Piece", "RankedSums", "ranked_risk"]
+__all__ = ["KernelPiece", "RankedSums", "ranked_risk"]
 
 
-class Piece(NamedTuple):
+class KernelPiece(NamedTuple):
     """ℓ on ``low <= p − q < high``.
 
     Exact where ``half_width`` is ``None``: ``Σ_k matrix[k, 0] s^k`` with ``s`` the distance of ``p − q`` from ``high``,
@@ -41,7 +41,7 @@ class Piece(NamedTuple):
 
 
 def ranked_risk(
-    problem: Problem, pieces: list[Piece], *, gradient: bool, dtype: DTypeLike = np.float64
+    problem: Problem, pieces: list[KernelPiece], *, gradient: bool, dtype: DTypeLike = np.float64
 ) -> tuple[float, NDArray[Any] | None]:
     """Value and gradient, of that ``dtype``, of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
     classes = problem.classes
@@ -71,7 +71,7 @@ class RankedSums:
     ``centre`` is a ``(C,)`` middle of each column's range, for approximated pieces.
     """
 
-    def __init__(self, table: SortedColumns, pieces: list[Piece], centre: Floats | None) -> None:
+    def __init__(self, table: SortedColumns, pieces: list[KernelPiece], centre: Floats | None) -> None:
         self.table, self.pieces = table, pieces
         self.breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
         # Distances and their powers may be beyond the floats: then so is the risk.
@@ -125,7 +125,7 @@ def _first_from(table: SortedColumns, tile: Tile, b: float) -> Ints:
     return position
 
 
-def _run(table: SortedColumns, piece: Piece, centre: Floats | None) -> Run:
+def _run(table: SortedColumns, piece: KernelPiece, centre: Floats | None) -> Run:
     if piece.half_width is None:
         return exact_run(table, piece.low, piece.high, piece.matrix[:, 0])
     assert centre is not None

@@ -5,8 +5,8 @@ import pytest
 from scipy import optimize
 
 from mauc import SurrogateRisk
-from mauc.linear.objective import LinearObjective
-from mauc.linear.solvers import minimize
+from mauc.linear._objective import LinearObjective
+from mauc.linear._solver import minimize
 from mauc.partition import ClassPartition
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from mauc._kernels.tiles import Problem
 from mauc._typing import Floats
-from mauc.kernels.tiles import Problem
 
 __all__ = ["blocked_risk"]
 

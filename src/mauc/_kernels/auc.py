@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from mauc._kernels.rank_counts import RankCounts, add_wins, rank_counts, sum_wins, weight_beaten
+from mauc._kernels.search import locate, sort_columns
+from mauc._kernels.threads import LARGE, Crew, row_parts, thread_count
+from mauc._kernels.tiles import Problem
 from mauc._typing import Floats, Ints
-from mauc.kernels.rank_counts import RankCounts, add_wins, rank_counts, sum_wins, weight_beaten
-from mauc.kernels.search import locate, sort_columns
-from mauc.kernels.threads import LARGE, Crew, row_parts, thread_count
-from mauc.kernels.tiles import Problem
 
 __all__ = ["auc_influence", "auc_matrix", "auc_matrix_and_influence", "auc_of_losses"]
 
@@ -20,7 +20,7 @@ def auc_matrix(problem: Problem, share: float = 1.0) -> Floats:
     """``(C, C)`` matrix of ``AUC_{i|j}``; NaN on the diagonal and where a class has no sample.
 
     ``unit`` may be any sample weights: with ones, the sums are whole and half numbers and the result is exact. With a
-    ``share`` below 1, of the lowest share of the positives of each column: :mod:`mauc.kernels.rank_counts`.
+    ``share`` below 1, of the lowest share of the positives of each column: :mod:`mauc._kernels.rank_counts`.
     """
     return _matrix(problem, share, None)
 
