@@ -98,8 +98,8 @@ def mauc_interval(
     -------
     Interval
         With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample, whose variance cannot be estimated,
-        borrows all of it from the others, with ``UndefinedMetricWarning``. The same warning tells of a partial AUC whose
-        region holds fewer than 10 samples of a class, where the score itself leans upwards.
+        borrows all of it from the others, with ``UndefinedMetricWarning``. The same warning tells of a partial AUC
+        whose region holds fewer than 10 samples of a class, where the score itself leans upwards.
 
     Notes
     -----
