@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
+from mauc._kernels.auc import auc_matrix_and_influence
 from mauc._typing import Ints
 from mauc._validation import invalid
-from mauc.kernels.auc import auc_matrix_and_influence
 from mauc.metrics.groups import check_groups
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.uncertainty import Comparison, Interval, Moments, Sample, holm, interval_of_moments
