@@ -158,11 +158,11 @@ def _squared(
     own_centred = own - mean[y]
     spread = class_sum(y, weights.unit * own_centred.square(), n_classes)
 
-    origin, row, column = (mean - form.alpha).to(dtype), weights.row.to(dtype)[:, None], weights.column.to(dtype)
+    centre, row, column = mean.to(dtype), weights.row.to(dtype)[:, None], weights.column.to(dtype)
     weighted = torch.empty_like(scores)
     first, second = torch.zeros_like(spread), spread.new_zeros(1)
     for rows in chunks(scores):
-        distance = take(scores, rows) - origin
+        distance = (take(scores, rows) - centre).add_(form.alpha)
         factor = take(row, rows) if weights.matrix is None else weights.negative(dtype, rows)
         part = torch.mul(distance, factor, out=take(weighted, rows))
         part.scatter_(1, take(y, rows)[:, None], 0.0)
@@ -215,7 +215,7 @@ def differentiable_risk(scores: Tensor, weights: Weights, form: Closed, *, log1p
     if form.kind == "squared":
         mean = _class_means(own, weights, ALONE)
         spread = _class_sum(weights, weights.unit * (own - mean[weights.y]).square())
-        return torch.dot(weights.total, spread) + (weight * (wide - mean + form.alpha).square()).sum()
+        return torch.dot(weights.total, spread) + (weight * ((wide - mean) + form.alpha).square()).sum()
     if form.kind == "line":
         of_p = torch.dot(weights.total, _class_sum(weights, weights.unit * (form.alpha - own)))
         return form.scale * (of_p + (weight * wide).sum())
