@@ -249,14 +249,14 @@ def test_a_logit_that_is_not_a_number_is_never_masked(loss, activation):
 
 @blocks_are_fine
 @every_mild_loss
-def test_gradcheck(loss, activation="softmax"):
+def test_gradcheck(loss):
     surrogate, options, tolerance = loss
     y = torch.tensor([0, 1, 2, 0, 1, 0, 3])
     weight = torch.rand(7, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) + 0.1
     logits = draw_logits(7, 4, seed=3, scale=0.7)
 
     def value(z):
-        return pair_loss(z, y, surrogate=surrogate, activation=activation, weight=weight, pairs="ova", **options)
+        return pair_loss(z, y, surrogate=surrogate, activation="softmax", weight=weight, pairs="ova", **options)
 
     # The value of an approximation jumps by its tolerance where two pieces meet: a longer step does not see it.
     exact = tolerance <= 1e-10
@@ -460,5 +460,5 @@ def test_equal_scores_far_from_zero():
     target = torch.tensor([0, 0, 0, 1, 1, 1, 1])
     loss = pair_loss(logits, target, surrogate="squared", alpha=0.5, activation="identity")
     (slope,) = torch.autograd.grad(loss, logits, create_graph=True)
-    assert loss.item() == 0.25
+    assert loss.item() == pytest.approx(0.25, rel=1e-12)
     assert slope.abs().max() <= 1.0
