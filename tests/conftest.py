@@ -55,9 +55,9 @@ def small_stack(monkeypatch):
     pytest.importorskip("typer", reason="needs the extra mauc[cli]")
     pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
-    def planned(size, effort="normal", seed=0, order=None):
+    def planned(size, effort="normal", seed=0, order=None, layout=None):
         models = default_estimators(seed, 3)[:2]
         return Plan(tuple(Member(name, model, size.rows) for name, model in models), 3)
 
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc.cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
+    monkeypatch.setattr("mauc._cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
