@@ -72,14 +72,10 @@ def evaluate(
 
     Score columns are named as the classes, with the same text before each or none: "cat", "score:cat", "p_cat".
     """
-<<<<<<< HEAD:src/mauc/cli/evaluate.py
-    from mauc.cli.summary import as_json, comparison, headline, sizes, subgroups, worst_pairs
-=======
-    from mauc._cli.summary import as_json, comparison, headline, sizes, worst_pairs
+    from mauc._cli.summary import as_json, comparison, headline, sizes, subgroups, worst_pairs
     from mauc._tables.layout import check_separator
     from mauc._tables.parts import find_parts, no_target
     from mauc._tables.read import Reading
->>>>>>> stack:src/mauc/_cli/evaluate.py
     from mauc.report import judge, render
 
     output = current()
@@ -217,16 +213,7 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
     names = [str(name) for name in _without(table, wanted).columns]
     scored = scored_rows(names, *np.unique(labels, return_inverse=True), path, prefix)
     kept[kept], labels = scored, labels[scored]
-<<<<<<< HEAD:src/mauc/cli/evaluate.py
     belonging = _belonging(wanted, {true_path: true_table, path: table}, kept)
-=======
-    groups = None
-    if wanted.group is not None:
-        from mauc._tables.data import groups_of
-
-        held_by, where = (true_table, true_path) if wanted.group in true_table.columns else (table, path)
-        groups = groups_of(column(held_by, wanted.group, "--group", where)[kept], wanted.group, where)
->>>>>>> stack:src/mauc/_cli/evaluate.py
     table = table[kept].reset_index(drop=True)
     if TRAINED_ON in table.columns and target != TRAINED_ON:
         trained = known_note(int((table[TRAINED_ON] == "yes").sum()), len(table))
@@ -262,8 +249,8 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
 
 def _belonging(wanted: _Wanted, tables: dict[Path, Any], kept: Any) -> dict[str, Any]:
     """Groups and subgroups of the rows, from the first table that has the column, for the judgement."""
-    from mauc.tables.data import groups_of
-    from mauc.tables.read import column
+    from mauc._tables.data import groups_of
+    from mauc._tables.read import column
 
     found = {}
     for keyword, option, name in (("groups", "--group", wanted.group), ("subgroups", "--by", wanted.by)):
