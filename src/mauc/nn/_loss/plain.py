@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from mauc.log_loss import partner_weights
-from mauc.nn._loss.batch import EVERY, Batch, Loss, Weights, chunks, exact_dtype, take, unmixed, weigh
+from mauc.nn._loss.batch import EVERY, Batch, Loss, Weights, chunks, exact_dtype, is_free, take, unmixed, weigh
 from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores, row_sums
 from mauc.nn._loss.forms import closed_form
 from mauc.nn._loss.processes import ALONE, Communicator
@@ -61,6 +61,8 @@ class Plain(NamedTuple):
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
         """The gradient with respect to the logits, times ``upstream``."""
+        if is_free(upstream.device) and upstream.item() == 1.0:
+            return saved[0]
         return saved[0] * upstream.to(saved[0].dtype)
 
 

@@ -4,17 +4,14 @@ The pair risk is not a mean over samples, so averaging the risks of the ranks is
 ranks are lost, and a class that one rank lacks drops out there. With ``sync=True`` the sums that define the risk are
 those of all ranks.
 
-What is sent, for ``C`` classes, ``N`` samples over all ranks and 8-byte sums:
+What is sent is what the schemes sum, for ``C`` classes and ``N`` samples over all ranks: a few numbers a class for
+closed forms, ``(2 K + 2) C`` Chebyshev moments for a polynomial of degree K; for ranked losses each sample's own-class
+score, class and weight, gathered, and ``K (N + C)`` numbers for each piece of degree K. Only where no polynomial
+follows the loss, and all pairs are taken one by one, the scores themselves are gathered.
 
-- squared: ``6 C`` numbers in three all-reduces, 48·C bytes;
-- exponential: ``3 C`` on softmax and sigmoid scores, 24·C bytes; ``5 C`` on unbounded ones;
-- polynomials of degree K (logistic, and all that is smooth on the range): ``(2 K + 3) C``;
-- ranked (hinge family): each sample's own-class score, class and weight, gathered (24·N bytes), and
-  ``K (N + C)`` numbers all-reduced for each piece of degree K; a hinge sends 8·(N + C) bytes besides.
-
-The ``(N, C)`` scores never leave their rank. Every rank returns the global value, and its gradient times the number
-of ranks: ``DistributedDataParallel`` averages over ranks, so its parameter gradients are those of one process on the
-whole batch. Without it, sum the gradients over ranks and divide by their number, as it does.
+Every rank returns the global value, and its gradient times the number of ranks: ``DistributedDataParallel`` averages
+over ranks, so its parameter gradients are those of one process on the whole batch. Without it, sum the gradients over
+ranks and divide by their number, as it does.
 """
 
 from typing import Any
