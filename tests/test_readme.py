@@ -65,4 +65,5 @@ def test_the_numbers_of_the_claims_stand_on_the_pages_they_link_to():
     for page, claim in claims:
         shown = (README.parent / page).read_text(encoding="utf-8").replace("−", "-")
         for number in re.findall(r"(?<![\w-])[-+]?\d+(?:\.\d+)?(?![\w-])", claim):
-            assert re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", shown), f"{number} of {claim!r} is not on {page}"
+            found = re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", shown)
+            assert found, f"{number} of {claim!r} is not on {page}"
