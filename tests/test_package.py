@@ -188,7 +188,7 @@ def test_signature_of_the_risk():
     assert text.startswith(
         "(surrogate='exponential', *, alpha=None, pairs='ovo', scheme='auto', approximation='chebyshev'"
     )
-    assert text.endswith(", **options)")
+    assert text.endswith(", tolerance=None, degree=None, n_jobs=None)")
     for method in ("value", "value_and_gradient"):
         assert signature(getattr(mauc.SurrogateRisk, method)) == "(self, y, scores, sample_weight=None)"
 

@@ -2,9 +2,9 @@
 
 Judge scores
     ``mauc_score(y_true, y_score)`` is the multiclass AUC, ``pairwise_auc`` its matrix over class pairs.
-    ``mauc_interval`` gives a confidence interval, ``compare_mauc`` a test of two models on the same rows,
+    ``mauc_interval`` gives a confidence interval, ``compare_mauc`` a test of models on the same rows,
     ``multiclass_auc_report`` a text report, ``mauc_importance`` the importance of each feature.
-    ``PairwiseAUCDisplay`` and ``MinorityPairsDisplay`` draw it.
+    ``PairwiseAUCDisplay``, ``MinorityPairsDisplay`` and ``MulticlassROCDisplay`` draw it.
 
 Train a model
     ``fit_table("table.csv", target="column")`` trains the best model it finds for a table in a given time.
@@ -15,8 +15,8 @@ Train a model
     and XGBoost, ``mauc.dask`` trains and judges on a cluster.
 
 Choose a model
-    ``mauc_scorer()`` goes into ``cross_val_score`` and ``GridSearchCV``; ``RareClassKFold`` keeps every class in every
-    training part.
+    ``scoring=mauc_scorer`` goes into ``cross_val_score`` and ``GridSearchCV``; ``RareClassKFold`` keeps every class in
+    every training part.
 
 Build your own
     ``SurrogateRisk(surrogate)`` gives value and gradient of a differentiable surrogate of 1 − MAUC,

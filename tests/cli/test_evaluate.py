@@ -10,7 +10,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc import compare_mauc, mauc_interval
+from mauc import compare_mauc, mauc_interval, multiclass_auc_report
 
 CLASSES = ["ash", "elm", "oak"]
 
@@ -198,4 +198,21 @@ def test_groups_of_rows(run, scores):
     assert "--group 'patients' is no column of with.csv; did you mean 'patient'?" in " ".join(unknown.stderr.split())
     streamed = run("evaluate", "with.csv", "--target", "truth", "--group", "patient", "--stream")
     assert streamed.exit_code == 2
-    assert "--drop-unlabelled and --group have no effect" in " ".join(streamed.stderr.split())
+    assert "--drop-unlabelled, --group and --by have no effect" in " ".join(streamed.stderr.split())
+
+
+def test_subgroups_of_rows(run, scores):
+    table, _ = scores
+    table = table.assign(sex=np.where(np.arange(len(table)) % 3 == 0, "f", "m"))
+    table.to_csv("with.csv", index=False)
+    call = ("evaluate", "with.csv", "--target", "truth", "--by", "sex", "--report", "r.html")
+    expected = multiclass_auc_report(table["truth"], table[CLASSES], subgroups=table["sex"], output_dict=True)
+    found = json.loads(run(*call, "--json").stdout)["subgroups"]
+    assert [one["level"] for one in found] == ["f", "m"]
+    for one in found:
+        same = expected["subgroups"][one["level"]]
+        assert (one["mauc"], one["pvalue_holm"], one["rows"]) == pytest.approx(
+            (same["auc"], same["holm"], same["support"])
+        )
+    assert "Subgroups, each against the other rows" in run(*call).stdout
+    assert 'id="h-subgroups"' in Path("r.html").read_text(encoding="utf-8")

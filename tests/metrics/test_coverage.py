@@ -70,7 +70,7 @@ def test_the_study_has_the_influences_of_the_library():
         for k in range(2):
             np.testing.assert_allclose(influence[k], auc_influence(partition.problem(scores[k], v)), atol=1e-14)
             expected = Sample.of(partition, v).moments(influence[k])
-            for ours, theirs in zip(moments(influence, partition.counts), expected, strict=True):
+            for ours, theirs in zip(moments(influence, partition.counts), expected[:2], strict=True):
                 np.testing.assert_allclose(ours[k], theirs, atol=1e-14)
 
 

@@ -87,7 +87,7 @@ def test_names_of_groups_do_not_matter():
     ("groups", "message"),
     [
         ([1, 2], r"^groups must have the shape \(100,\), got \(2,\): pass the group of each row"),
-        ([None, *range(99)], r"^groups must name a group for every row, got None in row 0: pass"),
+        ([None, *range(99)], r"^groups must hold a value for every row, got None in row 0: pass"),
         (np.r_[np.nan, np.arange(99)], r"got (np.float64\()?nan\)? in row 0"),
         (pd.array([1] * 99 + [pd.NA]), r"in row 99"),
     ],

@@ -452,3 +452,13 @@ def test_bad_input_has_a_clear_error(bad):
     positional, named, message = BAD[bad]
     with pytest.raises(ValueError, match=message):
         pair_loss(*positional, **named)
+
+
+def test_equal_scores_far_from_zero():
+    """The mean of equal scores may be rounded; their differences are 0 all the same."""
+    logits = torch.full((7, 2), 1.25e29, dtype=torch.float64, requires_grad=True)
+    target = torch.tensor([0, 0, 0, 1, 1, 1, 1])
+    loss = pair_loss(logits, target, surrogate="squared", alpha=0.5, activation="identity")
+    (slope,) = torch.autograd.grad(loss, logits, create_graph=True)
+    assert loss.item() == 0.25
+    assert slope.abs().max() <= 1.0

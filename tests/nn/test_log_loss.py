@@ -264,7 +264,7 @@ def test_fused(shape, activation):
         {"surrogate": "squared"},
         {"surrogate": "exponential", "alpha": 8.0},
         {"surrogate": "exponential", "log1p": True},
-        {"surrogate": "hinge"},
+        {"surrogate": "hinge", "alpha": 1.0},
     )
     for surrogate in kinds:
         for pairs in ("ovo", "ova"):

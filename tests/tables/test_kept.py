@@ -88,7 +88,8 @@ def test_tables_that_differ_are_refused(kept):
 def test_common_rows(kept):
     rows = np.arange(0, 12, 3)
     other = replace(kept, rows=rows, labels=LABELS[rows], repeats=[np.arange(12.0).reshape(4, 3)])
-    labels, (mine, theirs) = common_rows([kept, other], ("a", "b"))
+    labels, (mine, theirs), groups = common_rows([kept, other], ("a", "b"))
+    assert groups is None
     assert labels.tolist() == ["oak", "elm"], "rows 0 and 6"
     np.testing.assert_array_equal(mine, [repeat[[0, 3]] for repeat in kept.repeats])
     np.testing.assert_array_equal(theirs, [other.repeats[0][[0, 2]]])

@@ -45,6 +45,9 @@ def evaluate(
         str | None,
         typer.Option(help="Column of what rows belong to, such as the patient: intervals are those of groups."),
     ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="Column of subgroups, such as the sex: each level against the other rows.")
+    ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     drop_unlabelled: DropUnlabelled = False,
     missing: Missing = None,
@@ -69,7 +72,7 @@ def evaluate(
 
     Score columns are named as the classes, with the same text before each or none: "cat", "score:cat", "p_cat".
     """
-    from mauc.cli.summary import as_json, comparison, headline, sizes, worst_pairs
+    from mauc.cli.summary import as_json, comparison, headline, sizes, subgroups, worst_pairs
     from mauc.report import judge, render
     from mauc.tables.layout import check_separator
     from mauc.tables.parts import find_parts, no_target
@@ -90,16 +93,20 @@ def evaluate(
         check_writable(report, "--report", [path for table in tables for path in table.paths])
         check_ending(report, "--report", "a page", "html")
     if kept:
-        if group:
-            raise Usage(f"{parts.shown} holds the groups that mauc fit --group was given: leave --group out")
+        if group or by:
+            raise Usage(
+                f"{parts.shown} holds no columns but scores, and the groups that mauc fit --group was given: leave "
+                "--group and --by out"
+            )
         output.note(f"{parts.shown} holds scores of {kept.about}; {kept.how}")
         scores_of = {parts.name: kept.repeats}
         found = judge(kept.labels, scores_of, labels=kept.classes, groups=kept.groups, level=level)
     elif _streams(tables, stream):
-        if how != Reading() or drop_unlabelled or group:
+        if how != Reading() or drop_unlabelled or group or by:
             raise Usage(
                 f"{parts.shown} is read in parts, where --missing, --encoding, --separator, --header, --sheet, "
-                "--drop-unlabelled and --group have no effect: leave them out, or name one file that fits in memory"
+                "--drop-unlabelled, --group and --by have no effect: leave them out, or name one file that fits in "
+                "memory"
             )
         from mauc.cli.evaluate_parts import judge_parts
 
@@ -109,9 +116,9 @@ def evaluate(
             found = judge_parts(parts, target, others, true_parts, prefix, level=level, memory=memory)
     else:
         with output.working(f"judging {parts.shown}"):
-            wanted = _Wanted(target, group, prefix, drop_unlabelled, max_size, how)
-            labels, classes, models, groups = _read(scores[0], compare or [], truth, wanted)
-            found = judge(labels, models, labels=classes, groups=groups, level=level)
+            wanted = _Wanted(target, group, by, prefix, drop_unlabelled, max_size, how)
+            labels, classes, models, belonging = _read(scores[0], compare or [], truth, wanted)
+            found = judge(labels, models, labels=classes, **belonging, level=level)
     files = {}
     if not no_report:
         details = [("scores", parts.shown), ("target", target), *(("compared with", p.shown) for p in others)]
@@ -124,6 +131,7 @@ def evaluate(
         *headline(found),
         "",
         *several,
+        *subgroups(found),
         sizes(found),
         worst_pairs(found),
         *(f"wrote {visible(f)}" for f in files.values()),
@@ -172,6 +180,7 @@ class _Wanted:
 
     target: str
     group: str | None
+    by: str | None
     prefix: str | None
     drop_unlabelled: bool
     max_size: float
@@ -179,7 +188,7 @@ class _Wanted:
 
 
 def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -> tuple[Any, Any, Any, Any]:
-    """True classes, the class of each column, the scores of each model by name, and the group of each row."""
+    """True classes, the class of each column, the scores of each model by name, and groups and subgroups of rows."""
     import numpy as np
 
     from mauc.tables.read import classes_of, column, labelled
@@ -204,12 +213,7 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
     names = [str(name) for name in _without(table, wanted).columns]
     scored = scored_rows(names, *np.unique(labels, return_inverse=True), path, prefix)
     kept[kept], labels = scored, labels[scored]
-    groups = None
-    if wanted.group is not None:
-        from mauc.tables.data import groups_of
-
-        held_by, where = (true_table, true_path) if wanted.group in true_table.columns else (table, path)
-        groups = groups_of(column(held_by, wanted.group, "--group", where)[kept], wanted.group, where)
+    belonging = _belonging(wanted, {true_path: true_table, path: table}, kept)
     table = table[kept].reset_index(drop=True)
     if TRAINED_ON in table.columns and target != TRAINED_ON:
         trained = known_note(int((table[TRAINED_ON] == "yes").sum()), len(table))
@@ -240,7 +244,20 @@ def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -
         if name in models:
             raise Usage(f"--compare {other} is named twice, or is the file itself: name other scores")
         models[name] = found.values[:, [found.classes.index(c) for c in first.classes]]
-    return labels, np.array(first.classes), models, groups
+    return labels, np.array(first.classes), models, belonging
+
+
+def _belonging(wanted: _Wanted, tables: dict[Path, Any], kept: Any) -> dict[str, Any]:
+    """Groups and subgroups of the rows, from the first table that has the column, for the judgement."""
+    from mauc.tables.data import groups_of
+    from mauc.tables.read import column
+
+    found = {}
+    for keyword, option, name in (("groups", "--group", wanted.group), ("subgroups", "--by", wanted.by)):
+        if name is not None:
+            path = next((path for path, table in tables.items() if name in table.columns), next(iter(tables)))
+            found[keyword] = groups_of(column(tables[path], name, option, path)[kept], name, path, option)
+    return found
 
 
 def _read_table(path: Path, wanted: _Wanted) -> Any:
@@ -250,7 +267,7 @@ def _read_table(path: Path, wanted: _Wanted) -> Any:
     from mauc.tables.read import read_table
 
     target = wanted.target
-    codes = [wanted.group] if wanted.group else []
+    codes = [name for name in (wanted.group, wanted.by) if name]
     table = read_table(path, codes=codes, max_size=wanted.max_size, names=[target, as_cell(target)], how=wanted.how)
     if target not in table.columns:
         table = table.rename(columns={as_cell(target): target})
@@ -259,8 +276,9 @@ def _read_table(path: Path, wanted: _Wanted) -> Any:
 
 
 def _without(table: Any, wanted: _Wanted) -> Any:
-    """The target and the group may be named as scores are, and hold none."""
-    return table.drop(columns=[wanted.target, *([wanted.group] if wanted.group else [])], errors="ignore")
+    """The target, the group and the subgroup may be named as scores are, and hold none."""
+    named = [name for name in (wanted.target, wanted.group, wanted.by) if name]
+    return table.drop(columns=named, errors="ignore")
 
 
 def _same_length(path: Path, n: int, other: Path, m: int) -> None:

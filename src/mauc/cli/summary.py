@@ -13,7 +13,17 @@ from mauc.report.judgement import PairedTest
 from mauc.report.numbers import as_json
 from mauc.tables.leaderboard import Leaderboard
 
-__all__ = ["advice", "as_json", "comparison", "headline", "importance", "leaderboard", "sizes", "worst_pairs"]
+__all__ = [
+    "advice",
+    "as_json",
+    "comparison",
+    "headline",
+    "importance",
+    "leaderboard",
+    "sizes",
+    "subgroups",
+    "worst_pairs",
+]
 
 WORST = 5
 COLUMNS = 10
@@ -124,6 +134,27 @@ def comparison(judgement: Judgement) -> TextTable:
         row = (f"{interval.score:.4f}", reach, f"{model.accuracy:.4f}")
         table.add_row(model.name, *row, *_tested(tests.get(model.name)))
     return table
+
+
+def subgroups(judgement: Judgement) -> list[TextTable]:
+    """The first model on the rows of each level; nothing where no column was named."""
+    if not judgement.subgroups:
+        return []
+    table = TextTable("Subgroups, each against the other rows; p: corrected for the number of levels")
+    table.add_column("level")
+    for heading in ("test rows", "MAUC", f"{judgement.level_text} interval", "difference", "p"):
+        table.add_column(heading, justify="right")
+    for one in judgement.subgroups:
+        known, tested = not math.isnan(one.mauc.score), not math.isnan(one.holm)
+        table.add_row(
+            one.level,
+            str(one.rows),
+            f"{one.mauc.score:.4f}" if known else "–",
+            f"{one.mauc.low:.3f}–{one.mauc.high:.3f}" if known else "–",
+            f"{one.difference.difference:+z.4f}" if tested else "–",
+            ("<0.001" if one.holm < 0.001 else f"{one.holm:.3f}") if tested else "–",
+        )
+    return [table]
 
 
 def _tested(test: PairedTest | None) -> tuple[str, str]:

@@ -333,10 +333,14 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             fit_whole(needed, fits, samples, runner, ends.whole, watch)
         self.cut_ |= fits.cut
         self.named_estimators_ = {name: fits.model(name, len(classes)) for name in names}
-        self.estimators_ = list(self.named_estimators_.values())
         self.seconds_ = {name: fits.seconds[name] for name in names}
         self.calibration_ = self._calibration(samples) if self.calibrate else None
         return fits
+
+    @property
+    def estimators_(self) -> list[Any]:
+        """The fitted classifiers; kept once, by name, so that a model file holds each once."""
+        return list(self.named_estimators_.values())
 
     def _is_refitted(self, member: Member, n_folds: int) -> bool:
         """Where the planner chose few folds, there are so many rows that a part of them will do."""

@@ -228,8 +228,11 @@ def _work_in_folds(member: Member, task: _Task, n_folds: int) -> float:
     return n_folds * work_of(member.name, in_fold, model) + again * once
 
 
-def many_trees(model: Any, n_classes: int, n_folds: int, most: int = 3_600) -> bool:
-    """Whether boosting has too many trees in all folds together for a model file: 1,000 take a second to write."""
+def many_trees(model: Any, n_classes: int, n_folds: int) -> bool:
+    """Whether boosting has too many trees in all folds together for a model file: 1,000 take a second to write, and
+    as long to read. Three folds are for tables on which one more fit takes longer than that.
+    """
+    most = 1_200 if n_folds > 3 else 3_600
     boosted = isinstance(model, HistGradientBoostingClassifier)
     return boosted and model.max_iter * (n_classes if n_classes > 2 else 1) * n_folds > most
 

@@ -54,18 +54,22 @@ class Cells(NamedTuple):
         return float(by_group.sum() ** 2 / np.square(by_group).sum())
 
 
-def check_groups(groups: ArrayLike | None, n_rows: int) -> Ints | None:
+def check_groups(
+    groups: ArrayLike | None,
+    n_rows: int,
+    name: str = "groups",
+    advice: str = "pass the group of each row, such as the patient",
+) -> Ints | None:
     """``(N,)`` numbers 0, 1, … of the groups that the rows belong to; None where none are named."""
     if groups is None:
         return None
     given = np.asarray(groups)
-    advice = "pass the group of each row, such as the patient"
     if given.shape != (n_rows,):
-        raise invalid("groups", f"must have the shape ({n_rows},)", f"{given.shape}", advice)
+        raise invalid(name, f"must have the shape ({n_rows},)", f"{given.shape}", advice)
     missing = np.array([_is_missing(value) for value in given.tolist()])
     if missing.any():
         row = int(np.argmax(missing))
-        raise invalid("groups", "must name a group for every row", f"{given[row]!r} in row {row}", advice)
+        raise invalid(name, "must hold a value for every row", f"{given[row]!r} in row {row}", advice)
     place: dict[Any, int] = {}
     return np.array([place.setdefault(value, len(place)) for value in given.tolist()], dtype=np.int64)
 

@@ -98,17 +98,17 @@ def mauc_interval(
     -------
     Interval
         With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample, whose variance cannot be estimated,
-        borrows all of it from the others, with ``UndefinedMetricWarning``. The same warning tells of a class of 5 to 60
-        samples, all well ranked, that makes most of the uncertainty (see the notes), and of a partial
-        AUC whose region holds fewer than 10 samples of a class, where the score itself leans upwards.
+        borrows all of it from the others, with ``UndefinedMetricWarning``. The same warning tells of a partial AUC
+        whose region holds fewer than 10 samples of a class, where the score itself leans upwards.
 
     Notes
     -----
     O(N·C) time after a sort of each class, the same sort that gives the score; O(N) extra memory. Coverage from 2
     samples per class on is in the tables of :doc:`/results/intervals`. Errors that none of few samples shows cannot be
     in an interval: where a fifth of a class of 10 rows is mislabelled, and no row of other classes is, all 10 are right
-    in one of nine draws. The warning says when that could be so: each sample of the class beats three of four others.
-    Most often there is no hidden error, and then the interval is wide enough; its rows cannot tell.
+    in one of nine draws. :func:`multiclass_auc_report`, the HTML report and ``mauc evaluate`` note when that could be
+    so: a class of 5 to 60 rows makes most of the uncertainty, and each of its rows beats three of four others. Most
+    often there is no hidden error, and then the interval is wide enough; its rows cannot tell.
 
     With ``groups``, the rows of one class in one group take the place of a sample: the variance is that of their mean
     influences over the groups, few groups borrow from all classes as few samples do, and what the classes of a group
@@ -143,8 +143,6 @@ def mauc_interval(
     measure.warn_of_few(sample, v, scored.labels)
     with threads(jobs):
         score, influence = _score_and_influence(measure, partition, scored.scores, v)
-    if measure.whole_curve:
-        warn_of_hidden_errors(sample, influence, scored.labels)
     return interval(measure.worth(sample, v), score, influence, level)
 
 
@@ -376,13 +374,6 @@ def hidden_errors(sample: Sample, influence: Floats, labels: Sequence[Any] | NDA
         f"class {labels[k]} has {sample.size[k]:.4g} {of}, all well ranked: if rows of this class "
         "are mislabelled or of kinds that these do not show, the interval is too short"
     )
-
-
-def warn_of_hidden_errors(sample: Sample, influence: Floats, labels: NDArray[Any]) -> None:
-    """One warning where rows of a small class decide the interval and none shows an error."""
-    found = hidden_errors(sample, influence, labels)
-    if found:
-        warnings.warn(found, UndefinedMetricWarning, stacklevel=3)
 
 
 def warn_of_singles(sizes: Sizes, labels: NDArray[Any]) -> None:

@@ -14,6 +14,7 @@ from mauc._validation import ScoredClasses, check_real, check_scored_classes, ch
 from mauc.metrics.groups import check_groups
 from mauc.metrics.inference import class_against_others, class_influence, hidden_errors, warn_of_singles
 from mauc.metrics.scores import check_pair_weights, weighted_mean
+from mauc.metrics.subgroups import Subgroup, subgroup_scores, warn_of_subgroups
 from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
 
@@ -21,6 +22,7 @@ __all__ = ["multiclass_auc_report"]
 
 SUMMARY = {"MAUC": "ovo", "one-vs-rest": "ova"}
 """Rows below the classes, and the pairs that they average over."""
+SUBGROUPS = "subgroups"
 
 
 def multiclass_auc_report(
@@ -32,6 +34,7 @@ def multiclass_auc_report(
     sample_weight: ArrayLike | None = None,
     absent: str = "raise",
     groups: ArrayLike | None = None,
+    subgroups: ArrayLike | None = None,
     level: float = 0.95,
     digits: int = 3,
     output_dict: bool = False,
@@ -61,6 +64,9 @@ def multiclass_auc_report(
     groups : (N,) array, optional
         What each row belongs to, such as the patient of an image; intervals are then those of dependent rows, see
         :func:`mauc_interval`.
+    subgroups : (N,) array, optional
+        A level of each row, such as the sex or the centre: a second table has the multiclass AUC of each level, and its
+        difference to all other rows with a test, corrected by Holm for the number of levels.
     level : float, default=0.95
         Confidence level of the intervals, between 0 and 1; see :func:`mauc_interval`.
     digits : int, default=3
@@ -74,6 +80,8 @@ def multiclass_auc_report(
         The dict has an entry for each class, for ``"MAUC"`` and for ``"one-vs-rest"``, the mean of the AUCs of each
         class against all others together; each is a dict with ``"auc"``, ``"low"``, ``"high"``, ``"support"`` and, for
         a class, ``"hardest"`` and ``"hardest_auc"``. Without samples, the numbers are NaN and ``"hardest"`` is None.
+        With ``subgroups``, ``"subgroups"`` is a dict of dicts by level, with ``"difference"``, ``"difference_low"``,
+        ``"difference_high"``, ``"pvalue"``, ``"holm"`` and ``"absent"``, the classes without rows in the level.
         Below the text stands a note where :func:`mauc_interval` would warn of a small class that may hide errors.
 
     Notes
@@ -120,9 +128,18 @@ def multiclass_auc_report(
         }
     for name, pairs in SUMMARY.items():
         report[name] = _entry(_of_all(pairs, partition, scored.scores, matrix, level, together), support.sum())
+    found_by_level = None
+    if subgroups is not None:
+        found_by_level = subgroup_scores(
+            partition, scored.scores, np.asarray(names), subgroups, groups=together, level=level
+        )
+        warn_of_subgroups(found_by_level)
     if output_dict:
-        return report
-    return _text(report, names, level, digits) + _note(partition, scored.scores, names, together)
+        return report if found_by_level is None else {**report, SUBGROUPS: _as_dicts(found_by_level)}
+    text = _text(report, names, level, digits)
+    if found_by_level is not None:
+        text += "\n\n" + _subgroup_text(found_by_level, level, digits)
+    return text + _note(partition, scored.scores, names, together)
 
 
 def _names(scored: ScoredClasses, target_names: ArrayLike | None) -> list[str]:
@@ -130,7 +147,7 @@ def _names(scored: ScoredClasses, target_names: ArrayLike | None) -> list[str]:
     if len(names) != len(scored.labels):
         requirement, advice = f"must have the shape ({len(scored.labels)},)", "pass one name per class"
         raise invalid("target_names", requirement, f"{len(names)} names", advice)
-    twice = next((name for name in names if names.count(name) > 1 or name in SUMMARY), None)
+    twice = next((name for name in names if names.count(name) > 1 or name in (*SUMMARY, SUBGROUPS)), None)
     if twice is not None:
         advice = "pass target_names=[…], all different"
         raise invalid(
@@ -177,6 +194,41 @@ def _note(partition: ClassPartition, scores: NDArray[np.floating], names: list[s
         return ""
     found = hidden_errors(Sample.of(partition, v, groups), auc_influence(partition.problem(scores, v)), names)
     return "\n\n" + "\n".join(textwrap.wrap(f"Note: {found}.", 80)) if found else ""
+
+
+def _as_dicts(found: list[Subgroup]) -> dict[str, Any]:
+    return {
+        one.level: {
+            **_entry(one.mauc, np.int64(one.rows)),
+            "difference": one.difference.difference,
+            "difference_low": one.difference.low,
+            "difference_high": one.difference.high,
+            "pvalue": one.difference.pvalue,
+            "holm": one.holm,
+            "absent": list(one.absent),
+        }
+        for one in found
+    }
+
+
+def _subgroup_text(found: list[Subgroup], level: float, digits: int) -> str:
+    """A line for each level."""
+    span = f"{100 * level:g} % interval"
+    rows = [("", "MAUC", span, "support", "against the rest", span, "p")]
+    for one in found:
+        d, m = one.difference, one.mauc
+        scored = (f"{m.score:.{digits}f}", f"[{m.low:.{digits}f}, {m.high:.{digits}f}]")
+        if np.isnan(m.score):
+            scored = ("–", "–")
+        tested = (
+            ("–", "–", "–")
+            if np.isnan(d.difference)
+            else (f"{d.difference:+.{digits}f}", f"[{d.low:+.{digits}f}, {d.high:+.{digits}f}]", f"{one.holm:.2g}")
+        )
+        rows.append((one.level, *scored, f"{one.rows:,}", *tested))
+    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    lines = ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join([lines[0], "", *lines[1:]])
 
 
 def _entry(found: Interval | None, support: np.number) -> dict[str, Any]:

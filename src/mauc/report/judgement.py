@@ -18,6 +18,7 @@ from mauc.metrics.groups import check_groups
 from mauc.metrics.inference import NO_DIFFERENCE, hidden_errors
 from mauc.metrics.out_of_core import ScoredRows, StreamedScores, read_columns
 from mauc.metrics.scores import weighted_mean
+from mauc.metrics.subgroups import Subgroup, subgroup_notes, subgroup_scores
 from mauc.metrics.summary import ScoreSummary, summarise
 from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison_of_moments, holm, interval_of_moments
 from mauc.partition import ClassPartition
@@ -103,6 +104,8 @@ class Judgement:
     """More on the first model; None where the scores were read in parts."""
     groups: Ints | None = None
     """``(N,)`` number of the group of each row; None where all rows are independent."""
+    subgroups: tuple[Subgroup, ...] = ()
+    """The first model on the rows of each level of a column."""
 
     @property
     def headline(self) -> ModelScore:
@@ -140,6 +143,7 @@ def judge(
     y_train: ArrayLike | None = None,
     y_pred: ArrayLike | None = None,
     groups: ArrayLike | None = None,
+    subgroups: ArrayLike | None = None,
     level: float = 0.95,
     listed: int = LISTED,
 ) -> Judgement:
@@ -161,6 +165,9 @@ def judge(
     groups : (N,) array, optional
         What each row belongs to, such as the patient of an image. All intervals and tests are then those of rows that
         may depend on each other within a group, see :func:`mauc.mauc_interval`.
+    subgroups : (N,) array, optional
+        A level of each row, such as the sex: the first model is judged on the rows of each level, and tested against
+        the other rows. Of repeated cross-validation, on the first repeat.
     level : float, default=0.95
     listed : int, default=30
         How many of the rarest pairs, and of the worst, to list.
@@ -222,7 +229,12 @@ def judge(
     )
     absent = tuple(str(label) for label in first.labels[counts == 0])
     judged = _judgement(codes, partition.counts, names, models, summaries, absent, imbalance(class_rows), level, listed)
-    judged = replace(judged, of_training=y_train is not None, further=further, groups=together)
+    by_level: tuple[Subgroup, ...] = ()
+    if subgroups is not None:
+        by_level = tuple(
+            subgroup_scores(partition, scores[0][0], np.asarray(names), subgroups, groups=together, level=level)
+        )
+    judged = replace(judged, of_training=y_train is not None, further=further, groups=together, subgroups=by_level)
     return replace(judged, notes=notes_of(judged))
 
 
@@ -426,6 +438,7 @@ def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
     """What a reader must know of these numbers."""
     model, guess = judgement.headline, judgement.guess
     notes = [*_of_groups(judgement), *_of_few_rows(judgement, few), *_of_hidden_errors(judgement)]
+    notes += [f"{note[0].upper()}{note[1:]}." for note in subgroup_notes(judgement.subgroups)]
     if model.mauc.score == 1.0:
         notes.append("Every pair is ranked perfectly: the interval says how far from perfect these rows still allow.")
     if model.accuracy < guess.accuracy:

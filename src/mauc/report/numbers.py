@@ -39,6 +39,7 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
         if further is None or further.calibration is None
         else {"error": further.calibration.error, "bins": tables["calibration"]},
         "gains": tables.get("gains", []),
+        "subgroups": tables.get("subgroups", []),
         "imbalance": {name: getattr(judgement.imbalance, name) for name in ("xi", "chi", "ratio", "rate")},
         "absent": list(judgement.absent),
         "notes": list(judgement.notes),
@@ -69,6 +70,21 @@ def tables_of(judgement: Judgement) -> dict[str, list[dict[str, Any]]]:
         "rarest_pairs": [_pair_row(judgement, pair) for pair in judgement.rarest],
         "worst_pairs": [_pair_row(judgement, pair) for pair in judgement.worst],
     }
+    if judgement.subgroups:
+        found["subgroups"] = [
+            {
+                "level": one.level,
+                "rows": one.rows,
+                **_named("mauc", one.mauc),
+                "difference": one.difference.difference,
+                "difference_low": one.difference.low,
+                "difference_high": one.difference.high,
+                "pvalue": one.difference.pvalue,
+                "pvalue_holm": one.holm,
+                "absent": list(one.absent),
+            }
+            for one in judgement.subgroups
+        ]
     if further is None:
         return found
     for row, each in zip(found["classes"], further.classes, strict=True):

@@ -43,6 +43,8 @@ class Report:
         What the first model predicts, where that is not the class with the highest score.
     groups : (N,) array, optional
         What each row belongs to, such as the patient of an image; intervals and tests are then those of dependent rows.
+    subgroups : (N,) array, optional
+        A level of each row, such as the sex: the first model on each level, tested against the other rows.
     level : float, default=0.95
         Of all intervals.
     listed : int, default=30
@@ -84,6 +86,7 @@ class Report:
         y_train: ArrayLike | None = None,
         y_pred: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        subgroups: ArrayLike | None = None,
         level: float = 0.95,
         listed: int = LISTED,
         title: str = "Multiclass AUC report",
@@ -91,7 +94,15 @@ class Report:
         importance: Sequence[Importance] = (),
     ) -> None:
         self.judgement: Judgement = judge(
-            y_true, y_score, labels=labels, y_train=y_train, y_pred=y_pred, groups=groups, level=level, listed=listed
+            y_true,
+            y_score,
+            labels=labels,
+            y_train=y_train,
+            y_pred=y_pred,
+            groups=groups,
+            subgroups=subgroups,
+            level=level,
+            listed=listed,
         )
         self.title = title
         self.details = tuple(details)
@@ -112,7 +123,7 @@ class Report:
 
     def tables(self) -> dict[str, Any]:
         """The tables of the page as pandas data frames by name: ``models``, ``classes``, ``rarest_pairs``,
-        ``worst_pairs``, ``mistakes``, ``calibration``, ``gains``."""
+        ``worst_pairs``, ``mistakes``, ``calibration``, ``gains``, ``subgroups``."""
         with needing("cli", "Report.tables"):
             import pandas as pd
         return {name: pd.DataFrame(rows) for name, rows in tables_of(self.judgement).items()}

@@ -160,13 +160,13 @@ def times_of(values: Any, name: str, path: Path, order: str | None) -> NDArray[n
     return array
 
 
-def groups_of(values: Any, name: str, path: Path) -> NDArray[Any]:
+def groups_of(values: Any, name: str, path: Path, option: str = "--group") -> NDArray[Any]:
     """The group of each row, as text; every row must have one."""
     missing = int(values.isna().sum())
     if missing:
         rows = "1 row" if missing == 1 else f"{missing} rows"
         raise Failure(
-            f"column {name!r} of {path} has no group in {rows}: fill them in, drop them, or leave --group out"
+            f"column {name!r} of {path} has no group in {rows}: fill them in, drop them, or leave {option} out"
         )
     return np.asarray(values.astype(str).to_numpy())
 

@@ -5,7 +5,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -335,36 +335,40 @@ def _check_alike(path: Path, found: Mapping[str, str], first: Path, expected: Ma
 def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> Iterator[tuple[Table, Any]]:
     """One of the parts as tables of so many rows, read as the whole would be; columns in ``text`` as they are written.
 
-    With each table comes the batch of pyarrow that it was made of, None if it was made of CSV.
+    With each table comes the batch of pyarrow that it was made of, None if it was made of CSV. CSV is read by pandas,
+    as a whole table is: pyarrow takes the types of the columns from the first block, and fails where a later one has
+    others.
     """
-    import pandas as pd
-
     if parts.kind == "parquet":
-        import pyarrow as pa
-
         for batch in part_batches(path, rows=rows):
+            import pyarrow as pa  # after the reader has said what is missing
+
             yield _as_table(pa.Table.from_batches([batch]), parts.date_forms), batch
         return
-    try:
-        dtypes = dict.fromkeys(text, str)
-        chunks = pd.read_csv(path, sep=separator_of(Source(path)), chunksize=rows, dtype=dtypes, low_memory=False)
-        with chunks:
-            for chunk in chunks:
-                if len(chunk):
-                    yield chunk.reset_index(drop=True), None
-    except UNREADABLE as error:
-        raise no_table(path, error) from None
+    with _read_csv(path, text, chunksize=rows) as chunks:
+        for chunk in chunks:
+            if len(chunk):
+                yield chunk.reset_index(drop=True), None
 
 
 def table_rows(parts: Parts, path: Path, groups: Sequence[int] | None, text: Sequence[str]) -> Table:
     """Some groups of rows of a Parquet part, or a whole one of CSV, read as :func:`table_chunks` reads them."""
     if parts.kind == "parquet":
         return _as_table(opened(path).read_row_groups(list(groups or ())), parts.date_forms)
+    with _read_csv(path, text) as table:
+        return table
+
+
+@contextmanager
+def _read_csv(path: Path, text: Sequence[str], **options: Any) -> Iterator[Any]:
+    """The table, or its chunks."""
     import pandas as pd
 
     try:
         dtypes = dict.fromkeys(text, str)
-        return pd.read_csv(path, sep=separator_of(Source(path)), dtype=dtypes, low_memory=False)
+        found = pd.read_csv(path, sep=separator_of(Source(path)), dtype=dtypes, low_memory=False, **options)
+        with found if "chunksize" in options else nullcontext():
+            yield found
     except UNREADABLE as error:
         raise no_table(path, error) from None
 

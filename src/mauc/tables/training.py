@@ -183,7 +183,6 @@ def _shipped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
     kept = np.flatnonzero(stack._combination.used)
     names = [list(stack.named_estimators_)[k] for k in kept]
     stack.named_estimators_ = {name: stack.named_estimators_[name] for name in names}
-    stack.estimators_ = list(stack.named_estimators_.values())
     stack.weights_ = {name: stack.weights_[name] for name in names}
     before = stack._combination
     stack._combination = Combination(before.weights[kept], before.floors, before.share)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from mauc.nn._loss.batch import Weights, chunks, class_sum, exact_dtype, take
 from mauc.nn._loss.forms import Closed
-from mauc.nn._loss.processes import Communicator
+from mauc.nn._loss.processes import ALONE, Communicator
 
 __all__ = ["FLAT_ALPHA", "Slope", "closed_risk", "differentiable_risk", "own_scores", "row_sums"]
 
@@ -154,15 +154,15 @@ def _squared(
     """
     n_classes, y, dtype = scores.shape[1], weights.y, scores.dtype
     own = own_scores(scores, weights)
-    mean = world.sum(class_sum(y, weights.unit * own, n_classes))
+    mean = _class_means(own, weights, world)
     own_centred = own - mean[y]
     spread = class_sum(y, weights.unit * own_centred.square(), n_classes)
 
-    origin, row, column = (mean - form.alpha).to(dtype), weights.row.to(dtype)[:, None], weights.column.to(dtype)
+    centre, row, column = mean.to(dtype), weights.row.to(dtype)[:, None], weights.column.to(dtype)
     weighted = torch.empty_like(scores)
     first, second = torch.zeros_like(spread), spread.new_zeros(1)
     for rows in chunks(scores):
-        distance = take(scores, rows) - origin
+        distance = (take(scores, rows) - centre).add_(form.alpha)
         factor = take(row, rows) if weights.matrix is None else weights.negative(dtype, rows)
         part = torch.mul(distance, factor, out=take(weighted, rows))
         part.scatter_(1, take(y, rows)[:, None], 0.0)
@@ -174,6 +174,15 @@ def _squared(
         return value, None
     at_own = 2.0 * weights.unit * (weights.total[y] * own_centred - first[y])
     return value, Slope(weighted, 2.0 * column, at_own.to(dtype)[:, None])
+
+
+def _class_means(own: Tensor, weights: Weights, world: Communicator) -> Tensor:
+    """``(C,)`` means of the own-class scores, counted from the largest: the mean of equal scores is then exact."""
+    none = torch.full_like(weights.column, -torch.inf)
+    counted = torch.where(weights.unit > 0, own.detach(), -torch.inf)
+    top = world.largest(none.scatter_reduce(0, weights.y, counted, "amax"))
+    top = torch.where(top == -torch.inf, 0.0, top)
+    return top + world.sum(_class_sum(weights, weights.unit * (own - top[weights.y])))
 
 
 def _line(
@@ -204,9 +213,9 @@ def differentiable_risk(scores: Tensor, weights: Weights, form: Closed, *, log1p
     exact = exact_dtype(scores.device)
     own, weight, wide = own_scores(scores, weights), weights.negative(exact), scores.to(exact)
     if form.kind == "squared":
-        mean = _class_sum(weights, weights.unit * own)
+        mean = _class_means(own, weights, ALONE)
         spread = _class_sum(weights, weights.unit * (own - mean[weights.y]).square())
-        return torch.dot(weights.total, spread) + (weight * (wide - mean + form.alpha).square()).sum()
+        return torch.dot(weights.total, spread) + (weight * ((wide - mean) + form.alpha).square()).sum()
     if form.kind == "line":
         of_p = torch.dot(weights.total, _class_sum(weights, weights.unit * (form.alpha - own)))
         return form.scale * (of_p + (weight * wide).sum())

@@ -37,12 +37,12 @@ def numpy_risk(
     span = float((high - low).max())
     if span == -math.inf:  # no sample anywhere
         return scores.sum(), Slope(scores, None, None) if gradient else None
-    if not math.isfinite(span):
+    if not bool(low.isfinite().all() and high.isfinite().all()):
         return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
     radius = 1.0 if bounded else radius_for(span) if needs_range(surrogate) else math.inf
     tolerances = TOLERANCES["float64" if scores.dtype == torch.float64 else "float32"]
     found = plan(surrogate, radius, tolerances=tolerances, saturated=bounded)
-    middle: Floats = np.full(len(low), 0.5) if bounded else (low + 0.5 * (high - low)).cpu().numpy()
+    middle: Floats = np.full(len(low), 0.5) if bounded else (0.5 * low + 0.5 * high).cpu().numpy()
     problem, ranks = _problem(scores, weights), _Ranks(world, scores.device)
     with np.errstate(over="ignore", invalid="ignore"):
         if found is None:

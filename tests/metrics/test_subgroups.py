@@ -1,0 +1,126 @@
+"""Each level of a column against the other rows."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import UndefinedMetricWarning
+
+from mauc import mauc_interval, multiclass_auc_report
+from mauc.metrics.subgroups import subgroup_scores
+from mauc.partition import ClassPartition
+from mauc.report import Report, judge
+
+NAMES = np.array(["elm", "oak", "yew"])
+
+
+def simulated(n=300, *, weaker=1.0, seed=0):
+    """Classes, scores that find them less well for "m" if ``weaker`` is below 1, and two levels."""
+    rng = np.random.default_rng(seed)
+    y, sex = NAMES[np.arange(n) % 3], rng.choice(["f", "m"], n)
+    lead = np.where(sex == "m", weaker, 1.0)[:, None]
+    return y, rng.normal(size=(n, 3)) + 1.5 * lead * (y[:, None] == NAMES), sex
+
+
+def test_each_level_has_its_score_and_its_difference_to_the_rest():
+    y, scores, sex = simulated(weaker=0.3)
+    found = multiclass_auc_report(y, scores, subgroups=sex, output_dict=True)["subgroups"]
+    for name in ("f", "m"):
+        own, other = sex == name, sex != name
+        expected = mauc_interval(y[own], scores[own])
+        assert (found[name]["auc"], found[name]["low"], found[name]["high"]) == pytest.approx(
+            (expected.score, expected.low, expected.high)
+        )
+        assert found[name]["difference"] == pytest.approx(expected.score - mauc_interval(y[other], scores[other]).score)
+        assert found[name]["support"] == own.sum()
+    assert found["m"]["difference"] < 0 < found["f"]["difference"]
+    assert found["m"]["difference_high"] < 0
+    assert found["m"]["pvalue"] < 0.01
+    assert found["m"]["holm"] == pytest.approx(min(1.0, 2 * found["m"]["pvalue"]), rel=0.5)
+    assert found["m"]["difference_low"] == pytest.approx(-found["f"]["difference_high"])
+
+
+def test_the_pvalue_is_where_the_interval_touches_zero():
+    y, scores, sex = simulated(weaker=0.7)
+    partition, codes = ClassPartition(np.searchsorted(NAMES, y), 3), NAMES
+    one = subgroup_scores(partition, scores, codes, sex)[0].difference
+    near = subgroup_scores(partition, scores, codes, sex, level=1 - one.pvalue)[0].difference
+    assert min(abs(near.low), abs(near.high)) < 1e-6
+
+
+def test_the_size_of_the_test():
+    pvalues = []
+    for seed in range(120):
+        y, scores, sex = simulated(120, seed=seed)
+        pvalues.append(multiclass_auc_report(y, scores, subgroups=sex, output_dict=True)["subgroups"]["f"]["pvalue"])
+    assert np.mean(np.array(pvalues) < 0.05) <= 0.1
+    assert np.mean(np.array(pvalues) < 0.5) > 0.3
+
+
+def test_text():
+    y, scores, sex = simulated(weaker=0.3)
+    text = multiclass_auc_report(y, scores, subgroups=sex)
+    table = text.split("\n\n", 3)[3].splitlines()
+    assert " ".join(table[0].split()) == "MAUC 95 % interval support against the rest 95 % interval p"
+    assert [line.split()[0] for line in table[2:]] == ["f", "m"]
+    assert len({len(line) for line in table if line}) == 1
+
+
+def test_a_class_that_a_level_lacks_is_warned_of_and_left_out_of_the_difference():
+    y, scores, sex = simulated()
+    sex = np.where(y == "yew", "f", sex)
+    with pytest.warns(UndefinedMetricWarning, match="level m has no row of class yew: its score is over the other"):
+        found = multiclass_auc_report(y, scores, subgroups=sex, output_dict=True)["subgroups"]
+    assert found["m"]["absent"] == ["yew"]
+    common = y != "yew"
+    parts = [mauc_interval(y[common & (sex == s)], scores[common & (sex == s)][:, :2]).score for s in ("m", "f")]
+    assert found["m"]["difference"] == pytest.approx(parts[0] - parts[1])
+    assert "Level m has no row of class yew" in " ".join(judge(y, scores, subgroups=sex).notes)
+
+
+def test_a_level_of_one_class_has_no_score():
+    y, scores, _ = simulated()
+    with pytest.warns(UndefinedMetricWarning, match="has no row of class"):
+        found = multiclass_auc_report(y, scores, subgroups=y, output_dict=True)["subgroups"]
+    with pytest.warns(UndefinedMetricWarning, match="has no row of class"):
+        text = multiclass_auc_report(y, scores, subgroups=y)
+    assert np.isnan(found["oak"]["auc"])
+    assert np.isnan(found["oak"]["holm"])
+    assert "–" in text
+
+
+def test_groups():
+    y, scores, sex = simulated()
+    patient = np.array([f"{s}{k // 6}" for k, s in enumerate(sex)])
+    alone, together = (
+        multiclass_auc_report(y, scores, subgroups=sex, groups=g, output_dict=True)["subgroups"]["f"]
+        for g in (None, patient)
+    )
+    assert together["difference_high"] - together["difference_low"] > 0.9 * (
+        alone["difference_high"] - alone["difference_low"]
+    )
+    with pytest.warns(UndefinedMetricWarning, match="some groups have rows in several levels"):
+        multiclass_auc_report(y, scores, subgroups=sex, groups=np.arange(300) // 6)
+
+
+def test_reports():
+    y, scores, sex = simulated()
+    found = judge(y, scores, subgroups=sex)
+    assert [one.level for one in found.subgroups] == ["f", "m"]
+    pytest.importorskip("jinja2")
+    report = Report(y, scores, subgroups=sex)
+    assert 'id="h-subgroups"' in report.html
+    assert 'id="h-subgroups"' not in Report(y, scores).html
+    assert '"subgroups": [{"level": "f"' in report.to_json()
+
+
+@pytest.mark.parametrize(
+    ("subgroups", "message"),
+    [
+        (["f"], r"^subgroups must have the shape \(300,\), got \(1,\): pass the level of each row"),
+        (["f"] * 300, r"^subgroups must have two levels or more, got only f: a level is compared"),
+        ([None] * 300, r"^subgroups must hold a value for every row, got None in row 0"),
+    ],
+)
+def test_errors(subgroups, message):
+    y, scores, _ = simulated()
+    with pytest.raises(ValueError, match=message):
+        multiclass_auc_report(y, scores, subgroups=subgroups)
