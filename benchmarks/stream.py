@@ -53,7 +53,7 @@ def cpu_seconds(work: object) -> tuple[float, object]:
 
 def evaluate(folder: Path) -> tuple[float, float, float, dict[str, object]]:
     """CPU seconds, seconds, peak bytes and result of the command in a process of its own."""
-    command = [sys.executable, "-c", "from mauc.cli import main; main()", "evaluate", str(folder), "--target", "truth"]
+    command = [sys.executable, "-c", "from mauc._cli import main; main()", "evaluate", str(folder), "--target", "truth"]
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
         command += ["--json", "--report", str(Path(out) / "report.html")]

@@ -26,7 +26,7 @@ color: #e9ecea; font: 15px/1.3 'DejaVu Sans Mono', monospace">{code}</pre></body
 def run(command: str, folder: Path) -> str:
     """What the command prints in a terminal of :data:`COLUMNS` columns, with its colours and without its progress."""
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color"}
-    call = [sys.executable, "-c", "from mauc.cli import main; main()", *command.split()[1:]]
+    call = [sys.executable, "-c", "from mauc._cli import main; main()", *command.split()[1:]]
     done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(done.stderr)

@@ -14,8 +14,8 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from mauc._io import write_whole
+from mauc._tables.errors import NO_SPACE
 from mauc._text import visible
-from mauc.tables.errors import NO_SPACE
 
 __all__ = ["Cell", "Store", "compute", "missing_of", "run_cells", "write_whole"]
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-MAUC = (sys.executable, "-c", "from mauc.cli import main; main()")
+MAUC = (sys.executable, "-c", "from mauc._cli import main; main()")
 OLD = b"what an earlier run wrote\n"
 N_ROWS = 4000
 
@@ -199,8 +199,8 @@ def same(path: Path, other: Path) -> bool:
     """Commands are deterministic, so files are equal; a model's holds the time of writing, but gives equal scores."""
     if path.suffix != ".skops":
         return path.read_bytes() == other.read_bytes()
-    from mauc.tables.errors import Failure
-    from mauc.tables.model_file import read_model
+    from mauc._tables.errors import Failure
+    from mauc._tables.model_file import read_model
 
     table = pd.read_csv(other.parent / "table.csv")
     try:

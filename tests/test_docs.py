@@ -61,7 +61,7 @@ def test_commands_of_the_pages(tmp_path, monkeypatch):
     pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
     pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
     pandas = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
-    from mauc.cli import app
+    from mauc._cli import app
 
     monkeypatch.chdir(tmp_path)
     write_patients(tmp_path)
@@ -103,7 +103,7 @@ def test_options_of_the_command_are_known():
     pytest.importorskip("typer", reason="needs the extra mauc[cli]")
     import typer.main
 
-    from mauc.cli import app
+    from mauc._cli import app
 
     whole = typer.main.get_command(app)
     for line in [*shell_lines(), *inline_commands()]:

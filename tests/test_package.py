@@ -76,7 +76,7 @@ def test_unknown_name():
 @pytest.mark.parametrize(
     ("code", "missing", "extra"),
     [
-        pytest.param("from mauc.cli import main; main()", "typer", "cli", id="command"),
+        pytest.param("from mauc._cli import main; main()", "typer", "cli", id="command"),
         pytest.param("import mauc.dask", "dask", "dask", id="dask"),
         pytest.param("import mauc.nn", "torch", "torch", id="torch"),
         pytest.param("from mauc.nn.functional import mauc_score", "torch", "torch", id="module of torch"),

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 from mauc._lazy import lazily
 
 if TYPE_CHECKING:
+    from mauc._tables.fit import FittedTable, fit_table
     from mauc.decision import MAUCDecision
     from mauc.ensemble import MAUCStackingClassifier
     from mauc.linear import MAUCClassifier, MAUCClassifierCV
@@ -48,13 +49,12 @@ if TYPE_CHECKING:
     from mauc.model_selection import RareClassKFold, mauc_scorer
     from mauc.plugin import MAUCPluginClassifier
     from mauc.risk import SurrogateRisk
-    from mauc.tables.fit import FittedTable, fit_table
 
 __version__ = _version("mauc")
 
 _HOME = {
     "Comparison": "mauc.metrics",
-    "FittedTable": "mauc.tables.fit",
+    "FittedTable": "mauc._tables.fit",
     "Interval": "mauc.metrics",
     "MAUCClassifier": "mauc.linear",
     "MAUCClassifierCV": "mauc.linear",
@@ -67,7 +67,7 @@ _HOME = {
     "RareClassKFold": "mauc.model_selection",
     "SurrogateRisk": "mauc.risk",
     "compare_mauc": "mauc.metrics",
-    "fit_table": "mauc.tables.fit",
+    "fit_table": "mauc._tables.fit",
     "mauc_importance": "mauc.metrics",
     "mauc_interval": "mauc.metrics",
     "mauc_score": "mauc.metrics",

@@ -1,5 +1,5 @@
 """``python -m mauc`` is the command ``mauc``."""
 
-from mauc.cli import main
+from mauc._cli import main
 
 main()

@@ -11,7 +11,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 import pandas as pd
 from typer.testing import CliRunner
 
-from mauc.cli import app
+from mauc._cli import app
 
 
 def make_trees(n=160, seed=0):

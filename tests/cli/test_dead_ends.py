@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
 
-from mauc.tables.errors import in_plain_words
+from mauc._tables.errors import in_plain_words
 
 QUICK = ("--alpha", "4", "--l2", "0.01", "--no-importance", "--no-report")
 

@@ -8,9 +8,9 @@ pytest.importorskip("typer", reason="needs the extra mauc[cli]")
 
 from typer.testing import CliRunner
 
-from mauc.cli import app
-from mauc.cli.app import App
-from mauc.tables.errors import Failure, Usage, explain
+from mauc._cli import app
+from mauc._cli.app import App
+from mauc._tables.errors import Failure, Usage, explain
 
 
 @pytest.mark.parametrize(

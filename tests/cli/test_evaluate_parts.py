@@ -13,9 +13,9 @@ pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 
 import pandas as pd
 
+from mauc._tables.errors import Failure
+from mauc._tables.parts import part_batches
 from mauc.report import judgement
-from mauc.tables.errors import Failure
-from mauc.tables.parts import part_batches
 
 CLASSES = ["ash", "elm", "fir", "oak"]
 
@@ -122,7 +122,7 @@ def test_a_single_file_is_read_in_parts_where_it_does_not_fit_or_on_request(run,
     assert whole.stderr == ""
     assert re.search(r"w\.csv \([1-9]\d*(\.\d+)? kB\) is read in parts", asked.stderr)
     assert_same(numbers(asked), numbers(whole))
-    monkeypatch.setattr("mauc.tables.parts.available_memory", lambda: 1000.0)
+    monkeypatch.setattr("mauc._tables.parts.available_memory", lambda: 1000.0)
     assert "is read in parts" in run(*options).stderr
     assert run(*options, "--no-stream").stderr == ""
 

@@ -10,9 +10,9 @@ pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 
 import pandas as pd
 
-from mauc.tables.errors import Failure
-from mauc.tables.holdout import places
-from mauc.tables.model_file import read_model
+from mauc._tables.errors import Failure
+from mauc._tables.holdout import places
+from mauc._tables.model_file import read_model
 
 FIXED = ("--target", "species", "--alpha", 4, "--l2", 0.01, "--drop", "seen", "--no-report", "--json")
 
@@ -58,7 +58,7 @@ def test_all_parts_are_trained_on(run, here, big, tmp_path):
 
 def test_what_does_not_fit_and_what_cannot_be_reached(run, fails, big, tmp_path, monkeypatch):
     assert "big stands for 3: join them, or train on all of them with --engine dask" in fails("fit", "big", *FIXED)
-    monkeypatch.setattr("mauc.tables.parts.available_memory", lambda: 10_000.0)
+    monkeypatch.setattr("mauc._tables.parts.available_memory", lambda: 10_000.0)
     words = fails("fit", "trees.csv", *FIXED)
     assert "trees.csv does not fit in memory" in words
     assert "about 25 of its rows do" in words
@@ -70,7 +70,7 @@ def test_what_does_not_fit_and_what_cannot_be_reached(run, fails, big, tmp_path,
     pytest.importorskip("distributed", reason="needs the extra mauc[dask]")
     import dask
 
-    from mauc.cli.fit_dask import connected
+    from mauc._cli.fit_dask import connected
 
     with (
         pytest.raises(Failure, match=r"--scheduler tcp://127\.0\.0\.1:9 cannot be reached within 0\.5s"),

@@ -14,7 +14,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 import pandas as pd
 
 from mauc import mauc_score
-from mauc.tables.data import times_of
+from mauc._tables.data import times_of
 
 QUICK = ("--no-importance", "--no-report")
 FAST = ("--alpha", 4, "--l2", 0.01, "--no-importance")
@@ -87,8 +87,8 @@ def test_time_and_group_columns(run, trees):
 
 
 def test_the_search_of_the_linear_model_holds_out_whole_groups(run, trees, monkeypatch):
+    from mauc._tables.model_file import read_model
     from mauc.linear import MAUCClassifierCV
-    from mauc.tables.model_file import read_model
 
     asked, real = [], MAUCClassifierCV.fit
     monkeypatch.setattr(
@@ -356,7 +356,7 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
 def test_untrusted_types_are_listed_and_refused(fails, run, model, trees, monkeypatch):
     from pathlib import Path
 
-    from mauc.tables import model_schema
+    from mauc._tables import model_schema
 
     foreign = "skrub._table_vectorizer.TableVectorizer"
     fewer = {loader: names - {foreign} for loader, names in model_schema.ALLOWED.items()}
@@ -381,7 +381,7 @@ def test_max_size_allows_more(fails, run, model, trees):
 def test_no_permission_and_no_space(fails, run, model, trees, tmp_path, monkeypatch):
     import errno
 
-    import mauc.cli.files as files
+    import mauc._cli.files as files
     from mauc import _io
 
     before = (tmp_path / model).read_bytes()
@@ -407,7 +407,7 @@ def test_no_permission_and_no_space(fails, run, model, trees, tmp_path, monkeypa
 
 
 def test_debug_shows_the_error(run, trees):
-    from mauc.tables.errors import Failure
+    from mauc._tables.errors import Failure
 
     result = run("fit", "nowhere.csv", "--target", "species", "--debug")
     assert isinstance(result.exception, Failure)

@@ -110,7 +110,7 @@ def test_failures_and_tracebacks_are_harmless(run, hostile, tmp_path):
         result = run(*call)
         assert result.exit_code in (1, 2)
         check_harmless(result.output)
-    start = [sys.executable, "-c", "from mauc.cli import main; main()"]
+    start = [sys.executable, "-c", "from mauc._cli import main; main()"]
     for call, code in (
         (["fit", "no\x1bne.csv", "--target", "x", "--debug"], 1),
         (["fit", "ta\x1bble.parquet", "x\x1by", "--target", "species"], 2),
@@ -184,7 +184,7 @@ def test_a_target_that_is_named_as_scores_are_is_no_score(run, tmp_path):
 def test_a_full_disk_under_the_results_says_so(tmp_path):
     rows = "".join(f"{k % 2},{k},{-k}\n" for k in range(8))
     (tmp_path / "s.csv").write_text(f"y,0,1\n{rows}")
-    start = [sys.executable, "-c", "from mauc.cli import main; main()"]
+    start = [sys.executable, "-c", "from mauc._cli import main; main()"]
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     calls = (["--help"], ["evaluate", "s.csv", "--target", "y", "--json"])
     for call, unbuffered in product(calls, ({}, {"PYTHONUNBUFFERED": "1"})):

@@ -16,13 +16,13 @@ from rich.console import Console
 from sklearn.datasets import load_iris
 
 from mauc import compare_mauc, mauc_score
-from mauc.cli.output import Output
-from mauc.cli.progress import watching
+from mauc._cli.output import Output
+from mauc._cli.progress import watching
+from mauc._tables.holdout import stratified
+from mauc._tables.kept import read_kept
+from mauc._tables.leaderboard import Entry, Moment
+from mauc._tables.model_file import read_model
 from mauc.ensemble.workers import Workers
-from mauc.tables.holdout import stratified
-from mauc.tables.kept import read_kept
-from mauc.tables.leaderboard import Entry, Moment
-from mauc.tables.model_file import read_model
 
 FIT = ("fit", "trees.csv", "--target", "species", "--no-report")
 QUICK = (*FIT, "--no-importance")
@@ -109,7 +109,7 @@ def test_the_test_rows_choose_nothing(run, trees, small_stack, monkeypatch):
     """Whatever the classes of the test rows are, the same models are trained and the same one is chosen."""
     _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
     train = np.setdiff1d(np.arange(160), test)
-    monkeypatch.setattr("mauc.tables.data.stratified", lambda *_: (train, test))
+    monkeypatch.setattr("mauc._tables.data.stratified", lambda *_: (train, test))
     told = []
     for swap in (False, True):
         labels = trees["species"].copy()
@@ -266,7 +266,7 @@ def test_scores_never_replace_a_table(fails, trees, tmp_path):
 
 
 def test_what_the_time_limit_cut_is_told_everywhere(run, trees, monkeypatch):
-    monkeypatch.setattr("mauc.cli.fitting.Workers", lambda n_workers=None, on_stop=None: Workers(0))
+    monkeypatch.setattr("mauc._cli.fitting.Workers", lambda n_workers=None, on_stop=None: Workers(0))
     call = ("fit", "trees.csv", "--target", "species", "--no-importance", "--time-limit", 0.5, "--report", "r.html")
     told = run(*call)
     assert told.exit_code == 0, told.output

@@ -12,8 +12,8 @@ pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc.tables.errors import Failure
-from mauc.tables.model_file import read_model
+from mauc._tables.errors import Failure
+from mauc._tables.model_file import read_model
 
 QUICK = ("--alpha", "4", "--l2", "0.01", "--no-importance", "--no-report", "--quiet")
 

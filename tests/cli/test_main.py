@@ -17,10 +17,10 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from mauc import __version__
-from mauc.cli import app
-from mauc.cli import digits as demo
-from mauc.cli.digits import imbalanced_digits
-from mauc.cli.summary import importance
+from mauc._cli import app
+from mauc._cli import digits as demo
+from mauc._cli.digits import imbalanced_digits
+from mauc._cli.summary import importance
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.metrics import Importance
 
@@ -64,7 +64,7 @@ def test_class_names_that_the_terminal_cannot_show(tmp_path):
     pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
     rows = "".join(f"{'ü文'[k % 2]},{k},{-k}\n" for k in range(20))
     (tmp_path / "s.csv").write_text(f"y,ü,文\n{rows}", encoding="utf-8")
-    call = [sys.executable, "-c", "from mauc.cli import main; main()", "evaluate", "s.csv", "--target", "y"]
+    call = [sys.executable, "-c", "from mauc._cli import main; main()", "evaluate", "s.csv", "--target", "y"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([*call, "--no-report"], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -11,8 +11,8 @@ pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 
 import pandas as pd
 
-from mauc.cli import predict_parts
-from mauc.tables.parts import MANIFEST
+from mauc._cli import predict_parts
+from mauc._tables.parts import MANIFEST
 
 EDGES = {"a": slice(0, 70), "b": slice(70, 70), "c": slice(70, 160)}
 

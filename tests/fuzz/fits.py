@@ -18,11 +18,11 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
 from mauc import MAUCStackingClassifier, mauc_score
+from mauc._tables.data import Wanted, data_of
+from mauc._tables.fit import Options, fit_data
+from mauc._tables.model_file import read_model
+from mauc._tables.models import Choice
 from mauc.ensemble import TableColumns
-from mauc.tables.data import Wanted, data_of
-from mauc.tables.fit import Options, fit_data
-from mauc.tables.model_file import read_model
-from mauc.tables.models import Choice
 
 LINEAR = Options(importance=False, choice=Choice(alpha=4.0, l2=0.01))
 OFFSETS = (1e9, -4e8, 1.7e9, 5e6, -1e12)

@@ -8,7 +8,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc.tables.column_kinds import column_kinds, kinds_in_words
+from mauc._tables.column_kinds import column_kinds, kinds_in_words
 
 
 def test_each_kind():

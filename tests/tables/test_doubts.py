@@ -8,7 +8,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from mauc.tables.doubts import column_doubts, column_scores, repeated_rows, suspects
+from mauc._tables.doubts import column_doubts, column_scores, repeated_rows, suspects
 
 
 @pytest.fixture

@@ -16,13 +16,13 @@ from sleeper import Sleeper
 
 import mauc
 from mauc import fit_table, mauc_score
+from mauc._tables.data import Wanted, data_of
+from mauc._tables.fit import Options, fit_data
+from mauc._tables.model_file import read_model
 from mauc.ensemble import default_estimators
 from mauc.ensemble.fitting import Here
 from mauc.ensemble.planner import Member, Plan
 from mauc.ensemble.workers import Workers
-from mauc.tables.data import Wanted, data_of
-from mauc.tables.fit import Options, fit_data
-from mauc.tables.model_file import read_model
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def planned(monkeypatch):
 
         monkeypatch.setattr("mauc.ensemble.classifier.plan_members", plan)
         if here:
-            monkeypatch.setattr("mauc.tables.fit.Workers", lambda n_workers=None: Here(None))
+            monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: Here(None))
 
     return choose
 
@@ -96,7 +96,7 @@ def test_the_same_table_and_seed_give_the_same_model_wherever_it_is_trained(plan
     table = mixed(120)[["size", "soil", "kind"]]
     here = fit_table(table, "kind", importance=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mauc.tables.fit.Workers", lambda n_workers=None: Workers(2))
+        patch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: Workers(2))
         there = fit_table(table, "kind", importance=False, time_limit=600)
         again = fit_table(table, "kind", importance=False, time_limit=600, seed=1)
     assert here.cut == there.cut == ()
@@ -158,7 +158,7 @@ def test_thousands_of_classes_within_five_seconds_give_a_model():
 
 def test_pandas_is_needed_for_fit_table_alone():
     assert "fit_table" in dir(mauc)
-    with pytest.raises(mauc.tables.errors.Usage, match="--effort must be quick, normal or best, got 'all'"):
+    with pytest.raises(mauc._tables.errors.Usage, match="--effort must be quick, normal or best, got 'all'"):
         fit_table(mixed(), "kind", effort="all")
 
 
@@ -174,5 +174,5 @@ def test_cross_validation_and_refit(planned):
 
 def test_empty_columns_alone(planned):
     planned()
-    with pytest.raises(mauc.tables.errors.Failure, match="no column besides 'kind' that holds a value"):
+    with pytest.raises(mauc._tables.errors.Failure, match="no column besides 'kind' that holds a value"):
         fit_table(mixed().assign(size=np.nan)[["size", "kind"]], "kind")

@@ -17,11 +17,11 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc.tables.dates import as_iso, order_of, with_iso_dates
-from mauc.tables.errors import Failure, Usage
-from mauc.tables.layout import check_separator
-from mauc.tables.read import Reading, classes_of, labelled, read_table
-from mauc.tables.source import STDIN
+from mauc._tables.dates import as_iso, order_of, with_iso_dates
+from mauc._tables.errors import Failure, Usage
+from mauc._tables.layout import check_separator
+from mauc._tables.read import Reading, classes_of, labelled, read_table
+from mauc._tables.source import STDIN
 
 FRAME = pd.DataFrame({"größe": [1.5, 2.25, 0.5], "ort": ["Köln", "Lübeck", "Łódź"]})
 SIMPLE = FRAME.assign(ort=["Köln", "Lübeck", "Gießen"])

@@ -10,9 +10,9 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc.tables.errors import Failure
-from mauc.tables.kept import KeptScores, check_same_table, common_rows, fingerprints, place_of, read_kept, write_kept
-from mauc.tables.model_file import SCHEMA
+from mauc._tables.errors import Failure
+from mauc._tables.kept import KeptScores, check_same_table, common_rows, fingerprints, place_of, read_kept, write_kept
+from mauc._tables.model_file import SCHEMA
 
 LABELS = np.repeat(["oak", "elm", "yew"], 4)
 TABLE = pd.DataFrame({"x": np.arange(12.0), "soil": ["a", None] * 6})

@@ -13,9 +13,9 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.ensemble import RandomForestClassifier
 
 from mauc import mauc_score
+from mauc._tables.holdout import some_of_each, stratified
+from mauc._tables.leaks import find_leaks, leaking_columns, recurring_codes, times_that_matter
 from mauc.metrics import mauc_importance
-from mauc.tables.holdout import some_of_each, stratified
-from mauc.tables.leaks import find_leaks, leaking_columns, recurring_codes, times_that_matter
 
 
 def as_numbers(table):

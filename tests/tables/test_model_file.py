@@ -23,13 +23,13 @@ import pandas as pd
 import skops.io
 from typer.testing import CliRunner
 
-from mauc.cli import app
+from mauc._cli import app
+from mauc._tables.errors import Failure
+from mauc._tables.features import kinds_of, make_features
+from mauc._tables.model_file import TableModel, read_model, write_model
+from mauc._tables.model_schema import ALLOWED, foreign_parts, is_itself
+from mauc._tables.read import read_table
 from mauc.linear import MAUCClassifier
-from mauc.tables.errors import Failure
-from mauc.tables.features import kinds_of, make_features
-from mauc.tables.model_file import TableModel, read_model, write_model
-from mauc.tables.model_schema import ALLOWED, foreign_parts, is_itself
-from mauc.tables.read import read_table
 
 NUMBER = itertools.count(1)
 TABLE = pd.DataFrame({"x": np.linspace(0, 1, 30), "y": np.tile([0.0, 1.0, 2.0], 10)})
@@ -106,7 +106,7 @@ def refused(monkeypatch):
             patch.setattr(skops.io, "loads", never)
             with pytest.raises(Failure) as caught:
                 read_model(path, **options)
-        known = ("skops", "sklearn", "skrub", "mauc.tables", "scipy")
+        known = ("skops", "sklearn", "skrub", "mauc._tables", "scipy")
         assert not {name for name in set(sys.modules) - modules if not name.startswith(known)}
         assert str(caught.value).startswith(str(path))
         return str(caught.value)
@@ -419,7 +419,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc.cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
+    monkeypatch.setattr("mauc._cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
     # All have a say, so that all are written.
     monkeypatch.setattr("mauc.ensemble.classifier.learn", lambda data, risk, pairs, random_state: unlearnt(data, pairs))
     monkeypatch.setattr("mauc.ensemble.combination._best", lambda *_: 0)
@@ -472,7 +472,7 @@ def test_the_tree_is_walked_without_recursion():
 
 def test_skops_is_imported_without_array_libraries_which_stay_importable():
     code = (
-        "import sys; from mauc.tables.model_file import load_skops; before = list(sys.meta_path); load_skops(); "
+        "import sys; from mauc._tables.model_file import load_skops; before = list(sys.meta_path); load_skops(); "
         "assert 'torch' not in sys.modules and sys.meta_path == before; import importlib.util as u; "
         "print(u.find_spec('numpy') is not None)"
     )

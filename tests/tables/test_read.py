@@ -11,9 +11,9 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc.tables.doubts import column_doubts, suspects
-from mauc.tables.errors import Failure, Usage
-from mauc.tables.read import Reading, classes_of, column, nearest, read_table, without_repeats
+from mauc._tables.doubts import column_doubts, suspects
+from mauc._tables.errors import Failure, Usage
+from mauc._tables.read import Reading, classes_of, column, nearest, read_table, without_repeats
 
 FRAME = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]})
 

@@ -9,8 +9,8 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc.tables.read import read_table
-from mauc.tables.row_hashes import are_known, fingerprints, known_note, known_rows, row_hashes, training_hashes
+from mauc._tables.read import read_table
+from mauc._tables.row_hashes import are_known, fingerprints, known_note, known_rows, row_hashes, training_hashes
 
 
 @pytest.fixture

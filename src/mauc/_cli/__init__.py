@@ -1,0 +1,18 @@
+"""The command ``mauc``: one module for each command, and what they share."""
+
+import sys
+
+from mauc._lazy import needing
+
+try:
+    with needing("cli", "the command"):
+        from mauc._cli.main import app, main
+except ImportError as error:
+    _missing = str(error)
+
+    def main() -> None:
+        """What the script says that pip installs even without the extra ``cli``."""
+        sys.exit(f"mauc: {_missing}")
+
+
+__all__ = ["app", "main"]

@@ -1,0 +1,164 @@
+"""A judgement in the terminal and in JSON."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from rich.box import SIMPLE_HEAD
+
+from mauc._cli.output import TextTable
+from mauc._tables.leaderboard import Leaderboard
+from mauc.metrics import Importance
+from mauc.report import Judgement
+from mauc.report.advice import advice as advice_of
+from mauc.report.judgement import PairedTest
+from mauc.report.numbers import as_json
+
+__all__ = [
+    "advice",
+    "as_json",
+    "comparison",
+    "headline",
+    "importance",
+    "leaderboard",
+    "sizes",
+    "subgroups",
+    "worst_pairs",
+]
+
+WORST = 5
+COLUMNS = 10
+MOST_SIZES = 20
+
+
+def headline(judgement: Judgement) -> list[str]:
+    """Test scores, each beside what always guessing the largest class would reach."""
+    model, guess = judgement.headline, judgement.guess
+    reach = f"{judgement.level_text} interval {model.mauc.low:.4f} to {model.mauc.high:.4f}"
+    always = f"always guessing {guess.label}:"
+    lines = [
+        f"MAUC (every pair of classes counts the same)     {model.mauc.score:.4f}   {reach}",
+        f"MAUC, one-vs-rest (frequent classes count more)  {model.ova.score:.4f}",
+        f"accuracy                                         {model.accuracy:.4f}   {always} {guess.accuracy:.4f}",
+        f"balanced accuracy                                {model.balanced_accuracy:.4f}   {always} "
+        f"{guess.balanced_accuracy:.4f}",
+    ]
+    return [*lines, *judgement.notes]
+
+
+def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> TextTable:
+    """Rows of each class, the rarest ones if there are many."""
+    labels = judgement.labels
+    shown = range(len(labels)) if len(labels) <= MOST_SIZES else range(len(labels) - MOST_SIZES, len(labels))
+    title = "Classes" if len(shown) == len(labels) else f"The {MOST_SIZES} rarest of {len(labels)} classes"
+    table = TextTable(title)
+    table.add_column("class")
+    further = judgement.further
+    recall = [] if further is None else ["recall"]
+    for heading in (*(["training rows"] if training is not None else []), "test rows", "mean AUC", *recall):
+        table.add_column(heading, justify="right")
+    means = judgement.class_auc
+    for k in shown:
+        before = [str(training.get(labels[k], 0))] if training is not None else []
+        found = [] if further is None else [f"{further.classes[k].recall.score:.4f}"]
+        table.add_row(labels[k], *before, str(judgement.counts[k]), f"{means[k]:.4f}", *found)
+    return table
+
+
+def worst_pairs(judgement: Judgement) -> TextTable:
+    """The pairs that the test rows show to be ranked worst: by the high end of their intervals."""
+    pairs = judgement.worst[:WORST]
+    table = TextTable("Weakest class pair" if len(pairs) == 1 else "Weakest class pairs")
+    for heading in ("class", "test rows", "and", "test rows", "mean AUC", f"{judgement.level_text} interval"):
+        table.add_column(heading, justify="right")
+    names, counts = judgement.labels, judgement.counts
+    for pair in pairs:
+        i, j, found = pair.i, pair.j, pair.interval
+        reach = f"{found.low:.3f}–{found.high:.3f}"
+        table.add_row(names[i], str(counts[i]), names[j], str(counts[j]), f"{found.score:.4f}", reach)
+    return table
+
+
+def advice(judgement: Judgement) -> list[str]:
+    """What the test rows say about the next step; often nothing."""
+    found = advice_of(judgement)
+    return ["What to do next", *(f"- {line}" for line in found), ""] if found else []
+
+
+def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
+    """The models that were compared, the chosen one first, by validation score and by test score."""
+    table = TextTable(
+        "Models compared; validation: out-of-fold MAUC of training rows; p: paired test against the first",
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("model", overflow="fold")
+    for heading in ("validation", "test MAUC", f"{judgement.level_text} interval", "difference", "p"):
+        table.add_column(heading, justify="right")
+    tests = {test.name: test for test in judgement.tests}
+    scores = {model.name: model for model in judgement.models}
+    for entry in board.tried:
+        found = scores[entry.name].mauc
+        validation = "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}"
+        reach = f"{found.low:.3f}–{found.high:.3f}"
+        table.add_row(entry.name, validation, f"{found.score:.4f}", reach, *_tested(tests.get(entry.name)))
+    return table
+
+
+def importance(found: Sequence[Importance], how: str) -> list[str | TextTable]:
+    """The most important columns, over all pairs of classes and for each pair that was asked for."""
+    said: list[str | TextTable] = []
+    for pair in dict.fromkeys(each.pair for each in found):
+        rows = [each for each in found if each.pair == pair]
+        of = "MAUC drop" if pair is None else f"AUC drop of {pair[0]} and {pair[1]}"
+        which = f"; the first {COLUMNS} of {len(rows)} columns" if len(rows) > COLUMNS else ""
+        table = TextTable("")
+        for heading in ("column", "drop", "standard error"):
+            table.add_column(heading, justify="right")
+        for each in rows[:COLUMNS]:
+            table.add_row(each.column, f"{each.drop:z.4f}", f"{each.stderr:.4f}")
+        said += [f"Permutation importance ({of}): {how}{which}", table]
+    return said or ([how] if how else [])
+
+
+def comparison(judgement: Judgement) -> TextTable:
+    """All models; differences and paired tests against the first."""
+    title = f"Models compared; p: paired test against {judgement.headline.name}"
+    table = TextTable(title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("model", overflow="fold")
+    for heading in ("MAUC", f"{judgement.level_text} interval", "accuracy", "difference", "p"):
+        table.add_column(heading, justify="right")
+    tests = {test.name: test for test in judgement.tests}
+    for model in judgement.models:
+        interval = model.mauc
+        reach = f"{interval.low:.3f}–{interval.high:.3f}"
+        row = (f"{interval.score:.4f}", reach, f"{model.accuracy:.4f}")
+        table.add_row(model.name, *row, *_tested(tests.get(model.name)))
+    return table
+
+
+def subgroups(judgement: Judgement) -> list[TextTable]:
+    """The first model on the rows of each level; nothing where no column was named."""
+    if not judgement.subgroups:
+        return []
+    table = TextTable("Subgroups, each against the other rows; p: corrected for the number of levels")
+    table.add_column("level")
+    for heading in ("test rows", "MAUC", f"{judgement.level_text} interval", "difference", "p"):
+        table.add_column(heading, justify="right")
+    for one in judgement.subgroups:
+        known, tested = not math.isnan(one.mauc.score), not math.isnan(one.holm)
+        table.add_row(
+            one.level,
+            str(one.rows),
+            f"{one.mauc.score:.4f}" if known else "–",
+            f"{one.mauc.low:.3f}–{one.mauc.high:.3f}" if known else "–",
+            f"{one.difference.difference:+z.4f}" if tested else "–",
+            ("<0.001" if one.holm < 0.001 else f"{one.holm:.3f}") if tested else "–",
+        )
+    return [table]
+
+
+def _tested(test: PairedTest | None) -> tuple[str, str]:
+    """The difference and its p-value, as cells."""
+    if test is None:
+        return "–", "–"
+    return f"{test.comparison.difference:+z.4f}", "<0.001" if test.holm < 0.001 else f"{test.holm:.3f}"
