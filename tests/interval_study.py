@@ -93,9 +93,9 @@ class Cell:
     width: tuple[float, float]
     size: tuple[float, float]
     coverage_of_difference: float
-    warned: float
-    """In how many draws a warning of a small class without errors is given."""
-    coverage_unless_warned: float
+    noted: float
+    """In how many draws a note of a small class without errors is given."""
+    coverage_unless_noted: float
     smallest_p: float
     smallest_width: float
 
@@ -105,11 +105,11 @@ class Cell:
         return f"| {self.sizes} | {self.pairs} | {self.truth:.2f} | {columns} | {self._rest()} |"
 
     def _rest(self) -> str:
-        unless = "–" if np.isnan(self.coverage_unless_warned) else f"{self.coverage_unless_warned:.3f}"
-        return f"{self.coverage_of_difference:.3f} | {self.warned:.2f} | {unless}"
+        unless = "–" if np.isnan(self.coverage_unless_noted) else f"{self.coverage_unless_noted:.3f}"
+        return f"{self.coverage_of_difference:.3f} | {self.noted:.2f} | {unless}"
 
 
-HEADINGS = "rows, pairs, MAUC, coverage, width, test size, coverage of a difference, warned, coverage unless warned"
+HEADINGS = "rows, pairs, MAUC, coverage, width, test size, coverage of a difference, noted, coverage unless noted"
 HEADER = f"| {HEADINGS.replace(', ', ' | ')} |\n" + "|---" * len(HEADINGS.split(",")) + "|"
 
 
@@ -207,7 +207,7 @@ def delong_interval(score: float, squares: np.ndarray, counts: np.ndarray) -> tu
 
 def _cell(x: np.ndarray, counts: np.ndarray, pairs: str, truth: float) -> Cell:
     mean, median = x.mean(axis=0), np.median(x, axis=0)
-    unwarned = x[x[:, 7] == 0, 0]
+    unnoted = x[x[:, 7] == 0, 0]
     return Cell(
         sizes=f"{len(counts)} × {counts[0]}" if len(set(counts)) == 1 else ", ".join(map(str, counts)),
         pairs=pairs,
@@ -216,9 +216,9 @@ def _cell(x: np.ndarray, counts: np.ndarray, pairs: str, truth: float) -> Cell:
         width=(median[2], median[3]),
         size=(mean[4], mean[5]),
         coverage_of_difference=mean[6],
-        warned=mean[7],
+        noted=mean[7],
         # A rate of fewer than 50 draws says nothing.
-        coverage_unless_warned=unwarned.mean() if len(unwarned) >= 50 else np.nan,
+        coverage_unless_noted=unnoted.mean() if len(unnoted) >= 50 else np.nan,
         smallest_p=x[:, 8].min(),
         smallest_width=x[:, 9].min(),
     )
@@ -233,14 +233,14 @@ def claim(tables: dict[str, list[Cell]], draws: int) -> str:
     cells = [cell for table in tables.values() for cell in table]
     ours, theirs = (np.array([cell.coverage[k] for cell in cells]) for k in (0, 1))
     sizes, of_differences = [cell.size[0] for cell in cells], [cell.coverage_of_difference for cell in cells]
-    unless = np.array([c.coverage_unless_warned for c in cells if not np.isnan(c.coverage_unless_warned)])
+    unless = np.array([c.coverage_unless_noted for c in cells if not np.isnan(c.coverage_unless_noted)])
     said = [
         f"**{len(cells)} lines of {draws} draws. The interval of 95 % covers in {percent(ours.min())} to "
         f"{percent(ours.max())} of draws: in {np.sum(ours >= 0.93)} lines in 93 % or more, in {np.sum(ours < 0.9)} in "
         f"less than 90 %.** DeLong's covers in {percent(theirs.min())} to {percent(theirs.max())}: in "
         f"{np.sum(theirs >= 0.93)} lines in 93 % or more, in {np.sum(theirs < 0.9)} in less than 90 %. The test at 5 % "
         f"rejects equal models in {percent(min(sizes))} to {percent(max(sizes))} of draws. The interval of a "
-        f"difference covers in {percent(min(of_differences))} or more. Without the warning of a small class that may "
+        f"difference covers in {percent(min(of_differences))} or more. Without the note of a small class that may "
         f"hide errors, the interval covers in {percent(min(unless, default=1.0))} or more: in {np.sum(unless < 0.9)} "
         "lines in less than 90 %.",
         "",

@@ -56,3 +56,14 @@ def test_example(code, shown, monkeypatch, tmp_path):
         expected_words, expected_numbers = split(shown)
         assert words == expected_words
         assert numbers == pytest.approx(expected_numbers, rel=1e-6, nan_ok=True)
+
+
+def test_the_numbers_of_the_claims_stand_on_the_pages_they_link_to():
+    text = README.read_text(encoding="utf-8")
+    claims = re.findall(r"^\| \[.*?\]\((docs/results/\S+?)\) \| (.*?) \|", text, re.MULTILINE)
+    assert len(claims) >= 7
+    for page, claim in claims:
+        shown = (README.parent / page).read_text(encoding="utf-8").replace("−", "-")
+        for number in re.findall(r"(?<![\w-])[-+]?\d+(?:\.\d+)?(?![\w-])", claim):
+            found = re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", shown)
+            assert found, f"{number} of {claim!r} is not on {page}"

@@ -27,7 +27,7 @@ __all__ = [
 
 GB = 10**9
 MAX_SIZE = 1.0
-"""GB that unpacking may add to a file's own size unless told: a large file is no surprise, a large content is."""
+"""GB that unpacking may add to a file's own size by default."""
 MEMBERS_PER_GB = 200_000
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those whose reading can be bounded
 ENCRYPTED = 0x1
@@ -62,7 +62,7 @@ def open_archive(stream: BinaryIO, max_size: float = MAX_SIZE) -> zipfile.ZipFil
     try:
         archive = zipfile.ZipFile(stream)
     except (*DAMAGED, ValueError):
-        raise Refused("is no zip archive, or a damaged one") from None
+        raise Refused("is damaged, or not a zip archive") from None
     members = archive.infolist()
     if len(members) > MEMBERS_PER_GB * max_size:
         raise TooLarge(f"holds {len(members)} members, and {MEMBERS_PER_GB * max_size:.0f} are allowed")

@@ -6,6 +6,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc import mauc_interval, multiclass_auc_report
 from mauc.metrics.subgroups import subgroup_scores
+from mauc.metrics.uncertainty import holm
 from mauc.partition import ClassPartition
 from mauc.report import Report, judge
 
@@ -34,7 +35,9 @@ def test_each_level_has_its_score_and_its_difference_to_the_rest():
     assert found["m"]["difference"] < 0 < found["f"]["difference"]
     assert found["m"]["difference_high"] < 0
     assert found["m"]["pvalue"] < 0.01
-    assert found["m"]["holm"] == pytest.approx(min(1.0, 2 * found["m"]["pvalue"]), rel=0.5)
+    assert found["m"]["holm"] == found["m"]["pvalue"], "two levels are one comparison"
+    three = multiclass_auc_report(y, scores, subgroups=np.arange(300) // 100, output_dict=True)["subgroups"].values()
+    assert [one["holm"] for one in three] == pytest.approx(list(holm(np.array([one["pvalue"] for one in three]))))
     assert found["m"]["difference_low"] == pytest.approx(-found["f"]["difference_high"])
 
 

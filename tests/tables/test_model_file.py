@@ -287,7 +287,7 @@ def test_files_that_are_no_archives(refused, tmp_path):
     (tmp_path / "pickle.skops").write_bytes(pickle.dumps(Touch(made)))
     assert "is no model file of mauc fit" in refused(tmp_path / "pickle.skops")
     (tmp_path / "cut.skops").write_bytes(b"PK\x03\x04 cut short")
-    assert "is no zip archive, or a damaged one" in refused(tmp_path / "cut.skops")
+    assert "is damaged, or not a zip archive" in refused(tmp_path / "cut.skops")
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     assert "is a folder" in refused(tmp_path / "link")
     os.mkfifo(tmp_path / "pipe")

@@ -34,9 +34,9 @@ def demo(
         shown = run_demo()
     write_whole(out, render(shown.judgement, title="Digits made imbalanced", details=shown.details))
     output.say(
-        f"Digits made imbalanced: {shown.train_counts.sum()} to train on, {len(shown.judgement.codes)} to judge by",
+        f"Digits made imbalanced: {shown.train_counts.sum()} training rows, {len(shown.judgement.codes)} test rows",
         "Training rows of each digit: " + ", ".join(f"{d}: {n}" for d, n in enumerate(shown.train_counts)),
-        f"Each digit has {shown.judgement.counts.min()} rows or more to judge by.",
+        f"Each digit has at least {shown.judgement.counts.min()} test rows.",
         "",
         comparison(shown.judgement),
         f"\n{shown.judgement.headline.name}, in full:",

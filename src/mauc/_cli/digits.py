@@ -2,7 +2,7 @@
 
 The rows are real, the imbalance is made: of the bundled digits, in the order of their file, the first half is to train
 on, and of the digits 5 to 9 only every tenth row is kept there, the "step imbalance" of the literature. The second
-half, other writers for the most part, is to judge by, and keeps all of its rows: about 90 of each digit, so that what
+half, other writers for the most part, is the test part, and keeps all of its rows: about 90 of each digit, so that what
 the rare ones gain or lose is seen beyond the intervals. This imbalance was chosen by what models of scikit-learn score:
 plain and balanced logistic regression differ there. A milder one that was tried before, every (d + 1)-th row of digit
 d, left all models of this file within 0.002 of each other.
@@ -38,7 +38,7 @@ CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 
 @dataclass(frozen=True, eq=False)
 class Digits:
-    """Rows to train on and rows to judge by."""
+    """Training rows and test rows."""
 
     X_train: NDArray[np.float64]
     y_train: NDArray[np.int64]

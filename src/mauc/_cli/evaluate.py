@@ -29,7 +29,7 @@ def evaluate(
         ),
     ],
     target: Annotated[
-        str | None, typer.Option(help="Column that holds the true class of each row; must be told.", show_default=False)
+        str | None, typer.Option(help="Column that holds the true class of each row; required.", show_default=False)
     ] = None,
     compare: Annotated[
         list[Path] | None,
@@ -39,7 +39,7 @@ def evaluate(
         Path | None, typer.Option(readable=False, help="Table with the target, where it is another one.")
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option(help="What stands before the class in the names of score columns; found unless told.")
+        str | None, typer.Option(help="Text before the class in the names of score columns (default: detected).")
     ] = None,
     group: Annotated[
         str | None,

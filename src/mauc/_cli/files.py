@@ -11,7 +11,7 @@ from mauc._tables.errors import Failure, Usage
 __all__ = ["REPORTS", "check_ending", "check_folder", "check_writable"]
 
 REPORTS = Path("mauc-report")
-"""Where commands write their reports unless told, each under its own name."""
+"""Default folder of reports; each command has its own file name."""
 ENDINGS = ("csv", "gz", "npz", "parquet", "pq", "skops", "tab", "tsv", "txt", "xls", "xlsm", "xlsx", "zip")
 """Of files that these commands read, and that other programs open by their names."""
 

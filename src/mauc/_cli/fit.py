@@ -51,7 +51,7 @@ def fit(
         bool, typer.Option("--drop-suspects", help="Leave out the columns that are flagged, as a row number is.")
     ] = False,
     holdout: Annotated[
-        float | None, typer.Option(help="Share of the rows to judge by; default: 0.25.", show_default=False)
+        float | None, typer.Option(help="Share of the rows to hold out for judging; default: 0.25.", show_default=False)
     ] = None,
     cv: Annotated[
         int | None, typer.Option(min=2, help="Judge by cross-validation in so many folds.", show_default=False)

@@ -20,7 +20,7 @@ Missing = Annotated[
     ),
 ]
 Encoding = Annotated[
-    str | None, typer.Option(help="Of a text file, such as cp1250; detected unless told.", show_default=False)
+    str | None, typer.Option(help="Encoding of a text file, such as cp1250 (default: detected).", show_default=False)
 ]
 Separator = Annotated[
     str | None,
@@ -34,7 +34,7 @@ Header = Annotated[
         "--header/--no-header", help="Whether the first line names the columns; default: found.", show_default=False
     ),
 ]
-Sheet = Annotated[str | None, typer.Option(help="Of an Excel file; the first one unless told.", show_default=False)]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file (default: the first).", show_default=False)]
 Dates = Annotated[
     str | None,
     typer.Option(help="day-first or month-first, where 01/02/2024 or 01.02.2024 could be either.", show_default=False),

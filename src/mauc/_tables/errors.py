@@ -68,7 +68,7 @@ def _of_system(error: OSError) -> str:
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
         return f"no permission for {what}: choose another place, or change its permissions"
     if isinstance(error, FileNotFoundError) and error.filename is not None:
-        return f"{what} is not there: check the name"
+        return f"file not found: {what}"
     return _first_line(error)
 
 

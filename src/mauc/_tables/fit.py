@@ -291,7 +291,7 @@ def fit_table(
     drop : sequence of str
         Columns to leave out.
     holdout : float, default=0.25
-        Share of the rows to judge by.
+        Share of the rows to hold out for judging.
     cv : int, optional
         Judge by cross-validation in so many folds in place of one hold-out; the model written has seen all rows.
     repeats : int, default=1

@@ -1,4 +1,4 @@
-"""Which rows to train on and which to judge by: rare classes stay in both parts where they can."""
+"""Training rows and test rows: rare classes stay in both parts where they can."""
 
 from typing import Any
 

@@ -96,7 +96,7 @@ def write_kept(model: Path, kept: KeptScores) -> Path:
 def read_kept(model: Path, max_size: float = MAX_SIZE) -> KeptScores:
     """The scores beside a model's file; refused where they are of another file."""
     if not model.exists():
-        raise Failure(f"{model} is not there: name a model file that mauc fit wrote")
+        raise Failure(f"file not found: {model}: name a model file that mauc fit wrote")
     if not is_model(model):
         raise Failure(
             f"{model} is no model file: name those that mauc fit wrote; tables of scores are compared by "

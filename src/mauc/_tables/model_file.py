@@ -132,7 +132,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
     except TooLarge as error:
         raise Failure(f"{path} {error}: raise --max-size if you know where the file comes from") from None
     except Refused as error:
-        raise Failure(f"{path} {error}: no file of mauc fit does, and it is not loaded") from None
+        raise Failure(f"{path} {error}: a model of mauc fit does not, so it is not loaded") from None
     except Malformed as error:
         raise Failure(
             f"{path} is no model file of mauc fit, its tree is forged or damaged ({printable(str(error))}): "

@@ -291,7 +291,7 @@ def _header(path: Path) -> dict[str, str]:
 
     if kind_of(path) == "csv":
         if not path.exists():
-            raise Failure(f"{path} is not there: check the name")
+            raise Failure(f"file not found: {path}")
         try:
             separator = separator_of(Source(path))
             written = pd.read_csv(path, sep=separator, header=None, nrows=50, dtype=str, keep_default_na=False)

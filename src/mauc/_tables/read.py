@@ -59,7 +59,7 @@ def read_table(
     source = Source.of(path, max_size)
     if source.kept is None and not path.exists():
         others = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise Failure(f"{path} is not there: check the name{_did_you_mean(path.name, others)}")
+        raise Failure(f"file not found: {path}{_did_you_mean(path.name, others)}")
     kind = source.kind
     _check_options(how, kind, source)
     if kind in TEXT or kind in EXCEL:

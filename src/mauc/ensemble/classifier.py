@@ -49,7 +49,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     .. math:: F = s \operatorname{softmax}\Bigl(\sum_k w_k \log p_k\Bigr) + (1 - s)\, \bar p, \qquad w_k \ge 0
 
     Each model is fitted on folds and scores what was held out; the weights minimise the exact surrogate risk of these
-    out-of-fold scores. They have the whole say, s = 1, where they are ahead of the plain mean of the models by a
+    out-of-fold scores. The weights are used alone, s = 1, where they are ahead of the plain mean of the models by a
     standard error, judged by samples that they were not learnt from; else half of it: :mod:`mauc.ensemble.combination`.
 
     Parameters
@@ -73,7 +73,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and
         ``derivative(t)``.
     alpha : float, optional
-        Margin or rate of the surrogate; 6 unless told, where it has one.
+        Margin or rate of the surrogate, where it has one; default: 6.
     floor : float, default=0.03
         Smallest score before the logarithm, as a share of the frequency of the class: a forest's 0 is no certainty.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"

@@ -53,7 +53,7 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     order : list of classes, optional
-        All classes from the lowest to the highest; sorted unless told. Those that ``y`` lacks are skipped.
+        All classes from the lowest to the highest; default: sorted. Those that ``y`` lacks are skipped.
     l2 : float, default=1e-3
         The penalty :math:`\lambda`, of standardised columns.
 

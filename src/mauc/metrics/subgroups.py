@@ -36,7 +36,7 @@ class Subgroup:
     difference: Comparison
     """The score of the level minus that of all other rows, over the pairs of classes that have rows in both."""
     holm: float
-    """The p-value, corrected by Holm for the number of levels."""
+    """The p-value, corrected by Holm for the number of levels; two levels are one comparison."""
     absent: tuple[str, ...]
     """Classes without rows in the level."""
     confounded: bool
@@ -76,7 +76,9 @@ def subgroup_scores(
     names, of_row = check_subgroups(subgroups, len(partition.codes))
     parts = _Parts(partition, scores, groups)
     found = [_one(parts, of_row == k, name, labels, level) for k, name in enumerate(names)]
-    corrected = holm(np.array([each.difference.pvalue for each in found]))
+    pvalues = np.array([each.difference.pvalue for each in found])
+    # Two levels are one comparison, seen from both sides.
+    corrected = pvalues if len(found) == 2 else holm(pvalues)
     return [
         Subgroup(each.level, each.rows, each.mauc, each.difference, float(p), each.absent, each.confounded)
         for each, p in zip(found, corrected, strict=True)

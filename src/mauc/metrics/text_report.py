@@ -82,7 +82,7 @@ def multiclass_auc_report(
         a class, ``"hardest"`` and ``"hardest_auc"``. Without samples, the numbers are NaN and ``"hardest"`` is None.
         With ``subgroups``, ``"subgroups"`` is a dict of dicts by level, with ``"difference"``, ``"difference_low"``,
         ``"difference_high"``, ``"pvalue"``, ``"holm"`` and ``"absent"``, the classes without rows in the level.
-        Below the text stands a note where :func:`mauc_interval` would warn of a small class that may hide errors.
+        Below the text stands a note where a small class may hide errors from the interval, see :func:`mauc_interval`.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The best possible scores and what they reach (Theorem 2), and the weights of one-vs-all (Theorem 1)."""
+"""The best possible scores and what they reach (Theorem 2), and the weights of one-vs-rest (Theorem 1)."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def bayes_mauc(distribution: Any, *, n_per_class: int | None = None, seed: int =
 
 
 def ova_weights(priors: ArrayLike) -> NDArray[np.float64]:
-    r"""``(C, C)`` weights of the class pairs in one-vs-all AUC (Theorem 1a).
+    r"""``(C, C)`` weights of the class pairs in one-vs-rest AUC (Theorem 1a).
 
     .. math:: v_{ij} = \frac{p_j}{C (1 - p_i)}, \qquad v_{ii} = 0, \qquad \sum_{ij} v_{ij} = 1
 

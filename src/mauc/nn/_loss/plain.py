@@ -19,6 +19,9 @@ from mauc.nn._loss.ranked import numpy_risk
 
 __all__ = ["Plain", "class_ratios", "differentiable"]
 
+FAINT = 1e-30
+"""Below it a score has lost digits in single precision."""
+
 
 def class_ratios(pairs: str | Tensor, class_counts: Tensor) -> Tensor:
     """``(C,)`` r from the class sizes, the largest of them 1; a matrix of pair weights is read on the host."""
@@ -144,8 +147,8 @@ class _Logs(NamedTuple):
     """``(N, C)`` softmax of the logits."""
 
     def add_gradient(self, part: Tensor, y: Tensor, rows: slice) -> None:
-        """Add the gradient of some rows."""
-        part.addcmul_(take(self.powers, rows) * take(self.of_row, rows), self.of_column)
+        """Add the gradient of some rows, in whose powers nobody is interested any more."""
+        part.addcmul_(take(self.powers, rows).mul_(take(self.of_row, rows)), self.of_column)
         part.scatter_add_(1, take(y, rows)[:, None], -take(self.share, rows))
 
 
@@ -157,9 +160,12 @@ def _log_term(
     if loss.activation != "softmax":
         powers = torch.softmax(logits, 1)
     mixed = row_sums(powers, column)
-    # log F of the own class by its distance from the largest, for F itself may be 0.
-    distance = logits.gather(1, y)[:, 0] - logits.amax(1)
-    surprise = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
+    own = powers.gather(1, y)[:, 0]
+    if is_free(own.device) and len(own) and float(own.min()) > FAINT:
+        surprise = torch.log(mixed / (own * column[weights.y]))
+    else:  # log F of the own class by its distance from the largest, for F itself may be 0
+        distance = logits.gather(1, y)[:, 0] - logits.amax(1)
+        surprise = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
     lost, total = world.sums((weights.mass * surprise).sum(), weights.mass.sum())
     factor = torch.where(total > 0, loss.log_loss / total, 0.0)
     share = (factor * weights.mass).to(logits.dtype)
@@ -178,7 +184,7 @@ def _pull_back(slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor,
         if activation == "softmax":
             torch.ops.aten._softmax_backward_data.out(part, score, 1, score.dtype, grad_input=part)
         elif activation == "sigmoid":
-            part *= score * (1.0 - score)
+            torch.ops.aten.sigmoid_backward.grad_input(part, score, grad_input=part)
         if logs is not None and activation != "log_odds":
             logs.add_gradient(part, y, rows)
     if activation == "log_odds":
