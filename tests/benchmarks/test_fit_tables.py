@@ -51,6 +51,7 @@ def run(*arguments):
     return typer_testing.CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_a_rival_is_judged_on_the_rows_that_mauc_fit_holds_out(tmp_path):
     made(tmp_path)
     store = Store(tmp_path / "fit.jsonl")
@@ -148,6 +149,7 @@ def test_the_page_has_what_the_decisions_reach(tmp_path):
     assert "| 0.6100, 0.7200 |" in (tmp_path / "page.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_fit_that_fails_is_on_the_page(tmp_path):
     index = made(tmp_path)
     store = stored(tmp_path, 2.0)

@@ -175,7 +175,7 @@ def test_tables_that_cannot_be_trained_on(fails, trees, tmp_path):
     assert "column 'height' of inf.csv has 160 infinite numbers (first: row 1)" in words
     trees[["species"]].to_csv("alone.csv", index=False)
     assert "has no column besides 'species'" in fails("fit", "alone.csv", "--target", "species")
-    assert "is not there" in fails("fit", "nowhere.csv", "--target", "species")
+    assert "file not found: nowhere.csv" in fails("fit", "nowhere.csv", "--target", "species")
     words = fails("fit", "trees.csv", "--target", "species", "--time-column", "soil")
     assert "without a time" in words
     words = fails("fit", "trees.csv", "--target", "species", "--group", "soil")
@@ -346,7 +346,7 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
     skops.io.dump(tag | dict.fromkeys(("features", "classifier", "kinds", "target", "about"), 3), tmp_path / "3.skops")
     for name in ("text.skops", "other.skops", "tag.skops", "3.skops"):
         assert f"{name} is no model file of mauc fit" in fails("predict", name, "trees.csv")
-    assert "is not there" in fails("predict", "nowhere.skops", "trees.csv")
+    assert "file not found: nowhere.skops" in fails("predict", "nowhere.skops", "trees.csv")
     assert f"the model comes first: mauc predict {model} trees.csv" in fails("predict", "trees.csv", model, code=2)
     assert "--out" not in fails("predict", "trees.csv", "trees.csv"), "no hint that would overwrite the data"
     assert f"{model} is a model file, not a table" in fails("evaluate", model, "--target", "species")

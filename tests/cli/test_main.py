@@ -56,7 +56,8 @@ def test_the_module_is_the_command():
 
 def test_version_and_completion(monkeypatch):
     assert run("--version").stdout == f"mauc {__version__}\n"
-    monkeypatch.setenv("SHELL", "/bin/bash")
+    shellingham = pytest.importorskip("shellingham", reason="typer detects the shell by it")
+    monkeypatch.setattr(shellingham, "detect_shell", lambda: ("bash", "/bin/bash"))  # none above a detached process
     assert "complete" in run("--show-completion", "bash").stdout
 
 
@@ -117,6 +118,7 @@ def test_demo(tmp_path, monkeypatch):
     assert (tmp_path / "other.html").read_text() == page
 
 
+@pytest.mark.slow
 def test_the_demo_repeats_itself(monkeypatch):
     def few_models():
         stack = MAUCStackingClassifier(default_estimators(n_trees=3)[:-1], cv=2)

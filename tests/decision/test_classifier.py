@@ -142,6 +142,7 @@ def test_a_metric_is_maximised(data):
     assert model.best_score_ > scoring(data.y[some], data.posterior(data.X[some]).argmax(axis=1)) + 0.03
 
 
+@pytest.mark.slow
 def test_a_scorer_by_its_name(data):
     """As the function, with weights too."""
     X, y = data.X[:120], data.y[:120]

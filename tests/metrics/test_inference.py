@@ -161,6 +161,7 @@ class TestInterval:
         assert result.score == mauc_score(y, scores, pairs=pairs, sample_weight=w)
         assert 0 < result.low < result.score < result.high < 1
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("decimals", [None, 0])
     def test_two_classes_are_delong_in_large_samples(self, decimals):
         y, scores = simulated((4000, 1700), decimals=decimals)
@@ -195,12 +196,14 @@ class TestInterval:
         near = (result.score * m + 1 / 4) / (m + 1 / 2)
         assert result.stderr == pytest.approx(np.sqrt(near * (1 - near) / m), rel=1e-9)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("pairs", "decimals"), [("ovo", 0), ("ova", None)])
     def test_stderr_against_the_bootstrap(self, pairs, decimals):
         y, scores = simulated(COUNTS, decimals=decimals)
         expected = stratified_bootstrap(y, lambda rows: mauc_score(y[rows], scores[rows], pairs=pairs))
         assert mauc_interval(y, scores, pairs=pairs).stderr == pytest.approx(expected, rel=0.1)
 
+    @pytest.mark.slow
     def test_weighted_stderr_against_the_bootstrap(self):
         y, scores = simulated(COUNTS)
         w = np.random.default_rng(1).uniform(0.2, 2, len(y))
@@ -384,6 +387,7 @@ class TestComparison:
         assert (back.difference, back.low, back.high) == (-there.difference, -there.high, -there.low)
         assert (back.stderr, back.pvalue) == (there.stderr, there.pvalue)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("decimals", [None, 0])
     def test_two_classes_are_delong_in_large_samples(self, decimals):
         y, scores = simulated((4000, 1700), decimals=decimals)
@@ -436,6 +440,7 @@ class TestComparison:
         t = abs(result.difference) / np.sqrt(variance(0.0))
         assert result.pvalue == pytest.approx(2 * stats.t.sf(t, freedom), rel=1e-9)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("weighted", [False, True])
     def test_stderr_against_the_bootstrap(self, weighted):
         y, a, b = two_models()

@@ -49,6 +49,7 @@ def test_the_pvalue_is_where_the_interval_touches_zero():
     assert min(abs(near.low), abs(near.high)) < 1e-6
 
 
+@pytest.mark.slow
 def test_the_size_of_the_test():
     pvalues = []
     for seed in range(120):
