@@ -67,7 +67,7 @@ def test_files_that_do_not_belong(kept, model):
     write_kept(model, replace(kept, repeats=nan))
     with pytest.raises(Failure, match="is no file of scores that mauc fit wrote"):
         read_kept(model)
-    with pytest.raises(Failure, match="file not found: .*: name a model file"):
+    with pytest.raises(Failure, match=r"file not found: .*: name a model file"):
         read_kept(model.with_name("nowhere.skops"))
 
 
