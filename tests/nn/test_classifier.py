@@ -20,6 +20,7 @@ from torch import nn
 from mauc import mauc_score
 from mauc.nn import MAUCMLPClassifier
 from mauc.nn._training import hold_out
+from mauc.surrogates import QHinge
 
 SMALL = {"hidden_layer_sizes": (16,), "batch_size": 64, "learning_rate": 0.01, "accelerator": "cpu"}
 REPEATS = "minibatches of repeated samples are not those of weighted samples, and batch normalisation is not weighted"
@@ -69,7 +70,7 @@ def _in_an_empty_folder(tmp_path, monkeypatch, capfd):
         {},
         {"surrogate": "squared", "alpha": 1.0},
         {"surrogate": "hinge", "optimizer": "sgd", "learning_rate": 0.5, "momentum": 0.9},
-        {"surrogate": "q_hinge", "surrogate_options": {"q": 3.0}, "pairs": "ova"},
+        {"surrogate": QHinge(q=3.0), "pairs": "ova"},
         {"log_loss": 1.0},
         {"log_loss": 1.0, "pairs": "ova"},
         {"loss": "cross_entropy"},

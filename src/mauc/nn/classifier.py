@@ -64,8 +64,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         What makes the scores that ``loss="mauc"`` ranks.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs in the loss, the validation score and :meth:`score`.
-    surrogate_options : dict, optional
-        ``q``, ``epsilon``.
     batch_norm : bool, default=True
     optimizer : {"adam", "sgd"}, default="adam"
     learning_rate : float, default=1e-3
@@ -145,7 +143,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         log_loss: float = 0.5,
         activation: str = "softmax",
         pairs: Any = "ovo",
-        surrogate_options: dict[str, Any] | None = None,
         batch_norm: bool = True,
         optimizer: str = "adam",
         learning_rate: float = 1e-3,
@@ -174,7 +171,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self.log_loss = log_loss
         self.activation = activation
         self.pairs = pairs
-        self.surrogate_options = surrogate_options
         self.batch_norm = batch_norm
         self.optimizer = optimizer
         self.learning_rate = learning_rate
@@ -283,7 +279,6 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             log_loss=self.log_loss,
             activation=self.activation,
             pairs=self.pairs,
-            **(self.surrogate_options or {}),
         )
 
     def _surrogate(self) -> Surrogate:
