@@ -257,7 +257,7 @@ def claim(tables: dict[str, list[Cell]], draws: int) -> str:
 def write(tables: dict[str, list[Cell]], draws: int, page: Path) -> None:
     """Replace what is between the two marks of the page."""
     parts = [claim(tables, draws)]
-    parts += [f"### {title}\n\n{HEADER}\n" + "\n".join(map(str, table)) for title, table in tables.items()]
+    parts += [f"## {title}\n\n{HEADER}\n" + "\n".join(map(str, table)) for title, table in tables.items()]
     text = page.read_text(encoding="utf-8")
     marks = r"(<!-- written by tests/interval_study.py -->\n).*?(<!-- end -->)"
     found, count = re.subn(marks, lambda m: m[1] + "\n" + "\n\n".join(parts) + "\n\n" + m[2], text, flags=re.DOTALL)

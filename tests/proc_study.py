@@ -119,7 +119,7 @@ def table(figures: dict[str, dict[str, float]]) -> str:
     parts = [f"pROC {figures['version']}."]
     for name, counts in SIZES.items():
         mine, theirs = ours(name), figures[name]
-        lines = [f"### {name[0].upper()}{name[1:]}: {', '.join(map(str, counts))}", ""]
+        lines = [f"## {name[0].upper()}{name[1:]}: {', '.join(map(str, counts))}", ""]
         lines += ["| figure | pROC | the same formula here | differ by | reported here |", "|---|---|---|---|---|"]
         for key, words in WORDS.items():
             reported = mine.get(f"our {key}", mine[key])

@@ -171,9 +171,9 @@ def test_results_are_computed_once_and_then_reported(tmp_path, capsys, undrawn):
 
 
 def test_without_a_report_it_needs_no_more_than_the_extra_torch(tmp_path):
-    """Nothing of the command line, the figures and the samplers, run and all."""
+    """Nothing of the command line and the samplers, run and all."""
     code = (
-        "import sys; absent = ('typer', 'rich', 'matplotlib', 'imblearn', 'lightning');"
+        "import sys; absent = ('typer', 'rich', 'imblearn', 'lightning');"
         "sys.modules.update(dict.fromkeys(absent));"
         "from experiments.__main__ import main;"
         "main(['deep', '--no-report', '--dataset', 'simulated-small', '--quick', '--device', 'cpu', '--method', 'CE',"
