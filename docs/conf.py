@@ -191,7 +191,10 @@ API_PAGES = {
     "theory": ["mauc.theory", "mauc.theory.bounds", "mauc.theory.rademacher"],
 }
 # Public to the other modules of the library, not to its users.
-INTERNAL = {f"mauc.model_selection.{name}" for name in ("check_groups", "encode_classes", "folds_of", "of_some_classes", "scores_of", "some_of_each")}
+INTERNAL = {
+    f"mauc.model_selection.{name}"
+    for name in ("check_groups", "encode_classes", "folds_of", "of_some_classes", "scores_of", "some_of_each")
+}
 
 
 def check_that_every_name_is_listed(app):
