@@ -12,7 +12,7 @@ from mauc._estimators import encode_classes
 from mauc._typing import Floats, Ints
 from mauc._validation import check_scores, check_whole, invalid
 from mauc.surrogates import get_surrogate
-from mauc.theory.rademacher.simulation import Complexity
+from mauc.theory.rademacher import Complexity
 
 __all__ = ["finite"]
 

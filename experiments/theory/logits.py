@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from mauc._validation import check_choice, check_not_negative, check_real, invalid
 from mauc.theory._checks import check_class_counts
 from mauc.theory.imbalance import xi
-from mauc.theory.rademacher.covering import log_covering_numbers, upper_sums
+from mauc.theory.rademacher import log_covering_numbers, upper_sums
 
 __all__ = ["logit_chaining", "transformation_bound"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._validation import check_not_negative, check_real, check_whole, invalid
-from mauc.theory._checks import check_class_counts, check_delta
-from mauc.theory.bounds.terms import C1, C2, Bound, assemble
+from mauc.theory._checks import check_class_counts
+from mauc.theory.bounds.theorems import C1, C2, Bound, assemble
 from mauc.theory.imbalance import chi, xi
 
 __all__ = ["theorem_8", "theorem_9"]
@@ -63,7 +63,7 @@ def theorem_8(
         second = 2.0**9 / C * xi(n) * max(inner, 0.0) ** 1.5 * product * peeled_all
         options["I2"] = (C1 * phi * (second + 1.0), 1.0)
     noise = check_not_negative("c2", c2) * check_not_negative("bound", bound) / C * xi(n)
-    noise *= np.sqrt(np.log(2.0 / check_delta(delta)))
+    noise *= np.sqrt(np.log(2.0 / check_real("delta", delta, low=0, high=1)))
     chosen = min(options, key=lambda name: options[name][0] + options[name][1] * noise)
     complexity, factor = options[chosen]
     return assemble(

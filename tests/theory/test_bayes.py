@@ -110,9 +110,9 @@ def test_theorem_1a():
         ([0.5, 0.4], r"priors must sum to 1, got the sum 0.9: divide by the sum"),
         ([1.0, 0.0], r"priors must be positive, got 0 for class 1: drop the classes without samples"),
         ([1.2, -0.2], r"priors must be positive, got -0.2 for class 1"),
-        ([np.nan, 1.0], r"priors must be positive, got nan for class 0"),
-        ([1.0], r"priors must be two or more numbers, one for each class, got \[1.0\]: pass the share"),
-        ("ab", r"priors must be two or more numbers, one for each class, got 'ab'"),
+        ([np.nan, 1.0], r"priors must be two or more finite numbers, one for each class"),
+        ([1.0], r"priors must be two or more finite numbers, one for each class, got \[1.0\]: pass the share"),
+        ("ab", r"priors must be two or more finite numbers, one for each class, got 'ab'"),
     ],
 )
 def test_priors_that_are_no_distribution(priors, text):

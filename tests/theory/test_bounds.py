@@ -11,7 +11,7 @@ from scipy.special import softmax
 from experiments import datasets
 from mauc import MAUCClassifier, SurrogateRisk
 from mauc.theory import bounds, rademacher
-from mauc.theory.bounds.deep import SOFTMAX_SLOPE
+from mauc.theory.bounds.theorems import SOFTMAX_SLOPE
 
 COUNTS = (500, 300, 200)
 LINEAR = {"gamma": 2.0, "radius": 1.5, "lipschitz": 0.8, "bound": 3.0}
@@ -147,14 +147,6 @@ def test_slope_of_softmax():
         gradient = f[:, :1] * (np.eye(n_classes)[0] - f)
         largest = max(largest, np.linalg.norm(gradient, axis=1).max())
     assert largest == pytest.approx(SOFTMAX_SLOPE, rel=1e-9)
-
-
-def test_constants_of_the_networks():
-    for build, options in ((bounds.dnn, DNN), (bounds.cnn, CNN)):
-        plain, scaled = build(0.1, COUNTS, **options), build(0.1, COUNTS, **options, constant=3.0)
-        assert scaled.complexity == pytest.approx(3 * plain.complexity)
-        assert "holds up to the constant, taken as 3" in str(scaled)
-        assert "up to" not in str(plain)
 
 
 @ALL
@@ -343,5 +335,3 @@ def test_other_bad_numbers():
         bounds.cnn(0.1, COUNTS, **{**CNN, "spectral_norms": ()})
     with pytest.raises(ValueError, match="distance must be a finite number of at least 0, got inf"):
         bounds.cnn(0.1, COUNTS, **{**CNN, "distance": np.inf})
-    with pytest.raises(ValueError, match="constant must be a finite number above 0, got 0"):
-        bounds.cnn(0.1, COUNTS, **CNN, constant=0)

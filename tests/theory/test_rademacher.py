@@ -8,7 +8,7 @@ import pytest
 
 from mauc.surrogates import CustomSurrogate
 from mauc.theory import rademacher
-from mauc.theory.rademacher.simulation import _dual_vector
+from mauc.theory.rademacher import _dual_vector
 
 
 def sample(counts, d=3, seed=0):
@@ -121,7 +121,7 @@ def test_the_lemma_is_wrong_for_p_above_2():
     means = []
     for _ in range(50):
         sign = rng.choice([-1.0, 1.0], 40)
-        v = rademacher.simulation._directions(X, np.repeat([0, 1], 20), sign, 2, 1.0, 1.0)
+        v = rademacher._directions(X, np.repeat([0, 1], 20), sign, 2, 1.0, 1.0)
         means.append(np.linalg.norm(v, ord=dual, axis=1).sum())
     printed = rademacher.linear_bound(counts) * math.sqrt(dual - 1)
     assert np.mean(means) > 1.3 * printed

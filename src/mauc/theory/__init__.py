@@ -1,26 +1,25 @@
 """The paper's definitions and theorems as functions; ``docs/theory.md`` has the formulas and the proofs.
 
-posterior + priors  →  bayes_scores, bayes_mauc, ova_weights (bayes.py): the best scores, and what they reach
-surrogate           →  consistency_report (consistency.py): whether training by it aims at those scores; smallest_alpha
-                       (alphas.py): the α for scores in [0, 1]; risk_minimiser (minimiser.py): what it aims at instead
-class sizes         →  imbalance (imbalance.py): ξ, χ, and which class one more sample helps most
+posterior + priors  →  bayes_scores, bayes_mauc, ova_weights (bayes.py): the best scores and their multiclass AUC
+surrogate           →  consistency_report (consistency.py): does training by it lead to those scores?
+                       risk_minimiser, smallest_alpha, largest_alpha (minimiser.py): the scores that it leads to
+class sizes         →  imbalance (imbalance.py): ξ, χ, and which class gains most from one more sample
 model + data        →  bounds (bounds/): the risk on unseen data, from that on the training data
-class of models     →  rademacher (rademacher/): the complexity that the bounds need
+class of models     →  rademacher (rademacher.py): the complexity that the bounds need
 """
 
 from typing import TYPE_CHECKING
 
 from mauc._lazy import lazily
 
-# At once: the function has the name of its module.
+# Not lazily: the function has the name of its module.
 from mauc.theory.imbalance import Imbalance, imbalance
 
 if TYPE_CHECKING:
     from mauc.theory import bounds, rademacher
-    from mauc.theory.alphas import largest_alpha, smallest_alpha
     from mauc.theory.bayes import BayesMAUC, bayes_mauc, bayes_scores, ova_weights
     from mauc.theory.consistency import ConsistencyReport, consistency_report
-    from mauc.theory.minimiser import RiskMinimiser, likelihoods, risk_minimiser
+    from mauc.theory.minimiser import RiskMinimiser, largest_alpha, likelihoods, risk_minimiser, smallest_alpha
 
 _HOME = {
     "BayesMAUC": "mauc.theory.bayes",
@@ -30,12 +29,12 @@ _HOME = {
     "bayes_scores": "mauc.theory.bayes",
     "bounds": "mauc.theory.bounds",
     "consistency_report": "mauc.theory.consistency",
-    "largest_alpha": "mauc.theory.alphas",
+    "largest_alpha": "mauc.theory.minimiser",
     "likelihoods": "mauc.theory.minimiser",
     "ova_weights": "mauc.theory.bayes",
     "rademacher": "mauc.theory.rademacher",
     "risk_minimiser": "mauc.theory.minimiser",
-    "smallest_alpha": "mauc.theory.alphas",
+    "smallest_alpha": "mauc.theory.minimiser",
 }
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The best possible scores and what they reach (Theorem 2), and the weights of one-vs-rest (Theorem 1)."""
+"""The best possible scores and their multiclass AUC (Theorem 2), and the pair weights of one-vs-rest (Theorem 1)."""
 
 from __future__ import annotations
 
@@ -15,39 +15,38 @@ from mauc.theory._checks import ROUNDING, check_priors
 
 __all__ = ["BayesMAUC", "bayes_mauc", "bayes_scores", "ova_weights"]
 
-FORMS = ("bounded", "odds")
-
 
 class BayesMAUC(NamedTuple):
-    """The best multiclass AUC that any scores reach, estimated on fresh samples, and its standard error."""
+    """The highest multiclass AUC that any scores reach, estimated on fresh samples, and its standard error."""
 
     value: float
     stderr: float
 
 
 def bayes_scores(posterior: ArrayLike, priors: ArrayLike, *, form: str = "bounded") -> NDArray[np.float64]:
-    r"""Scores that no others beat in multiclass AUC (Theorem 2).
+    r"""Return the scores with the highest possible multiclass AUC (Theorem 2).
 
     With the posterior :math:`\eta` and the priors p,
 
     .. math:: f^*_i = \frac{s_i}{\sum_{j \ne i} s_j}, \qquad s_i = \eta_i / p_i,
 
-    or any increasing map of it, column by column.
+    or any increasing function of it, column by column.
 
     Parameters
     ----------
     posterior : (N, C) or (C,) array
-        Probability of each class, rows summing to 1.
+        Probability of each class; rows sum to 1.
     priors : (C,) array
         Share of each class.
     form : {"bounded", "odds"}, default="bounded"
         ``"odds"`` is :math:`f^*_i` itself, infinite where :math:`\eta_i = 1`. ``"bounded"`` is
-        :math:`f^*_i / (1 + f^*_i) = s_i / \sum_j s_j`, the sigmoid of its logarithm, 1 there: what
-        :class:`mauc.MAUCPluginClassifier` predicts, and what the metrics take.
+        :math:`f^*_i / (1 + f^*_i) = s_i / \sum_j s_j`, which is 1 there: the scores of
+        :class:`mauc.MAUCPluginClassifier`, which every metric takes.
 
     Returns
     -------
-    array of the shape of ``posterior``; O(N C) time.
+    array of the shape of ``posterior``
+        O(N C) time.
 
     Examples
     --------
@@ -58,7 +57,7 @@ def bayes_scores(posterior: ArrayLike, priors: ArrayLike, *, form: str = "bounde
     >>> bayes_scores([1.0, 0.0, 0.0], [0.2, 0.3, 0.5], form="odds")
     array([inf,  0.,  0.])
     """
-    check_choice("form", form, FORMS)
+    check_choice("form", form, ("bounded", "odds"))
     p = check_priors(priors)
     one_row = np.ndim(posterior) == 1
     eta = check_scores(np.atleast_2d(np.asarray(posterior)) if one_row else posterior, "posterior").astype(np.float64)
@@ -85,17 +84,17 @@ def _odds(s: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def bayes_mauc(distribution: Any, *, n_per_class: int | None = None, seed: int = 0) -> BayesMAUC:
-    """The highest multiclass AUC (ovo) that any scores reach, by simulation, with its standard error.
+    """Estimate the highest multiclass AUC (ovo) that any scores reach, by simulation.
 
     Parameters
     ----------
     distribution : object
-        Any object with ``priors`` of shape ``(C,)``,
-        ``sample(sizes, seed)``, which draws the given number of each class and returns ``(X, y)`` with codes ``y``,
-        and ``posterior(X)``, the ``(N, C)`` exact probabilities.
+        Any object with ``priors`` of shape ``(C,)``, ``sample(sizes, seed)``, which draws the given number of samples
+        of each class and returns ``(X, y)`` with codes ``y``, and ``posterior(X)``, the exact ``(N, C)`` probabilities.
+        If it has ``bayes_mauc(n_per_class, seed)``, that is called instead.
     n_per_class : int, optional
-        Samples drawn of each class; every pair of classes counts the same, so equal numbers serve best. By default up
-        to 5000, fewer where there are more than 40 classes.
+        Number of samples of each class; every pair of classes counts the same, so equal numbers are best. Default: up
+        to 5000, fewer with more than 40 classes.
     seed : int, default=0
 
     Returns
@@ -139,12 +138,12 @@ def bayes_mauc(distribution: Any, *, n_per_class: int | None = None, seed: int =
 
 
 def ova_weights(priors: ArrayLike) -> NDArray[np.float64]:
-    r"""``(C, C)`` weights of the class pairs in one-vs-rest AUC (Theorem 1a).
+    r"""Return the ``(C, C)`` weights of the class pairs in one-vs-rest AUC (Theorem 1a).
 
     .. math:: v_{ij} = \frac{p_j}{C (1 - p_i)}, \qquad v_{ii} = 0, \qquad \sum_{ij} v_{ij} = 1
 
-    One-vs-all is the mean of :func:`mauc.pairwise_auc` under them: a rare class j hardly counts among the negatives of
-    the others. With equal priors they are those of one-vs-one (Theorem 1b).
+    One-vs-rest AUC is the mean of :func:`mauc.pairwise_auc` with these weights: a rare class j hardly counts among the
+    negatives of the others. With equal priors they are the weights of one-vs-one (Theorem 1b).
 
     Examples
     --------

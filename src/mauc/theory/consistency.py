@@ -1,36 +1,55 @@
-"""Theorem 3's sufficient condition for consistency, point by point, and what follows for the scores at hand."""
+"""Theorem 3's sufficient condition for consistency, point by point, and the verdict for given scores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_not_negative, check_whole, invalid
+from mauc._validation import check_choice, check_whole, invalid
 from mauc.plan import APPROXIMATIONS, DEFAULT_BERNSTEIN_DEGREE, bernstein, chebyshev_interpolant
-from mauc.surrogates import CustomSurrogate, Surrogate, get_surrogate
-from mauc.theory.alphas import checked_ratio
-from mauc.theory.minimiser import RiskMinimiser
-from mauc.theory.verdict import Verdict, judge
+from mauc.surrogates import SURROGATES, CustomSurrogate, Surrogate, get_surrogate
+from mauc.theory.minimiser import (
+    PROVED,
+    SCORES,
+    SOLVED,
+    TIE,
+    RiskMinimiser,
+    check_log_loss,
+    check_ratio,
+    largest_alpha,
+    likelihoods,
+    risk_minimiser,
+    smallest_alpha,
+)
 
-__all__ = ["ConsistencyReport", "Point", "consistency_report"]
+__all__ = ["ConsistencyReport", "Point", "Verdict", "consistency_report"]
 
 GRID_POINTS = 4097
 # Error of a slope, relative to the largest one: exact derivatives err by rounding, those of polynomials by more of it,
 # and differences of values, over steps of 1e-6, by far more.
 EXACT_ERROR, POLYNOMIAL_ERROR, DIFFERENCES_ERROR = 1e-12, 1e-9, 1e-5
-# A kink is looked for where the slope changes so many times as much as three cells away, then in ever smaller cells
-# down to this width, relative to the interval. There a smooth bend has flattened out by a factor of some thousands, far
-# below this share of the change on the grid, which a kink keeps.
-SUSPICIOUS, NARROWEST, KEPT_BY_A_KINK = 1.3, 1e-7, 0.25
-# Two kinks nearer than this, relative to the interval, are one that was found in two cells.
-KINKS_APART = 1e-3
-# Slopes on the two sides of a declared kink that differ by less, relative to the larger, are the same slope.
-SAME_SLOPE = 1e-3
+
+RATIOS = (4.0, 25.0, 400.0, 1e4, 1e6, 1e9, 1e12)
+"""Largest by smallest likelihood ratio of the problems among which a counterexample is searched."""
+NEAR = (0.25, 0.1, 0.02, 0.004)
+"""Distances, in the logarithm, of the second ratios from the extreme ones: those two are tied first."""
+CENTRED = (1.0, 1e-3)
+"""P(x) of the extreme points by that of the middle one: a spread is largest where nearly all is in the middle."""
+KINKED = (0.2, 0.3, 1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 2.0, 1.0)
+"""Ratios and P(x) where every minimiser of the hinge has ties; on symmetric problems some minimisers have none."""
+NEVER_WITH_SOFTMAX = ("squared", "exponential")
+"""Not consistent with three classes or more, with or without the log-loss: docs/theory.md proves it for all α. For
+other losses the counterexample decides."""
+NEVER_WITH_SIGMOID = ("exponential",)
+"""Not consistent with the log-loss and three classes or more: proved there too."""
+UNDECIDED = "no counterexample found, and no proof"
 
 
 @dataclass(frozen=True)
@@ -40,17 +59,35 @@ class Point:
     name: str
     """``"differentiable"``, ``"convex"``, ``"non-increasing"`` or ``"negative slope at 0"``."""
     satisfied: bool
-    where: float | None
+    where: float | None = None
     """A place where it fails, the leftmost one found; None where it holds."""
-    detail: str
+    detail: str = ""
 
     def __bool__(self) -> bool:
         return self.satisfied
 
 
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """Says whether minimising the risk over the given scores leads to the best ranking, and for what reason."""
+
+    scores: str
+    consistent: bool | None
+    """True and False are proved, or shown by the counterexample; None: neither is known."""
+    reason: str
+    counterexample: RiskMinimiser | None = None
+    smallest_alpha: float | None = None
+    """On [0, 1] and for the given ratio: :func:`mauc.theory.smallest_alpha`."""
+    largest_alpha: float | None = None
+
+    def __str__(self) -> str:
+        answer = {True: "consistent", False: "not consistent", None: "not decided"}[self.consistent]
+        return f"{self.scores} scores: {answer}, {self.reason}"
+
+
 @dataclass(frozen=True)
 class ConsistencyReport:
-    """What :func:`consistency_report` found; ``print`` it for a table."""
+    """Result of :func:`consistency_report`; ``print`` it for a table."""
 
     surrogate: str
     interval: tuple[float, float]
@@ -68,12 +105,12 @@ class ConsistencyReport:
 
     @property
     def satisfied(self) -> bool:
-        """All four hold on the interval. What follows depends on the scores: :attr:`consistent`."""
+        """True if all four hold on the interval. :attr:`consistent` says what follows for the scores."""
         return all(self.points)
 
     @property
     def consistent(self) -> bool | None:
-        """Whether the scores asked about that minimise the risk rank best; None where neither is proved."""
+        """True if the scores that minimise the risk rank best; None where neither is proved."""
         return self.verdict.consistent
 
     @property
@@ -103,7 +140,7 @@ def consistency_report(
     alpha: float | None = None,
     **options: float,
 ) -> ConsistencyReport:
-    r"""Whether minimising the risk of ℓ leads to the best scores (Theorem 3, corrected).
+    r"""Say whether minimising the risk of ℓ leads to the best scores (Theorem 3, corrected).
 
     ℓ must be differentiable, convex and non-increasing on the interval of score differences, with
     :math:`\ell'(0) < 0`. That is enough where scores are free; the theorem claims it for scores in [0, 1], where it is
@@ -117,30 +154,30 @@ def consistency_report(
         A name such as ``"exponential"`` (:data:`mauc.surrogates.SURROGATES` has all), an object with ``loss(t)`` and
         ``derivative(t)``, or just a function ℓ(t) of an array.
     scores : {"unbounded", "unit", "softmax", "sigmoid", "log_odds"}, default="unbounded"
-        What f is taken from: the whole line, [0, 1], or softmax, sigmoid or log-odds of free logits.
+        The set that f is taken from: the whole line, [0, 1], or softmax, sigmoid or log-odds of free logits.
     interval : (low, high), default=(-1, 1)
-        Of the differences of scores, where the condition is looked at; it must hold 0.
+        Differences of scores on which the condition is checked; must contain 0.
     ratio : float, optional
         Largest by smallest likelihood ratio of the distributions to answer for, with bounded scores. Default: any.
     log_loss : float >= 0, default=0.0
-        Weight of the log-loss beside the risk: judge the sum of both terms, on scores that are made of logits. With 0
-        the risk alone is judged.
+        Weight of the log-loss beside the risk: the verdict is on the sum of both terms. Needs scores that are made of
+        logits.
     n_classes : int, optional
-        Answer for so many classes; two differ from three. Default: any number.
+        Number of classes to answer for; two differ from three. Default: any number.
     approximation : {"bernstein", "chebyshev"}, optional
-        Judge the polynomial that stands for ℓ on the interval instead of ℓ.
+        Check the polynomial that approximates ℓ on the interval instead of ℓ.
     degree : int, default=32
-        Of that polynomial.
+        Degree of that polynomial.
     alpha, **options
         Parameters of a surrogate given by its name.
 
     Returns
     -------
     ConsistencyReport
-        ``satisfied`` and the four points of the condition, each with where it fails; ``consistent``, for the scores
-        asked about, and the ``counterexample``; in ``verdict`` the reason and the α that would do. Surrogates of this
-        library are judged by their stated facts and exact derivatives; callables on a grid of 4097 points, refined
-        where their slope jumps.
+        ``satisfied`` and the four points of the condition, each with where it fails; ``consistent``, for these scores,
+        and the ``counterexample``; in ``verdict`` the reason and the α that would do. For surrogates of this library
+        the stated facts and exact derivatives decide; callables are checked on a grid of 4097 points, and for kinks on
+        one 32 times as fine.
 
     Notes
     -----
@@ -173,37 +210,32 @@ def consistency_report(
     True
     """
     low, high = _interval(interval)
-    ratio = None if ratio is None or checked_ratio(ratio) == np.inf else checked_ratio(ratio)
+    ratio = None if ratio is None or math.isinf(check_ratio(ratio)) else check_ratio(ratio)
+    check_choice("scores", scores, SCORES)
+    log_loss = check_log_loss(log_loss, scores)
+    n_classes = None if n_classes is None else check_whole("n_classes", n_classes, least=2)
     name, ell, tolerance = _subject(surrogate, alpha, options)
     named = approximation is None and not isinstance(ell, CustomSurrogate)
-    if approximation is None:
-        facts = ell if named else None
-        differentiable, convex = _differentiable(ell, facts, low, high), _convex(ell, facts, low, high, tolerance)
-    else:
-        fit = bernstein if check_choice("approximation", approximation, APPROXIMATIONS) == "bernstein" else None
-        value, slope = (fit or chebyshev_interpolant)(ell.loss, low, high, check_whole("degree", degree, least=1))
+    if approximation is not None:
+        check_choice("approximation", approximation, APPROXIMATIONS)
+        fit = bernstein if approximation == "bernstein" else chebyshev_interpolant
+        ell = CustomSurrogate(*fit(ell.loss, low, high, check_whole("degree", degree, least=1)))
         name, tolerance = f"{approximation} polynomial of degree {degree} of {name}", POLYNOMIAL_ERROR
-        ell = CustomSurrogate(value, slope)
-        differentiable = Point("differentiable", True, None, "a polynomial")
-        convex = _convex(ell, None, low, high, tolerance)
+    t, slope = _slopes(ell, low, high)
+    error = tolerance * (float(np.abs(slope).max()) or 1.0)
+    differentiable = Point("differentiable", True, detail="a polynomial")
+    if approximation is None:
+        differentiable = Point("differentiable", True) if named and ell.smooth else _differentiable(ell, low, high)
     points = (
         differentiable,
-        convex,
-        _non_increasing(ell, low, high, tolerance),
-        _slope_at_zero(ell, low, high, tolerance),
+        Point("convex", True) if named and ell.convex else _convex(t, slope, error),
+        _non_increasing(ell, t, slope, error),
+        _slope_at_zero(ell, error),
     )
-    note = _note(ell, low, high, tolerance)
-    verdict = judge(
-        ell,
-        scores,
-        met=all(points),
-        straight=bool(note),
-        ratio=ratio,
-        named=named,
-        log_loss=check_not_negative("log_loss", log_loss),
-        n_classes=None if n_classes is None else check_whole("n_classes", n_classes, least=2),
-    )
-    return ConsistencyReport(name, (low, high), *points, verdict, note)
+    straight = bool(np.ptp(slope) <= error)
+    verdict = _verdict(ell, scores, all(points), straight, ratio, named, log_loss, n_classes)
+    note = "a straight line here: with bounded scores it is minimised by scores of two levels, which do not rank"
+    return ConsistencyReport(name, (low, high), *points, verdict, note if straight else "")
 
 
 def _interval(interval: ArrayLike) -> tuple[float, float]:
@@ -218,136 +250,221 @@ def _interval(interval: ArrayLike) -> tuple[float, float]:
 
 
 def _subject(surrogate: Any, alpha: float | None, options: dict[str, float]) -> tuple[str, Surrogate, float]:
-    """A name for the report, the surrogate, and how far its slopes can be trusted."""
-    if callable(surrogate) and not hasattr(surrogate, "loss"):
-        if alpha is not None or options:
-            given = next(iter(options), "alpha")
-            raise invalid(given, "goes with a surrogate's name", "it with a function", "put it into the function")
-        name = getattr(surrogate, "__name__", type(surrogate).__name__)
-        return name, CustomSurrogate(_vectorised(surrogate), _differences(_vectorised(surrogate))), DIFFERENCES_ERROR
-    ell = get_surrogate(surrogate, alpha=alpha, **options)
-    own_name = ell.name if ell.name != "custom" else type(surrogate).__name__
-    return own_name, ell, EXACT_ERROR if not isinstance(ell, CustomSurrogate) else POLYNOMIAL_ERROR
+    """Return a name for the report, the surrogate, and the relative error of its slopes."""
+    if not callable(surrogate) or hasattr(surrogate, "loss"):
+        ell = get_surrogate(surrogate, alpha=alpha, **options)
+        own_name = ell.name if ell.name != "custom" else type(surrogate).__name__
+        return own_name, ell, POLYNOMIAL_ERROR if isinstance(ell, CustomSurrogate) else EXACT_ERROR
+    if alpha is not None or options:
+        given = next(iter(options), "alpha")
+        raise invalid(given, "goes with a surrogate's name", "it with a function", "put it into the function")
 
-
-def _vectorised(function: Callable[..., Any]) -> Callable[[Floats], Floats]:
     def values(t: Floats) -> Floats:
-        out = np.asarray(function(t), dtype=np.float64)
+        out = np.asarray(surrogate(t), dtype=np.float64)
         if out.shape != t.shape:
             advice = "write it with NumPy, or wrap it in np.vectorize"
             raise invalid("surrogate", "must map an array to one of its shape", f"shape {out.shape}", advice)
         return out
 
-    return values
+    def differences(t: Floats, step: float = 1e-6) -> Floats:
+        return (values(t + step) - values(t - step)) / (2.0 * step)
+
+    name = getattr(surrogate, "__name__", type(surrogate).__name__)
+    return name, CustomSurrogate(values, differences), DIFFERENCES_ERROR
 
 
-def _differences(function: Callable[[Floats], Floats], step: float = 1e-6) -> Callable[[Floats], Floats]:
-    return lambda t: (function(t + step) - function(t - step)) / (2.0 * step)
-
-
-def _slopes(ell: Surrogate, low: float, high: float) -> tuple[Floats, Floats, float]:
-    """A grid, the slopes on it, and the largest of them."""
+def _slopes(ell: Surrogate, low: float, high: float) -> tuple[Floats, Floats]:
     t = np.linspace(low, high, GRID_POINTS)
     slope = np.asarray(ell.derivative(t), dtype=np.float64)
     if not np.isfinite(slope).all():
         k = int(np.flatnonzero(~np.isfinite(slope))[0])
         raise invalid("surrogate", "must have finite slopes", f"{slope[k]} at {t[k]:g}", "choose another interval")
-    return t, slope, float(np.abs(slope).max()) or 1.0
+    return t, slope
 
 
-def _differentiable(ell: Surrogate, facts: Surrogate | None, low: float, high: float) -> Point:
-    if facts is not None and facts.smooth:
-        return Point("differentiable", True, None, "")
-    declared = [piece.low for piece in ell.pieces[1:]]
-    kinks = [t for t in declared if _jump(ell, t)]
+def _differentiable(ell: Surrogate, low: float, high: float) -> Point:
+    def sides(t: float) -> tuple[float, float]:
+        """Return the slopes left and right of t, from values: a derivative has one value at a kink."""
+        step = 1e-7 * max(1.0, abs(t))
+        left, here, right = np.asarray(ell.loss(np.array([t - step, t, t + step])), dtype=np.float64)
+        return float((here - left) / step), float((right - here) / step)
+
+    def is_kink(t: float) -> bool:
+        left, right = sides(t)
+        return abs(right - left) > 1e-3 * max(abs(left), abs(right), 1e-12)
+
+    kinks = [piece.low for piece in ell.pieces[1:] if is_kink(piece.low)] or _kinks(ell, low, high)
     if not kinks:
-        kinks = _found_kinks(ell, low, high)
-    if not kinks:
-        return Point("differentiable", True, None, "")
+        return Point("differentiable", True)
     first = min(kinks, key=lambda t: (not low <= t <= high, t))
-    left, right = _sides(ell, first)
+    left, right = sides(first)
     outside = "" if low <= first <= high else ", outside of the interval"
     return Point("differentiable", False, first, f"slope {left:.3g} left of t = {first:g}, {right:.3g} right{outside}")
 
 
-def _sides(ell: Surrogate, t: float) -> tuple[float, float]:
-    """Slopes just left and right of t, from values: a derivative has one value at a kink."""
-    step = 1e-7 * max(1.0, abs(t))
-    at = np.array([t - step, t, t + step])
-    left, here, right = np.asarray(ell.loss(at), dtype=np.float64)
-    return float((here - left) / step), float((right - here) / step)
+def _kinks(ell: Surrogate, low: float, high: float, finer: int = 32) -> list[float]:
+    """Return the places inside the interval where the slope of the values jumps.
 
-
-def _jump(ell: Surrogate, t: float) -> bool:
-    left, right = _sides(ell, t)
-    return abs(right - left) > SAME_SLOPE * max(abs(left), abs(right), 1e-12)
-
-
-def _found_kinks(ell: Surrogate, low: float, high: float) -> list[float]:
-    """Places within the interval where the slope of the values jumps.
-
-    Where the slope changes more than around it, the cell is halved again and again: the change of a smooth ℓ shrinks
-    with the cell, that of a kink stays.
+    From cell to cell of a grid that is 32 times finer, a smooth slope changes a 32nd as much; at a kink, as much.
     """
-    t = np.linspace(low, high, GRID_POINTS)
-    slope = np.diff(np.asarray(ell.loss(t), dtype=np.float64)) / np.diff(t)
-    jump = np.abs(np.diff(slope))
-    around = np.maximum(np.roll(jump, 3), np.roll(jump, -3))
-    around[:3], around[-3:] = jump[3:6], jump[-6:-3]
-    scale = float(np.abs(slope).max()) or 1.0
-    found: list[float] = []
-    for k in np.flatnonzero(jump > SUSPICIOUS * around + 1e-6 * scale):
-        left, right = float(t[k]), float(t[k + 2])
-        while right - left > NARROWEST * (high - low):
-            quarter = np.linspace(left, right, 5)
-            steps = np.diff(np.asarray(ell.loss(quarter), dtype=np.float64)) / np.diff(quarter)
-            m = int(np.abs(np.diff(steps)).argmax())
-            left, right = float(quarter[m]), float(quarter[m + 2])
-        outer = np.array([left - (right - left), left, right, right + (right - left)])
-        values = np.asarray(ell.loss(outer), dtype=np.float64)
-        change = abs((values[3] - values[2]) - (values[1] - values[0])) / (right - left)
-        middle = round(0.5 * (left + right), 5)
-        if change > KEPT_BY_A_KINK * jump[k] and (not found or middle - found[-1] > KINKS_APART * (high - low)):
-            found.append(middle)
-    return found
+    t = np.linspace(low, high, finer * (GRID_POINTS - 1) + 1)
+    values = np.asarray(ell.loss(t), dtype=np.float64)
+    coarse = np.abs(np.diff(values[::finer], n=2)) / (finer * (t[1] - t[0]))
+    fine = np.zeros_like(t)
+    fine[1:-1] = np.abs(np.diff(values, n=2)) / (t[1] - t[0])
+    # One row of the fine grid around each inner point of the coarse one.
+    around = fine[finer // 2 : -finer // 2 - 1].reshape(-1, finer)
+    largest = around.max(axis=1)
+    scale = float(np.abs(np.diff(values)).max()) / (t[1] - t[0])
+    cells = np.flatnonzero((largest > 0.25 * coarse) & (largest > 1e-6 * scale))
+    return [round(float(t[finer // 2 + k * finer + around[k].argmax()]), 5) for k in cells]
 
 
-def _convex(ell: Surrogate, facts: Surrogate | None, low: float, high: float, tolerance: float) -> Point:
-    if facts is not None and facts.convex:
-        return Point("convex", True, None, "")
-    t, slope, scale = _slopes(ell, low, high)
-    falls = np.flatnonzero(np.diff(slope) < -tolerance * scale)
+def _convex(t: Floats, slope: Floats, error: float) -> Point:
+    falls = np.flatnonzero(np.diff(slope) < -error)
     if len(falls) == 0:
-        return Point("convex", True, None, "")
+        return Point("convex", True)
     where = float(t[falls[0]])
     return Point("convex", False, where, f"slope falls from t = {where:.4g} on")
 
 
-def _non_increasing(ell: Surrogate, low: float, high: float, tolerance: float) -> Point:
-    t, slope, scale = _slopes(ell, low, high)
-    rises = np.flatnonzero(slope > tolerance * scale)
+def _non_increasing(ell: Surrogate, t: Floats, slope: Floats, error: float) -> Point:
+    rises = np.flatnonzero(slope > error)
     if len(rises) == 0:
-        return Point("non-increasing", True, None, "")
-    begin, end = float(t[max(rises[0] - 1, 0)]), float(t[rises[0]])
-    while end - begin > 1e-12 * (high - low) and rises[0] > 0:
-        middle = 0.5 * (begin + end)
-        if not begin < middle < end:
-            break
-        if float(np.asarray(ell.derivative(np.array([middle])))[0]) > tolerance * scale:
-            end = middle
-        else:
-            begin = middle
-    return Point("non-increasing", False, round(end, 9), f"rises from t = {end:.4g} on")
+        return Point("non-increasing", True)
+    where = float(t[rises[0]])
+    if rises[0] > 0:
+        above = lambda s: float(np.asarray(ell.derivative(np.array([s])))[0]) - error  # noqa: E731
+        where = float(brentq(above, t[rises[0] - 1], where, xtol=1e-12))
+    return Point("non-increasing", False, round(where, 9), f"rises from t = {where:.4g} on")
 
 
-def _slope_at_zero(ell: Surrogate, low: float, high: float, tolerance: float) -> Point:
+def _slope_at_zero(ell: Surrogate, error: float) -> Point:
     slope = float(np.asarray(ell.derivative(np.zeros(1)))[0])
-    satisfied = slope < -tolerance * _slopes(ell, low, high)[2]
+    satisfied = slope < -error
     return Point("negative slope at 0", satisfied, None if satisfied else 0.0, f"{slope:.4g}")
 
 
-def _note(ell: Surrogate, low: float, high: float, tolerance: float) -> str:
-    _, slope, scale = _slopes(ell, low, high)
-    if np.ptp(slope) > tolerance * scale:
-        return ""
-    return "a straight line here: with bounded scores it is minimised by scores of two levels, which do not rank"
+def _verdict(
+    ell: Surrogate,
+    scores: str,
+    met: bool,
+    straight: bool,
+    ratio: float | None,
+    named: bool,
+    log_loss: float,
+    n_classes: int | None,
+) -> Verdict:
+    """Judge ℓ: ``met`` is the theorem's condition, ``named`` a surrogate of the library, not a polynomial for it."""
+    if scores == "log_odds":
+        return _log_odds(ell, met, named, log_loss, n_classes)
+    if log_loss > 0:
+        return _both_terms(ell, scores, named, log_loss, n_classes)
+    if scores == "unbounded":
+        return _unbounded(ell, met, straight, named)
+    within = _within_unit(ell, scores, ratio, named)
+    if scores != "softmax" or n_classes == 2:
+        return within
+    found = _of_three_classes(ell, "softmax")
+    if found is not None or (named and ell.name in NEVER_WITH_SOFTMAX):
+        reason = "with three classes or more: rows that sum to 1 tie the columns together; with two as on [0, 1]"
+        return replace(within, consistent=False, reason=reason, counterexample=found)
+    return replace(within, consistent=None, reason=UNDECIDED) if within.consistent else within
+
+
+def _log_odds(ell: Surrogate, met: bool, named: bool, log_loss: float, n_classes: int | None) -> Verdict:
+    """Judge log-odds: two classes have one free score; with more, every column is right for one α."""
+    scores = "log_odds"
+    if named and ell.log_odds_alpha is not None and ell.log_odds_alpha == vars(ell)["alpha"]:
+        beside = " and the log-loss" if log_loss else ""
+        return Verdict(
+            scores, True, f"for any number of classes: the best scores minimise every column{beside} at once"
+        )
+    if n_classes == 2 and met:
+        return Verdict(scores, True, "with two classes: they have one score, and it is free")
+    found = None if n_classes == 2 else _of_three_classes(ell, scores, log_loss)
+    if found is None:
+        return Verdict(scores, None, UNDECIDED)
+    rates = {name: kind.log_odds_alpha for name, kind in SURROGATES.items()}
+    right = " and ".join(f"{name} with alpha = {alpha:g}" for name, alpha in rates.items() if alpha is not None)
+    return Verdict(scores, False, f"with three classes or more; {right} are", found)
+
+
+def _both_terms(ell: Surrogate, scores: str, named: bool, log_loss: float, n_classes: int | None) -> Verdict:
+    """Judge softmax or sigmoid scores with the log-loss."""
+    if n_classes == 2:
+        if scores == "softmax" and ell.smooth and ell.convex and ell.non_increasing:
+            return Verdict(scores, True, "with two classes, for every alpha and every weight of the log-loss")
+        return Verdict(scores, None, "proved for two classes with softmax scores and a smooth loss that never rises")
+    found = _of_three_classes(ell, scores, log_loss)
+    never = NEVER_WITH_SOFTMAX if scores == "softmax" else NEVER_WITH_SIGMOID
+    if found is not None or (named and ell.name in never):
+        reason = "with three classes or more: the two terms have different minimisers, and their sum has a third"
+        return Verdict(scores, False, reason, found)
+    return Verdict(scores, None, UNDECIDED)
+
+
+def _unbounded(ell: Surrogate, met: bool, straight: bool, named: bool) -> Verdict:
+    scores = "unbounded"
+    if named and ell.name == "squared":
+        return Verdict(scores, True, "for every alpha: its minimiser is a multiple of the posterior, in closed form")
+    if straight and isinstance(ell, CustomSurrogate):
+        return Verdict(scores, False, "a straight line has no least risk")
+    if met:
+        limit = "" if named else ", as far as the minimiser's differences stay in the interval"
+        return Verdict(scores, True, f"by the condition{limit}")
+    if named and not ell.smooth:
+        found = risk_minimiser(ell, likelihoods(*KINKED))
+        if not found.optimal:
+            return Verdict(scores, False, "its minimiser ties points whose ratios differ", found)
+    return Verdict(scores, None, "the condition is sufficient, not necessary")
+
+
+def _within_unit(ell: Surrogate, scores: str, ratio: float | None, named: bool) -> Verdict:
+    """Judge [0, 1], and what comes arbitrarily close to it: the sigmoid, and softmax of two classes."""
+    low = high = None
+    if named and hasattr(ell, "alpha"):
+        others = {key: value for key, value in vars(ell).items() if key != "alpha"}
+        widest = math.inf if ratio is None else ratio
+        low, high = smallest_alpha(ell.name, widest, **others), largest_alpha(ell.name, widest, **others)
+    proved = named and ell.name in PROVED
+    if proved and low is not None and high is not None and low <= vars(ell)["alpha"] <= high and not math.isinf(low):
+        for_which = "for every distribution" if ratio is None else f"for ratios within a factor of {ratio:g}"
+        return Verdict(scores, True, f"{for_which}: [0, 1] holds the unbounded minimiser", None, low, high)
+    found = _counterexample(ell, ratio)
+    if found is not None or proved:
+        return Verdict(scores, False, "the minimiser ties points at the ends of [0, 1]", found, low, high)
+    return Verdict(scores, None, UNDECIDED, None, low, high)
+
+
+def _counterexample(ell: Surrogate, ratio: float | None) -> RiskMinimiser | None:
+    """Return the symmetric problem of five points whose minimiser on [0, 1] loses most."""
+    if not _usable(ell):
+        return None
+    for near in NEAR:
+        found = []
+        for widest, rare in product(RATIOS if ratio is None else (ratio,), CENTRED):
+            ratios = np.exp(0.5 * math.log(widest) * np.array([-1.0, near - 1.0, 0.0, 1.0 - near, 1.0]))
+            one = risk_minimiser(ell, likelihoods(ratios, [rare, rare, 1.0, rare, rare]), "unit")
+            if not one.optimal and (not ell.smooth or one.spread > 1.0 - TIE):
+                found.append(one)
+        if found:
+            return max(found, key=lambda each: each.gap)
+    return None
+
+
+def _usable(ell: Surrogate) -> bool:
+    """Return True for a convex ℓ, stated or checked on a grid: then a minimum found is the least."""
+    slope = np.asarray(ell.derivative(np.linspace(-1.0, 1.0, 1025)))
+    return bool(ell.convex or (np.diff(slope) >= -1e-9 * np.abs(slope).max()).all())
+
+
+def _of_three_classes(ell: Surrogate, scores: str, log_loss: float = 0.0) -> RiskMinimiser | None:
+    """Return the random problem of five points whose minimiser loses most; only solved ones count."""
+    found = []
+    for seed in range(8) if ell.smooth and _usable(ell) else ():
+        g = np.random.default_rng(seed).dirichlet(np.ones(5), 3).T
+        one = risk_minimiser(ell, g, scores, log_loss=log_loss)
+        if not one.optimal and not one.excess > SOLVED:
+            found.append(one)
+    return max(found, key=lambda each: each.gap, default=None)

@@ -1,4 +1,4 @@
-"""How much class sizes cost: ξ, χ, and which class one more sample helps most."""
+"""Class imbalance as the bounds measure it: ξ, χ, and which class gains most from one more sample."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from mauc.theory._checks import check_class_counts
 
 __all__ = ["Imbalance", "chi", "imbalance", "xi"]
 
-SHOWN = 12
-
 
 def xi(class_counts: Floats) -> float:
-    r""":math:`\xi = \sqrt{\sum_i 1/\rho_i}` with :math:`\rho_i = n_i / N`, of clean class sizes."""
+    r"""Return :math:`\xi = \sqrt{\sum_i 1/\rho_i}` with :math:`\rho_i = n_i / N`."""
     return float(np.sqrt(class_counts.sum() * np.sum(1.0 / class_counts)))
 
 
 def chi(class_counts: Floats) -> float:
-    r""":math:`\chi = \sqrt{\sum_i \sum_{j \ne i} 1/(\rho_i \rho_j)}`, of clean class sizes."""
+    r"""Return :math:`\chi = \sqrt{\sum_i \sum_{j \ne i} 1/(\rho_i \rho_j)}`."""
     inverse = class_counts.sum() / class_counts
     # Not (Σ 1/ρ)² − Σ 1/ρ²: that cancels where one class is very rare.
     below = np.concatenate([[0.0], np.cumsum(inverse)[:-1]])
@@ -32,7 +30,7 @@ def chi(class_counts: Floats) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Imbalance:
-    """Class sizes as the bounds see them; ``print`` it for a summary."""
+    """Result of :func:`imbalance`; ``print`` it for a summary."""
 
     classes: NDArray[Any]
     """``(C,)``"""
@@ -45,15 +43,17 @@ class Imbalance:
     chi: float
     """:math:`\\chi = \\sqrt{\\sum_{i \\ne j} 1/(\\rho_i \\rho_j)}`."""
     ratio: float
-    """Largest class size by smallest."""
+    """Largest class size divided by the smallest."""
     effective_size: float
-    """:math:`N / \\xi^2 = 1 / \\sum_i 1/n_i`: what takes the place of N in the bounds; never above the rarest class."""
+    """:math:`N / \\xi^2 = 1 / \\sum_i 1/n_i`: takes the place of N in the bounds; never above the size of
+    the rarest class."""
     effective_size_per_class: float
-    """:math:`C N / \\xi^2`, the harmonic mean of the class sizes: as many samples in every class would do as well."""
+    """:math:`C N / \\xi^2`, the harmonic mean of the class sizes: so many samples in every class give
+    the same bound."""
     shares: Floats
-    """``(C,)`` part of each class in :math:`\\xi^2`, summing to 1: how much of the bound is due to it."""
+    """``(C,)`` share of each class in :math:`\\xi^2`; they sum to 1."""
     marginal_values: Floats
-    """``(C,)`` part of :math:`\\xi / \\sqrt N` that one more sample of the class takes away."""
+    """``(C,)`` relative decrease of :math:`\\xi / \\sqrt N` by one more sample of the class."""
 
     @property
     def n_samples(self) -> int:
@@ -61,13 +61,14 @@ class Imbalance:
 
     @property
     def rate(self) -> float:
-        """:math:`\\xi / \\sqrt N = \\sqrt{\\sum_i 1/n_i}`: what the bounds are proportional to."""
+        """:math:`\\xi / \\sqrt N = \\sqrt{\\sum_i 1/n_i}`: the factor that the bounds are proportional to."""
         return self.xi / float(np.sqrt(self.n_samples))
 
     def __str__(self) -> str:
+        shown = 12
         order = np.argsort(self.class_counts, kind="stable")
         rare, frequent = order[0], order[-1]
-        width = max(5, *(len(str(self.classes[k])) for k in order[:SHOWN]))
+        width = max(5, *(len(str(self.classes[k])) for k in order[:shown]))
         lines = [
             f"{self.n_samples} samples, {len(order)} classes of {self.class_counts[rare]} to "
             f"{self.class_counts[frequent]} (ratio {self.ratio:.3g})",
@@ -77,13 +78,13 @@ class Imbalance:
             "",
             f"{'class':>{width}}  {'samples':>8}  {'part of xi²':>11}  {'one more takes off':>18}",
         ]
-        for k in order[:SHOWN]:
+        for k in order[:shown]:
             lines.append(
                 f"{self.classes[k]!s:>{width}}  {self.class_counts[k]:>8}  {self.shares[k]:>11.1%}  "
                 f"{self.marginal_values[k]:>18.3%}"
             )
-        if len(order) > SHOWN:
-            lines.append(f"and {len(order) - SHOWN} larger classes")
+        if len(order) > shown:
+            lines.append(f"and {len(order) - shown} larger classes")
         return "\n".join([*lines, "", self._advice(rare, frequent)])
 
     def _advice(self, rare: np.intp, frequent: np.intp) -> str:
@@ -98,16 +99,16 @@ class Imbalance:
 
 
 def imbalance(y: ArrayLike) -> Imbalance:
-    r"""ξ, χ and what they say about the classes of ``y``.
+    r"""Compute ξ, χ and what they say about the classes of ``y``.
 
     All bounds are proportional to :math:`\xi / \sqrt N = \sqrt{\sum_i 1/n_i}` (the concentration term of every theorem,
     and the complexity of networks) or to :math:`\chi / \sqrt N` (the complexity of linear models). The rare classes
-    make the sum: a sample of class i more takes :math:`1/n_i - 1/(n_i + 1) \approx 1/n_i^2` off it.
+    dominate the sum: one more sample of class i takes :math:`1/n_i - 1/(n_i + 1) \approx 1/n_i^2` off it.
 
     Parameters
     ----------
     y : (N,) classes
-        Two different ones at least. For given class sizes n pass ``np.repeat(np.arange(len(n)), n)``.
+        At least two different ones. For given class sizes n pass ``np.repeat(np.arange(len(n)), n)``.
 
     Returns
     -------
@@ -134,7 +135,7 @@ def imbalance(y: ArrayLike) -> Imbalance:
 
 
 def imbalance_of_counts(classes: NDArray[Any], counts: NDArray[np.int64]) -> Imbalance:
-    """:func:`imbalance` of classes with so many samples each."""
+    """Compute :func:`imbalance` from the number of samples of each class."""
     n = check_class_counts(counts, "y")
     total = float(np.sum(1.0 / n))
     removed = 1.0 / (n * (n + 1.0))  # 1/n − 1/(n + 1)

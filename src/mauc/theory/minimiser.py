@@ -1,7 +1,9 @@
-"""Scores that minimise the risk of a surrogate where the distribution is known: a convex programme over few points."""
+"""Scores that minimise the risk of a surrogate for a known distribution, and the α that suit scores in [0, 1]."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,17 +15,34 @@ from scipy.special import log_softmax
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_not_negative, invalid
 from mauc.activations import activate, pull_back
-from mauc.surrogates import Surrogate, get_surrogate
+from mauc.surrogates import SURROGATES, Surrogate, get_surrogate, has_alpha
 
-__all__ = ["OF_LOGITS", "SCORES", "RiskMinimiser", "column_minimiser", "likelihoods", "risk_minimiser"]
+__all__ = [
+    "RiskMinimiser",
+    "check_log_loss",
+    "check_ratio",
+    "largest_alpha",
+    "likelihoods",
+    "risk_minimiser",
+    "smallest_alpha",
+]
 
+INF = math.inf
 SCORES = ("unbounded", "unit", "softmax", "sigmoid", "log_odds")
 OF_LOGITS = ("softmax", "sigmoid", "log_odds")
-"""Scores made of logits, which a log-loss can stand beside."""
-# Scores closer than this part of their column's spread are ties: the programmes are solved to about 1e-8 of it.
+"""Scores that are made of logits, so that a log-loss is defined."""
+# Scores closer than this part of their column's spread count as ties: the programmes are solved to about 1e-8 of it.
 TIE = 1e-6
 SOLVED = 1e-6
-"""Duality gap, as a part of the risk, from which on a programme of both terms is solved again in the logits."""
+"""Largest duality gap, as a part of the risk, of a programme that counts as solved."""
+
+# (smallest, largest) α for which [0, 1] holds the minimiser of every problem whose ratios are within a factor e^L, and
+# of no others: docs/theory.md has the proofs. As L → ∞ the squared loss keeps α <= ½.
+PROVED: dict[str, Callable[[float], tuple[float, float]]] = {
+    "exponential": lambda log_ratio: (0.5 * log_ratio, INF),
+    "logistic": lambda log_ratio: (log_ratio, INF),
+    "squared": lambda log_ratio: (0.0, 0.5 / math.tanh(0.25 * log_ratio) if log_ratio > 0 else INF),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,23 +52,23 @@ class RiskMinimiser:
     likelihoods: Floats
     """``(n, C)`` probability of each point in each class; columns sum to 1."""
     scores: Floats
-    """``(n, C)``; unbounded columns are centred, as the risk sees differences only."""
+    """``(n, C)``; unbounded columns are centred, as the risk depends on differences only."""
     mauc: float
-    """Their multiclass AUC (ovo)."""
+    """Multiclass AUC (ovo) of the scores."""
     bayes_mauc: float
-    """The highest that any scores reach."""
+    """The highest multiclass AUC that any scores reach."""
     excess: float = 0.0
-    """Of bounded scores: their risk is above the least one by at most this part of it (the duality gap). NaN where the
-    risk is not convex in the scores: then they are the best of a few descents."""
+    """Duality gap of bounded scores: their risk is above the least one by at most this part of it. NaN where the risk
+    is not convex in the scores: then the scores are the best of a few descents."""
 
     @property
     def gap(self) -> float:
-        """What the minimiser loses: the highest multiclass AUC less its own."""
+        """The highest multiclass AUC less that of the minimiser."""
         return self.bayes_mauc - self.mauc
 
     @property
     def optimal(self) -> bool:
-        """The minimiser of the risk ranks as well as any scores."""
+        """True if the minimiser of the risk ranks as well as any scores."""
         return self.gap <= 1e-9
 
     @property
@@ -62,8 +81,7 @@ class RiskMinimiser:
         lines = [
             f"{n} points, {n_classes} classes: MAUC {self.mauc:.6g} of the minimiser, {self.bayes_mauc:.6g} at best"
         ]
-        columns = range(1 if n_classes == 2 else n_classes)
-        for i in columns:
+        for i in range(1 if n_classes == 2 else n_classes):
             others = np.delete(self.likelihoods, i, axis=1).mean(axis=1)
             pairs = zip(self.likelihoods[:, i] / others, self.scores[:, i], strict=True)
             lines.append(f"  ratio {i}: score  " + ", ".join(f"{r:.3g}: {s:.4g}" for r, s in pairs))
@@ -71,10 +89,10 @@ class RiskMinimiser:
 
 
 def likelihoods(ratios: ArrayLike, weights: ArrayLike | None = None) -> Floats:
-    r"""``(n, 2)`` likelihoods of two classes, of these ratios up to a factor, with P(x) ∝ ``weights``.
+    r"""Return ``(n, 2)`` likelihoods of two classes with these likelihood ratios, up to a factor.
 
-    :math:`g_0 \propto w\, r / (1 + r)` and :math:`g_1 \propto w / (1 + r)`, with equal weights by default. Where the
-    ratios and weights are symmetric about 1, as in the counterexamples of ``docs/theory.md``, the factor is 1.
+    :math:`g_0 \propto w\, r / (1 + r)` and :math:`g_1 \propto w / (1 + r)`, with P(x) ∝ w; equal weights by default.
+    Where ratios and weights are symmetric about 1, as in the counterexamples of ``docs/theory.md``, the factor is 1.
 
     >>> likelihoods([0.25, 4.0])
     array([[0.2, 0.8],
@@ -100,36 +118,33 @@ def risk_minimiser(
     alpha: float | None = None,
     **options: float,
 ) -> RiskMinimiser:
-    r"""The scores that minimise the ovo risk of ℓ where x takes n values of known probability in each class.
+    r"""Find the scores that minimise the ovo risk of ℓ where x takes n values of known probability in each class.
 
     .. math:: \sum_i \sum_{j \ne i} \frac{1}{C (C - 1)} \sum_{x, x'} g_i(x)\, g_j(x')\, \ell(f_i(x) - f_i(x'))
 
-    is convex in f where ℓ is, and so are the sets that f comes from, so a local minimum is the global one. Columns are
-    apart unless they sum to 1. ``log_loss`` = λ adds :math:`\lambda\, \frac 1 C \sum_i \sum_x g_i(x)
-    [-\log \operatorname{softmax}(z(x))_i]`, the log-loss of balanced classes.
+    is convex in f where ℓ is, and so are the sets that f comes from, so a local minimum is the global one. The columns
+    are independent problems unless they must sum to 1. ``log_loss`` = λ adds :math:`\lambda\, \frac 1 C \sum_i \sum_x
+    g_i(x) [-\log \operatorname{softmax}(z(x))_i]`, the log-loss of balanced classes.
 
     Parameters
     ----------
     surrogate : str or object
-        A convex ℓ: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``,
-        ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
-    alpha : float, optional
-        Margin or rate α of the surrogate; None is the surrogate's own.
-    **options
-        Further parameters of the surrogate: ``q``, ``epsilon``.
+        A convex ℓ: a name of :data:`mauc.surrogates.SURROGATES`, or an object with ``loss(t)`` and ``derivative(t)``.
     likelihoods : (n, C) array
-        Probability of each of the n values of x in each class: positive, and normalised column by column here.
+        Probability of each of the n values of x in each class; positive. Columns are normalised.
     scores : {"unbounded", "unit", "sigmoid", "softmax", "log_odds"}, default="unbounded"
-        f in :math:`\mathbb R`, in [0, 1], or in [0, 1] with rows that sum to 1. A sigmoid of free logits comes as
-        close to [0, 1] as one likes, softmax to the simplex: what is found is what their infimum tends to. With
-        ``"log_odds"``, and with sigmoids beside a log-loss, the risk is not convex: the best of a few descents.
+        f in :math:`\mathbb R`, in [0, 1], or in [0, 1] with rows that sum to 1. A sigmoid of free logits comes
+        arbitrarily close to [0, 1], softmax to the simplex: the function finds the limit of their infimum. With
+        ``"log_odds"``, and with sigmoids and a log-loss, the risk is not convex: the best of a few descents.
     log_loss : float >= 0, default=0.0
         Weight λ of the log-loss, for scores that are made of logits: softmax, sigmoid and log-odds.
+    alpha, **options
+        Parameters of a surrogate given by its name: ``alpha``, ``q``, ``epsilon``.
 
     Returns
     -------
     RiskMinimiser
-        For tens of points: O(n² C) an iteration.
+        Meant for tens of points: O(n² C) an iteration.
 
     Examples
     --------
@@ -143,12 +158,15 @@ def risk_minimiser(
     (0.74, 0.7667)
     """
     check_choice("scores", scores, SCORES)
-    g = _checked(likelihoods)
+    g = np.asarray(likelihoods, dtype=np.float64)
+    if g.ndim != 2 or min(g.shape) < 2 or not (np.isfinite(g).all() and (g > 0).all()):
+        requirement = "must be positive, one row per point and one column per class, two of each at least"
+        advice = "pass the probability of each point in each class"
+        raise invalid("likelihoods", requirement, f"shape {g.shape}", advice)
+    g = g / g.sum(axis=0)
     ell = get_surrogate(surrogate, alpha=alpha, **options)
     others = (g.sum(axis=1, keepdims=True) - g) / (g.shape[1] - 1)
-    if check_not_negative("log_loss", log_loss) > 0 and scores not in OF_LOGITS:
-        advice = f"use scores of {', '.join(OF_LOGITS)}"
-        raise invalid("log_loss", "needs scores that are made of logits", f"it with {scores!r}", advice)
+    check_log_loss(log_loss, scores)
     if scores == "softmax":
         f = _on_the_simplex(ell, g, others, log_loss)
         if log_loss > 0 and not _excess(ell, f, g, others, scores, log_loss) < SOLVED:
@@ -157,22 +175,42 @@ def risk_minimiser(
         f = _of_logits(ell, g, others, scores, log_loss)
     else:
         interval = None if scores == "unbounded" else (0.0, 1.0)
-        f = np.column_stack([column_minimiser(ell, g[:, i], others[:, i], interval) for i in range(g.shape[1])])
+        f = np.column_stack([_column_minimiser(ell, g[:, i], others[:, i], interval) for i in range(g.shape[1])])
     best = _mauc(np.log(g) - np.log(others), g, others)
     return RiskMinimiser(g, f, _mauc(f, g, others), best, _excess(ell, f, g, others, scores, log_loss))
 
 
+def check_log_loss(log_loss: Any, scores: str) -> float:
+    """Return the weight of a log-loss, which needs scores that are made of logits."""
+    if check_not_negative("log_loss", log_loss) > 0 and scores not in OF_LOGITS:
+        advice = f"use scores of {', '.join(OF_LOGITS)}"
+        raise invalid("log_loss", "needs scores that are made of logits", f"it with {scores!r}", advice)
+    return float(log_loss)
+
+
+def _risk(ell: Surrogate, pairs: Floats, f: Floats) -> tuple[float, Floats]:
+    """Compute ``Σ pairs[x, x'] ℓ(f(x) − f(x'))`` and its gradient, for one column of scores or for all."""
+    t = f[:, None] - f
+    slope = pairs * ell.derivative(t)
+    return float(np.sum(pairs * ell.loss(t))), slope.sum(axis=1) - slope.sum(axis=0)
+
+
+def _mauc(f: Floats, g: Floats, others: Floats) -> float:
+    """Compute the mean over columns of P(f(x) > f(x')) + ½ P(f(x) = f(x')), x of the class, x' of the others."""
+    t = f[:, None] - f
+    won = np.where(np.abs(t) <= TIE * np.ptp(f, axis=0), 0.5, (t > 0).astype(float))
+    return float(np.einsum("xi,yi,xyi->", g, others, won) / g.shape[1])
+
+
 def _excess(ell: Surrogate, f: Floats, g: Floats, others: Floats, scores: str, log_loss: float) -> float:
-    """A convex risk is at least its tangent at f, and that is least at a corner of the set."""
+    """Compute the duality gap: a convex risk is at least its tangent at f, whose least value is at a corner."""
     if scores == "log_odds" or (scores == "sigmoid" and log_loss > 0):
         return float("nan")
     if scores == "unbounded" or not ell.smooth:
         return 0.0
     pairs = np.einsum("xi,yi->xyi", g, others)
-    t = f[:, None] - f[None]
-    slope = pairs * ell.derivative(t)
-    gradient = slope.sum(axis=1) - slope.sum(axis=0)
-    whole = float(np.sum(pairs * np.abs(ell.loss(t))))
+    gradient = _risk(ell, pairs, f)[1]
+    whole = float(np.sum(pairs * np.abs(ell.loss(f[:, None] - f))))
     if log_loss > 0:  # softmax: the log-loss is −log f, convex too
         gradient -= log_loss * g / f
         whole -= log_loss * float(np.sum(g * np.log(f)))
@@ -180,44 +218,25 @@ def _excess(ell: Surrogate, f: Floats, g: Floats, others: Floats, scores: str, l
     return float((np.sum(gradient * f) - corner) / whole)
 
 
-def _checked(likelihoods: ArrayLike) -> Floats:
-    g = np.asarray(likelihoods, dtype=np.float64)
-    if g.ndim != 2 or min(g.shape) < 2 or not (np.isfinite(g).all() and (g > 0).all()):
-        requirement = "must be positive, one row per point and one column per class, two of each at least"
-        raise invalid(
-            "likelihoods", requirement, f"shape {g.shape}", "pass the probability of each point in each class"
-        )
-    return g / g.sum(axis=0)
-
-
-def _mauc(f: Floats, g: Floats, others: Floats) -> float:
-    """Mean over the columns of P(f(x) > f(x')) + ½ P(f(x) = f(x')), x of the class, x' of the mean of the others."""
-    t = f[:, None] - f[None]
-    won = np.where(np.abs(t) <= TIE * np.ptp(f, axis=0), 0.5, (t > 0).astype(float))
-    return float(np.einsum("xi,yi,xyi->", g, others, won) / g.shape[1])
-
-
-def column_minimiser(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float, float] | None) -> Floats:
-    """``(n,)`` scores that minimise ``Σ g(x) h(x') ℓ(f(x) − f(x'))``, all or those in the interval."""
+def _column_minimiser(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float, float] | None) -> Floats:
+    """Return ``(n,)`` scores that minimise ``Σ g(x) h(x') ℓ(f(x) − f(x'))``, within the interval if one is given."""
     if all(piece.coefficients is not None and len(piece.coefficients) <= 2 for piece in ell.pieces):
-        return _of_lines(ell, g, h, interval)
-    # In units of its slope a loss of any α is as steep as another.
+        f = _of_lines(ell, g, h, interval)
+        return f if interval is not None else f - f.mean()
+    # In units of its slope at 0 a loss of any α is as steep as another.
     pairs = np.outer(g, h) / _steepness(ell)
-    # A point that is rare has a small gradient: in this unit all of them count alike.
+    # A rare point has a small gradient: in this unit all points count alike.
     unit = np.sqrt(g + h)
 
     def risk(u: Any) -> Any:
-        f = u / unit
-        t = f[:, None] - f
-        slope = pairs * ell.derivative(t)
-        return float(np.sum(pairs * ell.loss(t))), (slope.sum(axis=1) - slope.sum(axis=0)) / unit
+        value, gradient = _risk(ell, pairs, u / unit)
+        return value, gradient / unit
 
     start = 0.0 if interval is None else 0.5 * sum(interval)
     bounds: Any = None if interval is None else [(interval[0] * s, interval[1] * s) for s in unit]
     options: Any = {"maxiter": 20_000, "maxfun": 50_000, "maxcor": 30, "ftol": 1e-17, "gtol": 1e-13}
-    with np.errstate(over="ignore"):  # a trial step of a steep loss; it is taken back
-        found = minimize(risk, start * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    f = found.x / unit
+    with np.errstate(over="ignore"):  # a trial step of a steep loss; the line search takes it back
+        f = minimize(risk, start * unit, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x / unit
     return f if interval is not None else f - f.mean()
 
 
@@ -226,14 +245,10 @@ def _steepness(ell: Surrogate) -> float:
 
 
 def _of_lines(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float, float] | None) -> Floats:
-    """The same for a convex ℓ of straight pieces, the largest of its lines: a linear programme."""
+    """Solve the column of a convex ℓ of straight pieces, the largest of its lines, as a linear programme."""
     n = len(g)
     lines = [(*(piece.coefficients or ()), 0.0)[:2] for piece in ell.pieces]
-    first, second = (k.ravel() for k in np.indices((n, n)))
-    rows = np.arange(n * n)
-    difference = np.zeros((n * n, n))
-    np.add.at(difference, (rows, first), 1.0)
-    np.add.at(difference, (rows, second), -1.0)
+    difference = np.repeat(np.eye(n), n, axis=0) - np.tile(np.eye(n), (n, 1))
     # intercept + slope (f(x) − f(x')) <= value
     upper = np.vstack([np.hstack([slope * difference, -np.eye(n * n)]) for _, slope in lines])
     limits = np.concatenate([np.full(n * n, -intercept) for intercept, _ in lines])
@@ -245,23 +260,18 @@ def _of_lines(ell: Surrogate, g: Floats, h: Floats, interval: tuple[float, float
     if found.x is None:
         advice = "a straight line has no least risk on unbounded scores"
         raise invalid("surrogate", "must have a risk that is bounded below", ell.name, advice)
-    f = found.x[:n]
-    return f if interval is not None else f - f.mean()
+    return found.x[:n]
 
 
 def _of_logits(ell: Surrogate, g: Floats, others: Floats, activation: str, log_loss: float) -> Floats:
-    """``(n, C)`` scores of the logits that minimise both terms: the best of descents from 0 and from the optimum of
-    the log-loss.
-    """
+    """Minimise both terms in the logits: the best of descents from 0 and from the optimum of the log-loss."""
     pairs = np.einsum("xi,yi->xyi", g, others)
 
     def risk(u: Any) -> Any:
         z = u.reshape(g.shape)
         f = activate(z.copy(), activation)
-        t = f[:, None] - f[None]
-        slope = pairs * ell.derivative(t)
-        gradient = pull_back(f, slope.sum(axis=1) - slope.sum(axis=0), activation)
-        value = float(np.sum(pairs * ell.loss(t)))
+        value, gradient = _risk(ell, pairs, f)
+        gradient = pull_back(f, gradient, activation)
         if log_loss > 0:
             log_q = log_softmax(z, axis=1)
             value -= log_loss * float(np.sum(g * log_q))
@@ -269,7 +279,7 @@ def _of_logits(ell: Surrogate, g: Floats, others: Floats, activation: str, log_l
         return value, gradient.ravel()
 
     options: Any = {"maxiter": 1000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-9}
-    with np.errstate(over="ignore"):  # a trial step of a steep loss; it is taken back
+    with np.errstate(over="ignore"):  # a trial step of a steep loss; the line search takes it back
         found = [
             minimize(risk, start.ravel(), jac=True, method="L-BFGS-B", options=options)
             for start in (np.zeros_like(g), np.log(g))
@@ -279,16 +289,14 @@ def _of_logits(ell: Surrogate, g: Floats, others: Floats, activation: str, log_l
 
 
 def _on_the_simplex(ell: Surrogate, g: Floats, others: Floats, log_loss: float) -> Floats:
-    """``(n, C)`` scores with rows that sum to 1; the log-loss of softmax is −log f, so that the sum is convex too."""
+    """Minimise over rows that sum to 1; the log-loss of softmax is −log f, so both terms are convex in f."""
     n, n_classes = g.shape
     unit = n_classes * _steepness(ell)
     pairs, logs = np.einsum("xi,yi->xyi", g, others) / unit, log_loss * g / unit
 
     def risk(u: Any) -> Any:
         f = u.reshape(n, n_classes)
-        t = f[:, None] - f[None]
-        slope = pairs * ell.derivative(t)
-        value, gradient = float(np.sum(pairs * ell.loss(t))), slope.sum(axis=1) - slope.sum(axis=0)
+        value, gradient = _risk(ell, pairs, f)
         if log_loss > 0:
             value -= float(np.sum(logs * np.log(f)))
             gradient -= logs / f
@@ -296,14 +304,133 @@ def _on_the_simplex(ell: Surrogate, g: Floats, others: Floats, log_loss: float) 
 
     rows = np.kron(np.eye(n), np.ones(n_classes))
     sums: Any = {"type": "eq", "fun": lambda u: rows @ u - 1.0, "jac": lambda u: rows}
-    start = np.full(n * n_classes, 1.0 / n_classes)
     found = minimize(
         risk,
-        start,
+        np.full(n * n_classes, 1.0 / n_classes),
         jac=True,
         method="SLSQP",
-        bounds=[(1e-12 if log_loss > 0 else 0.0, 1.0)] * len(start),
+        bounds=[(1e-12 if log_loss > 0 else 0.0, 1.0)] * (n * n_classes),
         constraints=[sums],
         options={"maxiter": 1000, "ftol": 1e-15},
     )
     return np.asarray(found.x).reshape(n, n_classes)
+
+
+def smallest_alpha(surrogate: str, ratio: ArrayLike, *, weights: ArrayLike | None = None, **options: float) -> float:
+    r"""Return the smallest α for which [0, 1] holds the minimiser of the unbounded risk.
+
+    With a smaller α, points whose likelihood ratios differ are tied at 0 or at 1. α must not exceed
+    :func:`largest_alpha` either: the minimiser of the exponential and of the logistic loss shrinks with α, that of the
+    squared loss and of the hinges, whose margin is α, grows with it.
+
+    ========================  ==========================  ================================================
+    surrogate                 smallest α                  largest α
+    ========================  ==========================  ================================================
+    exponential               ½ log(ratio)                ∞
+    logistic                  log(ratio)                  ∞
+    squared                   0 (any above it)            ½ / tanh(¼ log(ratio)), hence ½ for every ratio
+    q_hinge and others        by bisection                by bisection
+    hinge                     ∞: none                     0: none
+    ========================  ==========================  ================================================
+
+    Parameters
+    ----------
+    surrogate : str
+        A name of :class:`mauc.SurrogateRisk` that has an α.
+    ratio : float or (n,) array
+        Largest by smallest likelihood ratio :math:`g_i / \operatorname{mean}_{j \ne i} g_j` of the distribution, up to
+        infinity; or the ratios of n points, for that one distribution.
+    weights : (n,) array, optional
+        P(x) of these points, up to a factor; equal by default.
+    **options
+        Other parameters of the surrogate.
+
+    Returns
+    -------
+    float
+        For a number and the first three surrogates, exact over all distributions with such ratios. For a number and
+        the others it is that of nine ratios in geometric progression with equal P(x): some distributions need more.
+
+    Examples
+    --------
+    >>> from mauc import theory
+    >>> round(theory.smallest_alpha("exponential", 400), 3)
+    2.996
+    >>> theory.smallest_alpha("squared", 1e6), round(theory.largest_alpha("squared", 1e6), 4)
+    (0.0, 0.501)
+    >>> theory.smallest_alpha("hinge", 2)
+    inf
+    """
+    return _alpha_range(surrogate, ratio, weights, options)[0]
+
+
+def largest_alpha(surrogate: str, ratio: ArrayLike, *, weights: ArrayLike | None = None, **options: float) -> float:
+    """Return the largest α for which [0, 1] holds the minimiser of the unbounded risk.
+
+    Parameters and table are those of :func:`smallest_alpha`.
+
+    Examples
+    --------
+    >>> from mauc import theory
+    >>> theory.largest_alpha("squared", float("inf"))
+    0.5
+    """
+    return _alpha_range(surrogate, ratio, weights, options)[1]
+
+
+def check_ratio(ratio: Any) -> float:
+    """Return a ratio of at least 1, up to infinity."""
+    value = float(ratio) if not isinstance(ratio, bool | str) else math.nan
+    if not value >= 1:
+        raise invalid("ratio", "must be at least 1", repr(ratio), "pass the largest likelihood ratio by the smallest")
+    return value
+
+
+def _alpha_range(
+    surrogate: Any, ratio: ArrayLike, weights: ArrayLike | None, options: dict[str, float]
+) -> tuple[float, float]:
+    kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
+    if not has_alpha(surrogate):
+        advice = "ask consistency_report(..., scores='unit')"
+        raise invalid("surrogate", "must have an alpha", repr(surrogate), advice)
+    if np.ndim(ratio) == 0:
+        if weights is not None:
+            raise invalid("weights", "goes with the ratios of points", "it with one number", "pass all the ratios")
+        log_ratio = math.log(check_ratio(ratio))
+        if surrogate in PROVED:
+            return PROVED[surrogate](log_ratio)
+        if math.isinf(log_ratio):
+            return (INF, 0.0)
+        ratio = np.exp(np.linspace(-0.5, 0.5, 9) * log_ratio)
+    both = likelihoods(ratio, weights)
+    if not kind.smooth:
+        return (INF, 0.0)
+
+    def spread(log_alpha: float) -> float:
+        ell = get_surrogate(surrogate, alpha=math.exp(log_alpha), **options)
+        return float(np.ptp(_column_minimiser(ell, both[:, 0], both[:, 1], None)))
+
+    if spread(0.5) < spread(0.0):
+        return (_alpha_of_spread_one(spread, falling=True), INF)
+    return (0.0, _alpha_of_spread_one(spread, falling=False))
+
+
+def _alpha_of_spread_one(spread: Callable[[float], float], *, falling: bool, reach: float = 8.0) -> float:
+    """Find the α at which the spread, monotone in α, is 1: bisect log α, outwards from 0 up to ±8."""
+
+    def enough(log_alpha: float) -> bool:
+        return (spread(log_alpha) <= 1.0) == falling
+
+    below = above = 0.0
+    while not enough(above):
+        below, above = above, above + 1.0
+        if above > reach:
+            return INF
+    while enough(below):
+        below, above = below - 1.0, below
+        if below < -reach:
+            return 0.0
+    while above - below > 1e-9:
+        middle = 0.5 * (below + above)
+        below, above = (below, middle) if enough(middle) else (middle, above)
+    return math.exp(above if falling else below)

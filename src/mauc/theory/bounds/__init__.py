@@ -4,13 +4,10 @@ From plain numbers: :func:`abstract` (Theorem 4), :func:`linear` (Theorem 7), :f
 (Theorem 9). From a fitted model and its data: :func:`for_estimator`.
 """
 
-from mauc.theory.bounds.convolution import conv_spectral_norm
-from mauc.theory.bounds.deep import cnn, dnn
 from mauc.theory.bounds.estimator import for_estimator
-from mauc.theory.bounds.linear_models import linear
-from mauc.theory.bounds.networks import NetworkNorms, network_norms
-from mauc.theory.bounds.terms import Bound, abstract
-from mauc.theory.constants import SurrogateConstants, surrogate_constants
+from mauc.theory.bounds.networks import NetworkNorms, conv_spectral_norm, network_norms
+from mauc.theory.bounds.theorems import Bound, abstract, cnn, dnn, linear
+from mauc.theory.rademacher import SurrogateConstants, surrogate_constants
 
 __all__ = [
     "Bound",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -18,15 +19,14 @@ from mauc.activations import BOUNDED, activate
 from mauc.linear import MAUCClassifier
 from mauc.risk import SurrogateRisk
 from mauc.theory._checks import check_p
-from mauc.theory.bounds.deep import cnn, dnn
-from mauc.theory.bounds.linear_models import linear
 from mauc.theory.bounds.networks import network_norms
-from mauc.theory.bounds.terms import Bound
-from mauc.theory.constants import surrogate_constants
+from mauc.theory.bounds.theorems import Bound, cnn, dnn, linear
+from mauc.theory.rademacher import surrogate_constants
 
 __all__ = ["for_estimator"]
 
 NOTE = "norms are those of the fitted model: read it as the bound for all models of such norms"
+SEEN = "pass the data that it was trained on"
 
 
 def for_estimator(
@@ -40,16 +40,16 @@ def for_estimator(
     surrogate: Any = "exponential",
     alpha: float | None = None,
 ) -> Bound:
-    r"""The bound on the risk of a fitted model, from the model and the data that it was trained on.
+    r"""Return the bound on the risk of a fitted model, from the model and the data that it was trained on.
 
-    Norms of the weights, the largest length of a sample, and Lipschitz constant and range of the surrogate are taken
-    from what is passed. Biases count as weights of a feature that is always 1. The risk is the ovo one,
-    whatever the model was trained by.
+    The function reads the norms of the weights from the model, the largest length of a sample from X, and computes the
+    Lipschitz constant and the range of the surrogate. Biases count as weights of a feature that is always 1. The risk
+    is the ovo one, whatever pairs the model was trained by.
 
     Parameters
     ----------
     estimator : MAUCClassifier, MAUCMLPClassifier, Pipeline that ends in one, or torch.nn.Module
-        A module returns logits; see :func:`network_norms` for which are understood. Linear models get :func:`linear`,
+        A module returns logits; :func:`network_norms` lists the layers it may have. Linear models get :func:`linear`,
         rectified networks without convolutions :func:`dnn`, others :func:`cnn`.
     X : (N, ...) array
         The training data.
@@ -62,7 +62,7 @@ def for_estimator(
     initial : Module or state_dict, optional
         Weights of a network before its training; zeros by default.
     surrogate, alpha
-        The loss, for a module; a classifier knows its own.
+        The loss, for a module; a classifier has its own.
 
     Returns
     -------
@@ -102,11 +102,8 @@ def for_estimator(
         advice = "pass its model_ with the surrogate to judge it by"
         raise invalid("estimator", "must be trained by loss='mauc'", repr(estimator.loss), advice)
     risk = SurrogateRisk(estimator._surrogate())
-    return _network(network, np.asarray(_dense(X)), _codes(y, estimator.classes_, name), risk, delta, initial)
-
-
-def _dense(X: Any) -> Any:
-    return X.toarray() if is_sparse(X) else X
+    X = np.asarray(X.toarray() if is_sparse(X) else X)
+    return _network(network, X, _codes(y, estimator.classes_, name), risk, delta, initial)
 
 
 def _codes(y: ArrayLike, classes: Any, owner: str) -> Ints:
@@ -119,12 +116,10 @@ def _codes(y: ArrayLike, classes: Any, owner: str) -> Ints:
         return codes
     missing = sorted(set(classes.tolist()) - set(names.tolist()))
     if missing:
-        advice = "pass the data that it was trained on"
-        raise invalid("y", f"must have samples of every class of {owner}", f"none of {missing[0]!r}", advice)
+        raise invalid("y", f"must have samples of every class of {owner}", f"none of {missing[0]!r}", SEEN)
     unknown = sorted(set(names.tolist()) - set(classes.tolist()))
     if unknown:
-        advice = "pass the data that it was trained on"
-        raise invalid("y", f"must hold classes of {owner} only", f"{unknown[0]!r}", advice)
+        raise invalid("y", f"must hold classes of {owner} only", f"{unknown[0]!r}", SEEN)
     return codes
 
 
@@ -148,18 +143,19 @@ def _linear(model: MAUCClassifier, X: Any, y: ArrayLike, delta: float, p: float)
     stretch = {"identity": 2.0, "log_odds": 4.0}.get(activation, 0.0)
     reach = 1.0 if activation in BOUNDED else max(stretch * gamma * radius, 1e-300)
     constants = surrogate_constants(risk.surrogate, radius=reach)
-    found = linear(
-        risk.value(codes, scores),
-        np.bincount(codes),
-        gamma=gamma,
-        radius=radius,
-        p=p,
-        lipschitz=constants.lipschitz,
-        bound=constants.bound,
-        delta=delta,
-        activation=activation,
+    return _noted(
+        linear(
+            risk.value(codes, scores),
+            np.bincount(codes),
+            gamma=gamma,
+            radius=radius,
+            p=p,
+            lipschitz=constants.lipschitz,
+            bound=constants.bound,
+            delta=delta,
+            activation=activation,
+        )
     )
-    return _noted(found)
 
 
 def _network(network: Any, X: Any, codes: Ints, risk: SurrogateRisk, delta: float, initial: Any) -> Bound:
@@ -187,7 +183,7 @@ def _network(network: Any, X: Any, codes: Ints, risk: SurrogateRisk, delta: floa
     if norms.frobenius is None:
         return _noted(cnn(value, counts, **near, **shared))
     with np.errstate(over="ignore"):
-        # Where the product of many norms exceeds the largest floats its term says nothing: the other one is taken.
+        # Where the product of many norms exceeds the largest float, the other term is smaller and is taken.
         gamma = min(float(np.prod(norms.frobenius)), 1e200)
     return _noted(dnn(value, counts, gamma=gamma, depth=norms.depth, **near, **shared))
 
@@ -203,15 +199,8 @@ def _numpy(X: Any) -> Any:
 def _logits(network: Any, X: Any) -> Floats:
     import torch
 
-    training = {module: module.training for module in network.modules()}
-    network.eval()
-    try:
-        like = next(network.parameters())
-        rows = torch.as_tensor(_numpy(X)).to(like)
-        with torch.no_grad():
-            parts = [network(rows[k : k + 1024]) for k in range(0, len(rows), 1024)]
-        out: Floats = torch.cat(parts).double().cpu().numpy()
-    finally:
-        for module, mode in training.items():
-            module.training = mode
-    return out
+    network = deepcopy(network).eval()
+    rows = torch.as_tensor(_numpy(X)).to(next(network.parameters()))
+    with torch.no_grad():
+        parts = [network(rows[k : k + 1024]) for k in range(0, len(rows), 1024)]
+    return torch.cat(parts).double().cpu().numpy()

@@ -1,0 +1,402 @@
+"""The bounds from plain numbers: any class of models, linear models, networks. ``docs/theory.md`` has the proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mauc._typing import Floats
+from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
+from mauc.theory._checks import check_class_counts, check_p
+from mauc.theory.imbalance import chi, xi
+from mauc.theory.rademacher import chaining, linear_bound
+
+__all__ = ["Bound", "abstract", "assemble", "cnn", "dnn", "linear"]
+
+C1 = 4.0
+C2 = 5.0 * float(np.sqrt(2.0))
+"""Of Theorem 4, whose complexity depends on the sample, so that it deviates too: 10 B / C."""
+C2_FIXED = float(np.sqrt(2.0))
+"""Where the complexity does not depend on the sample, only the risk deviates: 2 B / C."""
+SOFTMAX_SLOPE = float(np.sqrt(2.0)) / 4.0
+"""Largest length of the gradient of one softmax score: √2 f (1 − f) at f = ½."""
+PROVED = "proved with these constants in docs/theory.md"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """With probability 1 − δ over the training sample, the risk on unseen data is at most :attr:`total`."""
+
+    name: str
+    empirical_risk: float
+    complexity: float
+    """How far the class of models can adapt to the sample."""
+    concentration: float
+    """How far the risk of one model on a sample deviates from its expectation."""
+    delta: float
+    range: float
+    """B, the largest loss of a pair: a bound that is not below it says nothing."""
+    inputs: dict[str, Any] = field(default_factory=dict)
+    """The quantities that the terms were computed from."""
+    alternatives: dict[str, float] = field(default_factory=dict)
+    """Complexity terms, of which the smallest was taken."""
+    note: str = ""
+    """Conditions of the bound."""
+
+    @property
+    def terms(self) -> dict[str, float]:
+        """The three terms by name."""
+        return {name: getattr(self, name) for name in ("empirical_risk", "complexity", "concentration")}
+
+    @property
+    def total(self) -> float:
+        """The bound on the risk."""
+        return self.empirical_risk + self.complexity + self.concentration
+
+    @property
+    def gap(self) -> float:
+        """The bound on the risk less the empirical risk."""
+        return self.complexity + self.concentration
+
+    @property
+    def vacuous(self) -> bool:
+        """True if the bound is not below the largest loss, so that it says nothing about the risk."""
+        return self.total >= self.range
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}, with probability {1 - self.delta:g}: risk <= {self.total:.4g}"]
+        lines += [f"  {name.replace('_', ' '):<15} {value:.4g}" for name, value in self.terms.items()]
+        if self.vacuous:
+            lines.append(f"  vacuous: the loss never exceeds {self.range:.4g}")
+        return "\n".join([*lines, f"  {self.note}"] if self.note else lines)
+
+
+def assemble(
+    name: str,
+    empirical_risk: float,
+    n: Floats,
+    complexity: float,
+    *,
+    bound: float,
+    delta: float,
+    c2: float,
+    **details: Any,
+) -> Bound:
+    """Return the bound with that complexity and the concentration term that all theorems share."""
+    delta, bound = check_real("delta", delta, low=0, high=1), check_not_negative("bound", bound)
+    concentration = check_not_negative("c2", c2) * bound / len(n) * xi(n) * np.sqrt(np.log(2.0 / delta) / n.sum())
+    risk = check_not_negative("empirical_risk", empirical_risk)
+    return Bound(name, risk, float(complexity), float(concentration), delta, bound, **details)
+
+
+def abstract(
+    empirical_risk: float,
+    class_counts: ArrayLike,
+    rademacher: float,
+    *,
+    bound: float = 1.0,
+    delta: float = 0.05,
+    c1: float = C1,
+    c2: float = C2,
+) -> Bound:
+    r"""Return the bound for any class of models whose Rademacher complexity is known (Theorem 4).
+
+    .. math:: R \le \hat R + \frac{C_1\, \hat{\mathfrak R}}{C (C - 1)}
+        + C_2 \frac B C\, \xi \sqrt{\frac{\log(2/\delta)}{N}}, \qquad C_1 = 4,\; C_2 = 5 \sqrt 2
+
+    for all models of the class at once, R the ovo risk.
+
+    Parameters
+    ----------
+    empirical_risk : float
+        Risk on the training sample, as :class:`mauc.SurrogateRisk` has it.
+    class_counts : (C,) array
+        Number of training samples of each class.
+    rademacher : float
+        Complexity of Definition 2 on the sample, :mod:`mauc.theory.rademacher`. The paper has it for every class of
+        models; ``docs/theory.md`` proves it where the columns of scores are independent. Where they share weights, pass
+        the sum of the columns' complexities, or of those of the two halves of the signs
+        (``rademacher.linear(..., split=True)``).
+    bound : float, default=1.0
+        B: the loss of a pair is in [0, B].
+    delta : float, default=0.05
+        Probability with which the bound may fail.
+    c1, c2 : float
+        :math:`C_1` and :math:`C_2`.
+
+    Examples
+    --------
+    >>> from mauc.theory import bounds
+    >>> print(bounds.abstract(0.1, [4000, 3000, 3000], 0.02))
+    abstract bound, with probability 0.95: risk <= 0.2504
+      empirical risk  0.1
+      complexity      0.01333
+      concentration   0.1371
+    """
+    n = check_class_counts(class_counts)
+    complexity = check_not_negative("c1", c1) * check_not_negative("rademacher", rademacher) / (len(n) * (len(n) - 1))
+    inputs = {"rademacher": rademacher, "c1": c1, "c2": c2}
+    return assemble("abstract bound", empirical_risk, n, complexity, bound=bound, delta=delta, c2=c2, inputs=inputs)
+
+
+def linear(
+    empirical_risk: float,
+    class_counts: ArrayLike,
+    *,
+    gamma: float,
+    radius: float,
+    p: float = 2.0,
+    lipschitz: float = 1.0,
+    bound: float = 1.0,
+    delta: float = 0.05,
+    activation: str = "identity",
+    sharp: bool = True,
+) -> Bound:
+    r"""Return the bound for linear models with :math:`\lVert W_i \rVert_p \le \gamma` (Theorem 7, in its sharp form).
+
+    .. math:: R \le \hat R + \frac{4 R_x \varphi \gamma \sqrt{\bar p - 1}}{C (C - 1)}
+        \sum_{i \ne j} \frac{1}{\sqrt{\min(n_i, n_j)}}
+        + \frac{2 B}{C}\, \xi \sqrt{\frac{\log(2 / \delta)}{2 N}}
+
+    Parameters
+    ----------
+    empirical_risk, class_counts, bound, delta
+        As in :func:`abstract`.
+    gamma : float
+        Largest p-norm of a row of W.
+    radius : float
+        :math:`R_x`, largest 2-norm of a sample.
+    p : float, default=2.0
+        In (1, 2]; :math:`\bar p = p / (p - 1)`.
+    lipschitz : float, default=1.0
+        φ, Lipschitz constant of ℓ on the differences of scores, :func:`surrogate_constants`.
+    activation : {"identity", "sigmoid", "softmax", "log_odds"}, default="identity"
+        The theorem is about the scores :math:`W x`. For others the complexity is multiplied by how much they can
+        stretch: ¼ for the sigmoid, C/2 for softmax and 2C for the log-odds, where every row of W moves every score (our
+        addition).
+    sharp : bool, default=True
+        Take the complexity that the proof arrives at. It never grows when a class does. False: as the theorem prints
+        it, enlarged to
+
+        .. math:: \frac{4 R_x \varphi \gamma}{C - 1} \sqrt{\frac{2 (\bar p - 1)}{C}}\, \frac{\chi}{\sqrt N} ,
+
+        which grows with the frequent classes, and with the printed :math:`10 B / C` in the concentration term.
+
+    Examples
+    --------
+    >>> from mauc.theory import bounds
+    >>> print(bounds.linear(0.1, [40000, 30000, 30000], gamma=1.0, radius=1.0))
+    linear bound, with probability 0.95: risk <= 0.1318
+      empirical risk  0.1
+      complexity      0.02309
+      concentration   0.008669
+    """
+    n = check_class_counts(class_counts)
+    C = len(n)
+    stretches = {"identity": 1.0, "sigmoid": 0.25, "softmax": C / 2.0, "log_odds": 2.0 * C}
+    stretch = stretches[check_choice("activation", activation, tuple(stretches))]
+    rademacher = linear_bound(n, gamma=gamma, radius=radius, p=p, lipschitz=lipschitz)
+    if sharp:
+        # Σ over ordered pairs of classes of 1 / √(smaller size), in the place of √(2 C) χ / √N.
+        over_pairs = 2.0 * np.sum(np.arange(C - 1, -1, -1) / np.sqrt(np.sort(n)))
+        rademacher *= over_pairs / (np.sqrt(2.0 * C) * chi(n) / np.sqrt(n.sum()))
+    return assemble(
+        "linear bound",
+        empirical_risk,
+        n,
+        C1 * rademacher * stretch / (C * (C - 1)),
+        bound=bound,
+        delta=delta,
+        c2=C2_FIXED if sharp else C2,
+        inputs={
+            "gamma": gamma,
+            "radius": radius,
+            "p": check_p(p),
+            "lipschitz": lipschitz,
+            "activation": activation,
+            "sharp": sharp,
+        },
+    )
+
+
+def dnn(
+    empirical_risk: float,
+    class_counts: ArrayLike,
+    *,
+    gamma: float,
+    depth: int,
+    radius: float,
+    lipschitz: float = 1.0,
+    bound: float = 1.0,
+    delta: float = 0.05,
+    spectral_norms: Sequence[float] | None = None,
+    distance: float | None = None,
+    n_parameters: int | None = None,
+) -> Bound:
+    r"""Return the bound for fully connected networks with softmax scores (Theorem 8, and ours in its place).
+
+    The smaller of two complexity terms, plus a concentration term with :math:`2 B / C` for the :math:`10 B / C` of
+    :func:`abstract`, as neither depends on the sample. For rectified networks of L layers whose Frobenius norms have a
+    product of at most γ,
+
+    .. math:: 2 \sqrt 2\, \varphi \gamma R_x \sqrt{\bigl(1 + \sqrt{2 L \log 2}\bigr)^2 + 1}\; \frac{\xi}{\sqrt N} ,
+
+    which does not depend on the widths; and, where ``spectral_norms``, ``distance`` and ``n_parameters`` are given, the
+    one of :func:`cnn`, which depends on the norms through their logarithm only.
+
+    ``docs/theory.md`` proves both, by blocks of independent pairs, vector contraction and the depth lemma of Golowich,
+    Rakhlin and Shamir (2018). They are ours. Theorem 8 has the same ingredients and larger constants.
+
+    Parameters
+    ----------
+    empirical_risk, class_counts, bound, delta
+        As in :func:`abstract`; the scores are softmax, so their differences are in [−1, 1].
+    gamma : float
+        Product of the Frobenius norms of the layers.
+    depth : int
+        Number of layers L.
+    radius : float
+        :math:`R_x`, largest 2-norm of a sample.
+    lipschitz : float, default=1.0
+        φ, Lipschitz constant of ℓ on [−1, 1].
+    spectral_norms, distance, n_parameters
+        As in :func:`cnn`; all three or none.
+
+    Examples
+    --------
+    >>> from mauc.theory import bounds
+    >>> print(bounds.dnn(0.1, [40000, 30000, 30000], gamma=1.0, depth=2, radius=1.0))
+    dnn bound, with probability 0.95: risk <= 0.1858
+      empirical risk  0.1
+      complexity      0.07708
+      concentration   0.008669
+      proved with these constants in docs/theory.md
+    """
+    n = check_class_counts(class_counts)
+    L = check_whole("depth", depth, least=1)
+    depth_factor = np.sqrt((1.0 + np.sqrt(2.0 * L * np.log(2.0))) ** 2 + 1.0)
+    scale = check_not_negative("lipschitz", lipschitz) * check_not_negative("gamma", gamma)
+    scale *= check_not_negative("radius", radius)
+    terms = {"frobenius": float(2.0 * np.sqrt(2.0) * scale * depth_factor * xi(n) / np.sqrt(n.sum()))}
+    inputs: dict[str, Any] = {"gamma": gamma, "depth": depth, "radius": radius, "lipschitz": lipschitz}
+    given = {"spectral_norms": spectral_norms, "distance": distance, "n_parameters": n_parameters}
+    missing = [name for name, value in given.items() if value is None]
+    if missing and len(missing) < len(given):
+        others = " and ".join(name for name in given if name not in missing)
+        advice = "pass all three, or none for the Frobenius term alone"
+        raise invalid(missing[0], f"must be given with {others}", None, advice)
+    if spectral_norms is not None and distance is not None and n_parameters is not None:
+        terms["parameters"] = _near_initial(n, spectral_norms, distance, n_parameters, radius, lipschitz)
+        inputs.update(given)
+    return assemble(
+        "dnn bound",
+        empirical_risk,
+        n,
+        min(terms.values()),
+        bound=bound,
+        delta=delta,
+        c2=C2_FIXED,
+        inputs=inputs,
+        alternatives=terms,
+        note=PROVED,
+    )
+
+
+def cnn(
+    empirical_risk: float,
+    class_counts: ArrayLike,
+    *,
+    spectral_norms: Sequence[float],
+    distance: float,
+    n_parameters: int,
+    radius: float,
+    lipschitz: float = 1.0,
+    bound: float = 1.0,
+    delta: float = 0.05,
+) -> Bound:
+    r"""Return the bound for networks near their initial weights (Theorem 9, and ours in its place).
+
+    It is about networks of L layers and softmax scores: convolutions and linear maps, with activations and pooling
+    between them that do not stretch and keep 0. Their layers as linear operators stay within a total spectral distance
+    β of the initial ones, :math:`\sum_l \lVert A_l - A^0_l \rVert \le \beta`. The scores depend on the W weights with
+    the Lipschitz constant
+
+    .. math:: \Lambda = \tfrac{\sqrt 2}{4} R_x \,\Bigl(1 + \frac \beta L\Bigr)^L \prod_l \max(1, \lVert A^0_l \rVert),
+
+    so that balls of radius ε cover the class with :math:`\log \mathcal N(\varepsilon) \le W \log(1 + 2 \beta \Lambda /
+    \varepsilon)`. The chaining bound of that, :func:`mauc.theory.rademacher.chaining`, goes into :func:`abstract`, with
+    :math:`2 B / C` for its :math:`10 B / C`, as it does not depend on the sample. The number of pixels does not matter.
+
+    ``docs/theory.md`` proves it, after Long and Sedghi (2020). Theorem 9 has the same ingredients.
+
+    Parameters
+    ----------
+    empirical_risk, class_counts, bound, delta
+        As in :func:`abstract`; the scores are softmax, so their differences are in [−1, 1].
+    spectral_norms : sequence of float
+        Largest singular value of each layer as an operator, at the initial weights; :func:`conv_spectral_norm`.
+    distance : float
+        β, summed spectral distance of the layers from their initial weights.
+    n_parameters : int
+        W, the number of weights.
+    radius : float
+        :math:`R_x`, largest 2-norm of a sample.
+    lipschitz : float, default=1.0
+        φ, Lipschitz constant of ℓ on [−1, 1].
+
+    Examples
+    --------
+    >>> from mauc.theory import bounds
+    >>> print(bounds.cnn(0.1, [10**6] * 3, spectral_norms=[1.0, 1.0], distance=0.1, n_parameters=500, radius=1.0))
+    cnn bound, with probability 0.95: risk <= 0.1393
+      empirical risk  0.1
+      complexity      0.03771
+      concentration   0.001568
+      proved with these constants in docs/theory.md
+    """
+    n = check_class_counts(class_counts)
+    return assemble(
+        "cnn bound",
+        empirical_risk,
+        n,
+        _near_initial(n, spectral_norms, distance, n_parameters, radius, lipschitz),
+        bound=bound,
+        delta=delta,
+        c2=C2_FIXED,
+        inputs={
+            "spectral_norms": tuple(spectral_norms),
+            "distance": distance,
+            "n_parameters": n_parameters,
+            "radius": radius,
+            "lipschitz": lipschitz,
+        },
+        note=PROVED,
+    )
+
+
+def _near_initial(
+    n: Floats, spectral_norms: Sequence[float], distance: float, n_parameters: int, radius: float, lipschitz: float
+) -> float:
+    """Compute the complexity term of :func:`cnn`."""
+    norms = [check_not_negative("spectral_norms", norm) for norm in spectral_norms]
+    if not norms:
+        raise invalid("spectral_norms", "must be one number for each layer", "none", "pass them")
+    beta, L = check_not_negative("distance", distance), len(norms)
+    W = check_whole("n_parameters", n_parameters, least=1)
+    size = check_not_negative("radius", radius)
+    if beta == 0 or size == 0:
+        return 0.0  # a single network
+    # Logarithms: the product of the norms of a deep network exceeds the largest float.
+    log_slope = np.log(SOFTMAX_SLOPE * size) + L * np.log1p(beta / L) + sum(np.log(max(1.0, norm)) for norm in norms)
+    log_reach = float(np.log(beta) + log_slope)
+    rademacher = chaining(
+        lambda epsilon: W * float(np.logaddexp(0.0, np.log(2.0) + log_reach - np.log(epsilon))),
+        n,
+        lipschitz=lipschitz,
+        radius=0.5 if log_reach > np.log(0.5) else float(np.exp(log_reach)),
+    )
+    return C1 * rademacher / (len(n) * (len(n) - 1))
