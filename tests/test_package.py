@@ -1,6 +1,7 @@
 """What ``import mauc`` gives, and what it leaves alone."""
 
 import inspect
+import pkgutil
 import subprocess
 import sys
 from importlib import import_module, metadata, resources
@@ -53,6 +54,22 @@ def test_import_alone_loads_only_what_loads_the_rest():
     code = "import sys, mauc; print(*[m for m in sys.modules if m.startswith('mauc.')])"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "mauc._lazy"
+
+
+def test_kernels_import_only_numpy():
+    names = [f"mauc._kernels.{module.name}" for module in pkgutil.iter_modules(import_module("mauc._kernels").__path__)]
+    unwanted = OPTIONAL | {"joblib", "scipy", "sklearn"}
+    code = f"import sys, {', '.join(names)}; print(*{unwanted} & {{m.partition('.')[0] for m in sys.modules}})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_a_report_imports_no_models():
+    pytest.importorskip("jinja2", reason="needs the extra mauc[cli]")
+    models = ["mauc.boosting", "mauc.ensemble", "mauc.linear", "mauc.nn", "mauc.plugin"]
+    code = f"import sys, mauc.report; mauc.report.judge; print(*[m for m in {models} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
 
 
 def test_names():

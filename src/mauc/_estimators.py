@@ -13,7 +13,7 @@ from sklearn.utils import _safe_indexing, check_array, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from mauc._validation import check_classes, check_hashable, invalid, unwrap
+from mauc._validation import check_classes, check_hashable, invalid, scores_of, unwrap
 from mauc.activations import activate
 from mauc.metrics import mauc_score
 
@@ -24,7 +24,6 @@ __all__ = [
     "mauc_of_known",
     "scores_by_class",
     "scores_by_code",
-    "scores_of",
 ]
 
 
@@ -53,19 +52,6 @@ def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
 def _is_missing(value: Any) -> bool:
     """None, NaN, pandas.NaT and pandas.NA, which is neither equal to itself nor not."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
-
-
-def scores_of(estimator: Any, X: Any) -> Any:
-    """``predict_proba`` where the estimator has it, else ``decision_function``; a data frame stays one."""
-    for method in ("predict_proba", "decision_function"):
-        if hasattr(estimator, method):
-            return getattr(estimator, method)(X)
-    raise invalid(
-        "estimator",
-        "must have predict_proba or decision_function",
-        type(estimator).__name__,
-        "pass a classifier that scores its classes; CalibratedClassifierCV makes one",
-    )
 
 
 def scores_by_code(estimator: Any, X: Any, n_classes: int) -> NDArray[np.float64]:

@@ -32,6 +32,7 @@ __all__ = [
     "check_whole",
     "invalid",
     "is_sparse",
+    "scores_of",
     "unwrap",
 ]
 
@@ -419,6 +420,19 @@ def check_labels(labels: ArrayLike) -> NDArray[Any]:
         came = f"{labels!r}"
         raise invalid("labels", "must be two or more different classes", came, "name the columns of y_score, in order")
     return names
+
+
+def scores_of(estimator: Any, X: Any) -> Any:
+    """Return ``predict_proba`` where the estimator has it, else ``decision_function``; a data frame stays one."""
+    for method in ("predict_proba", "decision_function"):
+        if hasattr(estimator, method):
+            return getattr(estimator, method)(X)
+    raise invalid(
+        "estimator",
+        "must have predict_proba or decision_function",
+        type(estimator).__name__,
+        "pass a classifier that scores its classes; CalibratedClassifierCV makes one",
+    )
 
 
 def _listing(names: Any, most: int = 8) -> str:

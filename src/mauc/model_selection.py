@@ -14,9 +14,9 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, check_cv
 from sklearn.utils import check_random_state
 
-from mauc._estimators import mauc_of_known, scores_of
+from mauc._estimators import mauc_of_known
 from mauc._typing import Ints
-from mauc._validation import check_classes, check_whole, invalid, unwrap
+from mauc._validation import check_classes, check_whole, invalid, scores_of, unwrap
 
 __all__ = [
     "MAUCScorer",

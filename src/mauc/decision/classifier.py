@@ -13,9 +13,9 @@ from sklearn.utils import _safe_indexing, get_tags, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mauc._estimators import RankingClassifier, encode_classes, scores_by_class, scores_of
+from mauc._estimators import RankingClassifier, encode_classes, scores_by_class
 from mauc._typing import Floats, Ints
-from mauc._validation import check_not_negative, check_sample_weight, invalid, unwrap
+from mauc._validation import check_not_negative, check_sample_weight, invalid, scores_of, unwrap
 from mauc.decision.posterior import fit_posterior, log_scores, lowest_probability, posterior_of
 from mauc.decision.scoring import metric_of, takes_weights
 from mauc.decision.sweep import Judged, cheapest, least_loss

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mauc._kernels.auc import auc_influence, auc_matrix
 from mauc._typing import Floats, Ints
-from mauc._validation import check_real, check_scored_classes, check_whole, invalid
+from mauc._validation import check_real, check_scored_classes, check_whole, invalid, scores_of
 from mauc.metrics.groups import check_groups
 from mauc.metrics.inference import NO_DIFFERENCE
 from mauc.metrics.scores import check_pair_weights, weighted_mean
@@ -179,8 +179,6 @@ class _Measure:
 
 
 def _scoring(model: Any) -> Callable[[Any], Any]:
-    from mauc._estimators import scores_of  # which imports the metrics
-
     return lambda X: scores_of(model, X)
 
 

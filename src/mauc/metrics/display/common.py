@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats
-from mauc._validation import ScoredClasses, check_scored_classes, invalid
+from mauc._validation import ScoredClasses, check_scored_classes, invalid, scores_of
 from mauc.metrics.scores import pairwise_auc
 from mauc.partition import ClassPartition
 
@@ -59,8 +59,6 @@ def matrix_and_sizes(
 
 def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:
     """Scores of a fitted classifier, and the classes of their columns."""
-    from mauc._estimators import scores_of  # which imports the metrics
-
     if isinstance(estimator, type):
         came, advice = f"the class {estimator.__name__}", "pass a fitted instance of it"
         raise invalid("estimator", "must be a fitted classifier", came, advice)
