@@ -197,3 +197,18 @@ class TestBadInput:
     def test_messages(self, call, message):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+@pytest.mark.parametrize("n_parts", [1, 3, 9])
+@pytest.mark.parametrize("size", [1.25e29, 1.75e30])
+def test_squares_of_equal_scores_whose_mean_is_rounded(size, n_parts):
+    from mauc.dask._objective import Part, Squared
+
+    y, weight = np.array([0, 0, 0, 0, 0, 1, 0]), np.array([3.0, 0.5, 1.0, 3.0, 3.0, 1.0, 0.5])
+    share, v = weight / np.bincount(y, weight)[y], (1.0 - np.eye(2)) / 2.0
+    form, rows = Squared(0.5), np.array_split(np.arange(7), n_parts)
+    parts = [(Part(None, y[some], share[some], v, None), np.full((len(some), 2), size)) for some in rows]
+    sums = form.add([form.sums(*part) for part in parts])
+    assert form.value(sums) == pytest.approx(0.25)
+    slope = np.vstack([form.slope(*part, sums) for part in parts])
+    assert slope[np.arange(7), y].sum() == pytest.approx(-1.0)

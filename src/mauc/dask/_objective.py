@@ -106,21 +106,25 @@ class Squared:
 
     def value(self, sums: Floats) -> float:
         (_, total), (mean_p, mean_q), (of_p, of_q) = sums
-        return float(np.sum(total * (of_p + (self.alpha - mean_p + mean_q) ** 2) + of_q))
+        return float(np.sum(total * (of_p + (self.alpha - (mean_p - mean_q)) ** 2) + of_q))
 
     def slope(self, part: Part, scores: Floats, sums: Floats) -> Floats:
         """``(n, C)`` gradient in the scores, from the sums of all partitions."""
         (_, total), (mean_p, mean_q), _ = sums
-        gap = self.alpha - mean_p + mean_q
+        gap = self.alpha - (mean_p - mean_q)
         own, negative = self._weights(part)
-        return np.asarray(2.0 * negative * (scores - mean_q + gap) - 2.0 * own * total * (gap - scores + mean_p))
+        return np.asarray(2.0 * negative * (scores - mean_q + gap) - 2.0 * own * total * (gap - (scores - mean_p)))
 
 
 def _spread(weight: Floats, mean: Floats, squares: Floats) -> Floats:
-    """``(3, 2, C)`` of ``(2, n, C)`` weights with the mean of each and the squares about it."""
-    total = weight.sum(axis=1)
-    summed = (weight * mean).sum(axis=1)
-    centre = np.divide(summed, total, out=np.zeros_like(summed), where=total > 0)
+    """Return the ``(3, 2, C)`` weight, mean and squares about it, from ``(2, n, C)`` weights, means and squares."""
+    total, mean = weight.sum(axis=1), np.broadcast_to(mean, weight.shape)
+    if mean.shape[1] == 0:
+        return np.stack([total, total, total])
+    # Far from 0 the sum of equal scores rounds: differences from the heaviest one do not.
+    origin = np.take_along_axis(mean, weight.argmax(axis=1)[:, None], axis=1)
+    centre = np.divide((weight * (mean - origin)).sum(axis=1), total, out=np.zeros_like(total), where=total > 0)
+    centre += np.where(total > 0, origin[:, 0], 0.0)
     return np.stack([total, centre, (squares + weight * (mean - centre[:, None]) ** 2).sum(axis=1)])
 
 
