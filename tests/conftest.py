@@ -13,7 +13,7 @@ from strategies import EXPLORED, REPEATED
 from mauc._lazy import spare_home
 from mauc.ensemble import default_estimators
 from mauc.ensemble.fitting import Here
-from mauc.ensemble.planner import Member, Plan
+from mauc.ensemble.planner import Member, StackPlan
 
 spare_home()
 
@@ -57,7 +57,7 @@ def small_stack(monkeypatch):
 
     def planned(size, effort="normal", seed=0, order=None, layout=None):
         models = default_estimators(seed, 3)[:2]
-        return Plan(tuple(Member(name, model, size.rows) for name, model in models), 3)
+        return StackPlan(tuple(Member(name, model, size.rows) for name, model in models), 3)
 
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
     monkeypatch.setattr("mauc._cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))

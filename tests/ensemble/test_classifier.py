@@ -27,7 +27,7 @@ from mauc import SurrogateRisk, mauc_score
 from mauc.activations import activate
 from mauc.ensemble import MAUCStackingClassifier, perceptron
 from mauc.ensemble.bases import class_scores, default_estimators, weight_argument
-from mauc.ensemble.combination import RIDGE, Combination, OutOfFold, fit_weights, learn
+from mauc.ensemble.combination import RIDGE, Combination, OutOfFold, fit_weights, learn_combination
 from mauc.ensemble.perceptron import BalancedPerceptron
 
 
@@ -117,7 +117,7 @@ def test_two_samples_that_are_ranked_last_turn_nothing_round():
 def test_one_class_to_learn_from_gives_even_weights():
     scores, _ = noisy_scores()
     data = held_out(scores[:, :3], np.zeros(3, dtype=np.int64))
-    found = learn(data, SurrogateRisk(), "ovo", random_state=0)
+    found = learn_combination(data, SurrogateRisk(), "ovo", random_state=0)
     assert np.isnan(found.mauc)
     np.testing.assert_allclose(found.combination.weights, 1 / 3)
 
@@ -126,11 +126,11 @@ def test_weights_that_gain_have_the_whole_say_and_others_half():
     """Beside noise the good model gains; beside its like there is nothing to choose."""
     scores, y = noisy_scores(n_models=1, sizes=(60, 40, 30))
     noise = np.random.default_rng(1).dirichlet(np.ones(3), (3, len(y)))
-    sure = learn(held_out([scores[0], *noise], y), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    sure = learn_combination(held_out([scores[0], *noise], y), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
     assert sure.combination.share == 1.0
     like, y = noisy_scores(n_models=1, sizes=(60, 40, 30), seed=2)
     same = held_out([like[0], like[0]], y)
-    unsure = learn(same, SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    unsure = learn_combination(same, SurrogateRisk(alpha=6.0), "ovo", random_state=0)
     assert unsure.combination.share == 0.5
     assert unsure.mauc == mauc_score(y, unsure.held_out)
     assert sure.mauc > mauc_score(y, np.mean([scores[0], *noise], axis=0))
@@ -652,11 +652,11 @@ def test_a_model_that_is_clearly_ahead_stands_alone_and_one_of_few_samples_does_
     good = activate(4.0 * np.eye(3)[y] + rng.normal(size=(900, 3)), "softmax")
     # Copies of a ranking that is wrong where the good one is right, and right where it is not.
     bad = [activate(0.1 * np.eye(3)[y] + 3.0 * rng.normal(size=(900, 3)), "softmax") for _ in range(3)]
-    found = learn(held_out([good, *bad], y), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    found = learn_combination(held_out([good, *bad], y), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
     scores = [mauc_score(y, each) for each in (good, *bad)]
     assert mauc_score(y, found.held_out) > max(scores) - 2e-3, "never clearly below its best model"
     few = np.r_[np.arange(400), 400 + np.arange(9), 700 + np.arange(50)]
-    small = learn(held_out(np.stack([good, *bad])[:, few], y[few]), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    small = learn_combination(held_out(np.stack([good, *bad])[:, few], y[few]), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
     assert np.isfinite(small.mauc)
     assert sorted(small.combination.weights) != [0.0, 0.0, 0.0, 1.0]
 

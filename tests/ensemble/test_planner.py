@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 
 from mauc.ensemble import TableColumns, default_estimators
 from mauc.ensemble.planner import EFFORTS, FORESTS, Size, plan_members, starter
-from mauc.ensemble.tree_columns import Layout, TreeColumns
+from mauc.ensemble.tree_columns import TreeColumns, TreeLayout
 
 SIZES = [
     Size(150, 4, 3),
@@ -116,5 +116,5 @@ def test_trees_get_one_column_for_each_column_of_words():
 
 
 def test_few_rows_keep_a_column_for_each_word():
-    members = plan_members(Size(500, 5, 3), layout=Layout((0, 1), ((2, 5),))).members
+    members = plan_members(Size(500, 5, 3), layout=TreeLayout((0, 1), ((2, 5),))).members
     assert not any(isinstance(each.model, Pipeline) and isinstance(each.model[0], TreeColumns) for each in members)

@@ -12,7 +12,7 @@ from sleeper import Breaker, Sleeper
 
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.ensemble import classifier as module
-from mauc.ensemble.planner import Member, Plan
+from mauc.ensemble.planner import Member, StackPlan
 from mauc.ensemble.workers import Workers
 
 
@@ -75,7 +75,7 @@ def test_no_child_is_left():
 
 def planned(monkeypatch, **models):
     members = tuple(Member(name, model, 10**6) for name, model in models.items())
-    monkeypatch.setattr(module, "plan_members", lambda *_: Plan(members, 2))
+    monkeypatch.setattr(module, "plan_members", lambda *_: StackPlan(members, 2))
 
 
 def test_a_member_that_never_ends_costs_no_other(monkeypatch, workers):

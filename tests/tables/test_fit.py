@@ -21,7 +21,7 @@ from mauc._tables.fit import Options, fit_data
 from mauc._tables.model_file import read_model
 from mauc.ensemble import default_estimators
 from mauc.ensemble.fitting import Here
-from mauc.ensemble.planner import Member, Plan
+from mauc.ensemble.planner import Member, StackPlan
 from mauc.ensemble.workers import Workers
 
 
@@ -32,7 +32,7 @@ def planned(monkeypatch):
     def choose(names=("et", "lr"), n_folds=3, here=True, **more):
         def plan(size, effort="normal", seed=0, order=None, layout=None):
             models = {**dict(default_estimators(seed, 5)), **more}
-            return Plan(tuple(Member(name, models[name], size.rows) for name in [*names, *more]), n_folds)
+            return StackPlan(tuple(Member(name, models[name], size.rows) for name in [*names, *more]), n_folds)
 
         monkeypatch.setattr("mauc.ensemble.classifier.plan_members", plan)
         if here:

@@ -403,7 +403,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
     from sklearn.pipeline import make_pipeline
 
     from mauc.ensemble import planner
-    from mauc.ensemble.combination import unlearnt
+    from mauc.ensemble.combination import mean_or_best
     from mauc.ensemble.fitting import Here
     from mauc.ensemble.tree_columns import TreeColumns
 
@@ -415,14 +415,14 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
             )
             member.model.set_params(**few)
         narrow = make_pipeline(TreeColumns(list(layout.plain), list(layout.words)), RandomForestClassifier(2))
-        return planner.Plan((*members, planner.Member("rf_deep", narrow, size.rows)), 2)
+        return planner.StackPlan((*members, planner.Member("rf_deep", narrow, size.rows)), 2)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
     monkeypatch.setattr("mauc._cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
     # All have a say, so that all are written.
-    monkeypatch.setattr("mauc.ensemble.classifier.learn", lambda data, risk, pairs, random_state: unlearnt(data, pairs))
-    monkeypatch.setattr("mauc.ensemble.combination._best", lambda *_: 0)
+    monkeypatch.setattr("mauc.ensemble.classifier._learn", lambda _, data, risk, pairs, random_state: mean_or_best(data, pairs))
+    monkeypatch.setattr("mauc.ensemble.combination.OutOfFold.best_model", lambda *_: 0)
     table, code = every_kind_of_column()
     numbers = table[["height", "count"]]
     kinds = {

@@ -1,4 +1,4 @@
-"""The models of a stack: a default list, fitting with weights, and scores on a common scale."""
+"""The default models of a stack, and how a model is fitted with weights and scored."""
 
 from typing import Any, Self
 
@@ -35,10 +35,10 @@ __all__ = [
 
 
 class KernelColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Columns whose products are a Gaussian kernel of standardised features (Nyström's approximation).
+    r"""Map standardised features to columns whose products approximate a Gaussian kernel (Nyström).
 
-    :math:`k(x, x') = \exp(-\gamma \lVert x - x' \rVert^2 / d)` for d features: unlike scikit-learn's ``Nystroem`` it
-    knows d when it is fitted, and takes fewer samples than columns without a warning.
+    :math:`k(x, x') = \exp(-\gamma \lVert x - x' \rVert^2 / d)` for d features. scikit-learn's ``Nystroem`` does not
+    scale γ by d, and warns of fewer samples than columns.
 
     Parameters
     ----------
@@ -69,21 +69,20 @@ class KernelColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Choose the samples that span the columns."""
         n_samples, n_features = X.shape
-        self.map_ = Nystroem(
-            gamma=self.gamma / n_features,
-            n_components=min(self.n_components, n_samples),
-            random_state=self.random_state,
-        ).fit(X)
+        n_components = min(self.n_components, n_samples)
+        gamma = self.gamma / n_features
+        self.map_ = Nystroem(gamma=gamma, n_components=n_components, random_state=self.random_state).fit(X)
         return self
 
     def transform(self, X: Any) -> Floats:
-        """``(N, n_components)``"""
+        """Return ``(N, n_components)``."""
         return np.asarray(self.map_.transform(X))
 
 
 class BoostedTrees(HistGradientBoostingClassifier):  # type: ignore[misc]
-    """scikit-learn's histogram boosting, which also takes columns without a single number, as a fold may have: it says
-    nothing by them, where scikit-learn 1.9 fails.
+    """Histogram boosting that also takes columns without a number, on which scikit-learn 1.9 fails.
+
+    A fold may have such a column. It is replaced by zeros.
 
     Examples
     --------
@@ -94,34 +93,29 @@ class BoostedTrees(HistGradientBoostingClassifier):  # type: ignore[misc]
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Floats | None = None) -> Self:
-        """Note which columns hold no number, and fit."""
+        """Find the columns without a number, and fit."""
         columns = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
         self.empty_ = np.isnan(columns).all(axis=0)
         super().fit(np.where(self.empty_, 0.0, columns), y, sample_weight)
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """``(N, C)``"""
+        """Return ``(N, C)`` probabilities."""
         columns = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
         return np.asarray(super().predict_proba(np.where(self.empty_, 0.0, columns)))
 
 
 def default_estimators(random_state: int | None = 0, n_trees: int = 300) -> list[tuple[str, Any]]:
-    """Nine models that err in different ways, each balancing the classes; all take missing values.
+    """Return nine classifiers that make different mistakes. Each balances the classes and takes missing values.
 
-    These are the models of a table of up to some thousand rows; :func:`mauc.ensemble.planner.plan_members` adapts them
-    to larger ones.
+    A stack uses them on tables of up to 3,500 rows; :func:`mauc.ensemble.planner.plan_members` adapts them to larger
+    ones. The first two, trees and a linear model, are a good combination soon.
 
     Parameters
     ----------
     random_state : int, optional, default=0
     n_trees : int, default=300
-        Of extra trees and of the forest.
-
-    Notes
-    -----
-    The first two give a good model soon: trees, and a linear model. What each is worth stands in
-    :mod:`mauc.ensemble.combination`.
+        Number of trees in each forest.
 
     Examples
     --------
@@ -135,7 +129,7 @@ def default_estimators(random_state: int | None = 0, n_trees: int = 300) -> list
         ("lr", on_columns(LogisticRegression(max_iter=2000, **balanced))),
         (
             "hgb",
-            # Early stopping, which scikit-learn turns on above 10,000 samples, refuses classes of one sample.
+            # scikit-learn stops early above 10,000 samples, which fails with a class of one sample.
             BoostedTrees(
                 learning_rate=0.05,
                 max_leaf_nodes=8,
@@ -155,18 +149,10 @@ def default_estimators(random_state: int | None = 0, n_trees: int = 300) -> list
 
 
 def ordinal_estimators(order: list[int], random_state: int | None = 0) -> list[tuple[str, Any]]:
-    """Proportional odds on the columns and on those of a Gaussian kernel, for classes that have an order.
+    """Return proportional odds on the columns and on those of a Gaussian kernel, for ordered classes.
 
-    They cost little, the second a quarter of the kernel model. Measured on 19 tables with an order, none of them kept
-    for judging: grades and ratings, and numbers cut into unequal ranges (at most 620 rows, two splits of 60 %, forests
-    of 100 trees; mean test MAUC × 100, 73.74 without them): both +0.63 ± 0.22 (standard error), 27 won and 11 lost, by
-    tables 15 and 4; the first alone +0.45, the second alone +0.42.
-
-    Tried in place of them: extra trees on the grades, out-of-bag predictions turned into scores by proportional odds,
-    +0.50, beside both +0.74, for the time of a forest; extra trees on all P(y > k) at once +0.10. A second layer on top
-    of all, logistic regression on the logarithms of the scores: as one more model +0.09 ± 0.08 over these and the 13,
-    averaged with the combination +0.24 ± 0.11, 29 won and 19 lost. Folds repeated three times, on 13 splits of tables
-    of 51 to 311 rows: −0.27 ± 0.25, 5 won and 4 lost.
+    On 19 tables with ordered classes the two models gain 0.63 ± 0.22 (standard error) in mean test MAUC × 100; the
+    first alone 0.45, the second alone 0.42. Extra trees on the grades gain 0.11 more and cost as much as a forest.
 
     Parameters
     ----------
@@ -182,7 +168,7 @@ def ordinal_estimators(order: list[int], random_state: int | None = 0) -> list[t
 
 
 def on_columns(*steps: Any) -> Pipeline:
-    """On imputed and standardised columns."""
+    """Return a pipeline that imputes and standardises first."""
     return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), *steps)
 
 
@@ -191,13 +177,13 @@ def _mauc(l2: float) -> MAUCClassifier:
 
 
 def weight_argument(model: Any, weight: Floats | None) -> dict[str, Any]:
-    """How ``fit`` of a model, or of the last step of a pipeline, is given the weights; nothing without weights."""
+    """Return the argument by which ``fit`` of a model, or of a pipeline's last step, takes the weights."""
     if weight is None:
         return {}
     if isinstance(model, Pipeline):
         name, last = model.steps[-1]
         return {f"{name}__{key}": value for key, value in weight_argument(last, weight).items()}
-    # A search passes what it is given to the model that it searches for.
+    # A search passes its arguments on to its model.
     if isinstance(model, GridSearchCV | RandomizedSearchCV):
         return weight_argument(model.estimator, weight)
     if not has_fit_parameter(model, "sample_weight"):
@@ -207,19 +193,19 @@ def weight_argument(model: Any, weight: Floats | None) -> dict[str, Any]:
 
 
 def fit_base(model: Any, X: Any, y: Ints, weight: Floats | None) -> Any:
-    """Fit in place, with weights where there are any."""
+    """Fit a model in place, with weights if there are any."""
     given = weight_argument(model, weight)
     if not given:
         return model.fit(X, y)
-    # With scikit-learn's metadata routing a pipeline would take weights only where each step asks for them.
+    # With scikit-learn's metadata routing a pipeline takes weights only if each step requests them.
     with config_context(enable_metadata_routing=False):
         return model.fit(X, y, **given)
 
 
 def class_scores(model: Any, X: Any, n_classes: int) -> Floats:
-    """``(N, C)`` probabilities of a model fitted on codes; 0 for a class that it does not know.
+    """Return ``(N, C)`` probabilities of a model fitted on codes, or else the softmax of its decision function.
 
-    Where a model has none, the softmax of its decision function.
+    A class that the model does not know has 0.
     """
     scores = scores_by_code(model, X, n_classes)
     if not np.isfinite(scores).all():

@@ -1,31 +1,30 @@
-"""Fits the members of a stack on folds and on all data: here, or in child processes that a deadline ends."""
+"""Fit the members of a stack on folds and on all rows: in this process, or in children that a deadline ends."""
 
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 from threadpoolctl import threadpool_limits
 
 from mauc._typing import Floats, Ints
 from mauc.ensemble.bases import class_scores, fit_base
-from mauc.ensemble.planner import Member, many_trees
-from mauc.ensemble.workers import Answer, Task
+from mauc.ensemble.planner import Member
+from mauc.ensemble.workers import Answer, Task, Workers
 from mauc.model_selection import some_of_each
 
-__all__ = ["Fit", "Fits", "FoldAverage", "Here", "Runner", "Samples", "Watch", "fit_folds", "fit_whole", "is_refitted"]
+__all__ = ["Fits", "FoldAverage", "Here", "Runner", "TrainingData", "Watch", "fit_all_rows", "fit_folds"]
 
 
 class FoldAverage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """The mean of the scores of models that were fitted on folds.
+    """Average the scores of models that were fitted on folds.
 
     Parameters
     ----------
@@ -46,104 +45,88 @@ class FoldAverage(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.arange(self.n_classes)
 
     def predict_proba(self, X: Any) -> Floats:
-        """``(N, C)``"""
+        """Return ``(N, C)`` scores."""
         return np.asarray(np.mean([class_scores(each, X, self.n_classes) for each in self.estimators], axis=0))
 
     def predict(self, X: Any) -> Ints:
-        """Code of the class of the highest score."""
+        """Return the code of the class with the highest score."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
-    """What all fits share."""
+class TrainingData:
+    """The rows that all fits share."""
 
     X: Any
     codes: Ints
     n_classes: int
     weight: Floats | None
+    groups: Ints | None
     counted: Ints
     """Rows whose weight is not 0."""
     folds: list[tuple[Ints, Ints]]
     extra: Any = None
-    """Further rows that every member scores, or None."""
+    """Test rows that every member scores, or None."""
     seed: int = 0
     fold_rows: int = 10**9
     """Most rows that a fit on a fold gets."""
 
+    @property
+    def shares(self) -> Floats:
+        """``(C,)`` share of each class, by weight."""
+        counts = np.bincount(self.codes, self.weight, self.n_classes)
+        return counts / counts.sum()
+
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One member on one fold, or on all data."""
+    """One fit of a member: its model, if needed, and its scores of held-out rows and of test rows."""
 
     model: Any
-    """None where it is not needed."""
     held_out: Floats | None
-    """Scores of the rows that the fold holds out."""
     extra: Floats | None
 
 
 @dataclass(eq=False)
 class Fits:
-    """What is done so far, member by member."""
+    """The finished fits, by name of the member."""
 
     folds: dict[str, list[Fit]] = field(default_factory=dict)
-    """By name, of the members that are complete."""
+    """Members that have all their folds, in the order of the plan."""
     held_out: dict[str, Floats] = field(default_factory=dict)
-    """``(N, C)`` of each: mean of the scores of held-out samples, NaN where one never was."""
+    """``(N, C)`` mean score of each held-out row; NaN if it never was held out."""
     whole: dict[str, Fit] = field(default_factory=dict)
-    """The fits on all data."""
+    """Fits on all rows."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """What each took, its fits added up."""
     cut: dict[str, str] = field(default_factory=dict)
-    """Why a member is not there, or not fitted on all data."""
-
-    def start_over(self, other: "Fits") -> None:
-        """With the members of others, where there are none."""
-        self.folds, self.held_out = other.folds, other.held_out
-        self.seconds |= other.seconds
-        self.cut = {name: why for name, why in self.cut.items() if name not in other.folds}
+    """Why a member is missing, or is not fitted on all rows."""
 
     def model(self, name: str, n_classes: int) -> Any:
-        """Fitted on all data, or the average over the folds."""
+        """Return the model of all rows, or else the average over the folds."""
         if name in self.whole:
             return self.whole[name].model
         return FoldAverage([fit.model for fit in self.folds[name] if fit.model is not None], n_classes)
 
     def extra(self, name: str) -> Floats:
-        """Scores of the further rows by that model."""
-        if name in self.whole:
-            found = self.whole[name].extra
-            assert found is not None
-            return found
-        return np.asarray(np.mean([fit.extra for fit in self.folds[name] if fit.extra is not None], axis=0))
+        """Return the scores of the test rows by that model."""
+        fits = [self.whole[name]] if name in self.whole else self.folds[name]
+        return np.asarray(np.mean([fit.extra for fit in fits if fit.extra is not None], axis=0))
 
 
 class Watch(Protocol):
-    """Is told of the training as it goes."""
+    """Receives the progress of the training."""
 
     def begins(self, name: str, step: str) -> None:
-        """The fits of a member begin."""
+        """Note that a fit of a member begins."""
 
     def ends(self, name: str, score: float, seconds: float) -> None:
-        """A member is complete; its multiclass AUC on held-out rows."""
-
-
-class Runner(Protocol):
-    """Runs tasks and gives their answers as they come."""
-
-    late: str
-    """Why there is no answer."""
-    n_workers: int
-    """Processes that run tasks; with 0 there are no answers."""
-
-    def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]: ...
-    def stop(self) -> bool:
-        """Whether Ctrl-C ends the tasks and no more."""
+        """Note that a member has all its folds, with its multiclass AUC on held-out rows."""
 
 
 class Here(AbstractContextManager["Here"]):
-    """Runs tasks in this process, or by joblib; a deadline ends nothing that runs. Errors are raised.
+    """Run tasks in this process or by joblib, with the interface of :class:`~mauc.ensemble.workers.Workers`.
+
+    A deadline ends no running task. Errors are raised.
 
     Parameters
     ----------
@@ -159,176 +142,150 @@ class Here(AbstractContextManager["Here"]):
     def __init__(self, shared: Any, n_jobs: int | None = None) -> None:
         self.shared, self.n_jobs = shared, n_jobs
 
+    def __exit__(self, *_: object) -> None:
+        pass
+
     def stop(self) -> bool:
-        """Ctrl-C ends all."""
+        """Return False: Ctrl-C ends everything."""
         return False
 
-    def __exit__(self, *_: object) -> None:
-        """Nothing is left open."""
-
     def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]:
-        """Answers in the order of the tasks."""
+        """Yield the answers in the order of the tasks."""
         if effective_n_jobs(self.n_jobs) > 1:
-            done = Parallel(n_jobs=self.n_jobs)(delayed(_timed)(task, self.shared) for task in tasks)
-            yield from (Answer(place, value, None, took) for place, (value, took) in enumerate(done))
+            yield from Parallel(n_jobs=self.n_jobs)(delayed(_run)(k, task, self.shared) for k, task in enumerate(tasks))
             return
         for place, task in enumerate(tasks):
             if time.monotonic() > deadline:
                 return
-            value, took = _timed(task, self.shared)
-            yield Answer(place, value, None, took)
+            yield _run(place, task, self.shared)
 
 
-def _timed(task: Task, shared: Any) -> tuple[Any, float]:
+Runner = Here | Workers
+
+
+def _run(place: int, task: Task, shared: Any) -> Answer:
     began = time.monotonic()
     function, arguments = task
     with threadpool_limits(1):
-        return function(shared, *arguments), time.monotonic() - began
+        return Answer(place, function(shared, *arguments), None, time.monotonic() - began)
 
 
-def is_refitted(model: Any, refit: bool | str, n_folds: int, fewest: int, n_classes: int) -> bool:
-    """Whether a model is fitted on all data, rather than averaged over the folds. A forest is an average already, and
-    five of them take five times as long to predict; a model of one of fewer than the ``fewest`` folds has seen too
-    little; boosting may have too many trees for a model file.
-    """
-    if isinstance(refit, bool | np.bool_):
-        return bool(refit) or n_folds == 0
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    is_forest = isinstance(last, ExtraTreesClassifier | RandomForestClassifier)
-    return n_folds < fewest or is_forest or many_trees(last, n_classes, n_folds)
+@contextmanager
+def _ctrl_c_stops(runner: Runner) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not runner.stop():
+            raise
 
 
 def fit_folds(
     members: Sequence[Member],
-    samples: Samples,
+    data: TrainingData,
     runner: Runner,
     deadline: float,
-    again: Callable[[Member], bool],
+    refitted: set[str],
     score: Callable[[Floats], float],
     watch: Watch,
-    first: int = 0,
+    n_first: int = 0,
 ) -> Fits:
-    """Fit every member on every fold; one that is not complete at the deadline is left out, and why is noted.
+    """Fit every member on every fold; one that is not complete at the deadline is left out and noted in ``cut``.
 
-    ``again`` says which members are fitted on all data as well: the ``first`` ones here, before any other begins, so
-    that a deadline cuts the others; the rest later (:func:`fit_whole`), if they have a weight. Of these the model of
-    the first fold is kept alone: it takes their place if there is no time.
+    Members named in ``refitted`` are fitted on all rows as well: the first ``n_first`` here, before any other member
+    begins, so that a deadline cuts the others; the rest later by :func:`fit_all_rows`. Of these members only the model
+    of the first fold is kept, in case there is no time for the fit on all rows.
     """
-    done, n_folds = Fits(), len(samples.folds)
-    parts: dict[str, dict[int, Fit]] = {member.name: {} for member in members}
-    work = _in_order(members, n_folds, first, again)
-    tasks = [(fit_one, (member, fold, fold in (None, 0) or not again(member))) for member, fold in work]
-    errors: list[Exception] = []
+    done, n_folds = Fits(), len(data.folds)
     if not n_folds:
-        nothing = np.full((len(samples.codes), samples.n_classes), np.nan)
-        return Fits(
-            {m.name: [] for m in members}, {m.name: nothing for m in members}, seconds={m.name: 0.0 for m in members}
-        )
-    if members:
-        watch.begins(members[0].name, _of_folds(0, n_folds))
-    try:
+        done.folds = {member.name: [] for member in members}
+        done.held_out = {member.name: np.full((len(data.codes), data.n_classes), np.nan) for member in members}
+        done.seconds = {member.name: 0.0 for member in members}
+        return done
+    early, late = members[:n_first], members[n_first:]
+    work: list[tuple[Member, int | None]] = [(member, fold) for member in early for fold in range(n_folds)]
+    work += [(member, None) for member in early if member.name in refitted]
+    work += [(member, fold) for member in late for fold in range(n_folds)]
+    tasks = [(fit_one, (member, fold, fold in (None, 0) or member.name not in refitted)) for member, fold in work]
+    fits: dict[str, dict[int, Fit]] = {member.name: {} for member in members}
+    errors: list[Exception] = []
+    watch.begins(members[0].name, _step(0, n_folds))
+    with _ctrl_c_stops(runner):
         for answer in runner.run(tasks, deadline):
             member, fold = work[answer.place]
-            done.seconds[member.name] = done.seconds.get(member.name, 0.0) + answer.seconds
+            name = member.name
+            done.seconds[name] = done.seconds.get(name, 0.0) + answer.seconds
             if answer.error is not None:
                 errors.append(answer.error)
-                done.cut[member.name] = f"failed: {answer.error}"
-                continue
-            if fold is None:
-                done.whole[member.name] = answer.value
-                continue
-            parts[member.name][fold] = answer.value
-            if len(parts[member.name]) == n_folds:
-                done.folds[member.name] = [parts[member.name][k] for k in range(n_folds)]
-                done.held_out[member.name] = _held_out(done.folds[member.name], samples)
-                watch.ends(member.name, score(done.held_out[member.name]), done.seconds[member.name])
-            following = work[min(answer.place + 1, len(work) - 1)]
-            watch.begins(following[0].name, _of_folds(following[1], n_folds))
-    except KeyboardInterrupt:
-        if not runner.stop():
-            raise
-    for member in members:
-        if member.name not in done.folds:
-            done.cut.setdefault(member.name, runner.late)
+                done.cut[name] = f"failed: {answer.error}"
+            elif fold is None:
+                done.whole[name] = answer.value
+            else:
+                fits[name][fold] = answer.value
+                if len(fits[name]) == n_folds:
+                    done.held_out[name] = _mean_held_out(fits[name], data)
+                    watch.ends(name, score(done.held_out[name]), done.seconds[name])
+                following = work[min(answer.place + 1, len(work) - 1)]
+                watch.begins(following[0].name, _step(following[1], n_folds))
     if errors and len(errors) == len(tasks):
         raise errors[0]
-    # In the order of the plan, whichever was ready first.
-    done.folds = {member.name: done.folds[member.name] for member in members if member.name in done.folds}
+    for member in members:
+        name = member.name
+        if name in done.held_out:
+            done.folds[name] = [fits[name][k] for k in range(n_folds)]
+        else:
+            done.cut.setdefault(name, runner.late)
     done.held_out = {name: done.held_out[name] for name in done.folds}
     return done
 
 
-def _in_order(
-    members: Sequence[Member], n_folds: int, first: int, again: Callable[[Member], bool]
-) -> list[tuple[Member, int | None]]:
-    """Members and folds, None being all rows: the folds of the first ones, all rows of these, the folds of the rest."""
-    early, rest = members[:first], members[first:]
-    fits: list[tuple[Member, int | None]] = [(member, fold) for member in early for fold in range(n_folds)]
-    fits += [(member, None) for member in early if again(member)]
-    return fits + [(member, fold) for member in rest for fold in range(n_folds)]
-
-
-def fit_whole(
-    members: Sequence[Member], done: Fits, samples: Samples, runner: Runner, deadline: float, watch: Watch
+def fit_all_rows(
+    members: Sequence[Member], done: Fits, data: TrainingData, runner: Runner, deadline: float, watch: Watch
 ) -> None:
-    """Fit members on all data; one that is not ready stays the model of its fold, and that is noted."""
+    """Fit members on all rows; one that is not ready keeps the model of its first fold, and that is noted."""
     if members:
-        watch.begins(members[0].name, "all training rows")
-    tasks = [(fit_one, (member, None, True)) for member in members]
-    try:
-        for answer in runner.run(tasks, deadline):
+        watch.begins(members[0].name, _step(None, 0))
+    with _ctrl_c_stops(runner):
+        for answer in runner.run([(fit_one, (member, None, True)) for member in members], deadline):
             name = members[answer.place].name
             done.seconds[name] += answer.seconds
             if answer.error is None:
                 done.whole[name] = answer.value
             else:
                 done.cut[name] = f"failed on all rows: {answer.error}"
-    except KeyboardInterrupt:
-        if not runner.stop():
-            raise
     for member in members:
         if member.name not in done.whole:
             done.cut.setdefault(member.name, f"{runner.late} with all rows: it is trained on those of a fold")
 
 
-def fit_one(samples: Samples, member: Member, fold: int | None, kept: bool) -> Fit:
-    """A member fitted on the training rows of a fold, None being all, with its scores of the rows held out and of the
-    further ones.
-    """
-    train, test = (samples.counted, None) if fold is None else samples.folds[fold]
-    most = member.rows if test is None else min(member.rows, samples.fold_rows)
-    train = train[some_of_each(samples.codes[train], most, samples.seed)]
-    part = samples.X if test is None and len(train) == len(samples.codes) else _safe_indexing(samples.X, train)
-    weight = None if samples.weight is None else samples.weight[train]
-    # One warning per model, from the fit on all data, not one per fold.
-    with warnings.catch_warnings() if _alone() and test is not None else nullcontext():
-        if _alone() and test is not None:
+def fit_one(data: TrainingData, member: Member, fold: int | None, keep: bool) -> Fit:
+    """Fit a member on the training rows of a fold, or on all if None; score the held-out and the test rows."""
+    train, test = (data.counted, None) if fold is None else data.folds[fold]
+    max_rows = member.rows if test is None else min(member.rows, data.fold_rows)
+    train = train[some_of_each(data.codes[train], max_rows, data.seed)]
+    X = data.X if test is None and len(train) == len(data.codes) else _safe_indexing(data.X, train)
+    weight = None if data.weight is None else data.weight[train]
+    # Warn once per model, in the fit on all rows. Threads share the warning filters: only the main thread sets them.
+    quiet = test is not None and threading.current_thread() is threading.main_thread()
+    with warnings.catch_warnings() if quiet else nullcontext():
+        if quiet:
             warnings.simplefilter("ignore")
-        fitted = fit_base(clone(member.model), part, samples.codes[train], weight)
-        held_out = None if test is None else class_scores(fitted, _safe_indexing(samples.X, test), samples.n_classes)
-    extra = None if samples.extra is None or not kept else class_scores(fitted, samples.extra, samples.n_classes)
-    return Fit(fitted if kept else None, held_out, extra)
+        model = fit_base(clone(member.model), X, data.codes[train], weight)
+        held_out = None if test is None else class_scores(model, _safe_indexing(data.X, test), data.n_classes)
+    extra = None if data.extra is None or not keep else class_scores(model, data.extra, data.n_classes)
+    return Fit(model if keep else None, held_out, extra)
 
 
-def _alone() -> bool:
-    """Filters of warnings belong to the whole process: threads, which would leave them changed, leave them alone."""
-    import threading
-
-    return threading.current_thread() is threading.main_thread()
-
-
-def _held_out(fits: Sequence[Fit], samples: Samples) -> Floats:
-    """``(N, C)``: the mean where a sample was held out more than once, NaN where it never was."""
-    total = np.zeros((len(samples.codes), samples.n_classes))
-    times = np.zeros((len(samples.codes), 1))
-    for (_, test), fit in zip(samples.folds, fits, strict=True):
-        assert fit.held_out is not None
-        total[test] += fit.held_out
+def _mean_held_out(fits: dict[int, Fit], data: TrainingData) -> Floats:
+    """Return ``(N, C)``: the mean if a row was held out more than once, NaN if it never was."""
+    total = np.zeros((len(data.codes), data.n_classes))
+    times = np.zeros((len(data.codes), 1))
+    for k, (_, test) in enumerate(data.folds):
+        total[test] += fits[k].held_out  # type: ignore[arg-type]
         times[test] += 1
     return np.divide(total, times, out=np.full_like(total, np.nan), where=times > 0)
 
 
-def _of_folds(k: int | None, n: int) -> str:
-    if k is None:
+def _step(fold: int | None, n_folds: int) -> str:
+    if fold is None:
         return "all training rows"
-    return f"fold {k + 1} of {n}" if n > 1 else "a part held out"
+    return f"fold {fold + 1} of {n_folds}" if n_folds > 1 else "one held-out part"

@@ -1,4 +1,4 @@
-"""A model of classes that have an order: proportional odds."""
+"""Proportional odds: a model of ordered classes."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_array
@@ -16,14 +16,15 @@ from mauc._validation import invalid
 
 __all__ = ["ProportionalOdds", "class_order"]
 
-# Least distance of two thresholds: two that meet would leave the class between them no probability at all.
 GAP = 1e-3
-MAX_ITER = 1000
+"""Smallest distance of two thresholds: the class between equal ones would have no probability."""
 
 
 def class_order(ordinal: Any, y: Any, classes: NDArray[Any]) -> Ints | None:
-    """Places of the classes from the lowest to the highest: by a list of all of them, or by the ordered data type of
-    ``y``. None where there is neither, and for two classes, whose order makes no difference.
+    """Return the positions of the classes from the lowest to the highest.
+
+    The order is the list ``ordinal``, or else that of an ordered data type of ``y``. None: there is no order, or there
+    are only two classes.
 
     >>> class_order(["low", "mid", "high"], None, np.array(["high", "low", "mid"])).tolist()
     [1, 2, 0]
@@ -43,24 +44,24 @@ def class_order(ordinal: Any, y: Any, classes: NDArray[Any]) -> Ints | None:
 
 
 class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    r"""One direction and C - 1 thresholds on it, for classes :math:`0 < 1 < \dots < C - 1`:
+    r"""Fit one direction and C - 1 thresholds on it, for classes :math:`0 < 1 < \dots < C - 1`:
 
     .. math:: P(y > k) = \sigma(\beta^\top x - \theta_k), \qquad \theta_0 < \theta_1 < \dots < \theta_{C-2}
 
-    by the log-loss in which every class counts the same, plus :math:`\tfrac{\lambda}{2} \lVert \beta \rVert^2`. A class
-    of few samples borrows the direction from all others.
+    by the class-balanced log-loss plus :math:`\tfrac{\lambda}{2} \lVert \beta \rVert^2`. A rare class shares the
+    direction with all others.
 
     Parameters
     ----------
     order : list of classes, optional
-        All classes from the lowest to the highest; default: sorted. Those that ``y`` lacks are skipped.
+        All classes from the lowest to the highest; default: sorted. Classes absent from ``y`` are skipped.
     l2 : float, default=1e-3
-        The penalty :math:`\lambda`, of standardised columns.
+        The penalty :math:`\lambda`, for standardised columns.
 
     Attributes
     ----------
     classes_ : (C,) array
-        Sorted; the columns of the scores.
+        Sorted.
     coef_ : (d,) array
         The direction :math:`\beta`.
     thresholds_ : (C - 1,) array
@@ -68,9 +69,9 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Notes
     -----
-    With the thresholds a and b above and below a class, where infinite ones drop out,
+    With the thresholds a and b above and below a class,
     :math:`\log(\sigma(a) - \sigma(b)) = \log \sigma(a) + \log \sigma(-b) + \log(1 - e^{b - a})`, which neither
-    underflows nor cancels. It is convex in the direction and the thresholds, O(N d) per evaluation.
+    underflows nor cancels; infinite thresholds drop out. The loss is convex and costs O(N d) per evaluation.
 
     Examples
     --------
@@ -92,16 +93,17 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Floats | None = None) -> Self:
-        """Find the direction and the thresholds of least loss."""
+        """Fit the direction and the thresholds."""
         X, self.classes_ = _columns(X), np.unique(y)
         order = list(self.classes_) if self.order is None else [c for c in self.order if c in self.classes_]
-        # The column of each class, the lowest first.
+        # Column of each class, the lowest first.
         self.columns_ = np.searchsorted(self.classes_, order)
         grades = np.argsort(self.columns_)[np.searchsorted(self.classes_, y)]
         weight = compute_sample_weight("balanced", y)
         weight = weight if sample_weight is None else weight * sample_weight
         d, n_thresholds = X.shape[1], len(order) - 1
-        start = np.concatenate([np.zeros(d), np.diff(_even(n_thresholds), prepend=0.0)])
+        # Thresholds that give all classes the same probability.
+        start = np.append(np.zeros(d), np.diff(logit(np.arange(1, len(order)) / len(order)), prepend=0.0))
         found = optimize.minimize(
             _objective,
             start,
@@ -109,13 +111,13 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             jac=True,
             method="L-BFGS-B",
             bounds=[(None, None)] * (d + 1) + [(GAP, None)] * (n_thresholds - 1),
-            options={"maxiter": MAX_ITER},
+            options={"maxiter": 1000},
         )
         self.coef_, self.thresholds_ = found.x[:d], np.cumsum(found.x[d:])
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """``(N, C)``"""
+        """Return ``(N, C)`` probabilities."""
         above = expit((_columns(X) @ self.coef_)[:, None] - self.thresholds_)
         bounds = np.hstack([np.ones((len(above), 1)), above, np.zeros((len(above), 1))])
         scores = np.empty((len(above), len(self.classes_)))
@@ -123,7 +125,7 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return scores
 
     def predict(self, X: Any) -> Any:
-        """The class of the highest score."""
+        """Return the class with the highest score."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
 
@@ -131,16 +133,10 @@ def _columns(X: Any) -> Any:
     return check_array(X, accept_sparse=("csr", "csc"), dtype=np.float64)
 
 
-def _even(n: int) -> Floats:
-    """Thresholds that give all n + 1 classes the same probability."""
-    share = np.arange(1, n + 1) / (n + 1)
-    return np.log(share / (1.0 - share))
-
-
 def _objective(
     parameters: Floats, X: Any, grades: Ints, weight: Floats, n_thresholds: int, l2: float
 ) -> tuple[float, Floats]:
-    """Loss and slope by the direction, the first threshold and the distances to the next ones."""
+    """Return the loss and its gradient in the direction, the first threshold and the steps to the next ones."""
     direction, steps = parameters[:-n_thresholds], parameters[-n_thresholds:]
     thresholds, place = np.cumsum(steps), X @ direction
     has_above, has_below = grades < n_thresholds, grades > 0

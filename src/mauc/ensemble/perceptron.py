@@ -1,4 +1,4 @@
-"""A small perceptron that balances the classes, kept as plain arrays."""
+"""A small perceptron that balances the classes."""
 
 from typing import Any, Self
 
@@ -12,16 +12,12 @@ from mauc.activations import activate
 
 __all__ = ["BalancedPerceptron"]
 
-# Least fall of the loss, and epochs without one after which training ends: scikit-learn's.
-TOLERANCE, PATIENCE = 1e-4, 10
-
 
 class BalancedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """scikit-learn's ``MLPClassifier`` with samples weighted so that every class counts the same.
+    """Train scikit-learn's ``MLPClassifier`` with class-balanced sample weights.
 
-    Two hidden layers of 64 and 32 units, Adam with a rate of 3e-3, minibatches of 64, a hundred epochs. A single one
-    varies with its start; it is meant to be averaged over folds. Holds the layers as arrays and no optimiser, so that a
-    model file may hold it.
+    Two hidden layers of 64 and 32 units, Adam with a rate of 3e-3, minibatches of 64, a hundred epochs. The result
+    varies with the start; average it over folds. The fitted layers are plain arrays, which a model file may hold.
 
     Parameters
     ----------
@@ -34,7 +30,7 @@ class BalancedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     classes_ : (C,) array
     weights_, biases_ : lists of arrays
-        Of the layers.
+        One per layer.
 
     Examples
     --------
@@ -57,7 +53,7 @@ class BalancedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Floats | None = None) -> Self:
-        """Train for all epochs, unless the loss stands still."""
+        """Train for all epochs, unless the loss no longer falls."""
         model = MLPClassifier(
             self.hidden_layer_sizes,
             alpha=self.l2,
@@ -68,19 +64,20 @@ class BalancedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = compute_sample_weight("balanced", y)
         weight = weight if sample_weight is None else weight * sample_weight
         classes, best, since = np.unique(y), np.inf, 0
-        # Epoch by epoch: fit() would warn of epochs that were all used, and a filter of warnings is not for threads.
+        # Epoch by epoch: fit() would warn of having used all epochs, and threads must not filter warnings. Tolerance
+        # and patience are those of fit().
         for _ in range(self.max_epochs):
             model.partial_fit(X, y, classes=classes, sample_weight=weight)
-            since = 0 if model.loss_ < best - TOLERANCE else since + 1
+            since = 0 if model.loss_ < best - 1e-4 else since + 1
             best = min(best, model.loss_)
-            if since > PATIENCE:
+            if since > 10:
                 break
         self.classes_ = model.classes_
         self.weights_, self.biases_ = list(model.coefs_), list(model.intercepts_)
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """``(N, C)``"""
+        """Return ``(N, C)`` probabilities."""
         hidden = X
         for weights, bias in zip(self.weights_[:-1], self.biases_[:-1], strict=True):
             hidden = np.maximum(hidden @ weights + bias, 0.0)
@@ -90,5 +87,5 @@ class BalancedPerceptron(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return activate(logits, "softmax")
 
     def predict(self, X: Any) -> Ints:
-        """The class of the highest score."""
+        """Return the class with the highest score."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])

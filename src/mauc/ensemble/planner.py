@@ -1,35 +1,36 @@
-"""What a stack trains: a pure function of the size of a table and an effort, never of the clock.
+"""Choose the models of a stack: a pure function of the size of a table and an effort, never of the clock.
 
-The same table and effort give the same plan on every machine. Work is counted in units of about one second of one core;
-where that is wrong by a factor, a plan takes longer, and is the same plan.
+The same table and effort give the same plan on every machine. Work is estimated in seconds of one core. An estimate
+that is off makes a plan slower; it does not change the plan.
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from mauc._validation import check_choice
 from mauc.ensemble.bases import default_estimators, ordinal_estimators
-from mauc.ensemble.tree_columns import Layout, TreeColumns
+from mauc.ensemble.tree_columns import TreeColumns, TreeLayout
 
-__all__ = ["EFFORTS", "Member", "Plan", "Size", "many_trees", "plan_members", "starter", "work_of"]
+__all__ = ["EFFORTS", "Effort", "Member", "Size", "StackPlan", "has_many_trees", "plan_members", "starter", "work_of"]
 
+Effort = Literal["quick", "normal", "best"]
 EFFORTS = {"quick": 12.0, "normal": 48.0, "best": 600.0}
-"""Work of all members together: about 40 s on two quiet cores for normal, with what else there is to do."""
+"""Work of all members together; normal takes about 40 s on two idle cores."""
 FORESTS = ("et", "rf", "rf_deep", "et_deep")
 FEW_ROWS = 3_500
 SHARES = {"hgb": 0.5, "rf": 0.4, "lr": 0.12, "rf_deep": 0.25, "hgb_deep": 0.3, "et": 0.2}
-"""Of the work, at most, where there are more rows than these; 0.1 for all others, and 0.45 for each with fewer."""
-WIDE = 250
-"""Columns that boosting gets at most, for its work grows with them: the telling ones."""
+"""Largest share of the work with more than ``FEW_ROWS`` rows; 0.1 for the others. With fewer rows: 0.45 for each."""
+MAX_BOOSTING_COLUMNS = 250
+"""Boosting gets the most important columns, because its work grows with their number."""
 
 
 class Size(NamedTuple):
-    """Of a table of numbers."""
+    """Size of a table of numbers."""
 
     rows: int
     columns: int
@@ -38,7 +39,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A model of the stack, and how many rows one fit of it gets at most."""
+    """A model of the stack, and the most rows that one fit of it gets."""
 
     name: str
     model: Any
@@ -46,27 +47,31 @@ class Member:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """The members in the order they are trained, and in how many folds; 1: a fifth of the rows is held out once."""
+class StackPlan:
+    """The members in training order, and the number of folds; with 1, a fifth of the rows is held out once."""
 
     members: tuple[Member, ...]
     n_folds: int
 
     @property
     def fold_rows(self) -> int:
-        """Most rows that a fit on a fold gets: where one part is held out, all members are fitted again on all rows."""
+        """Most rows that a fit on a fold gets; with one fold all members are fitted again on all rows."""
         return 30_000 if self.n_folds == 1 else 10**9
 
 
 def plan_members(
-    size: Size, effort: str = "normal", seed: int = 0, order: list[int] | None = None, layout: Layout | None = None
-) -> Plan:
-    """The members, each as large as its share of the work allows; trees and a linear model in any case.
+    size: Size,
+    effort: Effort = "normal",
+    seed: int = 0,
+    order: list[int] | None = None,
+    layout: TreeLayout | None = None,
+) -> StackPlan:
+    """Return the members, each as large as its share of the work allows, always with trees and a linear model.
 
-    Fewer folds where there are more rows or more work: five, three, one part that is held out. Then members that would
-    take more than their share of the work get fewer trees or fewer rows, and those for which even that is too much are
-    left out. The first two are boosting and a forest where there are many rows, close to what scikit-learn's defaults
-    are: with a deadline they are fitted on all rows before any other member begins.
+    More rows or more work mean fewer folds: five, three, or one part that is held out. Members that would take more
+    than their share of the work get fewer trees or fewer rows, or are left out. With many rows the first two are a
+    forest and boosting, close to scikit-learn's defaults. With a deadline, these two are fitted on all rows before any
+    other member begins.
 
     Parameters
     ----------
@@ -74,9 +79,9 @@ def plan_members(
     effort : {"quick", "normal", "best"}, default="normal"
     seed : int, default=0
     order : list of int, optional
-        Codes of the classes from the lowest to the highest, where they have an order.
-    layout : Layout, optional
-        Where trees find categories; default: all columns are plain numbers.
+        Codes of ordered classes from the lowest to the highest.
+    layout : TreeLayout, optional
+        Positions of the one-hot columns. Default: all columns are numbers.
 
     Examples
     --------
@@ -89,116 +94,123 @@ def plan_members(
     """
     check_choice("effort", effort, tuple(EFFORTS))
     odds = dict([] if order is None else ordinal_estimators(order, seed))
-    task = _Task(size, seed, layout or Layout.of_numbers(size.columns), odds)
-    return _filled(task, EFFORTS[effort], _folds(task, effort))
+    return _Planner(size, effort, seed, layout or TreeLayout(tuple(range(size.columns))), odds).plan()
+
+
+def starter(seed: int, n_classes: int) -> Member:
+    """Return a small forest on few rows, for a deadline that leaves time for nothing else."""
+    forest = dict(default_estimators(seed, 20))["et"]
+    return Member("starter", _with_bounded_leaves(forest, 2_000, n_classes, 1e7), 2_000)
 
 
 @dataclass(frozen=True)
-class _Task:
-    """What a plan is made for."""
-
+class _Planner:
     size: Size
+    effort: Effort
     seed: int
-    layout: Layout
+    layout: TreeLayout
     odds: dict[str, Any]
 
     @property
-    def few(self) -> bool:
-        """Whether the default members are used as they are, each on all columns."""
+    def few_rows(self) -> bool:
         return self.size.rows <= FEW_ROWS
 
     @property
-    def order(self) -> list[str]:
-        """Quick ones first where rows are few; else boosting, which gains most by many rows, and forests."""
-        if self.few:
+    def names(self) -> list[str]:
+        """Quick members first with few rows; else forests and boosting, which gain most by many rows."""
+        if self.few_rows:
             return ["et", "lr", *self.odds, "hgb", "rf", "mauc", "kernel", "et_deep", "mlp", "lr_strong"]
         return ["rf", "hgb", "lr", "rf_deep", "hgb_deep", "et", *self.odds, "kernel", "mauc", "mlp"]
 
-    def for_trees(self, model: Any, most: int = 10**9) -> Any:
-        """The model behind the narrower table, where there is one."""
-        layout = self.layout
-        plain = self.few or layout.width == self.size.columns
-        if plain and self.size.columns <= most:
+    def plan(self) -> StackPlan:
+        n_folds = self.n_folds()
+        budget = left = EFFORTS[self.effort]
+        members: list[Member] = []
+        for name in self.names:
+            share = 0.45 if self.few_rows else SHARES.get(name, 0.1)
+            # The smallest variant of a forest and of a linear model is trained in any case.
+            required = name in ("lr", "rf") or (name == "et" and self.few_rows)
+            for member in self.variants(name):
+                work = self.work_in_folds(member, n_folds)
+                if fits := work <= min(left, share * budget):
+                    break
+            if fits or required:
+                members.append(member)
+                left -= work
+        return StackPlan(tuple(members), n_folds)
+
+    def n_folds(self, max_scores: int = 4_000_000, share: float = 0.6) -> int:
+        """Use three folds rather than one if that leaves work for more than the first two members.
+
+        Every member keeps rows × classes scores in memory, at most ``max_scores``.
+        """
+        rows, _, classes = self.size
+        max_rows = {"quick": 8_000, "normal": 20_000, "best": 100_000}[self.effort]
+        if rows * classes > max_scores or rows > max_rows:
+            return 1
+        if self.few_rows or (self.effort == "best" and rows <= 20_000):
+            return 5 if self.effort != "quick" or rows <= 2_000 else 3
+        work = sum(self.work_in_folds(next(self.variants(name)), 3) for name in self.names[:2])
+        return 3 if work <= share * EFFORTS[self.effort] else 1
+
+    def variants(self, name: str) -> Iterator[Member]:
+        """Yield a member on all rows and on fewer, with all trees and with fewer."""
+        rows = [self.size.rows, *(n for n in (50_000, 20_000, 10_000, 5_000, 2_000) if n < self.size.rows)]
+        if name in FORESTS:
+            large = [(rows[0], 300), (rows[0], 200)] if self.few_rows else []
+            for n, trees in [*large, *((n, trees) for n in rows for trees in (100, 60))]:
+                forest = _with_bounded_leaves(_forest(name, self.seed, trees), n, self.size.classes)
+                yield Member(name, self.on_tree_columns(forest), n)
+        elif name == "hgb_deep":
+            model = _boosting(self.size.rows, 200, self.seed)
+            yield Member(name, self.on_tree_columns(model, MAX_BOOSTING_COLUMNS), self.size.rows)
+        elif name == "hgb":
+            # Boosting on a small part of the rows gains nothing.
+            for n in (n for n in rows if 10 * n >= self.size.rows):
+                for iterations in (100, 60, 40) if n > FEW_ROWS else (100, 50):
+                    model = _boosting(n, iterations, self.seed)
+                    yield Member(name, self.on_tree_columns(model, MAX_BOOSTING_COLUMNS), n)
+        else:
+            for n in rows:
+                model = self.odds[name] if name in self.odds else dict(default_estimators(self.seed))[name]
+                if n > FEW_ROWS and name in ("lr", "lr_strong"):
+                    model.set_params(logisticregression__max_iter=200)
+                if n > FEW_ROWS and name in ("mauc", "kernel"):
+                    model.set_params(maucclassifier__max_iter=200)
+                yield Member(name, model, n)
+
+    def on_tree_columns(self, model: Any, max_columns: int = 10**9) -> Any:
+        """Put the narrower table for trees before the model, unless it has the same columns."""
+        n_columns = self.size.columns
+        same = self.few_rows or self.layout.width == n_columns
+        if same and n_columns <= max_columns:
             return model
-        view = Layout.of_numbers(self.size.columns) if plain else layout
-        columns = TreeColumns(list(view.plain), list(view.words), most, self.seed)
-        return make_pipeline(columns, model)
+        layout = TreeLayout(tuple(range(n_columns))) if same else self.layout
+        return make_pipeline(TreeColumns(list(layout.plain), list(layout.words), max_columns, self.seed), model)
 
-
-def _filled(task: _Task, budget: float, n_folds: int) -> Plan:
-    left = budget
-    members: list[Member] = []
-    for name in task.order:
-        share = 0.45 if task.few else SHARES.get(name, 0.1)
-        chosen = None
-        for member in _variants(name, task):
-            work = _work_in_folds(member, task, n_folds)
-            if work <= min(left, share * budget):
-                chosen = member
-                break
-        # The least of its variants: some trees and a linear model there are in any case.
-        if chosen is None and (name in ("lr", "rf") or (name == "et" and task.few)):
-            chosen = member
-        if chosen is not None:
-            members.append(chosen)
-            left -= work
-    return Plan(tuple(members), n_folds)
-
-
-def starter(seed: int, classes: int) -> Member:
-    """A small forest on few rows: something to fall back on where a deadline leaves time for nothing else."""
-    return Member("starter", _bounded(dict(default_estimators(seed, 20))["et"], 2_000, classes, 1e7), 2_000)
-
-
-def _folds(task: _Task, effort: str, most_scores: int = 4_000_000, share: float = 0.6) -> int:
-    """Three in place of one where that leaves work for others than the first two, boosting and a forest.
-
-    As many scores as there are rows and classes are kept of every member.
-    """
-    size = task.size
-    most = {"quick": 8_000, "normal": 20_000, "best": 100_000}[effort]
-    if size.rows * size.classes > most_scores or size.rows > most:
-        return 1
-    if task.few or (effort == "best" and size.rows <= 20_000):
-        return 5 if effort != "quick" or size.rows <= 2_000 else 3
-    first = [next(_variants(name, task)) for name in task.order[:2]]
-    return 3 if sum(_work_in_folds(member, task, 3) for member in first) <= share * EFFORTS[effort] else 1
-
-
-def _variants(name: str, task: _Task) -> Iterator[Member]:
-    """A member on all rows and on fewer, with as many trees as there are or fewer."""
-    size, seed = task.size, task.seed
-    rows = [size.rows, *(n for n in (50_000, 20_000, 10_000, 5_000, 2_000) if n < size.rows)]
-    if name in FORESTS:
-        most = [(rows[0], 300), (rows[0], 200)] if task.few else []
-        for n, trees in [*most, *((n, trees) for n in rows for trees in (100, 60))]:
-            yield Member(name, task.for_trees(_bounded(_forest(name, seed, trees), n, size.classes)), n)
-    elif name == "hgb_deep":
-        yield Member(name, task.for_trees(_boosting(size.rows, 200, seed), WIDE), size.rows)
-    elif name == "hgb":
-        # Boosting on a small part of the rows is no gain.
-        for n in (n for n in rows if 10 * n >= size.rows):
-            for iterations in (100, 60, 40) if n > FEW_ROWS else (100, 50):
-                yield Member(name, task.for_trees(_boosting(n, iterations, seed), WIDE), n)
-    else:
-        for n in rows:
-            model = task.odds[name] if name in task.odds else dict(default_estimators(seed))[name]
-            if n > FEW_ROWS and name in ("lr", "lr_strong"):
-                model.set_params(logisticregression__max_iter=200)
-            if n > FEW_ROWS and name in ("mauc", "kernel"):
-                model.set_params(maucclassifier__max_iter=200)
-            yield Member(name, model, n)
+    def work_in_folds(self, member: Member, n_folds: int) -> float:
+        """Estimate all fits of a member: one per fold, and one on all rows for a forest or a single fold."""
+        steps = member.model.steps if isinstance(member.model, Pipeline) else [("model", member.model)]
+        size, model = self.size, steps[-1][1]
+        if isinstance(steps[0][1], TreeColumns):
+            width = size.columns if self.few_rows else self.layout.width
+            size = size._replace(columns=min(width, steps[0][1].most))
+        train_share = 0.8 if n_folds == 1 else 1.0 - 1.0 / n_folds
+        fold_rows = min(member.rows, int(train_share * size.rows), StackPlan((), n_folds).fold_rows)
+        refitted = n_folds == 1 or member.name in FORESTS or has_many_trees(model, size.classes, n_folds)
+        in_fold = work_of(member.name, size._replace(rows=fold_rows), model)
+        return n_folds * in_fold + refitted * work_of(member.name, size._replace(rows=member.rows), model)
 
 
 def _forest(name: str, seed: int, trees: int) -> Any:
-    """``rf_deep`` is scikit-learn's default: grown out, and no class balanced."""
+    """Return a forest by name; ``rf_deep`` is scikit-learn's default, fully grown and without class weights."""
     if name == "rf_deep":
         return RandomForestClassifier(trees, random_state=seed)
     return dict(default_estimators(seed, trees))[name]
 
 
 def _boosting(rows: int, iterations: int, seed: int) -> Any:
-    """Few rows want small steps and small trees."""
+    """Return boosting; with few rows it makes small steps and small trees."""
     model = dict(default_estimators(seed))["hgb"]
     if rows > FEW_ROWS:
         rate = {200: 0.07, 100: 0.1, 60: 0.15}.get(iterations, 0.2)
@@ -206,39 +218,24 @@ def _boosting(rows: int, iterations: int, seed: int) -> Any:
     return model.set_params(max_iter=iterations)
 
 
-def _bounded(forest: Any, rows: int, classes: int, most_bytes: float = 2e8) -> Any:
-    """With as many leaves at most as fit into a model file: a node takes 64 bytes and 8 for each class."""
-    leaves = int(0.5 * most_bytes / (forest.n_estimators * (64 + 8 * classes)))
+def _with_bounded_leaves(forest: Any, rows: int, classes: int, max_bytes: float = 2e8) -> Any:
+    """Limit the leaves so that the forest fits into a model file: a node takes 64 bytes and 8 per class."""
+    leaves = int(0.5 * max_bytes / (forest.n_estimators * (64 + 8 * classes)))
     return forest if leaves >= rows / forest.min_samples_leaf else forest.set_params(max_leaf_nodes=max(2, leaves))
 
 
-def _work_in_folds(member: Member, task: _Task, n_folds: int) -> float:
-    """Of all fits: one in each fold, and one on all rows of a forest, or where there is one fold."""
-    share = 0.8 if n_folds == 1 else 1.0 - 1.0 / n_folds
-    steps = member.model.steps if isinstance(member.model, Pipeline) else [("model", member.model)]
-    size, most = task.size, 10**9
-    if isinstance(steps[0][1], TreeColumns):
-        most = steps[0][1].most
-        size = size._replace(columns=size.columns if task.few else task.layout.width)
-    size = size._replace(columns=min(size.columns, most))
-    in_fold = size._replace(rows=min(member.rows, int(share * size.rows), Plan((), n_folds).fold_rows))
-    model = steps[-1][1]
-    again = n_folds == 1 or member.name in FORESTS or many_trees(model, size.classes, n_folds)
-    once = work_of(member.name, size._replace(rows=member.rows), model)
-    return n_folds * work_of(member.name, in_fold, model) + again * once
+def has_many_trees(model: Any, n_classes: int, n_folds: int) -> bool:
+    """Return whether boosting has too many trees in all folds together for a model file.
 
-
-def many_trees(model: Any, n_classes: int, n_folds: int) -> bool:
-    """Whether boosting has too many trees in all folds together for a model file: 1,000 take a second to write, and
-    as long to read. Three folds are for tables on which one more fit takes longer than that.
+    1,000 trees take a second to write, and another to read. On tables with three folds one more fit takes longer.
     """
-    most = 1_200 if n_folds > 3 else 3_600
+    limit = 1_200 if n_folds > 3 else 3_600
     boosted = isinstance(model, HistGradientBoostingClassifier)
-    return boosted and model.max_iter * (n_classes if n_classes > 2 else 1) * n_folds > most
+    return boosted and model.max_iter * (n_classes if n_classes > 2 else 1) * n_folds > limit
 
 
 def work_of(name: str, size: Size, model: Any) -> float:
-    """One fit of a member, in seconds of one core.
+    """Estimate one fit of a member in seconds of one core.
 
     >>> forest = dict(default_estimators())["rf"]
     >>> work_of("rf", Size(20_000, 20, 5), forest) > 10 * work_of("rf", Size(200, 20, 5), forest)

@@ -1,8 +1,7 @@
-"""Child processes that can be ended at a deadline, whatever a library does in them.
+"""Child processes that a deadline can end, even while a library runs compiled code; joblib's cannot be ended.
 
-joblib's workers cannot: a fit that is in compiled code goes on until it is done. Here each child is a Python of its own
-that reads tasks from a pipe and writes answers to another. Nothing is written to disk, and a child ends when its parent
-does. A child uses one thread, so that results do not depend on how many children there are.
+Each child is a Python of its own that reads tasks from a pipe and writes answers to another. Nothing is written to
+disk. A child ends with its parent. It uses one thread, so that results do not depend on the number of children.
 """
 
 import os
@@ -25,31 +24,30 @@ __all__ = ["Answer", "Task", "Workers", "serve"]
 
 STOPPED = "was not ready when Ctrl-C came"
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
-"""A function of a module, called with what all tasks share and these arguments."""
+"""A function of a module, and its arguments after the first, which is the object that all tasks share."""
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came of a task."""
+    """The result of a task: its position in the list, its value or error, and its time."""
 
     place: int
-    """Of the task in its list."""
     value: Any = None
     error: Exception | None = None
     seconds: float = 0.0
 
 
 class Workers:
-    """Runs tasks in as many child processes as there are cores; a context manager, which starts and ends them.
+    """Run tasks in child processes; a context manager, which starts and ends them.
 
-    A child takes a second or more to import what it needs: begin the context before other work, such as reading.
+    A child takes a second or more to import what it needs: enter the context before other work, such as reading.
 
     Parameters
     ----------
     n_workers : int, optional
-        Default: the cores that this process may use, eight at most. 0 starts none, and nothing is run.
+        Default: the cores that this process may use, at most eight. 0 starts none and runs nothing.
     on_stop : function, optional
-        Called when Ctrl-C comes for the first time: what is done by then is kept. Without it Ctrl-C ends all.
+        Called at the first Ctrl-C, which then keeps finished work. Without it Ctrl-C ends everything.
 
     Attributes
     ----------
@@ -65,30 +63,30 @@ class Workers:
         self._round = 0
         self._tasks: queue.Queue[tuple[int, int, Task, Any] | None] = queue.Queue()
         self._answers: queue.Queue[tuple[int, Answer]] = queue.Queue()
-        self._busy: set[subprocess.Popen[bytes]] = set()
+        self._busy: set[_Child] = set()
         self._threads: list[threading.Thread] = []
-        self._stopping = threading.Event()
+        self._ending = False
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
-        for _ in range(self.n_workers):
-            thread = threading.Thread(target=self._drive, daemon=True)
+        self._threads = [threading.Thread(target=self._drive, daemon=True) for _ in range(self.n_workers)]
+        for thread in self._threads:
             thread.start()
-            self._threads.append(thread)
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._stopping.set()
-        self._forget()
+        with self._lock:
+            self._ending = True
+        self._drop_tasks()
         for _ in self._threads:
             self._tasks.put(None)
         for thread in self._threads:
             thread.join()
 
     def run(self, tasks: Sequence[Task], deadline: float) -> Iterator[Answer]:
-        """Answers as they come, up to the deadline in seconds of :func:`time.monotonic`; tasks begin in their order.
+        """Yield answers as they come, until the deadline in seconds of :func:`time.monotonic`.
 
-        What is not done then is ended and forgotten, as it is where the caller takes no more answers.
+        Tasks begin in their order. Unfinished ones are ended at the deadline, or when the caller takes no more answers.
         """
         self._round += 1
         tasks = () if self.late == STOPPED or self.n_workers == 0 else tasks
@@ -105,133 +103,130 @@ class Workers:
             pass
         finally:
             if left:
-                self._forget()
+                self._drop_tasks()
 
     def stop(self) -> bool:
-        """Run nothing more because of Ctrl-C, if that is wanted and has not happened before."""
+        """Run nothing more after Ctrl-C; return False if Ctrl-C is to end everything."""
         if self.on_stop is None or self.late == STOPPED:
             return False
         self.late = STOPPED
         self.on_stop()
         return True
 
-    def _forget(self) -> None:
-        """Drop the tasks that wait, and end the children that are busy."""
+    def _drop_tasks(self) -> None:
+        """Drop the waiting tasks and kill the busy children."""
         with suppress(queue.Empty):
             while True:
                 self._tasks.get_nowait()
         with self._lock:
             for child in self._busy:
-                child.kill()
+                child.process.kill()
             self._busy.clear()
 
     def _drive(self) -> None:
-        """Give a child one task after another; a child that was ended is replaced."""
-        child, known = self._start(), None
+        """Give a child one task after another; replace it if it ended."""
+        child = self._start()
         while (waiting := self._tasks.get()) is not None:
             number, place, task, shared = waiting
-            if child is None or child.poll() is not None:
-                self._end(child)
-                child, known = self._start(), None
+            if child is None or child.process.poll() is not None:
+                _end(child)
+                child = self._start()
             try:
-                self._begins(child)
-                if shared is not known:
-                    _send(child, ("share", shared))
-                    known = shared
-                _send(child, ("do", task))
-                value, error, seconds = pickle.load(_pipe(child, "stdout"))
+                value, error, seconds = self._busy_child(child).run(task, shared)
                 answer = Answer(place, value, error, seconds)
-            except (EOFError, OSError, pickle.UnpicklingError):
-                answer = Answer(place, error=RuntimeError("its process ended, as it does where memory is short"))
-                self._end(child)
-                child = None
-            except Exception as unsendable:
-                answer = Answer(place, error=unsendable)
+            except Exception as error:
+                if isinstance(error, EOFError | OSError | pickle.UnpicklingError):
+                    error = RuntimeError("its process ended, as it does if memory is short")
+                answer = Answer(place, error=error)
+                _end(child)  # a task that cannot be pickled leaves half a message in the pipe
             with self._lock:
                 self._busy.discard(child)
             self._answers.put((number, answer))
-        self._end(child)
+        _end(child)
 
-    def _start(self) -> "subprocess.Popen[bytes] | None":
-        code = f"import sys; sys.path[:] = {sys.path!r}; from mauc.ensemble.workers import serve; serve()"
-        one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    def _start(self) -> "_Child | None":
         with self._lock:
-            if self._stopping.is_set():
-                return None
-            child = subprocess.Popen(
-                [sys.executable, "-c", code],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, **one},
-                # Ctrl-C is for the parent, which decides what is kept.
-                start_new_session=True,
-            )
-        return child
+            return None if self._ending else _Child()
 
-    def _begins(self, child: "subprocess.Popen[bytes] | None") -> None:
-        """A child is given a task, unless all are to end."""
+    def _busy_child(self, child: "_Child | None") -> "_Child":
         with self._lock:
-            if child is None or self._stopping.is_set():
+            if child is None or self._ending:
                 raise EOFError
             self._busy.add(child)
-
-    def _end(self, child: "subprocess.Popen[bytes] | None") -> None:
-        if child is not None:
-            child.kill()
-            child.wait()
-            for name in ("stdin", "stdout"):
-                with suppress(OSError):
-                    _pipe(child, name).close()
+            return child
 
 
-def _pipe(child: "subprocess.Popen[bytes] | None", name: str) -> BinaryIO:
-    if child is None:
-        raise EOFError
-    stream: BinaryIO = getattr(child, name)
-    return stream
+class _Child:
+    """A child process and the ends of its pipes."""
+
+    def __init__(self) -> None:
+        code = f"import sys; sys.path[:] = {sys.path!r}; from mauc.ensemble.workers import serve; serve()"
+        one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **one_thread},
+            start_new_session=True,  # Ctrl-C is for the parent, which decides what is kept
+        )
+        self.shared: Any = None
+
+    def run(self, task: Task, shared: Any) -> tuple[Any, Exception | None, float]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        message = (task,) if shared is self.shared else (task, shared)
+        pickle.dump(message, self.process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
+        self.process.stdin.flush()
+        self.shared = shared
+        answer: tuple[Any, Exception | None, float] = pickle.load(self.process.stdout)
+        return answer
 
 
-def _send(child: "subprocess.Popen[bytes] | None", message: Any) -> None:
-    stream = _pipe(child, "stdin")
-    pickle.dump(message, stream, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.flush()
+def _end(child: _Child | None) -> None:
+    if child is not None:
+        child.process.kill()
+        child.process.wait()
+        for pipe in (child.process.stdin, child.process.stdout):
+            with suppress(OSError):
+                pipe.close()  # type: ignore[union-attr]
 
 
 def serve() -> None:
-    """The life of a child: what is shared, and tasks, until the parent closes the pipe."""
+    """Run as a child: receive shared objects and tasks until the parent closes the pipe."""
     source, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    # What a library prints must not get between the answers.
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    os.dup2(nowhere, 0)
-    os.dup2(nowhere, 1)
-    messages: queue.Queue[tuple[str, Any]] = queue.Queue()
+    # Output of a library must not mix with the answers.
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    messages: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_listen, args=(source, messages), daemon=True).start()
-    import mauc.ensemble.fitting  # noqa: F401  # what most tasks need, before the first one comes
+    import mauc.ensemble.fitting  # noqa: F401  # most tasks need it: import it before the first one comes
 
     shared = None
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         while True:
-            kind, content = messages.get()
-            if kind == "share":
-                shared = content
-                continue
+            message = messages.get()
             began = time.monotonic()
-            value, error = (None, content) if kind == "error" else _answer(content, shared)
-            pickle.dump((value, error, time.monotonic() - began), answers, protocol=pickle.HIGHEST_PROTOCOL)
+            answer: tuple[Any, Exception | None] = (None, message)
+            if not isinstance(message, Exception):
+                task, *new = message
+                shared = new[0] if new else shared
+                answer = _answer(task, shared)
+            pickle.dump((*answer, time.monotonic() - began), answers, protocol=pickle.HIGHEST_PROTOCOL)
             answers.flush()
 
 
-def _listen(source: BinaryIO, messages: "queue.Queue[tuple[str, Any]]") -> None:
-    """In a thread, so that a child ends with its parent although a fit is running."""
+def _listen(source: BinaryIO, messages: "queue.Queue[Any]") -> None:
+    """Read messages in a thread, so that a child ends with its parent even during a fit."""
     while True:
         try:
             messages.put(pickle.load(source))
         except EOFError:
             os._exit(0)
         except Exception as unreadable:
-            messages.put(("error", unreadable))
+            messages.put(unreadable)
 
 
 def _answer(task: Task, shared: Any) -> tuple[Any, Exception | None]:
