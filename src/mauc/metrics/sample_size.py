@@ -132,7 +132,7 @@ def mauc_sample_size(
     models = [scored.scores]
     if score_b is not None:
         models.append(check_scored_classes(y_true, score_b, labels, None, "score_b").scores)
-        if np.array_equal(*models):
+        if np.array_equal(models[0], models[1]):
             raise invalid("score_b", "must differ from y_score", "the same scores", "pass the scores of another model")
     pilot = ClassPartition(scored.codes, len(scored.labels))
     check_pair_weights(scored.labels, pilot, pairs, "raise")
