@@ -82,6 +82,22 @@ def test_random_partitions(seed, edges, kind, weighted, by_class, pairs):
     np.testing.assert_allclose(results(found), results(expected), rtol=0, atol=1e-12)
 
 
+def test_groups():
+    """The groups of rows may be spread over partitions; they may be numbers or names, lazy or in memory."""
+    y, scores, w = simulated(5)
+    patient = np.random.default_rng(0).integers(0, 20, 90)
+    other = scores + np.random.default_rng(1).normal(size=scores.shape)
+    Y, S, T, W, G = (as_arrays(x, [30, 61]) for x in (y, scores, other, w, patient))
+    options, lazy = {"groups": patient, "sample_weight": w}, {"groups": G, "sample_weight": W}
+    expected = results(mauc.mauc_interval(y, scores, **options))
+    np.testing.assert_allclose(results(md.mauc_interval(Y, S, **lazy)), expected, rtol=0, atol=1e-12)
+    names = lazy | {"groups": np.array([f"patient {k}" for k in patient])}
+    np.testing.assert_allclose(results(md.mauc_interval(Y, S, **names)), expected, rtol=0, atol=1e-12)
+    expected = results(mauc.compare_mauc(y, scores, other, **options))
+    np.testing.assert_allclose(results(md.compare_mauc(Y, S, T, **lazy)), expected, rtol=0, atol=1e-12)
+    assert expected[3] != mauc.compare_mauc(y, scores, other, sample_weight=w).stderr
+
+
 def test_identical_scores_differ_by_exactly_nothing():
     y, scores, _ = simulated(0)
     Y, S = (as_arrays(x, [30, 61]) for x in (y, scores))

@@ -1,4 +1,4 @@
-"""Parts of a sample, counted one by one and added up, give what the whole sample gives."""
+"""Parts of the rows, counted one by one and added up, give what all rows give."""
 
 import numpy as np
 import pytest
@@ -6,49 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from mauc.metrics import compare_mauc, mauc_interval, pairwise_auc
 from mauc.metrics import partial_counts as pc
-from mauc.metrics.scores import weighted_mean
-from mauc.metrics.uncertainty import Moments, comparison_of_moments, interval_of_moments, squares_about
-
-
-def in_parts(rng, n, n_parts):
-    """Rows in random order, cut at random places: empty parts among them."""
-    edges = np.sort(rng.integers(0, n + 1, n_parts - 1))
-    return np.split(rng.permutation(n), edges)
-
-
-def part_of(array, part):
-    return None if array is None else array[part]
-
-
-def influences_of_parts(parts, codes, scores, n_classes, v, weight=None):
-    """All three phases, merged two by two: totals, matrix of AUCs, and the influences of each part."""
-    own = [pc.OwnScores.of(codes[p], scores[p], n_classes, part_of(weight, p)) for p in parts]
-    while len(own) > 1:
-        own = [pc.merge(own[k : k + 2]) for k in range(0, len(own), 2)]
-    totals, ladders = own[0].totals, own[0].ladders()
-    placed = [pc.place(ladders, totals, codes[p], scores[p], part_of(weight, p), v) for p in parts]
-    whole = pc.add_placed([pc.add_placed(placed[:2]), *placed[2:]])
-    influences = [
-        pc.influence(ladders, whole.landed, codes[p], scores[p], each.as_negative)
-        for p, each in zip(parts, placed, strict=True)
-    ]
-    return totals, pc.auc_of_lost(whole.lost, totals), influences
-
-
-def squares(parts, totals, mean, influences, codes, weight):
-    return sum(
-        squares_about(mean, h, codes[p], totals.shares(codes[p], part_of(weight, p)))
-        for p, h in zip(parts, influences, strict=True)
-    )
+from mauc.metrics import pairwise_auc
+from mauc.metrics.measures import PairMeasure
+from mauc.partition import ClassPartition
 
 
 @st.composite
-def problems(draw, alike=False):
-    """Few samples with heavy ties, or distinct ones; absent classes, singletons, weights of any size, float32.
+def problems(draw):
+    """Few rows with heavy ties, or distinct ones; absent classes, singletons, weights of any size, float32.
 
-    ``alike``: no sample has almost all the weight of its class, which leaves the variance few digits.
+    The rows are in random order, cut at random places: empty parts among them.
     """
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_classes = draw(st.integers(2, 5))
@@ -62,61 +30,46 @@ def problems(draw, alike=False):
         weight = 0.5 + rng.random(len(codes))
         weight[rng.random(len(codes)) < 0.1] = 0.0
         weight[np.unique(codes, return_index=True)[1]] = 1.0
-        if not alike:
-            weight[rng.random(len(codes)) < 0.2] *= 1e3
+        weight[rng.random(len(codes)) < 0.2] *= 1e3
         weight *= 10.0 ** draw(st.sampled_from([0, -250, 250]))
-    parts = in_parts(rng, len(codes), draw(st.integers(1, 6)))
-    return codes, scores, n_classes, weight, parts
+    edges = np.sort(rng.integers(0, len(codes) + 1, draw(st.integers(0, 5))))
+    return codes, scores, n_classes, weight, np.split(rng.permutation(len(codes)), edges)
 
 
-@given(problems())
-@examples(100)
-def test_pair_matrix(problem):
+@given(problems(), st.sampled_from(["ovo", "ova"]))
+@examples(150)
+def test_matrix_and_influences(problem, pairs):
     codes, scores, n_classes, weight, parts = problem
+    partition = ClassPartition(codes, n_classes, weight)
+    v = partition.pair_weights(pairs)
+    unit = None if weight is None else partition.shares
+    totals = partition.counts.astype(float) if weight is None else partition.present.astype(float)
+    some = [(codes[p], scores[p], None if unit is None else unit[p]) for p in parts]
+    positives = pc.sort_positives([pc.own_scores(*each, n_classes) for each in some])
+    counts = [pc.count_part(positives, totals, *each, v) for each in some]
+    whole = pc.add_counts([pc.add_counts(counts[:2]), *counts[2:]])
+    matrix = pc.pair_matrix(whole.lost, totals)
     expected = pairwise_auc(codes, scores, labels=np.arange(n_classes), sample_weight=weight)
-    _, found, _ = influences_of_parts(parts, codes, scores, n_classes, np.ones((n_classes, n_classes)), weight)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(matrix, expected, rtol=0, atol=1e-12)
     if weight is None:
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(matrix, expected)
+    wins = pc.wins_of_positives(whole.landed, positives)
+    _, influence = PairMeasure().matrix_and_influence(partition.problem(scores, v, normalised=False))
+    for p, (classes, x, _), each in zip(parts, some, counts, strict=True):
+        found = pc.influence(positives, wins, classes, x, each.as_negative)
+        np.testing.assert_allclose(found, influence[p], rtol=0, atol=1e-12)
 
 
-@given(problems(alike=True), st.sampled_from(["ovo", "ova"]))
-@examples(100)
-@pytest.mark.filterwarnings("ignore:class.* a single sample")
-def test_interval_and_comparison(problem, pairs):
-    codes, scores, n_classes, weight, parts = problem
-    other = np.round(scores + np.random.default_rng(0).normal(size=scores.shape), 1).astype(scores.dtype)
-    options = {"labels": np.arange(n_classes), "sample_weight": weight, "pairs": pairs, "absent": "ignore"}
-    v = pc.ClassTotals.of(codes, n_classes, weight).partition().pair_weights(pairs)
-    found = []
-    for each in (scores, other):
-        totals, matrix, influences = influences_of_parts(parts, codes, each, n_classes, v, weight)
-        mean = pc.mean_influence(matrix, v)
-        of_squares = squares(parts, totals, mean, influences, codes, weight)
-        found.append((weighted_mean(matrix, v), Moments(mean, of_squares), influences))
-    (a, of_a, h_a), (b, of_b, h_b) = found
-    sizes = totals.sizes(v)
-    expected = mauc_interval(codes, scores, level=0.9, **options)
-    result = interval_of_moments(sizes, a, of_a, 0.9)
-    np.testing.assert_allclose(list(vars(result).values()), list(vars(expected).values()), rtol=0, atol=1e-12)
-    difference = [x - y for x, y in zip(h_a, h_b, strict=True)]
-    of_both = squares(parts, totals, of_a.mean - of_b.mean, difference, codes, weight)
-    expected = compare_mauc(codes, scores, other, **options)
-    result = comparison_of_moments(sizes, (a, of_a), (b, of_b), of_both, 0.95)
-    np.testing.assert_allclose(list(vars(result).values()), list(vars(expected).values()), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(("rungs", "n"), [(500, 900), (900, 500), (0, 5), (3, 0)])
-def test_scores_are_found_on_a_ladder(rungs, n):
+@pytest.mark.parametrize(("m", "n"), [(500, 900), (900, 500), (0, 5), (3, 0)])
+def test_find(m, n):
     rng = np.random.default_rng(0)
-    values, x = (np.sort(np.round(rng.normal(size=k), 1)).astype(np.float32) for k in (rungs, n))
-    left, right = pc.Ladder(values).find(x, block=64)
+    values, x = (np.sort(np.round(rng.normal(size=k), 1)).astype(np.float32) for k in (m, n))
+    left, right = pc.find(values, x, block=64)
     np.testing.assert_array_equal(left, np.searchsorted(values, x))
     np.testing.assert_array_equal(right, np.searchsorted(values, x, side="right"))
 
 
 def test_float32_stays():
     codes, scores = np.array([0, 1, 0]), np.eye(2, dtype=np.float32)[[0, 1, 1]]
-    whole = pc.merge([pc.OwnScores.of(codes, scores, 2), pc.OwnScores.of(codes, scores + 1, 2)])
-    assert [values.dtype for values in whole.values] == [np.float32, np.float32]
-    assert whole.__sizeof__() == 4 * 6
+    parts = [pc.own_scores(codes, scores, None, 2), pc.own_scores(codes, scores + 1, None, 2)]
+    assert [each.values.dtype for each in pc.sort_positives(parts)] == [np.float32, np.float32]

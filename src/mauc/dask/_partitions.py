@@ -6,7 +6,7 @@ import asyncio
 import concurrent.futures
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask
 import dask.array as da
@@ -16,10 +16,22 @@ from dask.base import tokenize
 from dask.delayed import Delayed
 from numpy.typing import NDArray
 
-from mauc._typing import Ints
-from mauc._validation import check_classes, invalid
+from mauc._typing import Floats, Ints
+from mauc._validation import check_classes, check_weights, invalid
+from mauc.partition import ClassPartition
 
-__all__ = ["applied", "class_sizes", "in_partition", "keep", "partitions", "run", "shared", "task", "tree"]
+__all__ = [
+    "ClassTotals",
+    "applied",
+    "class_totals",
+    "in_partition",
+    "keep",
+    "partitions",
+    "run",
+    "shared",
+    "task",
+    "tree",
+]
 
 
 def task(function: Callable[..., Any], *args: Any) -> Delayed:
@@ -159,35 +171,83 @@ def _apply(function: Callable[[Any], Any], number: int, part: Any, width: tuple[
         return np.asarray(function(part))
 
 
-def class_sizes(parts: Sequence[Delayed | None], parameter: str) -> tuple[NDArray[Any], Ints]:
-    """The classes in all partitions, sorted, and how many samples each has."""
-    found = [task(_classes, number, y, parameter) for number, y in enumerate(parts)]
-    ((classes, sizes),) = run(tree(_add_classes, found))
-    if len(classes) == 0:
+class ClassTotals(NamedTuple):
+    """Sizes and weights of the classes over all partitions."""
+
+    classes: NDArray[Any]
+    """``(C,)``"""
+    counts: Ints
+    weights: Floats | None
+    """``(C,)`` sums of the sample weights; None without weights."""
+
+    @property
+    def units(self) -> Floats:
+        """``(C,)`` sums of :meth:`unit` over the rows of each class."""
+        return (self.counts if self.weights is None else self.counts > 0).astype(np.float64)
+
+    def unit(self, codes: Ints, weight: Any) -> Floats | None:
+        """Return the share of some rows in the weight of their class; None without weights."""
+        return None if self.weights is None else np.asarray(weight, dtype=np.float64) / self.weights[codes]
+
+    def of_labels(self, labels: NDArray[Any]) -> ClassTotals:
+        """Return the totals of these classes, in this order; 0 for those without rows."""
+        place = {name: k for k, name in enumerate(self.classes.tolist())}
+        known = np.array([place.get(name, -1) for name in labels.tolist()])
+        counts = np.where(known >= 0, self.counts[known], 0)
+        weights = None if self.weights is None else np.where(known >= 0, self.weights[known], 0.0)
+        return ClassTotals(labels, counts, weights)
+
+    def partition(self) -> ClassPartition:
+        """Return one row for each class that stands for all of its rows: pair weights need no more."""
+        there = np.flatnonzero(self.counts)
+        weights = self.counts if self.weights is None else self.weights
+        return ClassPartition(there, len(self.counts), weights[there].astype(np.float64))
+
+
+def class_totals(parts: Sequence[tuple[Any, ...]], parameter: str) -> ClassTotals:
+    """Return the sorted classes in all partitions of classes and weights, with their sizes and weights."""
+    found = [task(_totals_of_part, number, y, weight, parameter) for number, (y, weight) in enumerate(parts)]
+    (totals,) = run(tree(_add_totals, found))
+    if len(totals.classes) == 0:
         raise invalid(parameter, "must not be empty", "no sample", "pass at least one sample of two classes")
-    return classes, sizes
+    if totals.weights is None:
+        return totals
+    if not totals.weights.all():
+        came = f"zero for class {totals.classes[np.flatnonzero(totals.weights == 0)[0]]}"
+        advice = "drop the samples of that class, or give one of them a positive weight"
+        raise invalid("sample_weight", "must have a positive sum in every class", came, advice)
+    if not np.isfinite(totals.weights.sum()):
+        raise invalid("sample_weight", "must have a finite sum", "an infinite one", "divide them by their largest")
+    return totals
 
 
-def _classes(number: int, y: Any, parameter: str) -> tuple[NDArray[Any], Ints]:
+def _totals_of_part(number: int, y: Any, weight: Any, parameter: str) -> ClassTotals:
     if len(y) == 0:
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return ClassTotals(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), None)
     values = np.asarray(y)
     with in_partition(number):
-        # A missing class is named by its row: in memory the row is for the user to find, here it is far away.
+        # Name the row of a missing class: the user cannot look at a partition as at an array in memory.
         for row, value in enumerate(values.ravel().tolist() if values.dtype.kind in "OfMm" else ()):
             if value is None or type(value).__name__ in ("NAType", "NaTType") or value != value:
                 came, advice = f"a missing value in row {row}", "drop the samples without a class"
                 raise invalid(parameter, "must name the class of every sample", came, advice)
         classes, codes = check_classes(y, parameter)
-    return classes, np.bincount(codes, minlength=len(classes))
+        weights = None if weight is None else _sums(codes, check_weights(weight, codes.shape))
+    return ClassTotals(classes, np.bincount(codes, minlength=len(classes)), weights)
 
 
-def _add_classes(parts: list[tuple[NDArray[Any], Ints]]) -> tuple[NDArray[Any], Ints]:
-    filled = [part for part in parts if len(part[0])]
+def _add_totals(parts: list[ClassTotals]) -> ClassTotals:
+    filled = [part for part in parts if len(part.classes)]
     if not filled:
         return parts[0]
-    kinds = {"number" if classes.dtype.kind in "biuf" else "other" for classes, _ in filled}
-    together = [classes if len(kinds) == 1 else classes.astype(object) for classes, _ in filled]
+    kinds = {"number" if part.classes.dtype.kind in "biuf" else "other" for part in filled}
+    together = [part.classes if len(kinds) == 1 else part.classes.astype(object) for part in filled]
     # Strings and numbers together are refused with the message of one array that mixes them.
     classes, codes = check_classes(np.concatenate(together))
-    return classes, np.bincount(codes, np.concatenate([sizes for _, sizes in filled])).astype(np.int64)
+    sizes = np.bincount(codes, np.concatenate([part.counts for part in filled])).astype(np.int64)
+    weights = [part.weights for part in filled if part.weights is not None]
+    return ClassTotals(classes, sizes, _sums(codes, np.concatenate(weights)) if weights else None)
+
+
+def _sums(codes: Ints, x: Floats) -> Floats:
+    return np.bincount(codes, x).astype(np.float64)

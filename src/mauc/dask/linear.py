@@ -7,19 +7,16 @@ from typing import Any, Self
 
 import dask
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mauc._typing import Floats, Ints
-from mauc._validation import check_classes, check_pairs, check_weights, invalid
+from mauc._validation import check_classes, check_pairs, invalid
 from mauc.dask._objective import Part, PartitionedObjective, closed_form
-from mauc.dask._partitions import applied, class_sizes, in_partition, keep, partitions, run, shared, task, tree
+from mauc.dask._partitions import ClassTotals, applied, class_totals, in_partition, keep, partitions, shared, task
 from mauc.dask.metrics import mauc_score
 from mauc.linear import MAUCClassifier as LocalClassifier
 from mauc.log_loss import log_term
-from mauc.metrics.partial_counts import ClassTotals, add_totals, check_class_weights
 
 __all__ = ["MAUCClassifier"]
 
@@ -70,19 +67,19 @@ class MAUCClassifier(LocalClassifier):
         if getattr(X, "ndim", None) != 2:
             raise invalid("X", "must have two dimensions", f"{getattr(X, 'ndim', 'none')}", "pass one row per sample")
         n_features = len(X.columns) if hasattr(X, "columns") else int(X.shape[1])
-        classes, _ = class_sizes([part[1] for part in parts], "y")
+        totals = class_totals([part[1:3] for part in parts], "y")
+        classes = totals.classes
         if len(classes) < 2:
             came, advice = f"1 class, {classes.tolist()[0]!r}", "multiclass AUC compares classes; check the split"
             raise invalid("y", "must hold two classes or more", came, advice)
-        rows = keep(*(task(_read, classes, n_features, number, *part) for number, part in enumerate(parts)))
-        (whole,) = run(tree(add_totals, [task(_totals, each, len(classes)) for each in rows]))
-        check_class_weights(whole, classes)
+        known = self._known(totals)
+        weights = totals.counts if totals.weights is None else totals.weights
         objective = PartitionedObjective(
-            keep(*(task(_prepare, each, self._known(whole)) for each in rows)),
+            keep(*(task(_read, known, n_features, number, *part) for number, part in enumerate(parts))),
             form,
             self._activation(),
             bool(self.fit_intercept),
-            self._penalty(float(np.ldexp(whole.units, whole.exponent).sum())),
+            self._penalty(float(weights.sum())),
             (len(classes), n_features + bool(self.fit_intercept)),
         )
         start = self._start(objective, classes)
@@ -93,13 +90,13 @@ class MAUCClassifier(LocalClassifier):
         self._warn_of(solution)
         return self
 
-    def _known(self, whole: ClassTotals) -> Any:
-        """What all partitions need to know of the classes."""
-        partition, pairs = whole.partition(), check_pairs(self.pairs, len(whole.counts))
+    def _known(self, totals: ClassTotals) -> Any:
+        """Return what all partitions need to know of the classes."""
+        partition, pairs = totals.partition(), check_pairs(self.pairs, len(totals.counts))
         term = partial(log_term, self.log_loss, pairs, class_weights=partition.weights, balanced=bool(self.balanced))
         # A matrix of pairs that has no log-loss is refused here, and not on a worker.
-        term(y=np.arange(len(whole.counts)), unit=np.ones(len(whole.counts)))
-        return shared((whole, partition.pair_weights(pairs), term))
+        term(y=np.arange(len(totals.counts)), unit=np.ones(len(totals.counts)))
+        return shared((totals, partition.pair_weights(pairs), term))
 
     def _name_features(self, X: Any) -> None:
         names = list(getattr(X, "columns", ()))
@@ -153,10 +150,9 @@ class MAUCClassifier(LocalClassifier):
 # What the tasks do; the dashboard shows their names.
 
 
-def _read(
-    classes: NDArray[Any], n_features: int, number: int, X: Any, y: Any, weight: Any
-) -> tuple[Any, Ints, Floats | None]:
-    """Clean rows: the checks of scikit-learn and ours, with the partition's number in the message."""
+def _read(known: tuple[Any, ...], n_features: int, number: int, X: Any, y: Any, weight: Any) -> Part:
+    """Run the checks of scikit-learn and ours, with the partition's number in the message."""
+    totals, v, term = known
     with in_partition(number):
         options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_min_samples": 0}
         X = check_array(X, ensure_all_finite=False, **options)
@@ -166,11 +162,13 @@ def _read(
         if X.shape[0] != len(y):
             advice = "pass rows and classes of the same samples"
             raise invalid("y", "must have one class per row of X", f"{len(y)} for {X.shape[0]} rows", advice)
-        if len(y) == 0:
-            return X, np.zeros(0, dtype=np.int64), None if weight is None else np.zeros(0)
-        present, codes = check_classes(y)
-        codes = np.searchsorted(classes, present)[codes]
-        return X, codes, None if weight is None else check_weights(weight, codes.shape)
+        codes = np.zeros(0, dtype=np.int64)
+        if len(y):
+            present, places = check_classes(y)
+            codes = np.searchsorted(totals.classes, present)[places]
+    unit = totals.unit(codes, weight)
+    share = 1.0 / totals.counts[codes] if unit is None else unit
+    return Part(X, codes, share, v, term(y=codes, unit=share))
 
 
 def _check_finite(X: Any) -> None:
@@ -180,14 +178,3 @@ def _check_finite(X: Any) -> None:
         place = int(np.flatnonzero(bad)[0])
         row = np.searchsorted(X.indptr, place, side="right") - 1 if hasattr(X, "indptr") else place // X.shape[1]
         raise invalid("X", "must be finite", f"NaN or an infinity in row {row}", "impute or drop these rows")
-
-
-def _totals(rows: tuple[Any, Ints, Floats | None], n_classes: int) -> ClassTotals:
-    return ClassTotals.of(rows[1], n_classes, rows[2])
-
-
-def _prepare(rows: tuple[Any, Ints, Floats | None], known: tuple[Any, ...]) -> Part:
-    X, codes, weight = rows
-    totals, v, term = known
-    share = totals.shares(codes, weight)
-    return Part(X, codes, share, v, term(y=codes, unit=share))

@@ -1,6 +1,7 @@
 """Multiclass AUC of Dask collections: the phases of :mod:`mauc.metrics.partial_counts`, over partitions.
 
-Phases are computed one after the other, so that a worker holds own-class scores and a few partitions, never all.
+Phases run one after the other, so that a worker holds own-class scores and a few partitions, never all. The influences
+of all rows come to the client, where intervals and tests are those of rows in memory.
 """
 
 from __future__ import annotations
@@ -13,28 +14,21 @@ from dask.delayed import Delayed
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc._validation import (
-    check_choice,
-    check_labels,
-    check_pairs,
-    check_real,
-    check_scored_classes,
-    check_weights,
-    invalid,
-)
-from mauc.dask._partitions import class_sizes, in_partition, keep, partitions, run, shared, task, tree
+from mauc._validation import check_choice, check_labels, check_pairs, check_real, check_scored_classes, invalid
+from mauc.dask._partitions import ClassTotals, class_totals, in_partition, keep, partitions, run, shared, task, tree
 from mauc.metrics import Comparison, Interval
 from mauc.metrics import partial_counts as counts
-from mauc.metrics.inference import NO_DIFFERENCE, warn_of_singles
-from mauc.metrics.partial_counts import ClassTotals, Ladder, OwnScores, Placed
+from mauc.metrics.groups import check_groups
+from mauc.metrics.inference import warn_of_singles
 from mauc.metrics.scores import ABSENT, check_pair_weights, weighted_mean
-from mauc.metrics.uncertainty import Moments, comparison_of_moments, interval_of_moments, squares_about
+from mauc.metrics.uncertainty import NO_DIFFERENCE, Sample, comparison, interval
+from mauc.partition import ClassPartition
 
 __all__ = ["compare_mauc", "mauc_interval", "mauc_score", "pairwise_auc"]
 
 
 def pairwise_auc(y_true: Any, y_score: Any, *, labels: ArrayLike | None = None, sample_weight: Any = None) -> Floats:
-    """:func:`mauc.pairwise_auc` of Dask collections.
+    """Return :func:`mauc.pairwise_auc` of Dask collections.
 
     Parameters
     ----------
@@ -53,7 +47,7 @@ def pairwise_auc(y_true: Any, y_score: Any, *, labels: ArrayLike | None = None, 
     -----
     Each partition is read three times: its classes, its scores in their own columns, its other scores. Persist what is
     costly to make. Every worker receives the N own-class scores once, 8 N bytes in float64, 4 N in float32.
-    An error in a partition names it and the row in it.
+    An error in a partition names the partition and the row in it.
 
     Examples
     --------
@@ -79,7 +73,7 @@ def mauc_score(
     sample_weight: Any = None,
     absent: str = "raise",
 ) -> float:
-    """:func:`mauc.mauc_score` of Dask collections; parameters as there, input and cost as in :func:`pairwise_auc`.
+    """Return :func:`mauc.mauc_score` of Dask collections; input and cost are those of :func:`pairwise_auc`.
 
     Examples
     --------
@@ -104,11 +98,13 @@ def mauc_interval(
     labels: ArrayLike | None = None,
     sample_weight: Any = None,
     absent: str = "raise",
+    groups: Any = None,
 ) -> Interval:
-    """:func:`mauc.mauc_interval` of Dask collections; parameters as there, input as in :func:`pairwise_auc`.
+    """Return :func:`mauc.mauc_interval` of Dask collections; input is that of :func:`pairwise_auc`.
 
-    One pass more than the score. A partition of n rows sends back where its negatives stand among the own-class scores,
-    at most 32 n bytes per class, and each worker receives them once more; 8 N bytes stay on the workers meanwhile.
+    One pass more than the score. A partition of n rows sends back where its negatives fall among the own-class scores,
+    at most 32 n bytes per class, and every worker receives their sum, 8 N bytes. The client receives the influence and
+    the class of every row, 9 N bytes or more, and ``groups`` where they are given.
 
     Examples
     --------
@@ -123,13 +119,13 @@ def mauc_interval(
     0.871 [0.797, 0.921]
     """
     level = check_real("level", level, low=0, high=1)
-    scored = _Scored(y_true, {"y_score": y_score}, labels, sample_weight, pairs, absent)
+    scored = _Scored(y_true, {"y_score": y_score}, labels, sample_weight, pairs, absent, groups)
     v = scored.pair_weights()
     if v is None:
         return Interval(np.nan, np.nan, np.nan, np.nan)
-    warn_of_singles(scored.totals.sizes(v), scored.labels)
-    (judged,), _ = scored.moments(v)
-    return interval_of_moments(scored.totals.sizes(v), *judged, level)
+    sample, (found,) = scored.influences(v)
+    warn_of_singles(sample, scored.labels)
+    return interval(sample, *found, level)
 
 
 def compare_mauc(
@@ -142,9 +138,9 @@ def compare_mauc(
     labels: ArrayLike | None = None,
     sample_weight: Any = None,
     absent: str = "raise",
+    groups: Any = None,
 ) -> Comparison:
-    """:func:`mauc.compare_mauc` of Dask collections; parameters as there, input and cost as in :func:`mauc_interval`,
-    for both models.
+    """Return :func:`mauc.compare_mauc` of two Dask collections; input and cost are those of :func:`mauc_interval`.
 
     Examples
     --------
@@ -161,29 +157,29 @@ def compare_mauc(
     0.193 [0.118, 0.265], p = 3e-05
     """
     level = check_real("level", level, low=0, high=1)
-    scored = _Scored(y_true, {"score_a": score_a, "score_b": score_b}, labels, sample_weight, pairs, absent)
+    scored = _Scored(y_true, {"score_a": score_a, "score_b": score_b}, labels, sample_weight, pairs, absent, groups)
     v = scored.pair_weights()
     if v is None:
         return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
-    warn_of_singles(scored.totals.sizes(v), scored.labels)
-    (a, b), squares = scored.moments(v)
-    if not squares.any() and tokenize(score_a) == tokenize(score_b):
+    if tokenize(score_a) == tokenize(score_b):
         return NO_DIFFERENCE
-    return comparison_of_moments(scored.totals.sizes(v), a, b, squares, level)
+    sample, (a, b) = scored.influences(v)
+    warn_of_singles(sample, scored.labels)
+    return comparison(sample, a, b, level)
 
 
 class _Rows(NamedTuple):
-    """The clean rows of a partition."""
+    """The checked rows of a partition."""
 
     codes: Ints
     scores: NDArray[np.floating]
-    weight: Floats | None
+    unit: Floats | None
 
 
 class _Scored:
-    """Partitions of classes, weights and the scores of some models: the first phase is done.
+    """Partitions of classes, weights and the scores of some models, with the sorted own-class scores of each model.
 
-    What the user asks for is looked at before the first pass over the scores.
+    Options are checked before the first pass over the scores.
     """
 
     def __init__(
@@ -194,74 +190,79 @@ class _Scored:
         sample_weight: Any,
         pairs: str | ArrayLike,
         absent: str,
+        groups: Any = None,
     ) -> None:
         check_choice("absent", absent, ABSENT)
         known = None if labels is None else check_labels(labels)
         (name, first), *others = scores.items()
-        parts = partitions(**{name: first}, y_true=y_true, sample_weight=sample_weight, **dict(others))
-        classes, sizes = class_sizes([part[1] for part in parts], "y_true")
-        self.labels = classes if known is None else known
+        collections = {name: first, "y_true": y_true, "sample_weight": sample_weight, "groups": groups}
+        parts = partitions(**collections, **dict(others))
+        self.groups = None if groups is None else [part[3] for part in parts]
+        found = class_totals([part[1:3] for part in parts], "y_true")
+        self.labels = found.classes if known is None else known
         self.pairs, self.absent = check_pairs(pairs, len(self.labels)), absent
-        self.totals = ClassTotals(sizes, np.zeros(1, dtype=np.int64), np.ones((3, 1)))
+        self.totals = found.of_labels(self.labels)
         if len(self.labels) < 2:
             return
-        # The rows of each model, partition by partition: read anew in every phase.
+        self.sums = shared(self.totals)
+        # The rows of each model, partition by partition; they are read again in every phase.
         self.rows: list[list[Delayed]] = [
-            [task(_rows, self.labels, name, k, part[1], part[2], part[column]) for k, part in enumerate(parts)]
-            for name, column in zip(scores, (0, 3), strict=False)
+            [task(_rows, self.sums, name, k, *part[1:3], part[column]) for k, part in enumerate(parts)]
+            for name, column in zip(scores, (0, 4), strict=False)
         ]
-        each = [[task(_own_scores, rows, len(self.labels)) for rows in of_model] for of_model in self.rows]
-        own = keep(*(tree(counts.merge, of_model) for of_model in each))
-        self.ladders: list[Delayed] = keep(*(task(OwnScores.ladders, of_model) for of_model in own))
-        (self.totals,) = run(task(getattr, own[0], "totals"))
-        counts.check_class_weights(self.totals, self.labels)
+        own = [[task(_own_scores, rows, len(self.labels)) for rows in of_model] for of_model in self.rows]
+        self.positives: list[Delayed] = keep(*(task(counts.sort_positives, of_model) for of_model in own))
+        run(*(task(len, each) for each in self.positives))  # errors in the rows come first
 
     def pair_weights(self) -> Floats | None:
-        """The weights of the class pairs, as in memory."""
+        """Return the weights of the class pairs, as in memory."""
         return check_pair_weights(self.labels, self.totals.partition(), self.pairs, self.absent)
 
-    def _placed(self, model: int, v: Floats | None) -> list[Delayed]:
-        known = shared((self.totals, v))
-        return [task(_place, self.ladders[model], known, rows) for rows in self.rows[model]]
+    def _count(self, model: int, v: Floats | None) -> list[Delayed]:
+        known = shared((self.totals.units, v))
+        return [task(_count, self.positives[model], known, rows) for rows in self.rows[model]]
 
     def matrix(self) -> Floats:
-        """The pair matrix of the first model."""
+        """Return the pair matrix of the first model."""
         if len(self.labels) < 2:
             return np.full((1, 1), np.nan)
-        (whole,) = run(tree(counts.add_placed, self._placed(0, None)))
-        return counts.auc_of_lost(whole.lost, self.totals)
+        (total,) = run(tree(counts.add_counts, self._count(0, None)))
+        return counts.pair_matrix(total.lost, self.totals.units)
 
-    def moments(self, v: Floats) -> tuple[list[tuple[float, Moments]], Floats]:
-        """Score and moments of each model, and the squares of the difference of two."""
-        found, means, landed, negative = [], [], [], []
-        for model in range(len(self.rows)):
-            placed = self._placed(model, v)
-            of_negatives = [task(getattr, each, "as_negative") for each in placed]
-            whole, *as_negative = keep(tree(counts.add_placed, placed), *of_negatives)
-            (lost,) = run(task(getattr, whole, "lost"))
-            matrix = counts.auc_of_lost(lost, self.totals)
-            found.append(weighted_mean(matrix, v))
-            means.append(counts.mean_influence(matrix, v))
-            landed.append(task(getattr, whole, "landed"))
-            negative.append(as_negative)
-        known = shared((self.totals, means))
-        on_ladders = list(zip(self.ladders, landed, strict=True))
-        parts = zip(zip(*self.rows, strict=True), zip(*negative, strict=True), strict=True)
-        squares = [task(_squares, known, on_ladders, list(rows), list(each)) for rows, each in parts]
-        (summed,) = run(tree(_sum, squares))
-        judged = [(score, Moments(mean, of)) for score, mean, of in zip(found, means, summed[:-1], strict=True)]
-        return judged, summed[-1]
+    def influences(self, v: Floats) -> tuple[Sample, list[tuple[float, Floats]]]:
+        """Return the sample of all rows, and the score and the ``(N,)`` influences of each model."""
+        scores, each = [], []
+        for model, rows in enumerate(self.rows):
+            counted = self._count(model, v)
+            total, *as_negative = keep(
+                tree(counts.add_counts, counted), *(task(getattr, part, "as_negative") for part in counted)
+            )
+            (lost,) = run(task(getattr, total, "lost"))
+            scores.append(weighted_mean(counts.pair_matrix(lost, self.totals.units), v))
+            wins = task(_wins, total, self.positives[model])
+            each.append(
+                [
+                    task(_influence, self.positives[model], wins, part, negative)
+                    for part, negative in zip(rows, as_negative, strict=True)
+                ]
+            )
+        known = [task(_codes_and_unit, part, len(self.labels)) for part in self.rows[0]]
+        codes_and_units, found, groups = run(known, each, self.groups)
+        codes = np.concatenate([part for part, _ in codes_and_units]).astype(np.int64)
+        weighted = self.totals.weights is not None
+        units = np.concatenate([part for _, part in codes_and_units]) if weighted else None
+        partition = ClassPartition(codes, len(self.labels), units)
+        together = None if groups is None else check_groups(np.concatenate(groups), len(codes))
+        influences = [np.concatenate(of_model) for of_model in found]
+        return Sample.of(partition, v, together), list(zip(scores, influences, strict=True))
 
 
-# What the tasks do; the dashboard shows their names.
+# The tasks; the dashboard shows their names.
 
 
-def _sum(parts: list[Floats]) -> Floats:
-    return np.asarray(np.sum(parts, axis=0))
-
-
-def _rows(labels: NDArray[Any], parameter: str, number: int, y: Any, weight: Any, scores: Any) -> _Rows:
-    """The checks of the metric in memory, with the partition's number in the message."""
+def _rows(totals: ClassTotals, parameter: str, number: int, y: Any, weight: Any, scores: Any) -> _Rows:
+    """Run the checks of the metric in memory, with the partition's number in the message."""
+    labels = totals.classes
     with in_partition(number):
         if len(y) == 0 and len(scores):
             came, advice = f"{len(scores)} rows for 0 true classes", "pass scores and classes of the same samples"
@@ -269,30 +270,27 @@ def _rows(labels: NDArray[Any], parameter: str, number: int, y: Any, weight: Any
         if len(y) == 0:  # float32 leaves the scores of other partitions as they are
             none = np.zeros((0, len(labels)), dtype=np.float32)
             return _Rows(np.zeros(0, dtype=np.int64), none, None if weight is None else np.zeros(0))
-        clean = check_scored_classes(y, scores, labels, None, parameter)
-        if weight is not None:
-            weight = check_weights(weight, clean.codes.shape)
-    return _Rows(clean.codes, clean.scores, weight)
+        checked = check_scored_classes(y, scores, labels, None, parameter)
+    return _Rows(checked.codes, checked.scores, totals.unit(checked.codes, weight))
 
 
-def _own_scores(rows: _Rows, n_classes: int) -> OwnScores:
-    return OwnScores.of(rows.codes, rows.scores, n_classes, rows.weight)
+def _own_scores(rows: _Rows, n_classes: int) -> list[Any]:
+    return counts.own_scores(rows.codes, rows.scores, rows.unit, n_classes)
 
 
-def _place(ladders: list[Ladder], known: tuple[ClassTotals, Floats | None], rows: _Rows) -> Placed:
+def _count(positives: list[counts.Positives], known: tuple[Floats, Floats | None], rows: _Rows) -> counts.PartCounts:
     totals, v = known
-    return counts.place(ladders, totals, *rows, v)
+    return counts.count_part(positives, totals, *rows, v)
 
 
-def _squares(
-    known: tuple[ClassTotals, list[Floats]], on_ladders: list[Any], models: list[_Rows], as_negative: list[Floats]
-) -> Floats:
-    """``(K + 1, C)`` squares of the influences of each model about their means, and of the difference of two."""
-    (totals, means), (codes, _, weight) = known, models[0]
-    share = totals.shares(codes, weight)
-    influences = [
-        counts.influence(ladders, landed, codes, rows.scores, negative)
-        for (ladders, landed), rows, negative in zip(on_ladders, models, as_negative, strict=True)
-    ]
-    pairs = [*zip(influences, means, strict=True), (influences[0] - influences[-1], means[0] - means[-1])]
-    return np.stack([squares_about(mean, h, codes, share) for h, mean in pairs])
+def _wins(total: counts.PartCounts, positives: list[counts.Positives]) -> list[Floats]:
+    assert total.landed is not None
+    return counts.wins_of_positives(total.landed, positives)
+
+
+def _influence(positives: list[counts.Positives], wins: list[Floats], rows: _Rows, as_negative: Floats) -> Floats:
+    return counts.influence(positives, wins, rows.codes, rows.scores, as_negative)
+
+
+def _codes_and_unit(rows: _Rows, n_classes: int) -> tuple[Ints, Floats | None]:
+    return rows.codes.astype(np.min_scalar_type(n_classes)), rows.unit

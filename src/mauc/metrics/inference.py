@@ -20,6 +20,7 @@ from mauc.metrics.groups import check_groups
 from mauc.metrics.measures import PairMeasure
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import (
+    NO_DIFFERENCE,
     Comparison,
     Interval,
     ModelComparison,
@@ -33,9 +34,6 @@ from mauc.metrics.uncertainty import (
 from mauc.partition import ClassPartition
 
 __all__ = ["NO_DIFFERENCE", "Comparison", "Interval", "ModelComparison", "compare_mauc", "mauc_interval"]
-
-NO_DIFFERENCE = Comparison(0.0, 0.0, 0.0, 0.0, 1.0)
-"""Of a model with itself: identical scores differ by exactly 0, whatever the samples."""
 
 
 def mauc_interval(

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from mauc._kernels.auc import auc_of_losses
 from mauc._kernels.threads import thread_count
 from mauc._typing import Floats, Ints
-from mauc.metrics.partial_counts import Column, Ladder, ascending
+from mauc.metrics.partial_counts import Column, argsort, find
 from mauc.metrics.summary import EACH_OTHER, ScoreSummary, Spread, difference_squares
 from mauc.metrics.uncertainty import Moments, Sizes
 
@@ -58,7 +58,7 @@ def read_columns(rows: ScoredRows, columns: Sequence[int], seen: Seen, batch: in
         codes = rows.codes[first : first + len(read[0])]
 
         def visit(k: int, codes: NDArray[Any] = codes, read: list[Column] = read) -> None:
-            order = ascending(read[k])
+            order = argsort(read[k])
             seen(columns[k], codes[order], read[k][order])
 
         _in_threads(visit, range(len(columns)))
@@ -260,8 +260,8 @@ class StreamedScores:
         def visit(k: int) -> None:
             others = np.flatnonzero(classes != k)
             x = columns[k][here[others]]
-            order = ascending(x)
-            left, right = Ladder(self.own[k]).find(x[order])
+            order = argsort(x)
+            left, right = find(self.own[k], x[order])
             found[k, others[order]] = left + right
 
         _in_threads(visit, range(len(self.own)))
@@ -275,7 +275,7 @@ class _Table:
     i: int
     first: int
     last: int
-    ladder: Ladder
+    values: Column
     """These positives."""
     n_classes: int
     doubled: NDArray[Any] = field(init=False)
@@ -291,7 +291,7 @@ class _Table:
         what ties with a positive lands above it."""
         flat, one = self.doubled.reshape(-1), self.doubled.dtype.type(1)
         others = np.flatnonzero(codes != self.i)
-        for at in self.ladder.find(x[others]):
+        for at in find(self.values, x[others]):
             at *= self.n_classes
             at += codes[others]
             np.add.at(flat, at, one)  # with a Python number it takes twenty times as long
@@ -308,8 +308,8 @@ class _Table:
         A row stands anywhere among the positives that tie with it: they beat the same rows.
         """
         x = column[members]
-        order = ascending(x)
-        slots, _ = Ladder(own).find(x[order])
+        order = argsort(x)
+        slots, _ = find(own, x[order])
         begin, end = np.searchsorted(slots, [self.first, self.last])
         return members[order[begin:end]], slots[begin:end] - self.first
 
@@ -326,7 +326,7 @@ def _table_groups(own: Sequence[Column], counts: Ints, room: float) -> Iterator[
             if group and used + last - first > longest:
                 yield group
                 group, used = [], 0
-            table = _Table(i, first, last, Ladder(values[first:last]), n_classes)
+            table = _Table(i, first, last, values[first:last], n_classes)
             table.open(n_rows)
             group.append(table)
             used += last - first

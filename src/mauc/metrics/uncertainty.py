@@ -22,6 +22,7 @@ from mauc.metrics.groups import Cells
 from mauc.partition import ClassPartition
 
 __all__ = [
+    "NO_DIFFERENCE",
     "Comparison",
     "Interval",
     "ModelComparison",
@@ -101,6 +102,10 @@ class ModelComparison(Comparison):
     b: str
     holm: float
     """The p-value, corrected by Holm for the number of comparisons."""
+
+
+NO_DIFFERENCE = Comparison(0.0, 0.0, 0.0, 0.0, 1.0)
+"""Of a model with itself: identical scores differ by exactly 0, whatever the samples."""
 
 
 class Moments(NamedTuple):
