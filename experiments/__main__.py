@@ -1,8 +1,7 @@
 """Run one experiment: ``python -m experiments NAME``.
 
-The results of each fit go to ``--out`` as they come, so that a killed run resumes where it stopped. At the end
-the pages and figures are written beside them. ``--no-report`` only computes, without matplotlib, so another machine can
-do it.
+Each fit writes its result to ``--out`` when it ends, so a killed run resumes where it stopped. The pages and figures are
+written beside the results. ``--no-report`` only computes, without matplotlib, so another machine can do it.
 """
 
 import argparse
@@ -19,15 +18,9 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Parse the arguments, compute what the folder lacks, write the report."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["longtail"]:
-        from experiments.longtail.__main__ import main as longtail
-
-        return longtail(given[1:])
-    options = vars(_parser().parse_args(given))
-    name, out, jobs, with_report = (options.pop(key) for key in ("name", "out", "jobs", "report"))
+    options = vars(_parser().parse_args(arguments))
+    name, out, jobs, minutes, with_report = (options.pop(key) for key in ("name", "out", "jobs", "minutes", "report"))
     folder = out or Path("mauc-results") / name
-    minutes = options.pop("minutes", None)
     stop_at = None if minutes is None else time.time() + 60.0 * minutes
     try:
         experiment = load(name, with_report=with_report, **options)
@@ -48,32 +41,33 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m experiments", description="Run an experiment.")
     names = parser.add_subparsers(dest="name", required=True, metavar="NAME")
     each = {name: names.add_parser(name, help=shows, description=shows) for name, (shows, _) in EXPERIMENTS.items()}
-    names.add_parser("longtail", help="Losses for a long tail, end to end; its own --help.", add_help=False)
     for experiment in each.values():
         experiment.add_argument("--out", type=Path, help="folder for the results (default: mauc-results/NAME)")
         experiment.add_argument("--jobs", type=int, default=1, help="processes")
+        experiment.add_argument("--minutes", type=float, help="start no fit after so many minutes")
         experiment.add_argument("--no-report", dest="report", action="store_false", help="compute, write no page")
         experiment.add_argument("--quick", action="store_true", help="smaller grids and sizes: a few minutes")
-    for name in ("traditional", "tabular", "deep"):
+    for name in ("traditional", "tabular", "deep", "longtail"):
         each[name].add_argument("--data-home", help="folder with the data files")
-        each[name].add_argument("--method", action="append", help="only this method; may be repeated")
-    _add_tables(each["traditional"], each["tabular"])
-    _add_deep(each["deep"])
+    for name in ("traditional", "tabular", "deep", "longtail", "consistency"):
+        each[name].add_argument("--method", action="append", help="only this method; repeatable")
+    for name in ("tabular", "longtail"):
+        each[name].add_argument("--set", dest="set_", action="append", help="only this set; repeatable")
+    for name in ("deep", "longtail", "consistency"):
+        each[name].add_argument("--seeds", type=int, default=3)
+    for name, device in {"deep": "auto", "runtime": "auto", "consistency": "cpu"}.items():
+        each[name].add_argument("--device", default=device, help=f"auto, cpu or cuda (default: {device})")
     each["runtime"].add_argument("--dataset", action="append", help="cifar100-imb, user-imb or inaturalist; repeatable")
-    each["runtime"].add_argument("--device", default="auto", help="auto, cpu or cuda")
-    each["consistency"].add_argument("--device", default="cpu", help="auto, cpu or cuda")
-    each["consistency"].add_argument("--seeds", type=int, default=3)
+    _add_tables(each["traditional"], each["tabular"])
+    _add_networks(each["deep"], each["longtail"])
     return parser
 
 
 def _add_tables(traditional: argparse.ArgumentParser, tabular: argparse.ArgumentParser) -> None:
     traditional.add_argument("--splits", default="authors", help="authors, or 80-10-10 without overlap")
     traditional.add_argument("--preprocessing", default="both", help="rows (authors'), standard or both")
-    traditional.add_argument("--table", action="append", help="only this table; may be repeated")
+    traditional.add_argument("--table", action="append", help="only this table; repeatable")
     traditional.add_argument("--n-splits", type=int, default=15, help="how many of the fifteen splits")
-    traditional.add_argument("--floor", type=float, default=70.0, help="Figure 2 leaves out AUC × 100 below this")
-    traditional.add_argument("--minutes", type=float, help="begin no fit after so many minutes")
-    tabular.add_argument("--set", dest="set_", action="append", help="only this set; may be repeated")
     tabular.add_argument("--n-splits", type=int, help="splits of each set (default: 10, or 2 with --quick)")
     tabular.add_argument("--tables", help="also the CSV files of this folder: header line, class last")
     tabular.add_argument("--openml", action="store_true", help="also fifteen sets from OpenML, online")
@@ -83,16 +77,18 @@ def _add_tables(traditional: argparse.ArgumentParser, tabular: argparse.Argument
     tabular.add_argument("--rival-python", help="Python of the environment that has them")
 
 
-def _add_deep(deep: argparse.ArgumentParser) -> None:
+def _add_networks(deep: argparse.ArgumentParser, longtail: argparse.ArgumentParser) -> None:
     deep.add_argument("--dataset", default="cifar100-imb", help="a feature set, kddcup99, or simulated-…")
     deep.add_argument("--features", help="your features: an .npz file with X and y")
     deep.add_argument("--tuned", action="store_true", help="each method with its best setting on the validation part")
     deep.add_argument("--settings", type=int, default=12, help="settings tried of each method")
     deep.add_argument("--tuning-seeds", type=int, default=2, help="seeds whose validation parts choose the setting")
-    deep.add_argument("--seeds", type=int, default=3)
-    deep.add_argument("--device", default="auto", help="auto, cpu or cuda")
-    deep.add_argument("--minutes", type=float, help="begin no fit after so many minutes")
     deep.add_argument("--summary", action="store_true", help="compute nothing; write the pages of all results in --out")
+    longtail.add_argument("--part", choices=("validation", "test"), default="validation", help="rows to test on")
+    longtail.add_argument("--epochs", type=int)
+    longtail.add_argument("--batch", type=int)
+    longtail.add_argument("--rate", type=float, help="learning rate")
+    longtail.add_argument("--optimizer", choices=("sgd", "adam"))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """More and more samples of a problem whose Bayes MAUC is known: which losses come to it."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from experiments.report_parts import machines, markdown_table, save_figure, spre
 from experiments.score_tables import done
 from experiments.store import Cell, Store, write_whole
 from mauc._typing import Floats, Ints
+from mauc._validation import check_choice
 from mauc.metrics import mauc_score
 from mauc.nn import LogitAdjustedLoss
 from mauc.nn.modules import MAUCLoss
@@ -54,23 +56,27 @@ METHODS = (*(f"MAUC {name}" for name in OPTIONS), BOTH, ADJUSTED, COVERED, "cros
 BAYES = "Bayes scores"
 
 
-def experiment(*, seeds: int = 3, device: str = "cpu", quick: bool = False) -> Experiment:
-    """Cells and report; a quick run has one seed."""
+def experiment(
+    *, method: Sequence[str] | None = None, seeds: int = 3, device: str = "cpu", quick: bool = False
+) -> Experiment:
+    """Plan all methods unless some are named; a quick run has one seed."""
     place = check_device(device).type
-    work = cells(seeds=1 if quick else seeds, device=place, quick=quick)
+    work = cells(methods=method, seeds=1 if quick else seeds, place=place, quick=quick)
     return Experiment(work, partial(write_report, device=place, quick=quick))
 
 
-def cells(*, seeds: int = 3, device: str = "cpu", quick: bool = False) -> list[Cell]:
-    """One cell for each size, method and seed."""
-    place = check_device(device).type
+def cells(
+    *, methods: Sequence[str] | None = None, seeds: int = 3, place: str = "cpu", quick: bool = False
+) -> list[Cell]:
+    """Return one cell for each size, method and seed."""
+    names = [check_choice("--method", name, METHODS) for name in methods or METHODS]
     depth = "quick" if quick else "full"
     steps = STEPS // 4 if quick else STEPS
     return [
         Cell((depth, place, method, f"{n:06d}", f"{seed:02d}"), measure, (method, n, seed, place, steps))
         for n in (QUICK_SIZES if quick else SIZES)
         for seed in range(seeds)
-        for method in (BAYES, *METHODS)
+        for method in (BAYES, *names)
     ]
 
 

@@ -1,23 +1,16 @@
-"""Losses that others made for rare classes, to compare with."""
+"""The competitors' losses for rare classes; each takes ``(N, C)`` logits and ``(N,)`` classes and returns a mean."""
 
 import math
 from typing import Any
 
 import torch
-from torch import Tensor
-
-from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
-from mauc.nn._loss.batch import is_free
-from mauc.nn._loss.checks import count_vector
-from mauc.nn.logit_adjusted import ClassLoss, log_p
+from torch import Tensor, nn
 
 __all__ = ["ClassBalancedLoss", "FocalLoss", "LDAMLoss", "effective_number_weights"]
 
-BASES = ("cross_entropy", "focal")
-
 
 def effective_number_weights(class_counts: Any, beta: float = 0.9999) -> Tensor:
-    r"""``(C,)`` weights of the classes by their effective number of samples, of mean 1.
+    r"""Return ``(C,)`` weights of the classes by their effective number of samples, of mean 1.
 
     .. math:: w_i \propto \frac{1 - \beta}{1 - \beta^{n_i}}
 
@@ -29,11 +22,14 @@ def effective_number_weights(class_counts: Any, beta: float = 0.9999) -> Tensor:
     >>> effective_number_weights([1000, 100, 10], beta=0.99).numpy().round(3)
     array([0.23 , 0.363, 2.407])
     """
-    counts = count_vector(class_counts, None).to(torch.float64)
-    check_real("beta", beta, low=0, high=1, closed="left", advice="pass e.g. 0.9999")
+    counts = torch.as_tensor(class_counts, dtype=torch.float64)
     # 1 − βⁿ cancels for β near 1.
     weight = torch.ones_like(counts) if beta == 0 else -1.0 / torch.expm1(counts * math.log(beta))
     return weight / weight.mean()
+
+
+def _log_p(logits: Tensor, y: Tensor) -> Tensor:
+    return torch.log_softmax(logits, 1).gather(1, y[:, None])[:, 0]
 
 
 def _focal(log_p: Tensor, gamma: float) -> Tensor:
@@ -45,129 +41,55 @@ def _focal(log_p: Tensor, gamma: float) -> Tensor:
     return -wrong.pow(gamma) * log_p
 
 
-def _gamma(gamma: Any) -> float:
-    return check_not_negative("gamma", gamma, "0 is cross-entropy, 2 the authors' choice")
+def _weighted_mean(losses: Tensor, weight: Tensor, y: Tensor) -> Tensor:
+    """Divide by the summed weights of the batch, as :class:`torch.nn.CrossEntropyLoss` does."""
+    each = weight.to(losses.dtype)[y]
+    return (losses * each).sum() / each.sum()
 
 
-class FocalLoss(ClassLoss):
-    r"""Cross-entropy that turns away from the samples that are right already.
+class FocalLoss(nn.Module):
+    r"""Focal loss of the softmax, :math:`-(1 - p_y)^\gamma \log p_y`; γ = 0 is cross-entropy.
 
-    .. math:: -w_y (1 - p_y)^\gamma \log p_y, \qquad p = \operatorname{softmax}(\text{logits})
-
-    Lin, Goyal, Girshick, He, Dollár: Focal loss for dense object detection, ICCV 2017; here for the softmax.
-
-    Parameters
-    ----------
-    gamma : float, default=2.0
-        0 is cross-entropy.
-    weight : (C,) tensor or sequence, optional
-        Weights w of the classes, above 0.
-    ignore_index : int, default=-100
-        Samples of this target count nowhere.
-    reduction : {"mean", "sum", "none"}, default="mean"
-        The mean divides by the summed weights of the samples, as :class:`torch.nn.CrossEntropyLoss` does; without any
-        sample that counts it is 0.
-
-    Notes
-    -----
-    Called with ``(N, C)`` logits and ``(N,)`` classes; O(N·C).
-
-    Examples
-    --------
-    >>> import torch
-    >>> from experiments.losses import FocalLoss
-    >>> logits = torch.tensor([[3.0, 0.0], [0.0, 0.0]])
-    >>> FocalLoss(gamma=2.0, reduction="none")(logits, torch.tensor([0, 0]))
-    tensor([1.0928e-04, 1.7329e-01])
+    Lin, Goyal, Girshick, He, Dollár: Focal loss for dense object detection, ICCV 2017.
     """
 
-    def __init__(
-        self, gamma: float = 2.0, *, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
-    ) -> None:
-        kept = None if weight is None else _class_weights(weight)
-        super().__init__(kept, ignore_index, reduction)
-        self.gamma = _gamma(gamma)
+    def __init__(self, gamma: float = 2.0) -> None:
+        super().__init__()
+        self.gamma = gamma
 
-    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """The loss of ``(N, C)`` logits and ``(N,)`` classes."""
-        logits, y = self._check(logits, target, self.weight)
-        return self._reduce(_focal(log_p(logits, y), self.gamma), target, y, self.weight)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        return f"gamma={self.gamma:g}, reduction={self.reduction!r}"
+    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
+        """Return the mean over the batch."""
+        return _focal(_log_p(logits, y), self.gamma).mean()
 
 
-class ClassBalancedLoss(ClassLoss):
-    r"""Cross-entropy or focal loss with the classes weighed by their effective number of samples.
-
-    .. math:: w_y \cdot \ell(p, y), \qquad w_i \propto \frac{1 - \beta}{1 - \beta^{n_i}}, \quad
-        \operatorname{mean} w = 1, \qquad \ell = -\log p_y \ \text{ or } \ -(1 - p_y)^\gamma \log p_y
+class ClassBalancedLoss(nn.Module):
+    r"""Focal loss with the classes weighed by :func:`effective_number_weights`; γ = 0 is cross-entropy.
 
     Cui, Jia, Lin, Song, Belongie: Class-balanced loss based on effective number of samples, CVPR 2019; there over the
     batch size, here, as in torch, over the summed weights of the batch.
-
-    Parameters
-    ----------
-    class_counts : (C,) tensor or sequence
-        Size n of each class in the training set.
-    beta : float, default=0.9999
-        At least 0 and below 1; 0 weighs all classes alike, near 1 the weights are the inverse sizes.
-    loss : {"cross_entropy", "focal"}, default="cross_entropy"
-    gamma : float, default=2.0
-        Of the focal loss.
-    ignore_index : int, default=-100
-        Samples of this target count nowhere.
-    reduction : {"mean", "sum", "none"}, default="mean"
-        The mean divides by the summed weights of the samples, as :class:`torch.nn.CrossEntropyLoss` does; without any
-        sample that counts it is 0.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from experiments.losses import ClassBalancedLoss
-    >>> loss = ClassBalancedLoss([1000, 10], beta=0.999)
-    >>> round(loss(torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1])).item(), 4)
-    1.2978
     """
 
     weight: Tensor
 
-    def __init__(
-        self,
-        class_counts: Any,
-        *,
-        beta: float = 0.9999,
-        loss: str = "cross_entropy",
-        gamma: float = 2.0,
-        ignore_index: int = -100,
-        reduction: str = "mean",
-    ) -> None:
-        super().__init__(effective_number_weights(class_counts, beta), ignore_index, reduction)
-        self.beta = beta
-        self.loss = check_choice("loss", loss, BASES)
-        self.gamma = _gamma(gamma) if loss == "focal" else 0.0
+    def __init__(self, class_counts: Any, *, beta: float = 0.9999, gamma: float = 0.0) -> None:
+        super().__init__()
+        self.gamma = gamma
+        self.register_buffer("weight", effective_number_weights(class_counts, beta))
 
-    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """The loss of ``(N, C)`` logits and ``(N,)`` classes."""
-        logits, y = self._check(logits, target, self.weight)
-        return self._reduce(_focal(log_p(logits, y), self.gamma), target, y, self.weight)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        focal = f", gamma={self.gamma:g}" if self.loss == "focal" else ""
-        return f"{self.loss!r}, beta={self.beta:g}{focal}, reduction={self.reduction!r}"
+    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
+        """Return the weighted mean over the batch."""
+        return _weighted_mean(_focal(_log_p(logits, y), self.gamma), self.weight, y)
 
 
-class LDAMLoss(ClassLoss):
-    r"""Cross-entropy with a margin that is the wider, the rarer the class: label-distribution-aware margins.
+class LDAMLoss(nn.Module):
+    r"""Cross-entropy with label-distribution-aware margins: the rarer the class, the wider its margin.
 
     .. math:: -\log \frac{e^{s (z_y - \Delta_y)}}{e^{s (z_y - \Delta_y)} + \sum_{j \ne y} e^{s z_j}}, \qquad
         \Delta_i = \frac{c}{n_i^{1/4}}, \quad c \text{ such that } \max_i \Delta_i = \text{max\_margin}
 
     Cao, Wei, Gaidon, Arechiga, Ma: Learning imbalanced datasets with label-distribution-aware margin loss, NeurIPS
     2019. Their logits z are cosines, of normalised features with normalised weights, to which the scale s and the
-    margins belong; with a plain last layer take a scale near 1.
+    margins belong.
 
     Parameters
     ----------
@@ -177,29 +99,10 @@ class LDAMLoss(ClassLoss):
         Margin of the rarest class.
     scale : float, default=30.0
     drw_epoch : int, optional
-        Deferred re-weighting: from this epoch, counted from 0, classes are weighed by their effective number as in
-        :class:`ClassBalancedLoss`. Tell the loss the epoch by :meth:`set_epoch`. Default: never.
+        Deferred re-weighting: from this epoch, counted from 0, classes are weighed by their effective number. Report
+        the epoch by :meth:`set_epoch`. Default: never.
     beta : float, default=0.9999
         Of the re-weighting.
-    ignore_index : int, default=-100
-        Samples of this target count nowhere.
-    reduction : {"mean", "sum", "none"}, default="mean"
-        The mean divides by the summed weights of the samples, as :class:`torch.nn.CrossEntropyLoss` does; without any
-        sample that counts it is 0.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from experiments.losses import LDAMLoss
-    >>> loss = LDAMLoss([1000, 10], drw_epoch=40)
-    >>> loss.margin.numpy().round(3)
-    array([0.158, 0.5  ])
-    >>> logits, y = torch.tensor([[0.4, 0.0], [0.4, 0.5]]), torch.tensor([0, 1])
-    >>> round(loss(logits, y).item(), 3)
-    6.0
-    >>> loss.set_epoch(40)
-    >>> round(loss(logits, y).item(), 3)
-    11.875
     """
 
     margin: Tensor
@@ -213,44 +116,20 @@ class LDAMLoss(ClassLoss):
         scale: float = 30.0,
         drw_epoch: int | None = None,
         beta: float = 0.9999,
-        ignore_index: int = -100,
-        reduction: str = "mean",
     ) -> None:
-        super().__init__(effective_number_weights(class_counts, beta), ignore_index, reduction)
-        self.max_margin = check_real("max_margin", max_margin, low=0)
-        self.scale = check_real("scale", scale, low=0)
-        self.drw_epoch = None if drw_epoch is None else check_whole("drw_epoch", drw_epoch, least=0)
-        self.beta = beta
-        self.epoch = 0
-        counts = torch.as_tensor(class_counts, dtype=torch.float64).detach()
-        self.register_buffer("margin", self.max_margin * (counts.min() / counts) ** 0.25, persistent=False)
+        super().__init__()
+        self.scale, self.drw_epoch, self.epoch = scale, drw_epoch, 0
+        counts = torch.as_tensor(class_counts, dtype=torch.float64)
+        self.register_buffer("margin", max_margin * (counts.min() / counts) ** 0.25)
+        self.register_buffer("weight", effective_number_weights(counts, beta))
 
     def set_epoch(self, epoch: int) -> None:
-        """The number of the epoch to come, from 0."""
-        self.epoch = check_whole("epoch", epoch, least=0)
+        """Set the number of the next epoch, from 0."""
+        self.epoch = epoch
 
-    def forward(self, logits: Tensor, target: Tensor) -> Tensor:
-        """The loss of ``(N, C)`` logits and ``(N,)`` classes."""
-        logits, y = self._check(logits, target, self.margin)
+    def forward(self, logits: Tensor, y: Tensor) -> Tensor:
+        """Return the mean over the batch, weighted from ``drw_epoch`` on."""
         margin = self.margin.to(logits.dtype)[y]
-        moved = logits.scatter_add(1, y[:, None], -margin[:, None])
+        losses = -_log_p(self.scale * logits.scatter_add(1, y[:, None], -margin[:, None]), y)
         reweighted = self.drw_epoch is not None and self.epoch >= self.drw_epoch
-        return self._reduce(-log_p(self.scale * moved, y), target, y, self.weight if reweighted else None)
-
-    def extra_repr(self) -> str:
-        """The settings."""
-        deferred = "" if self.drw_epoch is None else f", drw_epoch={self.drw_epoch}, beta={self.beta:g}"
-        return f"max_margin={self.max_margin:g}, scale={self.scale:g}{deferred}, reduction={self.reduction!r}"
-
-
-def _class_weights(weight: Any) -> Tensor:
-    requirement, advice = "must be one positive number per class", "pass e.g. 1 / torch.bincount(labels)"
-    try:
-        kept = torch.as_tensor(weight, dtype=torch.float64).detach()
-    except (TypeError, ValueError, RuntimeError):
-        raise invalid("weight", requirement, repr(weight), advice) from None
-    if kept.ndim != 1:
-        raise invalid("weight", requirement, f"shape {tuple(kept.shape)}", advice)
-    if is_free(kept.device) and not bool(((kept > 0) & (kept < math.inf)).all()):
-        raise invalid("weight", requirement, repr(weight), advice)
-    return kept
+        return _weighted_mean(losses, self.weight, y) if reweighted else losses.mean()

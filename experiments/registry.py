@@ -1,7 +1,7 @@
-"""The experiments by name: what each shows, what it needs installed, and how it becomes cells and a report.
+"""The experiments by name.
 
-The experiment NAME is the function ``experiment(**options)`` of ``experiments.NAME``, imported when it is run: the
-list must be readable without torch, matplotlib or imbalanced-learn.
+The experiment NAME is the function ``experiment(**options)`` of ``experiments.NAME``. It is imported when it runs, so
+the list can be read without torch, matplotlib or imbalanced-learn.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,33 +17,34 @@ if TYPE_CHECKING:
 __all__ = ["EXPERIMENTS", "Experiment", "load"]
 
 EXPERIMENTS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "acceleration": ("Loops over all pairs against the exact schemes (the paper's acceleration figure).", ()),
-    "generalization": ("Gap between training and test risk over size and imbalance, and what closes it.", ()),
-    "traditional": ("Nine tables, fifteen splits, all methods (the paper's Figures 1 and 2).", ("imblearn",)),
-    "deep": ("Deep networks with every method on one set (the paper's Tables 2 to 4).", ("torch",)),
-    "runtime": ("Seconds per epoch of the exact losses, of loops over class pairs, and of plain loops.", ("torch",)),
-    "consistency": ("More and more samples: which losses come to the Bayes MAUC.", ("torch",)),
-    "tabular": ("Real tables: models, competitors, combinations; tests.", ("imblearn", "lightgbm")),
+    "acceleration": ("Compare loops over all pairs with the exact schemes (the paper's acceleration figure).", ()),
+    "generalization": ("Measure the gap between training and test risk over size and imbalance.", ()),
+    "traditional": ("Compare linear methods on nine tables (the paper's Figures 1 and 2).", ("imblearn",)),
+    "deep": ("Train networks with every method on one set (the paper's Tables 2 to 4).", ("torch",)),
+    "runtime": ("Measure seconds per epoch of the exact losses and of loops (the paper's running times).", ("torch",)),
+    "consistency": ("Show which losses approach the Bayes MAUC as samples grow.", ("torch",)),
+    "tabular": ("Compare the stack with single models and other libraries.", ("imblearn", "lightgbm")),
+    "longtail": ("Compare losses on long-tailed data, end to end.", ("torch",)),
 }
-"""By name: what it shows, and the modules it needs to compute. Every report needs matplotlib."""
+"""By name: what it does, and the modules it needs to compute. Every report needs matplotlib."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure whose options are settled."""
+    """What one experiment computes and writes, with its options applied."""
 
     cells: Sequence["Cell"]
-    """What is to be computed; a cell names its result, and brings the function that computes it."""
+    """The fits to compute."""
     report: Callable[["Store", Path], list[Path]]
-    """Writes pages and figures of the results in a store into a folder; returns the files."""
+    """Write pages and figures of the results in a store into a folder; return the files."""
     check: Callable[["Store"], object] | None = None
-    """Reads the data before anything is computed, so that what is missing is told at once."""
+    """Read the data before anything is computed, so that a missing file is reported at once."""
     then: Callable[["Store"], Sequence["Cell"]] | None = None
-    """Cells that follow from the results of the first."""
+    """Return further cells, which depend on the results of the first."""
 
 
 def load(name: str, *, with_report: bool = True, **options: Any) -> Experiment:
-    """The experiment of that name with these options; an ImportError in one line where something is not installed."""
+    """Return the experiment of that name with these options; ImportError where a module is not installed."""
     _, needs = EXPERIMENTS[name]
     missing = [module for module in (*needs, *(["matplotlib"] if with_report else [])) if find_spec(module) is None]
     if missing:

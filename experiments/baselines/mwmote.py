@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +15,6 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.metrics import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state, gen_batches
-from sklearn.utils._param_validation import Interval
 
 from mauc._typing import Floats
 
@@ -75,27 +73,6 @@ class MWMOTE(BaseOverSampler):  # type: ignore[misc]
     sampling_strategy : float, str, dict or callable, default="auto"
         As in imbalanced-learn's over-samplers; ``"auto"`` brings every class to the size of the largest.
     random_state : int, RandomState or None, default=None
-        Seeds the draws of step 7, and of the subset named under ``max_clustered``.
-    k1, k2 : int, default=5 and 3
-        Neighbours in steps 1 and 2; fewer if there are not so many samples.
-    k3 : int or None, default=None
-        Neighbours in step 3. None: half the members, rounded up, as in the paper's experiments.
-    cf_th, cmax : float, default=5 and 2
-        :math:`C_f(th)` and :math:`CMAX` of step 4. One factor CMAX is common to all weights and cancels in step 5.
-    cp : float, default=3
-        :math:`C_p` of step 6: larger values make larger and fewer clusters.
-    max_clustered : int, default=5000
-        Step 6 needs all distances within the class. A class with more members is clustered on a random subset of
-        this size, and the others join the cluster of the nearest in it. Not in the paper.
-
-    Attributes
-    ----------
-    analysis_ : dict of class to :class:`MinorityAnalysis`
-        What the steps found, for each class that got synthetic samples.
-    sampling_strategy_ : dict
-        Number of synthetic samples for each class.
-    n_features_in_ : int
-    feature_names_in_ : (``n_features_in_``,) array, if X had names.
 
     Notes
     -----
@@ -116,51 +93,16 @@ class MWMOTE(BaseOverSampler):  # type: ignore[misc]
     ----------
     Barua, Islam, Yao, Murase: MWMOTE—Majority Weighted Minority Oversampling Technique for Imbalanced Data Set
     Learning. IEEE Transactions on Knowledge and Data Engineering 26(2), 2014.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from experiments.baselines import MWMOTE
-    >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> y = np.repeat(["common", "rare", "single"], [50, 9, 1])
-    >>> _, y_resampled = MWMOTE(random_state=0).fit_resample(X, y)
-    >>> print(*np.unique(y_resampled, return_counts=True))
-    ['common' 'rare' 'single'] [50 50 50]
     """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **BaseOverSampler._parameter_constraints,
-        "k1": [Interval(numbers.Integral, 1, None, closed="left")],
-        "k2": [Interval(numbers.Integral, 1, None, closed="left")],
-        "k3": [Interval(numbers.Integral, 1, None, closed="left"), None],
-        "cf_th": [Interval(numbers.Real, 0, None, closed="neither")],
-        "cmax": [Interval(numbers.Real, 0, None, closed="neither")],
-        "cp": [Interval(numbers.Real, 0, None, closed="neither")],
-        "max_clustered": [Interval(numbers.Integral, 2, None, closed="left")],
-    }
 
     def __init__(
         self,
         *,
         sampling_strategy: float | str | Mapping[Any, int] | Callable[..., Any] = "auto",
         random_state: int | np.random.RandomState | None = None,
-        k1: int = 5,
-        k2: int = 3,
-        k3: int | None = None,
-        cf_th: float = 5.0,
-        cmax: float = 2.0,
-        cp: float = 3.0,
-        max_clustered: int = 5000,
     ) -> None:
         super().__init__(sampling_strategy=sampling_strategy)
         self.random_state = random_state
-        self.k1 = k1
-        self.k2 = k2
-        self.k3 = k3
-        self.cf_th = cf_th
-        self.cmax = cmax
-        self.cp = cp
-        self.max_clustered = max_clustered
 
     def _fit_resample(self, X: Any, y: NDArray[Any]) -> tuple[Any, NDArray[Any]]:
         rng = check_random_state(self.random_state)
@@ -168,16 +110,12 @@ class MWMOTE(BaseOverSampler):  # type: ignore[misc]
             X = X.astype(np.float64)
         format_ = getattr(X, "format", None)
         X = X.tocsr() if format_ else X
-        options = {name: getattr(self, name) for name in ("k1", "k2", "k3", "cf_th", "cmax", "cp", "max_clustered")}
-        self.analysis_ = {}
         parts, labels = [X], [y]
         for label, n_new in self.sampling_strategy_.items():
-            if n_new == 0:
-                continue
-            analysis = analyse_minority(X, np.flatnonzero(y == label), rng, **options)
-            self.analysis_[label] = analysis
-            parts.append(_synthetic(X, analysis, n_new, rng))
-            labels.append(np.full(n_new, label, dtype=y.dtype))
+            if n_new > 0:
+                analysis = analyse_minority(X, np.flatnonzero(y == label), rng)
+                parts.append(_synthetic(X, analysis, n_new, rng))
+                labels.append(np.full(n_new, label, dtype=y.dtype))
         stacked = sp.vstack(parts, format=format_) if format_ else np.vstack(parts)
         return stacked.astype(X.dtype, copy=False), np.concatenate(labels)
 
@@ -195,7 +133,13 @@ def analyse_minority(
     cp: float = 3.0,
     max_clustered: int = 5000,
 ) -> MinorityAnalysis:
-    """Steps 1 to 6 of :class:`MWMOTE` for the class whose rows of X are ``members``."""
+    """Take steps 1 to 6 of :class:`MWMOTE` for the class whose rows of X are ``members``.
+
+    ``k3`` is half the members, rounded up, by default, as in the paper's experiments. CMAX is common to all weights and
+    cancels in step 5. Step 6 needs all distances within the class: a class with more than ``max_clustered`` members is
+    clustered on a random subset of this size, and the others join the cluster of the nearest in it, which is not in
+    the paper.
+    """
     minority = X[members]
     others = np.setdiff1d(np.arange(X.shape[0]), members, assume_unique=True)
     filtered = _has_own_neighbour(X, members, k1)

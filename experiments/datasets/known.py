@@ -13,7 +13,7 @@ from scipy import sparse, special
 from sklearn.utils import check_array
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_whole, invalid
+from mauc._validation import invalid
 from mauc.metrics.inference import mauc_interval
 from mauc.theory.bayes import BayesMAUC
 
@@ -28,12 +28,12 @@ ENOUGH_SCORES = 1 << 23
 
 
 def generator(seed: int, purpose: int) -> np.random.Generator:
-    """Random numbers for one purpose."""
+    """Return the random numbers for one purpose."""
     return np.random.default_rng([seed, purpose])
 
 
 def chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Rows in chunks of about :data:`CHUNK_ELEMENTS` numbers."""
+    """Return rows in chunks of about :data:`CHUNK_ELEMENTS` numbers."""
     step = max(1, CHUNK_ELEMENTS // max(1, n_columns))
     return (slice(begin, min(begin + step, n_rows)) for begin in range(0, n_rows, step))
 
@@ -61,22 +61,22 @@ class KnownClasses(ABC):
 
     @abstractmethod
     def log_densities(self, X: Any) -> Floats:
-        """``(n, C)`` logarithm of each class's density, up to a term that a row's classes share."""
+        """Return the ``(n, C)`` logarithm of each class's density, up to a term that a row's classes share."""
 
     @abstractmethod
     def draw(self, y: Ints, rng: np.random.Generator, dtype: np.dtype[Any]) -> Any:
-        """``(n, d)`` one sample of each class in ``y``."""
+        """Return ``(n, d)``, one sample of each class in ``y``."""
 
     def sufficient(self) -> KnownClasses:
-        """The same problem in as few features as decide it: cheaper to draw from, and of the same scores."""
+        """Return the same problem in as few features as decide it: cheaper to draw from, and of the same scores."""
         return self
 
     def posterior(self, X: Any) -> Floats:
-        """``(n, C)`` exact probability of each class given the features, under the priors."""
+        """Return the ``(n, C)`` exact probability of each class given the features, under the priors."""
         return special.softmax(self._checked(X) + np.log(self.priors), axis=1)
 
     def bayes_scores(self, X: Any) -> Floats:
-        """``(n, C)`` scores of the highest multiclass AUC, finite, as logarithms.
+        """Return ``(n, C)`` scores of the highest multiclass AUC, finite, as logarithms.
 
         Theorem 2: with :math:`s_i = \\eta_i / p_i`, the best score of class i is
         :math:`s_i / \\sum_{j \\ne i} s_j`. It does not depend on the priors.
@@ -96,34 +96,27 @@ class KnownClasses(ABC):
         return logs
 
     def sample(self, size: int | ArrayLike, seed: int = 0) -> tuple[Any, Ints]:
-        """Fresh features and classes, never those of the data set itself.
+        """Return fresh features and classes, never those of the data set itself.
 
         ``size`` is a number of samples, whose classes are drawn after the priors, or the ``(C,)`` number of samples of
         each class.
         """
-        rng = generator(check_whole("seed", seed, least=0), FRESH)
+        rng = generator(seed, FRESH)
         if np.ndim(size) == 0:
-            n_samples = check_whole("size", size, least=1, advice="pass a number of samples, or one for each class")
-            y = rng.choice(self.n_classes, n_samples, p=self.priors)
+            y = rng.choice(self.n_classes, size, p=self.priors)
         else:
-            counts = np.asarray(size)
-            if counts.shape != (self.n_classes,) or counts.dtype.kind not in "iu" or counts.min() < 0:
-                requirement = f"must be a whole number, or {self.n_classes} of them, one for each class"
-                raise invalid("size", requirement, repr(size))
-            y = rng.permutation(np.repeat(np.arange(self.n_classes), counts))
+            y = rng.permutation(np.repeat(np.arange(self.n_classes), size))
         return self.draw(y, rng, self.dtype), y
 
     def bayes_mauc(self, n_per_class: int | None = None, seed: int = 0) -> BayesMAUC:
-        """The ceiling: multiclass AUC (ovo) of the Bayes scores, by simulation, with its standard error.
+        """Return the ceiling: multiclass AUC (ovo) of the Bayes scores, by simulation, with its standard error.
 
         Every pair of classes counts the same whatever their sizes, so equal numbers of each class are drawn:
         ``n_per_class``, or as many as give some millions of scores (at least 2, at most 5000).
         """
-        least, most = 2, 5000
         if n_per_class is None:
-            n_per_class = min(most, max(least, ENOUGH_SCORES // self.n_classes**2))
-        n_per_class = check_whole("n_per_class", n_per_class, least=least)
-        rng = generator(check_whole("seed", seed, least=0), CEILING)
+            n_per_class = min(5000, max(2, ENOUGH_SCORES // self.n_classes**2))
+        rng = generator(seed, CEILING)
         y = np.repeat(np.arange(self.n_classes), n_per_class)
         classes = self.sufficient()
         scores = np.empty((len(y), self.n_classes))

@@ -1,4 +1,4 @@
-"""One door to all real data sets."""
+"""Load the real data sets by name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from sklearn.utils import Bunch
 
 from experiments.datasets.bundled import BUNDLED, load_bundled
 from experiments.datasets.catalogue import RELEASE, TABLES
-from experiments.datasets.checks import check_float_dtype
 from experiments.datasets.folder import data_folder, read_table
 from experiments.datasets.images import IMAGES, read_images
 from experiments.datasets.kddcup99 import FILE, fetch_kddcup99, read_kddcup99
@@ -22,7 +21,7 @@ __all__ = ["load", "names"]
 
 
 def names() -> list[str]:
-    """Names that :func:`load` knows.
+    """Return the names that :func:`load` knows.
 
     Examples
     --------
@@ -36,7 +35,7 @@ def names() -> list[str]:
 
 
 def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: DTypeLike = np.float64) -> Bunch:
-    """A real imbalanced data set.
+    """Load a real imbalanced data set.
 
     - ``"digits-imb"``, ``"wine-imb"``: scikit-learn's digits and wine, made imbalanced by a fixed subsample. They need
       no file.
@@ -94,7 +93,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None, *, dtype: D
     ((93, 13), array([59, 24, 10]))
     """
     check_choice("name", name, names())
-    kind = check_float_dtype(dtype)
+    kind = np.dtype(dtype)
     if name in BUNDLED:
         bunch = load_bundled(name)
     elif name == "kddcup99":

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.utils import Bunch
 
-from experiments.datasets.checks import check_float_dtype
 from experiments.datasets.counts import CIFAR100_IMB, INATURALIST, USER_IMB, imbalanced_counts, shrunk
 from experiments.datasets.gaussian import GaussianClasses, separated_means
 from experiments.datasets.known import DATA, MODEL, KnownClasses, generator
 from experiments.datasets.poisson import PoissonClasses, separated_rates
-from mauc._typing import Ints
-from mauc._validation import check_choice, check_real, check_whole, invalid
+from mauc._validation import check_choice
 
 __all__ = ["load_simulated"]
-
-KINDS = ("gaussian", "poisson")
-
 
 @dataclass(frozen=True)
 class Preset:
@@ -30,7 +23,6 @@ class Preset:
     n_features: int
     separation: float
     kind: str
-    dtype: type
     shape_of: str
 
 
@@ -40,12 +32,11 @@ PRESETS = {
         2048,
         4.0,
         "gaussian",
-        np.float32,
         "CIFAR-100-Imb with ResNet-50 features, class sizes of the paper",
     ),
-    "user-imb": Preset(USER_IMB, 21527, 2.0, "poisson", np.float32, "User-Imb, class sizes of the paper"),
+    "user-imb": Preset(USER_IMB, 21527, 2.0, "poisson", "User-Imb, class sizes of the paper"),
     "inaturalist": Preset(
-        INATURALIST, 2048, 5.0, "gaussian", np.float32, "iNaturalist 2017 with ResNet-50 features, class sizes by mauc"
+        INATURALIST, 2048, 5.0, "gaussian", "iNaturalist 2017 with ResNet-50 features, class sizes by mauc"
     ),
 }
 
@@ -54,17 +45,17 @@ def load_simulated(
     preset: str | None = None,
     *,
     class_counts: ArrayLike | None = None,
-    n_samples: int | None = None,
-    n_classes: int | None = None,
-    imbalance: float | None = None,
+    n_samples: int = 1000,
+    n_classes: int = 3,
+    imbalance: float = 10.0,
     n_features: int | None = None,
-    separation: float | None = None,
-    kind: str | None = None,
-    dtype: DTypeLike | None = None,
+    separation: float = 2.0,
+    kind: str = "gaussian",
+    dtype: DTypeLike = np.float64,
     max_samples: int | None = None,
     seed: int = 0,
 ) -> Bunch:
-    r"""A simulated data set whose posteriors, Bayes-optimal scores and best possible multiclass AUC are known.
+    r"""Return a simulated data set whose posteriors, Bayes-optimal scores and best possible multiclass AUC are known.
 
     Two kinds of classes. ``"gaussian"``: normal features with the same spherical covariance,
 
@@ -80,12 +71,13 @@ def load_simulated(
         32 400 × 21 527, sparse, in 12 classes of 400 to 8000; 675 170 × 2048 in 5089 classes (5.5 GB). In the first
         two, the sizes are those that the paper lists; it also says that they sum to 23 350 and 24 400, which they do
         not. In the third they are ours, 14 to 3870 after Zipf and Mandelbrot: the paper has their ratio, 276.4, and no
-        list. ``n_features``, ``separation``, ``kind``, ``dtype`` and ``class_counts`` win over the preset's.
+        list. Only ``n_features``, ``max_samples`` and ``seed`` apply beside a preset.
     class_counts : (C,) array of int, optional
         Size of each class.
     n_samples, n_classes, imbalance : int, int, float, default=1000, 3, 10
         Instead of ``class_counts``: sizes that fall geometrically, the largest ``imbalance`` times the smallest.
-    n_features : int, default=10
+    n_features : int, optional
+        Default: that of the preset, or 10.
     separation : float, default=2
         Distance of two classes in units of the noise. Of Gaussian means: the same for every pair if there are no more
         than ``n_features + 1`` classes, else the root of the mean squared distance. Of Poisson rates:
@@ -124,18 +116,24 @@ def load_simulated(
     0.901 ± 0.002
     """
     shape = None if preset is None else PRESETS[check_choice("preset", preset, tuple(PRESETS))]
-    given = class_counts if class_counts is not None else shape and shape.class_counts
-    counts = _counts(given, n_samples, n_classes, imbalance)
-    if max_samples is not None:
-        counts = shrunk(counts, check_whole("max_samples", max_samples, least=1))
-    known = _classes(
-        counts,
-        check_whole("n_features", _first(n_features, shape and shape.n_features, 10), least=1),
-        check_real("separation", _first(separation, shape and shape.separation, 2.0), low=0),
-        check_choice("kind", _first(kind, shape and shape.kind, "gaussian"), KINDS),
-        check_float_dtype(_first(dtype, shape and shape.dtype, np.float64)),
-        check_whole("seed", seed, least=0),
+    if shape is not None:
+        n_features = n_features or shape.n_features
+        separation, kind, dtype, class_counts = shape.separation, shape.kind, np.float32, shape.class_counts
+    counts = (
+        imbalanced_counts(n_samples, n_classes, imbalance)
+        if class_counts is None
+        else np.asarray(class_counts, dtype=np.int64)
     )
+    if max_samples is not None:
+        counts = shrunk(counts, max_samples)
+    priors, n_features = counts / counts.sum(), n_features or 10
+    known: KnownClasses
+    if check_choice("kind", kind, ("gaussian", "poisson")) == "poisson":
+        rates = separated_rates(len(counts), n_features, separation, generator(seed, MODEL))
+        known = PoissonClasses(priors, np.dtype(dtype), rates)
+    else:
+        means = separated_means(len(counts), n_features, separation, generator(seed, MODEL))
+        known = GaussianClasses(priors, np.dtype(dtype), means)
     rng = generator(seed, DATA)
     y = rng.permutation(np.repeat(np.arange(len(counts)), counts))
     what = f"in the shape of {shape.shape_of}" if shape else "with known posteriors"
@@ -152,35 +150,3 @@ def load_simulated(
         name=preset or "simulated",
         DESCR=f"Source: simulated by experiments.datasets.load_simulated, {what}.\nLicence: none needed.",
     )
-
-
-def _first(*values: Any) -> Any:
-    return next(value for value in values if value is not None)
-
-
-def _counts(given: Any, n_samples: Any, n_classes: Any, imbalance: Any) -> Ints:
-    if given is not None:
-        if any(value is not None for value in (n_samples, n_classes, imbalance)):
-            came = "n_samples, n_classes or imbalance beside class_counts or a preset"
-            advice = "pass either; max_samples takes a smaller copy of any set"
-            raise invalid("the class sizes", "must be given in one way", came, advice)
-        counts = np.asarray(given)
-        if counts.ndim != 1 or counts.dtype.kind not in "iu" or len(counts) < 2 or counts.min() < 1:
-            requirement = "must be two or more whole numbers of at least 1"
-            raise invalid("class_counts", requirement, repr(given), "pass the size of each class")
-        return counts.astype(np.int64)
-    n_classes = check_whole("n_classes", _first(n_classes, 3), least=2)
-    advice = "pass one sample per class or more"
-    n_samples = check_whole("n_samples", _first(n_samples, max(1000, n_classes)), least=n_classes, advice=advice)
-    ratio = 1.0 if imbalance == 1 else check_real("imbalance", _first(imbalance, 10.0), low=1)
-    return imbalanced_counts(n_samples, n_classes, ratio)
-
-
-def _classes(
-    counts: Ints, n_features: int, separation: float, kind: str, dtype: np.dtype[Any], seed: int
-) -> KnownClasses:
-    priors = counts / counts.sum()
-    rng = generator(seed, MODEL)
-    if kind == "poisson":
-        return PoissonClasses(priors, dtype, separated_rates(len(counts), n_features, separation, rng))
-    return GaussianClasses(priors, dtype, separated_means(len(counts), n_features, separation, rng))

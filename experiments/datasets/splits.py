@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from experiments.datasets.folder import Splits
 from mauc._typing import Floats, Ints
-from mauc._validation import check_real, check_whole, invalid
 
 __all__ = ["stratified_splits"]
 
@@ -21,7 +18,7 @@ def stratified_splits(
     seed: int = 0,
     groups: ArrayLike | None = None,
 ) -> Splits:
-    """Random splits into training, validation and test parts that keep the shares of the classes, however rare.
+    """Return random splits into training, validation and test parts that keep the shares of the classes, however rare.
 
     No sample is in two parts of a split, and each is in one. A class of three samples or more is in every part; one of
     two is in training and test; a single sample is in training. Apart from that, the parts of each class differ from
@@ -54,18 +51,13 @@ def stratified_splits(
     [[24, 8, 1], [3, 1, 1], [3, 1, 1]]
     """
     labels = np.asarray(y)
-    if labels.ndim != 1 or len(labels) == 0:
-        raise invalid(
-            "y", "must be one class per sample, of shape (n_samples,)", f"shape {labels.shape}", "pass labels"
-        )
-    n_splits = check_whole("n_splits", n_splits, least=1)
     if groups is not None:
-        first, of_row = _groups(labels, groups)
+        _, first, of_row = np.unique(groups, return_index=True, return_inverse=True)
         by_group = stratified_splits(labels[first], n_splits, sizes, seed)
         return [tuple(np.flatnonzero(np.isin(of_row, part)) for part in split) for split in by_group]  # type: ignore[misc]
-    rng = np.random.default_rng(check_whole("seed", seed, least=0))
+    rng = np.random.default_rng(seed)
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    parts = _part_sizes(counts, _check_sizes(sizes))
+    parts = _part_sizes(counts, np.array(sizes))
     first = np.cumsum(counts) - counts
     # Of a class's samples in random order, the first are training, the next validation, the rest test.
     ends = np.cumsum(parts, axis=1)
@@ -80,32 +72,8 @@ def stratified_splits(
     return splits
 
 
-def _groups(labels: NDArray[Any], groups: ArrayLike) -> tuple[Ints, Ints]:
-    """A row of each group, and the group of each row."""
-    given = np.asarray(groups)
-    if given.shape != labels.shape:
-        advice = "pass the group of each sample"
-        raise invalid("groups", f"must have the shape {labels.shape}", f"shape {given.shape}", advice)
-    names, first, of_row = np.unique(given, return_index=True, return_inverse=True)
-    mixed = np.flatnonzero(labels != labels[first][of_row])
-    if len(mixed):
-        came = f"group {names[of_row[mixed[0]]]} with more than one"
-        raise invalid("groups", "must have one class each", came, "split mixed groups by StratifiedGroupKFold")
-    return first, of_row
-
-
-def _check_sizes(sizes: tuple[float, float, float]) -> Floats:
-    requirement, advice = "must be three numbers above 0 that sum to 1", "pass e.g. (0.8, 0.1, 0.1)"
-    if np.shape(sizes) != (3,):
-        raise invalid("sizes", requirement, repr(sizes), advice)
-    shares = np.array([check_real(f"sizes[{k}]", size, low=0, high=1) for k, size in enumerate(sizes)])
-    if abs(shares.sum() - 1.0) > 1e-9:
-        raise invalid("sizes", requirement, f"the sum {shares.sum():g}", advice)
-    return shares
-
-
 def _part_sizes(counts: Ints, shares: Floats) -> Ints:
-    """``(C, 3)`` samples of each class in each part."""
+    """Return the ``(C, 3)`` samples of each class in each part."""
     parts = np.empty((len(counts), 3), dtype=np.int64)
     owed = np.zeros(3)  # what rounding has taken from each part so far
     for code, count in enumerate(counts.tolist()):

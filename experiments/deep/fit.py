@@ -217,7 +217,7 @@ def _optimizer(network: nn.Module, loss: nn.Module, s: Schedule, place: torch.de
     decay = s.weight_decay
     if s.optimizer == "ppd":
         assert isinstance(loss, DeepAUCLoss)  # schedules and losses are ours
-        return PPDOptimizer(network.parameters(), loss, s.learning_rate, weight_decay=decay, method="adagrad")
+        return PPDOptimizer(network.parameters(), loss, s.learning_rate, weight_decay=decay)
     parameters, fused = [*network.parameters(), *loss.parameters()], place.type == "cuda"
     # A number on the device, which a replayed step reads anew.
     rate = torch.tensor(s.learning_rate, device=place) if fused else s.learning_rate

@@ -143,8 +143,8 @@ def _deep_auc(counts: Ints, epochs: int, *, priors: str) -> nn.Module:
     return DeepAUCLoss(len(counts), class_counts=np.maximum(counts, 1) if priors == "set" else None)
 
 
-def _class_balanced(loss: str) -> Callable[..., nn.Module]:
-    return lambda counts, epochs, **options: ClassBalancedLoss(np.maximum(counts, 1), loss=loss, **options)
+def _class_balanced(counts: Ints, epochs: int, **options: float) -> nn.Module:
+    return ClassBalancedLoss(np.maximum(counts, 1), **options)
 
 
 def _mauc(counts: Ints, epochs: int, *, surrogate: str, alpha: float) -> nn.Module:
@@ -200,8 +200,8 @@ _ENTRIES = (
     Method("plug-in on CE", _cross_entropy, plug_in=True),
     *(Method(name, _cross_entropy, sampler=name) for name in ("BM", "MM", "IHT", "NM", "TL")),
     Method("FOCAL", lambda counts, epochs, **options: FocalLoss(**options), own={"gamma": _GAMMAS}),
-    Method("CBCE", _class_balanced("cross_entropy"), own={"beta": _BETAS}),
-    Method("CBFOCAL", _class_balanced("focal"), own={"beta": _BETAS, "gamma": _GAMMAS}),
+    Method("CBCE", _class_balanced, own={"beta": _BETAS}),
+    Method("CBFOCAL", partial(_class_balanced, gamma=2.0), own={"beta": _BETAS, "gamma": _GAMMAS}),
     Method("LDAM", _ldam, cosine_scale=LDAM_SCALE, own={"scale": (10.0, 20.0, 30.0)}),
     Method("LDAM-DRW", partial(_ldam, deferred=True), cosine_scale=LDAM_SCALE, own={"scale": (10.0, 20.0, 30.0)}),
     Method(

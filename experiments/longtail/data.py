@@ -1,4 +1,4 @@
-"""The sets: images and tables as tensors, with training rows and the rows that are judged."""
+"""The sets: images and tables as tensors, training rows and test rows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from experiments import datasets
+from experiments.datasets.folder import data_folder
 
 __all__ = ["IMAGES", "SETS", "Data", "load"]
 
@@ -25,8 +26,8 @@ class Data:
     X: Tensor
     """``(N, d)``, or ``(N, 3, 32, 32)`` images."""
     y: Tensor
-    X_judged: Tensor
-    y_judged: Tensor
+    X_test: Tensor
+    y_test: Tensor
 
     @property
     def n_classes(self) -> int:
@@ -38,29 +39,29 @@ class Data:
         return self.y.bincount(minlength=self.n_classes)
 
     def to(self, device: torch.device) -> "Data":
-        return Data(self.name, *(t.to(device) for t in (self.X, self.y, self.X_judged, self.y_judged)))
+        return Data(self.name, *(t.to(device) for t in (self.X, self.y, self.X_test, self.y_test)))
 
 
-def load(name: str, home: Path, *, part: str, seed: int) -> Data:
-    """The rows to train on and those to judge by.
+def load(name: str, data_home: str | None, *, part: str, seed: int) -> Data:
+    """Return the training rows and the rows to test on.
 
     Parameters
     ----------
     name : str
         One of :data:`SETS`.
-    home : Path
+    data_home : str, optional
         The folder that holds ``longtail/``, ``features/``, ``kddcup99/`` and ``letter.npz``.
     part : {"validation", "test"}
-        What to judge by. Validation rows are a fifth of each class's training rows, drawn by ``seed``; the networks
-        that are judged by the test rows train on all training rows.
+        Rows to test on. Validation rows are a fifth of each class's training rows, drawn by ``seed``; for the test
+        part the networks train on all training rows.
     seed : int
         Of the split. The CIFAR sets have a fixed test part.
     """
     if name in IMAGES:
-        X, y, X_test, y_test = _cifar(home / "longtail" / f"{name}.npz")
+        X, y, X_test, y_test = _cifar(data_folder(data_home) / "longtail" / f"{name}.npz")
         group = np.arange(len(y))
     else:
-        X, y, X_test, y_test, group = _table(name, home)
+        X, y, X_test, y_test, group = _table(name, data_home)
     if part == "validation":
         held = _held_out(y, group, 0.2, [seed, 20])
         X, y, X_test, y_test = X[~held], y[~held], X[held], y[held]
@@ -72,7 +73,7 @@ def load(name: str, home: Path, *, part: str, seed: int) -> Data:
 
 
 def _cifar(path: Path) -> tuple[np.ndarray, ...]:
-    """Normalised images. The file holds differences along the rows, modulo 256."""
+    """Return normalised images. The file holds differences along the rows, modulo 256."""
     with np.load(path) as file:
         arrays = {key: file[key] for key in ("tr", "te", "ytr", "yte")}
     mean, std = (np.array(v, dtype=np.float32).reshape(1, 3, 1, 1) for v in (MEAN, STD))
@@ -82,17 +83,17 @@ def _cifar(path: Path) -> tuple[np.ndarray, ...]:
     return X, arrays["ytr"].astype(np.int64), X_test, arrays["yte"].astype(np.int64)
 
 
-def _table(name: str, home: Path) -> tuple[np.ndarray, ...]:
-    """Training and test rows of a table, and the group of each training row. A quarter of each class is tested; rows
+def _table(name: str, data_home: str | None) -> tuple[np.ndarray, ...]:
+    """Return training and test rows of a table, and the group of each training row. A quarter of each class is tested; rows
     of one lesion stay together. Letters and CIFAR-100-Imb are tested on rows that are left over."""
     group = extra = None
     if name == "letter-imb":
-        with np.load(home / "letter.npz") as file:
+        with np.load(data_folder(data_home) / "letter.npz") as file:
             X, y = file["X"], file["y"].astype(np.int64)
         rows = _thinned(y)
         left = np.setdiff1d(np.arange(len(y)), rows)
         return X[rows], y[rows], X[left], y[left], rows
-    bunch = datasets.load(name, str(home), dtype=np.float32)
+    bunch = datasets.load(name, data_home, dtype=np.float32)
     X, y, group, extra = bunch.X, bunch.y.astype(np.int64), bunch.get("group"), bunch.get("extra")
     if name == "kddcup99":
         common = np.flatnonzero(np.bincount(y) >= 10)
@@ -106,7 +107,7 @@ def _table(name: str, home: Path) -> tuple[np.ndarray, ...]:
 
 
 def _thinned(y: np.ndarray, ratio: float = 100.0) -> np.ndarray:
-    """Rows whose class sizes fall from the first class to the last by ``ratio``, as in the CIFAR sets."""
+    """Return rows whose class sizes fall from the first class to the last by ``ratio``, as in the CIFAR sets."""
     counts = np.bincount(y)
     last, order = len(counts) - 1, np.random.default_rng([7, 1]).permutation(len(y))
     return np.concatenate(
@@ -115,7 +116,7 @@ def _thinned(y: np.ndarray, ratio: float = 100.0) -> np.ndarray:
 
 
 def _held_out(y: np.ndarray, group: np.ndarray, share: float, seed: list[int]) -> np.ndarray:
-    """``(N,)`` bool: whole groups, about a share of each class and at least one row of it."""
+    """Return ``(N,)`` bool: whole groups, about a share of each class and at least one row of it."""
     rng, held = np.random.default_rng(seed), np.zeros(len(y), dtype=bool)
     for k in np.unique(y):
         rows = np.flatnonzero(y == k)

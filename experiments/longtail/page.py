@@ -1,19 +1,21 @@
-"""Write ``docs/results/longtail.md`` from the lines of runs: ``python -m experiments.longtail.page RUNS.jsonl …``.
-
-The runs are kept in ``docs/results/longtail.csv``; without arguments the page is written from these.
-"""
+"""The page of the long-tail experiment: new runs join those published in ``docs/results/longtail.csv``."""
 
 import csv
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-RESULTS = Path("docs/results")
+from experiments.report_parts import folded, markdown_table
+from experiments.store import Store, write_whole
+
+__all__ = ["page", "read_runs", "write_report"]
+
+PUBLISHED = Path(__file__).parents[2] / "docs" / "results" / "longtail.csv"
 KEY = ("set", "part", "method", "seed", "epochs", "batch", "optimizer", "rate", "decay")
 NUMBERS = ("mauc", "mauc_head", "mauc_middle", "mauc_tail", "mauc_adjusted", "accuracy", "accuracy_tail")
 BASE = "adjusted:tau=1"
@@ -49,25 +51,23 @@ SETS = {
 Run = dict[str, Any]
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Join the lines to the table of runs and write the page."""
-    files = [Path(each) for each in (sys.argv[1:] if arguments is None else arguments)]
-    table = RESULTS / "longtail.csv"
-    runs = {tuple(str(run[key]) for key in KEY): run for run in _read(table)} if table.exists() else {}
-    for file in files:
-        for line in file.read_text().splitlines():
-            run = _flat(json.loads(line))
-            runs[tuple(str(run[key]) for key in KEY)] = run
-    kept = [runs[key] for key in sorted(runs)]
-    with table.open("w", newline="") as out:
-        writer = csv.DictWriter(out, [*KEY, *NUMBERS], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(kept)
-    (RESULTS / "longtail.md").write_text(page(kept), encoding="utf-8")
+def write_report(store: Store, folder: Path, depth: str) -> list[Path]:
+    """Write ``longtail.csv`` and ``longtail.md`` of the published and the new runs; of a quick run the new ones."""
+    published = read_runs(PUBLISHED) if depth == "full" else []
+    new = [_flat(json.loads(path.read_text())) for path in sorted((store.folder / depth).rglob("*.json"))]
+    runs = {tuple(str(run[key]) for key in KEY): run for run in (*published, *new)}
+    kept, text = [runs[key] for key in sorted(runs)], StringIO()
+    writer = csv.DictWriter(text, [*KEY, *NUMBERS], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(kept)
+    files = {folder / "longtail.csv": text.getvalue(), folder / "longtail.md": page(kept)}
+    for path, content in files.items():
+        write_whole(path, content)
+    return list(files)
 
 
 def _flat(line: Run) -> Run:
-    """A line of the experiment as a row of the table; empty where the network gave no finite scores."""
+    """Return a result as a row of the table; empty where the network gave no finite scores."""
     out = {key: line[key] for key in KEY}
     mauc, accuracy = line.get("mauc_softmax", [""] * 4), line.get("accuracy_softmax", [""] * 4)
     out |= dict(zip(NUMBERS[:4], mauc, strict=True))
@@ -75,7 +75,8 @@ def _flat(line: Run) -> Run:
     return {key: round(x, 6) if isinstance(x, float) and key in NUMBERS else x for key, x in out.items()}
 
 
-def _read(path: Path) -> list[Run]:
+def read_runs(path: Path) -> list[Run]:
+    """Return the runs of a CSV file."""
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     whole = {"seed": int, "epochs": int, "batch": int, "rate": float, "decay": float}
@@ -84,7 +85,7 @@ def _read(path: Path) -> list[Run]:
 
 
 def page(runs: Sequence[Run]) -> str:
-    """The page as Markdown."""
+    """Return the page as Markdown."""
     text = (Path(__file__).parent / "page.md").read_text(encoding="utf-8")
     search = [
         r for r in runs if r["part"] == "validation" and not (r["set"] == "letter-imb" and r["optimizer"] == "sgd")
@@ -100,7 +101,7 @@ def page(runs: Sequence[Run]) -> str:
         "JUDGED": judged_table(judged), "PARTS": parts_table(judged), "SEARCH": search_table(search),
         "STRESS": stress_table(stress), "SPLITS": splits_table(search),
     }.items():  # fmt: skip
-        text = text.replace(f"<!-- {name} -->", "\n".join(lines))
+        text = text.replace(f"<!-- {name} -->", lines)
     return text
 
 
@@ -131,87 +132,70 @@ def _spread(values: Sequence[float]) -> str:
     return mean if len(values) < 2 else f"{mean} ± {np.std(values, ddof=1) / len(values) ** 0.5:.2f}"
 
 
-def judged_table(runs: Sequence[Run]) -> list[str]:
+def judged_table(runs: Sequence[Run]) -> str:
     """Test MAUC × 100 and accuracy of the default beside adjusted cross-entropy, set by set."""
     found = _by(runs, "set", "method")
-    lines = [
-        "| set | seeds | adjusted cross-entropy | `MAUCLoss(class_counts)` | difference | seeds above | accuracy |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
+    rows = []
     for name, shown in SETS.items():
         own, base = found.get((name, "mauc")), found.get((name, BASE))
         if not own or not base:
             continue
         gains = _differences(own, base)
         means = [np.mean([_points(each[s]) for s in sorted(own) if s in base]) for each in (base, own)]
-        lines.append(
-            f"| {shown} | {len(gains)} | {means[0]:.2f} | {means[1]:.2f} | {_spread(gains)} "
-            f"| {sum(g > 0 for g in gains)} | {_spread(_differences(own, base, 'accuracy'))} |"
-        )
-    return lines
+        row = [shown, str(len(gains)), *(f"{mean:.2f}" for mean in means), _spread(gains)]
+        rows.append([*row, str(sum(g > 0 for g in gains)), _spread(_differences(own, base, "accuracy"))])
+    names = ["adjusted cross-entropy", "`MAUCLoss(class_counts)`"]
+    return markdown_table(["set", "seeds", *names, "difference", "seeds above", "accuracy"], rows)
 
 
-def parts_table(runs: Sequence[Run]) -> list[str]:
+def parts_table(runs: Sequence[Run]) -> str:
     """The CIFAR sets by head, middle and tail, with the rivals."""
     found = _by(runs, "set", "method")
-    lines = [
-        "| set | loss | runs | MAUC | head | middle | tail | accuracy | of the tail |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
-    ]
+    keys = ("mauc", "mauc_head", "mauc_middle", "mauc_tail", "accuracy", "accuracy_tail")
+    order = sorted(found.items(), key=lambda item: -np.mean([_points(r) for r in item[1].values()]))
+    rows = []
     for name in ("cifar100-lt", "cifar10-lt"):
-        for (own, method), by_seed in sorted(
-            found.items(), key=lambda item: -np.mean([_points(r) for r in item[1].values()])
-        ):
+        for (own, method), by_seed in order:
             if own == name:
-                means = [
-                    np.mean([_points(r, key) for r in by_seed.values()])
-                    for key in ("mauc", "mauc_head", "mauc_middle", "mauc_tail", "accuracy", "accuracy_tail")
-                ]
-                numbers = " | ".join([f"{x:.2f}" for x in means[:4]] + [f"{x:.1f}" for x in means[4:]])
-                lines.append(f"| {SETS[name]} | {_label(method)} | {len(by_seed)} | {numbers} |")
-    return lines
+                means = [np.mean([_points(r, key) for r in by_seed.values()]) for key in keys]
+                numbers = [*(f"{x:.2f}" for x in means[:4]), *(f"{x:.1f}" for x in means[4:])]
+                rows.append([SETS[name], _label(method), str(len(by_seed)), *numbers])
+    return markdown_table(["set", "loss", "runs", "MAUC", "head", "middle", "tail", "accuracy", "of the tail"], rows)
 
 
-def search_table(runs: Sequence[Run]) -> list[str]:
+def search_table(runs: Sequence[Run]) -> str:
     """All candidates on validation rows: the difference to adjusted cross-entropy on the same rows."""
     found = _by(runs, "set", "method")
     sets = ("cifar100-lt", "letter-imb", "ham10000-part")
     rows = []
     for method in dict.fromkeys(run["method"] for run in runs):
-        gains = [_differences(found.get((s, method), {}), found[s, BASE]) for s in sets]
+        gains = [_differences(found.get((s, method), {}), found.get((s, BASE), {})) for s in sets]
         if all(gains):
-            cells = " | ".join(f"{_spread(g)} ({len(g)})" for g in gains)
-            rows.append((float(np.mean([np.mean(g) for g in gains])), f"| {_label(method)} | {cells} |"))
-    lines = ["| loss | CIFAR-100-LT | letter | HAM10000 | mean |", "|---|---:|---:|---:|---:|"]
-    return [*lines, *(f"{row} {mean:+.2f} |" for mean, row in sorted(rows, reverse=True))]
+            row = [_label(method), *(f"{_spread(g)} ({len(g)})" for g in gains)]
+            rows.append((float(np.mean([np.mean(g) for g in gains])), row))
+    best_first = [[*row, f"{mean:+.2f}"] for mean, row in sorted(rows, reverse=True)]
+    table = markdown_table(["loss", "CIFAR-100-LT", "letter", "HAM10000", "mean"], best_first)
+    return folded(f"All {len(rows)} losses", table)
 
 
-def splits_table(runs: Sequence[Run]) -> list[str]:
+def splits_table(runs: Sequence[Run]) -> str:
     """KDD Cup 99 on other splits: the difference to adjusted cross-entropy on the same rows."""
     found = _by((r for r in runs if r["set"] == "kddcup99"), "method")
-    lines = ["| loss | splits | mean difference | median | lowest | highest |", "|---|---:|---:|---:|---:|---:|"]
+    rows = []
     for (method,), own in found.items():
-        gains = _differences(own, found[BASE,])
+        gains = _differences(own, found.get((BASE,), {}))
         if method != BASE and len(gains) == 10:
             numbers = (np.median(gains), min(gains), max(gains))
-            cells = " | ".join(f"{x:+.2f}" for x in numbers)
-            lines.append(f"| {_label(method)} | {len(gains)} | {_spread(gains)} | {cells} |")
-    return lines
+            rows.append([_label(method), str(len(gains)), _spread(gains), *(f"{x:+.2f}" for x in numbers)])
+    return markdown_table(["loss", "splits", "mean difference", "median", "lowest", "highest"], rows)
 
 
-def stress_table(runs: Sequence[Run]) -> list[str]:
+def stress_table(runs: Sequence[Run]) -> str:
     """Letters with SGD at a rate of 0.1."""
     found = _by(runs, "batch", "method")
-    lines = ["| loss | batches of 32 | batches of 128 |", "|---|---:|---:|"]
+    rows = []
     for method in dict.fromkeys(run["method"] for run in runs):
-        cells = []
-        for batch in (32, 128):
-            own = found.get((batch, method), {})
-            cells.append(f"{np.mean([_points(r) for r in own.values()]):.2f}" if own else "")
-        if all(cells):
-            lines.append(f"| {_label(method)} | {' | '.join(cells)} |")
-    return lines
-
-
-if __name__ == "__main__":
-    main()
+        both = [found.get((batch, method), {}).values() for batch in (32, 128)]
+        if all(both):
+            rows.append([_label(method), *(f"{np.mean([_points(r) for r in own]):.2f}" for own in both)])
+    return markdown_table(["loss", "batches of 32", "batches of 128"], rows)

@@ -1,7 +1,6 @@
-"""Trains several networks at a time on one GPU: each on a stream of its own, each step one recorded graph."""
+"""Training of one network; on a GPU each step is one recorded graph."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +27,7 @@ class Recipe:
 
 
 def recipe_for(data: Data, **changes: Any) -> Recipe:
-    """SGD as in the long-tail literature for images, Adam for tables."""
+    """Return SGD as in the long-tail literature for images, Adam for tables."""
     if data.X.ndim == 4:
         settings = {"epochs": 200, "batch": 128, "optimizer": "sgd", "rate": 0.1, "decay": 5e-4}
     else:
@@ -39,28 +38,24 @@ def recipe_for(data: Data, **changes: Any) -> Recipe:
 
 
 class Run:
-    """One network, one loss, one seed. Iterate over it: one step is asked for at a time."""
+    """One network, one loss, one seed, on the device of the data."""
 
-    def __init__(self, data: Data, method: str, recipe: Recipe, seed: int, device: torch.device) -> None:
-        self.data, self.method, self.recipe, self.seed, self.device = data, method, recipe, seed, device
-        self.stream = torch.cuda.Stream(device) if device.type == "cuda" else None
-        self.result: dict[str, Any] = {}
+    def __init__(self, data: Data, method: str, recipe: Recipe, seed: int) -> None:
+        self.data, self.method, self.recipe, self.seed, self.device = data, method, recipe, seed, data.X.device
+        self.stream = torch.cuda.Stream(self.device) if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
 
-    def __iter__(self) -> Iterator[None]:
+    def train(self) -> dict[str, Any]:
+        """Train the network and return its scores on the test rows after the last epoch."""
         began = time.perf_counter()
         with torch.cuda.stream(self.stream):
             self._begin()
             take = self._record() if self.stream else self._step
-        for epoch in range(self.recipe.epochs):
-            with torch.cuda.stream(self.stream):
+            for epoch in range(self.recipe.epochs):
                 self._begin_epoch(epoch)
-            for _ in range(self.n_steps):
-                with torch.cuda.stream(self.stream):
+                for _ in range(self.n_steps):
                     take()
-                yield
-        with torch.cuda.stream(self.stream):
-            self.result = self._judge()
-        self.result["seconds"] = time.perf_counter() - began
+            found = self._judge()
+        return {**found, "seconds": time.perf_counter() - began}
 
     def _begin(self) -> None:
         data, recipe = self.data, self.recipe
@@ -105,7 +100,7 @@ class Run:
             self.flips.copy_(torch.rand(len(self.flips), generator=self.rng, device=self.device) < 0.5)
 
     def _rows(self) -> tuple[Tensor, Tensor]:
-        """The next batch: images moved by up to four pixels and turned over by chance."""
+        """Return the next batch: images moved by up to four pixels and turned over by chance."""
         place = self.cursor + torch.arange(self.batch, device=self.device)
         rows = self.order[place]
         if not self.images:
@@ -133,7 +128,7 @@ class Run:
         self.cursor.add_(self.batch)
 
     def _record(self) -> Any:
-        """The step as a graph. What the first steps changed is put back."""
+        """Record a step as a graph and undo the changes of the first steps."""
         state = {key: value.clone() for key, value in self.network.state_dict().items()}
         self._begin_epoch(0)
         self.rate.zero_()
@@ -152,14 +147,14 @@ class Run:
 
     @torch.no_grad()
     def _judge(self) -> dict[str, Any]:
-        """MAUC and accuracy of the last epoch, as the logits rank and with the class frequencies taken out."""
+        """Return MAUC and accuracy by the logits and by the logits less the log class frequencies."""
         self.network.eval()
         half = self.images and self.device.type == "cuda"
         with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
-            z = torch.cat([self.network(x).float() for x in self.data.X_judged.split(2000)])
+            z = torch.cat([self.network(x).float() for x in self.data.X_test.split(2000)])
         if self.loss.cosine:
             z = self.loss.settings["scale"] * z
-        y, finite = self.data.y_judged, bool(z.isfinite().all())
+        y, finite = self.data.y_test, bool(z.isfinite().all())
         found: dict[str, Any] = {"loss": float(self.value), "finite": finite}
         if not finite:
             return found
@@ -177,12 +172,12 @@ class Run:
 
 
 def thirds(sizes: Tensor) -> list[Tensor]:
-    """The classes of the head, the middle and the tail: a third of the classes each, by training rows."""
+    """Return the classes of the head, the middle and the tail: a third of the classes each, by training rows."""
     order = sizes.argsort(descending=True, stable=True)
     return list(order.tensor_split(3))
 
 
 def by_group(auc: Tensor, counts: Tensor) -> list[float]:
-    """The mean over all ordered pairs of classes, and over those that a class of the head, middle or tail is in."""
+    """Return the mean over all ordered pairs of classes, and over those that a class of the head, middle or tail is in."""
     each = torch.nanmean(torch.cat([auc, auc.t()], 1), 1)
     return [float(torch.nanmean(auc)), *(float(torch.nanmean(each[g])) for g in thirds(counts))]

@@ -105,7 +105,7 @@ def _linear(quick: bool) -> list[Entry]:
     alphas = (4.0,) if quick else (1.0, 4.0)
     rows = [_single("MAUC linear", _mauc_linear, combinations(alpha=alphas, l2=l2s))]
     for name, entry in BASELINES.items():
-        if set(entry.grid) == {"classifier__C"}:
+        if entry.is_logistic:
             rows.append(_single(name, resampled_once(name), combinations(C=cs)))
     return rows
 

@@ -29,7 +29,7 @@ def test_cells():
     assert len({cell.key for cell in every}) == len(every) == 3 * len(SIZES) * (1 + len(METHODS))
     assert not {cell.key for cell in every} & {cell.key for cell in cells(quick=True)}
     with pytest.raises(ValueError, match="device must be one of"):
-        cells(device="abacus")
+        experiment(device="abacus")
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,6 +1,5 @@
 """The long-tail experiment: it runs, resumes, and its page is what its runs say."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +7,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from experiments.longtail import __main__ as command  # noqa: E402
+from experiments.__main__ import main  # noqa: E402
 from experiments.longtail import page  # noqa: E402
 from experiments.longtail.losses import make  # noqa: E402
 from mauc.nn import MAUCLoss  # noqa: E402
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
+METHODS = ("mauc", "adjusted:tau=1", "logistic:alpha=16,weight=1")
 
 
 @pytest.fixture
@@ -25,18 +25,23 @@ def home(tmp_path):
     return tmp_path
 
 
-def test_runs_are_kept_and_skipped(home, tmp_path, capsys):
-    (tmp_path / "methods.txt").write_text("mauc\nadjusted:tau=1\nlogistic:alpha=16,weight=1\n")
-    out = tmp_path / "runs.jsonl"
-    call = ["--set", "letter-imb", "--methods", str(tmp_path / "methods.txt"), "--seeds", "0", "--epochs", "1"]
-    call += ["--data-home", str(home), "--out", str(out), "--lanes", "2"]
-    command.main(call)
-    runs = [json.loads(line) for line in out.read_text().splitlines()]
-    assert {run["method"] for run in runs} == {"mauc", "adjusted:tau=1", "logistic:alpha=16,weight=1"}
-    assert all(0.0 <= run["mauc_softmax"][0] <= 1.0 and run["finite"] for run in runs)
-    capsys.readouterr()
-    command.main(call)
-    assert capsys.readouterr().out == "", "all runs are there"
+def test_runs_are_kept_and_join_the_published_ones(home, capfd):
+    call = ["longtail", "--set", "letter-imb", "--seeds", "1", "--epochs", "1", "--data-home", str(home)]
+    call += ["--out", str(home / "out"), *(word for method in METHODS for word in ("--method", method))]
+    main(call)
+    runs = page.read_runs(home / "out" / "longtail.csv")
+    new = [run for run in runs if run["set"] == "letter-imb" and run["epochs"] == 1]
+    assert {run["method"] for run in new} == set(METHODS)
+    assert all(0.5 < run["mauc"] <= 1.0 for run in new)
+    assert len(runs) == len(new) + len(page.read_runs(page.PUBLISHED))
+    capfd.readouterr()
+    main(call)
+    assert "3 fits, 3 of them there already" in capfd.readouterr().err
+
+
+def test_a_quick_run_needs_no_file(tmp_path):
+    main(["longtail", "--quick", "--out", str(tmp_path)])
+    assert {run["method"] for run in page.read_runs(tmp_path / "longtail.csv")} == {"mauc", "adjusted:tau=1"}
 
 
 def test_the_recommended_loss_is_the_candidate_that_was_chosen():
@@ -50,4 +55,4 @@ def test_the_recommended_loss_is_the_candidate_that_was_chosen():
 
 
 def test_the_page_is_what_the_runs_say():
-    assert page.page(page._read(RESULTS / "longtail.csv")) == (RESULTS / "longtail.md").read_text(encoding="utf-8")
+    assert page.page(page.read_runs(RESULTS / "longtail.csv")) == (RESULTS / "longtail.md").read_text(encoding="utf-8")

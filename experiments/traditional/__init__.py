@@ -6,7 +6,7 @@ from functools import partial
 from experiments.registry import Experiment
 from experiments.store import Store
 from experiments.traditional import run, stopping
-from experiments.traditional.report import FLOOR, write_report
+from experiments.traditional.report import write_report
 from experiments.tuning import PREPROCESSINGS
 from mauc._validation import check_choice
 
@@ -22,9 +22,8 @@ def experiment(
     method: Sequence[str] | None,
     n_splits: int,
     quick: bool,
-    floor: float = FLOOR,
 ) -> Experiment:
-    """All tables and methods unless some are named; ``floor`` is what Figure 2 leaves out below, 0 draws all."""
+    """All tables and methods unless some are named."""
     check_choice("--splits", splits, run.PROTOCOLS)
     check_choice("--preprocessing", preprocessing, ("both", *PREPROCESSINGS))
     tables = [check_choice("--table", name, run.TABLES) for name in table or run.TABLES]
@@ -42,5 +41,5 @@ def experiment(
             run.parts_of(name, data_home, splits, kinds[0], 0)
 
     depth = "quick" if quick else "full"
-    report = partial(write_report, protocol=splits, preprocessings=kinds, tables=tables, depth=depth, floor=floor)
+    report = partial(write_report, protocol=splits, preprocessings=kinds, tables=tables, depth=depth)
     return Experiment(cells, report, check)

@@ -134,8 +134,8 @@ def _competitors(quick: bool) -> list[Method]:
     """Each of the paper's with scikit-learn's default C, and with C tuned; the others tuned."""
     out = []
     for name, entry in BASELINES.items():
-        if set(entry.grid) == {"classifier__C"}:
-            tuned = combinations(classifier__C=CS[::3] if quick else CS)
+        if entry.is_logistic:
+            tuned = combinations(C=CS[::3] if quick else CS)
             out.append(Method(f"{name}, C=1", entry.make, ({},)))
             out.append(Method(f"{name}, tuned", resampled_once(name), tuned))
         else:

@@ -8,8 +8,6 @@ from cases import CASES
 from pair_loss import PairLoss, pair_loss
 from scipy.special import expit, softmax
 
-from experiments.deepauc import DeepAUCLoss
-from experiments.losses import ClassBalancedLoss, FocalLoss, LDAMLoss
 from fuzz import definitions
 from fuzz.draw import problem
 from mauc.nn import MAUC, LogitAdjustedLoss, MAUCLoss
@@ -88,9 +86,7 @@ def _nothing_counts(rng: np.random.Generator) -> None:
         if rng.random() < 0.3
         else PairLoss(case.surrogate, **case.options, log_loss=log_loss, class_counts=counts if log_loss else None)
     )
-    others = [FocalLoss(), ClassBalancedLoss(counts), LDAMLoss(counts), LogitAdjustedLoss(counts)]
-    others += [DeepAUCLoss(classes), DeepAUCLoss(classes, class_counts=counts)]
-    loss = ranked if rng.random() < 0.5 else others[int(rng.integers(len(others)))]
+    loss = ranked if rng.random() < 0.5 else LogitAdjustedLoss(counts)
     logits = torch.tensor(rng.normal(size=(n, classes)), dtype=torch.float64)
     if loss is ranked and rng.random() < 0.5:
         given = torch.tensor(rng.integers(0, classes, n)), torch.zeros(n)

@@ -78,11 +78,6 @@ def test_groups_stay_together():
         assert all(set(y[part]) == {0, 1, 2} for part in (train, validation, test))
 
 
-def test_a_group_of_two_classes_is_refused():
-    with pytest.raises(ValueError, match="groups must have one class each, got group 7 with more than one"):
-        datasets.stratified_splits([0, 1, 1, 0], groups=[1, 7, 2, 7])
-
-
 @pytest.mark.parametrize("name", ["cifar100-imb", "cifar100-imb-32px", "caltech101", "flowers102", "ham10000-part"])
 def test_the_real_files(real_data, name):
     bunch = datasets.load(name, real_data, dtype=np.float32)

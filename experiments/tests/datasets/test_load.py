@@ -2,14 +2,11 @@
 
 import http.client
 import itertools
-import traceback
 import urllib.error
-import warnings
 
 import numpy as np
 import pytest
 from sklearn import datasets as sklearn_datasets
-from sklearn.datasets import load_digits
 from sklearn.utils import Bunch
 
 from experiments import datasets
@@ -61,18 +58,6 @@ def test_bundled_sets_need_nothing(name):
     assert np.array_equal(bunch.y, again.y)
     assert len(bunch.target_names) == bunch.y.max() + 1
     assert len(bunch.DESCR.splitlines()) == 2
-
-
-def test_digits_are_chosen_as_they_always_were():
-    sizes = (170, 120, 85, 60, 42, 30, 21, 15, 11, 8)
-    X, y = load_digits(return_X_y=True)
-    rng = np.random.default_rng(0)
-    kept = np.concatenate(
-        [rng.choice(np.flatnonzero(y == digit), size, replace=False) for digit, size in enumerate(sizes)]
-    )
-    bunch = datasets.load("digits-imb")
-    assert np.array_equal(bunch.X, X[kept])
-    assert np.array_equal(bunch.y, y[kept])
 
 
 def test_table_from_a_folder(tmp_path):
@@ -129,9 +114,6 @@ def test_bad_arguments(tmp_path):
         datasets.load("ecoli", tmp_path / "absent")
     with pytest.raises(ValueError, match="data_home must be a folder, got 3: name the folder that holds traditional/"):
         datasets.load("ecoli", 3)
-    for dtype in ("int32", "no type"):
-        with pytest.raises(ValueError, match=f"dtype must be float32 or float64, got '{dtype}'$"):
-            datasets.load("wine-imb", dtype=dtype)
 
 
 def test_openml_has_the_five_that_are_the_same_data():
@@ -197,9 +179,7 @@ def test_off_line(tmp_path, monkeypatch, error):
     message = str(caught.value)
     assert message.startswith(f"ecoli needs the file {tmp_path / 'traditional' / 'ecoli.npz'}, which is not there, and")
     assert f"OpenML's data set 39 did not come ({str(error) or type(error).__name__}): try again on line, or" in message
-    printed = "".join(traceback.format_exception(caught.value))
-    assert "During handling" not in printed
-    assert "direct cause" not in printed
+    assert caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize(
@@ -214,13 +194,3 @@ def test_off_line(tmp_path, monkeypatch, error):
 def test_sets_that_only_the_file_has(tmp_path, name, reason):
     with pytest.raises(FileNotFoundError, match=f"{name}.npz, which is not there, and {reason}: put the file there"):
         datasets.load(name, tmp_path)
-
-
-def test_retries_of_scikit_learn_are_quiet(tmp_path, monkeypatch):
-    def fetch(**arguments):
-        warnings.warn("A network error occurred while downloading. Retrying...", stacklevel=1)
-        raise urllib.error.URLError("no route")
-
-    monkeypatch.setattr(sklearn_datasets, "fetch_openml", fetch)
-    with pytest.raises(ConnectionError):
-        datasets.load("yeast", tmp_path)

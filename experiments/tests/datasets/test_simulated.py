@@ -1,7 +1,5 @@
 """Simulated sets: the posterior by brute force, the ceiling in closed form, and that nothing beats it."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy import sparse, stats
@@ -180,14 +178,6 @@ def test_sample_sizes():
     assert len(y) == 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_pickle(kind):
-    data = small(kind)
-    copy = pickle.loads(pickle.dumps(data))
-    assert np.array_equal(copy.posterior(copy.X), data.posterior(data.X))
-    assert copy.bayes_mauc(20) == data.bayes_mauc(20)
-
-
 def test_preset_cifar():
     data = load_simulated("cifar100-imb", n_features=8)
     assert np.array_equal(np.bincount(data.y), data.class_counts)
@@ -219,41 +209,12 @@ def test_preset_inaturalist():
     assert load_simulated("inaturalist", n_features=2, max_samples=20_000).X.shape == (20_000, 2)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"preset": "mnist"}, "preset must be one of 'cifar100-imb', 'user-imb', 'inaturalist', got 'mnist'"),
-        ({"preset": "user-imb", "n_samples": 10}, "the class sizes must be given in one way, got n_samples, n_classes"),
-        ({"class_counts": [5, 5], "n_classes": 2}, "the class sizes must be given in one way"),
-        ({"class_counts": [5, 0]}, r"class_counts must be two or more whole numbers of at least 1, got \[5, 0\]: pass"),
-        ({"class_counts": [5]}, "class_counts must be two or more whole numbers"),
-        ({"class_counts": [1.5, 2.0]}, "class_counts must be two or more whole numbers"),
-        ({"n_classes": 1}, "n_classes must be a whole number of at least 2, got 1"),
-        ({"n_samples": 2}, "n_samples must be a whole number of at least 3, got 2: pass one sample per class or more"),
-        ({"imbalance": 0.5}, "imbalance must be a finite number above 1, got 0.5"),
-        ({"n_features": 0}, "n_features must be a whole number of at least 1, got 0"),
-        ({"separation": 0}, "separation must be a finite number above 0, got 0"),
-        ({"separation": 9, "kind": "poisson"}, "separation must be below 4.47 for sparse counts of 10 features, got 9"),
-        ({"kind": "cauchy"}, "kind must be one of 'gaussian', 'poisson', got 'cauchy'"),
-        ({"dtype": int}, "dtype must be float32 or float64"),
-        ({"seed": 1.5}, "seed must be a whole number of at least 0, got 1.5"),
-        ({"max_samples": 0}, "max_samples must be a whole number of at least 1, got 0"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        load_simulated(**arguments)
-
-
-def test_bad_arguments_of_the_functions():
-    data = small("gaussian")
+def test_bad_arguments():
+    with pytest.raises(ValueError, match="preset must be one of 'cifar100-imb', 'user-imb', 'inaturalist', got 'mnist'"):
+        load_simulated("mnist")
+    with pytest.raises(ValueError, match="kind must be one of 'gaussian', 'poisson', got 'cauchy'"):
+        load_simulated(kind="cauchy")
+    with pytest.raises(ValueError, match=r"separation must be below 4.47 for sparse counts of 10 features, got 9"):
+        load_simulated(separation=9, kind="poisson")
     with pytest.raises(ValueError, match="X must have the 12 features of the data set, got 3: pass rows of X"):
-        data.posterior(np.zeros((2, 3)))
-    with pytest.raises(ValueError, match="X contains NaN"):
-        data.bayes_scores(np.full((2, 12), np.nan))
-    with pytest.raises(ValueError, match=r"size must be a whole number, or 4 of them, .*got \[1, 2\]$"):
-        data.sample([1, 2])
-    with pytest.raises(ValueError, match="size must be a whole number of at least 1, got 0: pass a number of samples"):
-        data.sample(0)
-    with pytest.raises(ValueError, match="n_per_class must be a whole number of at least 2, got 1"):
-        data.bayes_mauc(1)
+        small("gaussian").posterior(np.zeros((2, 3)))

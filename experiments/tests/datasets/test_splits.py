@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,21 +57,3 @@ def test_every_sample_is_tested_at_times():
     y = np.repeat([0, 1], [20, 4])
     seen = np.unique(np.concatenate([test for _, _, test in datasets.stratified_splits(y, 200)]))
     assert np.array_equal(seen, np.arange(24))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"y": [[0, 1]]}, r"y must be one class per sample, .* got shape \(1, 2\)"),
-        ({"y": []}, r"y must be one class per sample, .* got shape \(0,\)"),
-        ({"n_splits": 0}, "n_splits must be a whole number of at least 1, got 0"),
-        ({"n_splits": 2.0}, "n_splits must be a whole number of at least 1, got 2.0"),
-        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
-        ({"sizes": (0.8, 0.2)}, r"sizes must be three numbers above 0 that sum to 1, got \(0.8, 0.2\): pass e.g."),
-        ({"sizes": (0.8, 0.1, 0.2)}, "sizes must be three numbers above 0 that sum to 1, got the sum 1.1"),
-        ({"sizes": (0.8, 0.2, 0.0)}, r"sizes\[2\] must be a finite number strictly between 0 and 1, got 0.0"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        datasets.stratified_splits(**({"y": [0, 0, 0, 1, 1, 1]} | arguments))
