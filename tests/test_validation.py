@@ -15,39 +15,20 @@ from mauc.metrics.scores import mauc_score, pairwise_auc
 Y = np.array(["ant", "bee", "cat"] * 4)
 SCORES = np.random.default_rng(0).normal(size=(12, 3))
 
-# name of the parameter that takes the scores → call
 SCORE_CALLS = {
-    "pairwise_auc y_score": pairwise_auc,
-    "mauc_score y_score": mauc_score,
-    "mauc_interval y_score": mauc_interval,
-    "compare_mauc score_a": lambda y, s, **options: compare_mauc(y, s, SCORES, **options),
-    "compare_mauc score_b": lambda y, s, **options: compare_mauc(y, SCORES, s, **options),
+    "y_score": [pairwise_auc, mauc_score, mauc_interval],
+    "score_a": [lambda y, s, **options: compare_mauc(y, s, SCORES, **options)],
+    "score_b": [lambda y, s, **options: compare_mauc(y, SCORES, s, **options)],
 }
-CALLS = {
-    "pairwise_auc": pairwise_auc,
-    "mauc_score": mauc_score,
-    "mauc_interval": mauc_interval,
-    "compare_mauc": lambda y, s, **options: compare_mauc(y, s, s, **options),
-}
-PAIR_CALLS = {name: call for name, call in CALLS.items() if name != "pairwise_auc"}
-LEVEL_CALLS = {name: CALLS[name] for name in ("mauc_interval", "compare_mauc")}
+CALLS = [pairwise_auc, mauc_score, mauc_interval, lambda y, s, **options: compare_mauc(y, s, s, **options)]
+PAIR_CALLS = CALLS[1:]
 
 
-def every_refusal(cases, calls):
-    """Each bad input for the first call; the others check by the same functions, which one bad input each shows."""
-    (first, *others), one = calls, next(iter(cases))
-    table = [*((case, first) for case in cases), *((one, call) for call in others)]
-    return pytest.mark.parametrize(("case", "call"), table, ids=[f"{case}-{call}" for case, call in table])
-
-
-def four_parts(parameter, requirement, came, advice=None):
+def refused(parameter, requirement, came, advice=None):
+    """Expect an error in four parts, or in three without advice."""
     parts = [re.escape(part) for part in (parameter, requirement, came)]
     end = "$" if advice is None else ": .*" + re.escape(advice)
-    return r"(?s)^{} {}.*, got .*{}.*?".format(*parts) + end
-
-
-def refused(*parts):
-    return pytest.raises(ValueError, match=four_parts(*parts))
+    return pytest.raises(ValueError, match=r"(?s)^{} {}.*, got .*{}.*?".format(*parts) + end)
 
 
 def changed(array, place, value):
@@ -60,304 +41,194 @@ def objects(*values):
     return np.array(values, dtype=object)
 
 
-BAD_SCORES = {
-    "nan": (changed(SCORES, (3, 1), np.nan), "must be finite", "nan at (3, 1) and 1 such", "drop or impute"),
-    "inf": (changed(SCORES, (3, 1), np.inf), "must be finite", "inf at (3, 1) and 1 such", "can be clipped"),
-    "-inf": (changed(SCORES, (0, 2), -np.inf), "must be finite", "-inf at (0, 2)", "can be clipped"),
-    "inf and -inf": (
-        changed(SCORES, (slice(0, 2), 0), [np.inf, -np.inf]),
-        "must be finite",
-        "inf at (0, 0) and 2 such",
-        "can be clipped",
-    ),
-    "float32 nan": (changed(SCORES.astype(np.float32), (3, 1), np.nan), "must be finite", "nan at (3, 1)", "drop or"),
-    "None": (changed(SCORES.astype(object), (3, 1), None), "must be finite", "nan at (3, 1)", "drop or impute"),
-    "strings": (SCORES.astype(str), "must be an array of real numbers", "<U", "pass numeric scores"),
-    "strings as objects": (SCORES.astype(str).astype(object), "must be an array of real numbers", "", "pass numeric"),
-    "words as objects": (changed(SCORES.astype(object), (0, 0), "x"), "must be an array of real numbers", "", "pass"),
-    "bytes as objects": (
-        SCORES.astype("S").astype(object),
-        "must be an array of real numbers",
-        "object",
-        "pass numeric",
-    ),
-    "masked": (np.ma.masked_less(SCORES, 0), "must not be masked", "masked values", "fill the values in"),
-    "whole numbers beyond float64": (
-        np.full((12, 3), 2**53 + 1),
-        "must hold whole numbers of at most 2**53",
-        "9007199254740993",
-        "pass ranks",
-    ),
-    "such numbers as objects": (
-        changed(SCORES.astype(object), (3, 1), -(2**70)),
-        "must hold whole numbers of at most 2**53",
-        "1180591620717411303424",
-        "pass ranks",
-    ),
-    "complex": (SCORES + 0j, "must be an array of real numbers", "complex128", "pass numeric scores"),
-    "dates": (SCORES.astype("datetime64[s]"), "must be an array of real numbers", "datetime64", "pass numeric scores"),
-    "a dict": ({"ant": SCORES}, "must be an array of real numbers", "dict", "pass numeric scores"),
-    "sparse": (csr_array(SCORES), "must be an array of real numbers", "csr", "pass numeric scores"),
-    "ragged": ([[1, 2, 3]] * 11 + [[1, 2]], "must be an array of real numbers", "list", "pass numeric scores"),
-    "a number": (
-        3.0,
-        "must have the shape (n_samples, n_classes)",
-        "shape ()",
-        "one row per sample and one column per class",
-    ),
-    "nothing": (None, "must have the shape (n_samples, n_classes)", "shape ()", "one row per sample"),
-    "three axes": (
-        SCORES[None],
-        "must have the shape (n_samples, n_classes)",
-        "shape (1, 12, 3)",
-        "one row per sample",
-    ),
-    "no rows": (SCORES[:0], "must not be empty", "shape (0, 3)", "pass at least one sample"),
-    "no columns": (SCORES[:, :0], "must not be empty", "shape (12, 0)", "pass at least one sample and one class"),
-    "an empty list": ([], "must not be empty", "shape (0, 1)", "pass at least one sample and one class"),
-    "fewer rows": (SCORES[:11], "must have one row per sample", "11 rows for 12 true classes", "the same samples"),
-    "more rows": (np.vstack([SCORES] * 2), "must have one row per sample", "24 rows for 12", "the same samples"),
-    "transposed": (SCORES.T, "must have one row per sample", "3 rows for 12 true classes", "the same samples"),
-    "one axis": (
-        SCORES[:, 0],
-        "must have one column per class",
-        "1 columns for 3 classes (ant, bee, cat)",
-        "pass labels=",
-    ),
-    "fewer columns": (SCORES[:, :2], "must have one column per class", "2 columns for 3 classes (ant,", "pass labels="),
-    "more columns": (
-        np.hstack([SCORES] * 2),
-        "must have one column per class",
-        "6 columns for 3 classes",
-        "pass labels=",
-    ),
+ONES, OFF = np.ones(12), 1 - np.eye(3)
+REAL, SHAPE = "must be an array of real numbers", "must have the shape (n_samples, n_classes)"
+MATRIX, OF_PAIR = "must be 'ovo', 'ova' or a (3, 3) matrix of weights", "weight of the pair"
+EXACT = "must hold whole numbers of at most 2**53"
+ONE_CLASS, NAMED = "must be one class per sample", "must name the class of every sample"
+DIFFERENT = "must be two or more different classes"
+
+# parameter: {case: (value, requirement, what came, advice)}
+TABLE = {
+    "y_score": {
+        "nan": (changed(SCORES, (3, 1), np.nan), "must be finite", "nan at (3, 1) and 1 such", "drop or impute"),
+        "inf": (changed(SCORES, (slice(0, 2), 0), [np.inf, -np.inf]), "must be finite", "inf at (0, 0) and 2 such", ""),
+        "float32": (changed(SCORES.astype(np.float32), (3, 1), np.nan), "must be finite", "nan at (3, 1)", "drop or"),
+        "None": (changed(SCORES.astype(object), (3, 1), None), "must be finite", "nan at (3, 1)", "drop or impute"),
+        "strings": (SCORES.astype(str), REAL, "<U", "pass numeric scores"),
+        "bytes as objects": (SCORES.astype("S").astype(object), REAL, "object", "pass numeric scores"),
+        "a word as an object": (changed(SCORES.astype(object), (0, 0), "x"), REAL, "object", "pass numeric scores"),
+        "complex": (SCORES + 0j, REAL, "complex128", "pass numeric scores"),
+        "dates": (SCORES.astype("datetime64[s]"), REAL, "datetime64", "pass numeric scores"),
+        "a dict": ({"ant": SCORES}, REAL, "dict", "pass numeric scores"),
+        "sparse": (csr_array(SCORES), REAL, "csr", "pass numeric scores"),
+        "ragged": ([[1, 2, 3]] * 11 + [[1, 2]], REAL, "list", "pass numeric scores"),
+        "masked": (np.ma.masked_less(SCORES, 0), "must not be masked", "masked values", "fill the values in"),
+        "large integers": (np.full((12, 3), 2**53 + 1), EXACT, "9007199254740993", "pass ranks"),
+        "large objects": (changed(SCORES.astype(object), (3, 1), -(2**70)), EXACT, "1180591620717411303", "pass ranks"),
+        "nothing": (None, SHAPE, "shape ()", "one row per sample and one column per class"),
+        "three axes": (SCORES[None], SHAPE, "shape (1, 12, 3)", "one row per sample"),
+        "no rows": (SCORES[:0], "must not be empty", "shape (0, 3)", "pass at least one sample and one class"),
+        "an empty list": ([], "must not be empty", "shape (0, 1)", "pass at least one sample and one class"),
+        "transposed": (SCORES.T, "must have one row per sample", "3 rows for 12 true classes", "the same samples"),
+        "one axis": (
+            SCORES[:, 0],
+            "must have one column per class",
+            "1 columns for 3 classes (ant, bee, cat)",
+            "labels=",
+        ),
+        "more columns": (
+            np.hstack([SCORES] * 2),
+            "must have one column per class",
+            "6 columns for 3 classes",
+            "labels=",
+        ),
+    },
+    "y_true": {
+        "continuous": (np.linspace(0, 2, 12), "must hold classes", "the continuous value 0.1818", "not a regression"),
+        "float with nan": ([0.0, 1.0, np.nan] * 4, "must", "nan", "class"),
+        "one-hot": (np.eye(3, dtype=int)[[0, 1, 2] * 4], ONE_CLASS, "shape (12, 3)", "argmax(axis=1)"),
+        "ragged": ([["ant"], ["ant", "bee"], []] * 4, ONE_CLASS, "", "multilabel"),
+        "a word": ("ant", ONE_CLASS, "shape ()", "multilabel"),
+        "empty": ([], "must not be empty", "no sample", "pass at least one sample of two classes"),
+        "None in a list": (["ant", "bee", None] * 4, NAMED, "a missing value", "drop"),
+        "nan in a list": (["ant", "bee", np.nan] * 4, NAMED, "a missing value", "drop"),
+        "nan among objects": (objects(*["ant", "bee", np.nan] * 4), NAMED, "a missing value", "drop"),
+        "NaT": (np.array(["2020", "2021", "NaT"] * 4, dtype="M8[Y]"), NAMED, "a missing value", "drop"),
+        "mixed": (["ant", 1, "cat"] * 4, "must hold labels of one kind", "mixture of int, str", "convert all to str"),
+        "dictionaries": ([{"a": 1}, {"b": 1}, {"c": 1}] * 4, "must hold single values such as strings", "a dict", None),
+        "masked": (np.ma.masked_equal([0, 1, 2] * 4, 1), "must not be masked", "4 masked values", "drop those samples"),
+    },
+    "labels": {
+        "not covering": (["ant", "bee", "dog"], "must name every class of y_true", "ant, bee, dog without cat", "add"),
+        "of another type": ([0, 1, 2], "must name every class of y_true", "0, 1, 2 without ant, bee, cat", "add them"),
+        "twice": (["ant", "bee", "ant"], DIFFERENT, "['ant', 'bee', 'ant']", "in order"),
+        "one": (["ant"], DIFFERENT, "['ant']", "name the columns of y_score"),
+        "a word": ("ant", DIFFERENT, "'ant'", "name the columns of y_score"),
+        "ragged": ([["ant"], ["bee", "cat"]], DIFFERENT, "[['ant'", "name the columns"),
+        "dictionaries": ([{}, {}], "must hold single values such as strings", "a dict", None),
+    },
+    "sample_weight": {
+        "nan": (changed(ONES, 5, np.nan), "must be finite", "nan at 5 and 1 such", "drop or impute"),
+        "masked": (np.ma.masked_equal(changed(ONES, 5, 2), 2), "must not be masked", "1 masked values", "drop those"),
+        "negative": (changed(ONES, 5, -0.5), "must not be negative", "-0.5", "pass weights >= 0"),
+        "zero for a class": (
+            ONES * (Y != "bee"),
+            "must have a positive sum in every class",
+            "for class bee",
+            "drop the",
+        ),
+        "too few": (ONES[:11], "must have the shape (12,)", "shape (11,)", "pass one weight per sample"),
+        "two axes": (ONES[:, None], "must have the shape (12,)", "shape (12, 1)", "pass one weight per sample"),
+        "words": (["1"] * 12, "must be real numbers", "'1'", "pass one number per sample"),
+    },
+    "pairs": {
+        "unknown": ("OVO", "must be one of 'ovo', 'ova'", "'OVO'", None),
+        "nothing": (None, MATRIX, "None", "weight of the pair (column i, class j)"),
+        "too small": (np.ones((2, 2)), MATRIX, "shape (2, 2)", OF_PAIR),
+        "negative": (changed(OFF, (0, 1), -2.0), MATRIX, "the negative weight -2", "pass weights >= 0"),
+        "nan": (changed(OFF, (0, 1), np.nan), "must be finite", "nan at (0, 1)", OF_PAIR),
+        "diagonal": (np.diag([0.1, 0.2, 0.3]), MATRIX, "no positive weight off the diagonal", OF_PAIR),
+        "words": ([["1"] * 3] * 3, MATRIX, "'1'", OF_PAIR),
+        "ragged": ([[0, 1], [1]], MATRIX, "[[0, 1], [1]]", OF_PAIR),
+    },
+    "absent": {
+        "unknown": ("drop", "must be one of 'raise', 'ignore'", "'drop'", None),
+        "nothing": (None, "must be one of 'raise', 'ignore'", "None", None),
+    },
 }
 
 
-@every_refusal(BAD_SCORES, SCORE_CALLS)
-def test_scores(case, call):
-    scores, *parts = BAD_SCORES[case]
-    with refused(call.split()[1], *parts):
-        SCORE_CALLS[call](Y, scores)
+@pytest.mark.parametrize(
+    ("parameter", "case"), [pytest.param(p, c, id=f"{p}: {c}") for p, cases in TABLE.items() for c in cases]
+)
+def test_refusals(parameter, case):
+    value, *parts = TABLE[parameter][case]
+    with refused(parameter, *parts):
+        mauc_score(**{"y_true": Y, "y_score": SCORES, parameter: value})
 
 
-BAD_Y = {
-    "continuous": (
-        np.linspace(0, 2, 12),
-        "must hold classes",
-        "the continuous value 0.1818",
-        "not a regression target",
-    ),
-    "float with nan": ([0.0, 1.0, np.nan] * 4, "must", "nan", "class"),
-    "float with inf": ([0.0, 1.0, np.inf] * 4, "must", "inf", "class"),
-    "multilabel": (
-        np.eye(3, dtype=int)[[0, 1, 2] * 4],
-        "must be one class per sample",
-        "shape (12, 3)",
-        "argmax(axis=1)",
-    ),
-    "sets of labels": ([["ant"], ["ant", "bee"], []] * 4, "must be one class per sample", "", "multilabel"),
-    "a word": ("ant", "must be one class per sample", "shape ()", "multilabel"),
-    "nothing": (None, "must be one class per sample", "shape ()", "multilabel"),
-    "empty": ([], "must not be empty", "no sample", "pass at least one sample of two classes"),
-    "empty integers": (np.empty(0, int), "must not be empty", "no sample", "pass at least one sample of two classes"),
-    "None in a list": (["ant", "bee", None] * 4, "must name the class of every sample", "a missing value", "drop"),
-    "nan in a list": (["ant", "bee", np.nan] * 4, "must name the class of every sample", "a missing value", "drop"),
-    "nan among objects": (objects(*["ant", "bee", np.nan] * 4), "must name the class of", "a missing value", "drop"),
-    "NaT": (np.array(["2020", "2021", "NaT"] * 4, dtype="M8[Y]"), "must name the class of", "a missing value", "drop"),
-    "mixed objects": (
-        objects(*["ant", 1, "cat"] * 4),
-        "must hold labels of one kind",
-        "mixture of int, str",
-        "convert",
-    ),
-    "dictionaries": ([{"a": 1}, {"b": 1}, {"c": 1}] * 4, "must hold single values such as strings", "a dict"),
-    "sets": ([{"ant"}, {"bee"}, {"cat"}] * 4, "must hold single values such as strings", "a set"),
-    "masked": (np.ma.masked_equal([0, 1, 2] * 4, 1), "must not be masked", "4 masked values", "drop those samples"),
-    "mixed list": (["ant", 1, "cat"] * 4, "must hold labels of one kind", "mixture of int, str", "convert all to str"),
-}
+@pytest.mark.parametrize("parameter", TABLE)
+def test_other_functions_refuse_the_same(parameter):
+    """One case for each function: they share the checks."""
+    value, *parts = next(iter(TABLE[parameter].values()))
+    if parameter == "y_score":
+        for name, calls in SCORE_CALLS.items():
+            for call in calls:
+                with refused(name, *parts):
+                    call(Y, value)
+        return
+    for call in PAIR_CALLS if parameter in ("pairs", "absent") else CALLS:
+        with refused(parameter, *parts):
+            call(*((value, SCORES) if parameter == "y_true" else (Y, SCORES)), **_option(parameter, value))
 
 
-@every_refusal(BAD_Y, CALLS)
-def test_y_true(case, call):
-    y, *parts = BAD_Y[case]
-    with refused("y_true", *parts):
-        CALLS[call](y, SCORES)
+def _option(parameter, value):
+    return {} if parameter == "y_true" else {parameter: value}
 
 
 @pytest.mark.parametrize("call", PAIR_CALLS)
 class TestOneClass:
     def test_is_refused(self, call):
         with refused("y_true", "must hold two classes or more", "only the class ant", "check the split"):
-            PAIR_CALLS[call](["ant"] * 12, SCORES[:, 0])
-        with refused("y_true", "must hold every class of labels", "no sample of bee, cat", "pass absent='ignore'"):
-            PAIR_CALLS[call](["ant"] * 12, SCORES, labels=["ant", "bee", "cat"])
-
-    def test_many_missing_are_abridged(self, call):
-        with refused(
-            "y_true", "must hold every class of labels", "no sample of 2, 3, 4, 5, 6, 7, 8, 9", "absent='ignore'"
-        ):
-            PAIR_CALLS[call]([0, 1] * 6, np.ones((12, 20)), labels=range(20))
+            call(["ant"] * 12, SCORES[:, 0])
+        with refused("y_true", "must hold every class of labels", "no sample of 2, 3, 4, 5, 6, 7, 8, 9", "'ignore'"):
+            call([0, 1] * 6, np.ones((12, 20)), labels=range(20))
 
     @pytest.mark.parametrize("options", [{}, {"labels": ["ant", "bee"]}], ids=["alone", "labels"])
     def test_ignored_is_nan(self, call, options):
         with pytest.warns(UndefinedMetricWarning, match="multiclass AUC is undefined and returned as NaN"):
-            result = PAIR_CALLS[call](["ant"] * 12, SCORES[:, 0], absent="ignore", **options)
+            result = call(["ant"] * 12, SCORES[:, 0], absent="ignore", **options)
         assert np.isnan(result if isinstance(result, float) else list(vars(result).values())).all()
 
 
-BAD_LABELS = {
-    "not covering": (
-        ["ant", "bee", "dog"],
-        "must name every class of y_true",
-        "ant, bee, dog without cat",
-        "add the missing",
-    ),
-    "of another type": (
-        [0, 1, 2],
-        "must name every class of y_true",
-        "0, 1, 2 without ant, bee, cat",
-        "add the missing",
-    ),
-    "twice": (["ant", "bee", "ant"], "must be two or more different classes", "['ant', 'bee', 'ant']", "in order"),
-    "one": (["ant"], "must be two or more different classes", "['ant']", "name the columns of y_score"),
-    "none": ([], "must be two or more different classes", "[]", "name the columns of y_score"),
-    "a word": ("ant", "must be two or more different classes", "'ant'", "name the columns of y_score"),
-    "dictionaries": ([{}, {}], "must hold single values such as strings", "a dict"),
-    "two axes": ([["ant", "bee", "cat"]], "must be two or more different classes", "[['ant'", "name the columns"),
-    "ragged": ([["ant"], ["bee", "cat"]], "must be two or more different classes", "[['ant'", "name the columns"),
-}
-
-
-@every_refusal(BAD_LABELS, CALLS)
-def test_labels(case, call):
-    labels, *parts = BAD_LABELS[case]
-    with refused("labels", *parts):
-        CALLS[call](Y, SCORES, labels=labels)
-
-
-@pytest.mark.parametrize("call", SCORE_CALLS)
-def test_columns_that_are_not_the_labels(call):
+def test_columns_that_are_not_the_labels():
     parts = "must have one column per class", "3 columns for 4 classes (ant, bee, cat, dog)", "pass labels="
     names = ["ant", "bee", "cat", "dog"]
-    if call.endswith("score_b"):
-        with refused("score_b", *parts):
-            compare_mauc(Y, np.ones((12, 4)), SCORES, labels=names)
-    else:
-        with refused(call.split()[1], *parts):
-            SCORE_CALLS[call](Y, SCORES, labels=names)
+    with refused("y_score", *parts):
+        mauc_score(Y, SCORES, labels=names)
+    with refused("score_b", *parts):
+        compare_mauc(Y, np.ones((12, 4)), SCORES, labels=names)
 
 
 def test_long_lists_of_classes_are_abridged():
-    with refused(
-        "y_score", "must have one column per class", "3 columns for 12 classes (0, 1, 2, 3, 4, 5, 6, 7, …)", "pass"
-    ):
+    came = "3 columns for 12 classes (0, 1, 2, 3, 4, 5, 6, 7, …)"
+    with refused("y_score", "must have one column per class", came, "pass"):
         mauc_score(np.arange(12), SCORES)
 
 
-ONES = np.ones(12)
-BAD_WEIGHTS = {
-    "nan": (changed(ONES, 5, np.nan), "must be finite", "nan at 5 and 1 such", "drop or impute"),
-    "inf": (changed(ONES, 5, np.inf), "must be finite", "inf at 5 and 1 such", "drop or impute"),
-    "None": (changed(ONES.astype(object), 5, None), "must be finite", "nan at 5", "drop or impute"),
-    "masked": (np.ma.masked_equal(changed(ONES, 5, 2), 2), "must not be masked", "1 masked values", "drop those"),
-    "negative": (changed(ONES, 5, -0.5), "must not be negative", "-0.5", "pass weights >= 0"),
-    "zero for a class": (
-        ONES * (Y != "bee"),
-        "must have a positive sum in every class",
-        "for class bee",
-        "drop the samples",
-    ),
-    "all zero": (0 * ONES, "must have a positive sum in every class", "for class ant", "drop the samples"),
-    "too few": (ONES[:11], "must have the shape (12,)", "shape (11,)", "pass one weight per sample"),
-    "two axes": (ONES[:, None], "must have the shape (12,)", "shape (12, 1)", "pass one weight per sample"),
-    "a number": (2.0, "must have the shape (12,)", "shape ()", "pass one weight per sample"),
-    "words": (["balanced"] * 12, "must be real numbers", "balanced", "pass one number per sample"),
-    "numbers in words": (["1"] * 12, "must be real numbers", "'1'", "pass one number per sample"),
-    "complex": (ONES + 0j, "must be real numbers", "j", "pass one number per sample"),
-    "ragged": ([[1, 2], [3]] * 6, "must be real numbers", "[[1, 2], [3]", "pass one number per sample"),
-}
-
-
-@every_refusal(BAD_WEIGHTS, CALLS)
-def test_sample_weight(case, call):
-    weight, *parts = BAD_WEIGHTS[case]
-    with refused("sample_weight", *parts):
-        CALLS[call](Y, SCORES, sample_weight=weight)
-
-
 def test_class_without_weight_goes_by_its_label():
-    # Its number would be the label of another class.
+    # Its code would be the label of another class.
     with refused("sample_weight", "must have a positive sum in every class", "for class 2", "drop the samples"):
         mauc_score([0, 1, 2] * 4, SCORES, labels=[2, 1, 0], sample_weight=[1, 1, 0] * 4)
 
 
-OFF = 1 - np.eye(3)
-MATRIX = "must be 'ovo', 'ova' or a (3, 3) matrix of weights"
-BAD_PAIRS = {
-    "unknown": ("ovr", "must be one of 'ovo', 'ova'", "'ovr'"),
-    "case": ("OVO", "must be one of 'ovo', 'ova'", "'OVO'"),
-    "nothing": (None, MATRIX, "None", "weight of the pair (column i, class j)"),
-    "too small": (np.ones((2, 2)), MATRIX, "shape (2, 2)", "weight of the pair"),
-    "one axis": ([1, 2, 3], MATRIX, "[1, 2, 3] of shape (3,)", "weight of the pair"),
-    "negative": (changed(OFF, (0, 1), -2.0), MATRIX, "the negative weight -2", "pass weights >= 0"),
-    "nan": (changed(OFF, (0, 1), np.nan), "must be finite", "nan at (0, 1)", ""),
-    "inf": (changed(OFF, (0, 1), np.inf), "must be finite", "inf at (0, 1)", ""),
-    "zero": (0 * OFF, MATRIX, "no positive weight off the diagonal", "weight of the pair"),
-    "diagonal": (np.diag([0.1, 0.2, 0.3]), MATRIX, "no positive weight off the diagonal", "weight of the pair"),
-    "words": ([["x"] * 3] * 3, MATRIX, "x", "weight of the pair"),
-    "numbers in words": ([["1"] * 3] * 3, MATRIX, "'1'", "weight of the pair"),
-    "complex": (OFF + 0j, MATRIX, "j", "weight of the pair"),
-    "ragged": ([[0, 1], [1]], MATRIX, "[[0, 1], [1]]", "weight of the pair"),
-}
-
-
-@every_refusal(BAD_PAIRS, PAIR_CALLS)
-def test_pairs(case, call):
-    pairs, *parts = BAD_PAIRS[case]
-    with refused("pairs", *parts):
-        PAIR_CALLS[call](Y, SCORES, pairs=pairs)
-
-
-def test_advice_on_pairs_is_not_on_samples():
-    with pytest.raises(ValueError, match=r"^pairs must be finite") as error:
-        mauc_score(Y, SCORES, pairs=changed(OFF, (0, 1), np.nan))
-    assert "samples" not in str(error.value)
-
-
-@pytest.mark.parametrize("n_classes", [3, 10, 60])
+@pytest.mark.parametrize("n_classes", [3, 60])
 def test_diagonal_pairs_are_none_whatever_their_rounding(n_classes):
     for seed in range(20):
         diagonal = np.diag(np.random.default_rng(seed).random(n_classes))
-        with refused("pairs", "must be 'ovo', 'ova' or a", "no positive weight off the diagonal", "weight of the pair"):
+        with refused("pairs", "must be 'ovo', 'ova' or a", "no positive weight off the diagonal", OF_PAIR):
             validation.check_pairs(diagonal, n_classes)
         diagonal[0, 1] = 1e-30
         np.testing.assert_array_equal(validation.check_pairs(diagonal, n_classes), diagonal)
 
 
-@pytest.mark.parametrize("call", PAIR_CALLS)
-@pytest.mark.parametrize("absent", ["drop", None])
-def test_absent(absent, call):
-    with refused("absent", "must be one of 'raise', 'ignore'", repr(absent)):
-        PAIR_CALLS[call](Y, SCORES, absent=absent)
-
-
-@pytest.mark.parametrize("call", LEVEL_CALLS)
 @pytest.mark.parametrize("level", [0, 95, np.nan, "0.95", True])
-def test_level(level, call):
-    with refused("level", "must be a finite number strictly between 0 and 1", repr(level)):
-        LEVEL_CALLS[call](Y, SCORES, level=level)
+def test_level(level):
+    for call in CALLS[2:]:
+        with refused("level", "must be a finite number strictly between 0 and 1", repr(level)):
+            call(Y, SCORES, level=level)
 
 
-@pytest.mark.parametrize("level", [np.float32(0.5), np.float64(0.5), Fraction(1, 2), np.float16(0.5)])
+@pytest.mark.parametrize("level", [np.float32(0.5), Fraction(1, 2)])
 def test_level_of_any_real_type(level):
     assert mauc_interval(Y, SCORES, level=level) == mauc_interval(Y, SCORES, level=0.5)
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", [*CALLS[:3], lambda y, s, *rest: compare_mauc(y, s, s, *rest)])
 def test_parameters_after_the_star_go_by_name(call):
     with pytest.raises(TypeError, match="positional argument"):
-        {"compare_mauc": compare_mauc}.get(call, CALLS[call])(Y, SCORES, *[SCORES] * (call == "compare_mauc"), "ovo")
+        call(Y, SCORES, "ovo")
 
 
 class TestCodes:
@@ -407,12 +278,11 @@ class TestNamedColumns:
 
     TURNED = (2, 0, 1)
 
-    @pytest.mark.parametrize("call", SCORE_CALLS)
+    @pytest.mark.parametrize("call", [call for calls in SCORE_CALLS.values() for call in calls])
     def test_another_order(self, call):
         turned = Frame(SCORES[:, self.TURNED], ["cat", "ant", "bee"])
-        expected = SCORE_CALLS[call](Y, SCORES)
-        np.testing.assert_equal(SCORE_CALLS[call](Y, turned), expected)
-        np.testing.assert_equal(SCORE_CALLS[call](Y, turned, labels=["ant", "bee", "cat"]), expected)
+        np.testing.assert_equal(call(Y, turned), call(Y, SCORES))
+        np.testing.assert_equal(call(Y, turned, labels=["ant", "bee", "cat"]), call(Y, SCORES))
 
     def test_labels_give_the_order_of_the_result(self):
         turned = Frame(SCORES[:, self.TURNED], ["cat", "ant", "bee"])
@@ -426,8 +296,10 @@ class TestNamedColumns:
         assert mauc_score(Y, frame[["cat", "ant", "bee"]]) == mauc_score(Y, SCORES)
         assert mauc_score(Y, pd.DataFrame(SCORES)) == mauc_score(Y, SCORES)
 
-    @pytest.mark.parametrize("columns", [[3, 1, 2], ["3", "1", "2"], [3.0, 1.0, 2.0], ["3.0", "1.0", "2.0"]])
-    @pytest.mark.parametrize("dtype", [int, float, str])
+    @pytest.mark.parametrize(
+        ("columns", "dtype"),
+        [([3, 1, 2], str), (["3", "1", "2"], float), ([3.0, 1.0, 2.0], int), (["3.0", "1.0", "2.0"], int)],
+    )
     def test_numbers_as_they_are_written(self, columns, dtype):
         y = np.array([1, 2, 3] * 4).astype(dtype)
         assert mauc_score(y, Frame(SCORES[:, self.TURNED], columns)) == mauc_score(y, SCORES)
@@ -447,13 +319,12 @@ class TestNamedColumns:
     @pytest.mark.parametrize(
         "columns", [["ant", "bee", "dog"], ["ant", "ant", "cat"], ["id", "ant", "bee", "cat"], ["cat", "bee"]]
     )
-    @pytest.mark.parametrize("call", SCORE_CALLS)
-    def test_some_names_are_refused(self, call, columns):
+    def test_some_names_are_refused(self, columns):
         frame = Frame(np.ones((12, len(columns))), columns)
         requirement = "must have columns of which all are named as the classes, or none"
         came = f"the columns {', '.join(columns)} for the classes ant, bee, cat"
-        with refused(call.split()[1], requirement, came, "arrays go by position"):
-            SCORE_CALLS[call](Y, frame)
+        with refused("y_score", requirement, came, "arrays go by position"):
+            mauc_score(Y, frame)
 
     @pytest.mark.parametrize(("name", "sign"), [("no", -1), ("yes", 1), ("score", 1), (0, 1), (None, 1)])
     def test_one_column_scores_the_class_that_it_is_named_as(self, name, sign):

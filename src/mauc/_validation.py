@@ -1,7 +1,26 @@
-"""The boundary: every check of what users pass, and its message.
+"""Checks of what users pass. Behind this boundary arrays are clean, and nothing is checked again.
 
-Messages have four parts: the parameter, what it must be, what came, what to do; the last only where the second does not
-say it already. Behind this boundary arrays are clean and nothing is checked again.
+==========================  =============================================================================
+check                       accepts, and returns clean
+==========================  =============================================================================
+``check_choice``            one of a few names
+``check_whole``             a whole number in a range
+``check_real``              a finite number in a range
+``check_not_negative``      a finite number of at least 0
+``check_n_jobs``            None, -1 or a whole number of at least 1
+``check_scores``            ``(N, C)`` finite numbers
+``check_weights``           ``(N,)`` finite numbers of at least 0
+``check_sample_weight``     the same, with a positive sum in every class
+``check_pairs``             ``"ovo"``, ``"ova"`` or a ``(C, C)`` matrix of weights
+``check_codes``             class codes ``0..C-1``
+``check_classes``           any class labels: the sorted classes and their codes
+``check_labels``            the classes of the columns
+``check_scored_classes``    classes with their scores: what every metric takes
+``scores_of``               an estimator and its input: ``predict_proba`` or ``decision_function``
+==========================  =============================================================================
+
+:func:`invalid` makes the message of every refusal, in four parts: the parameter, the requirement, what came, what to
+do. The last is left out where the second says it already.
 """
 
 import numbers
@@ -31,40 +50,42 @@ __all__ = [
     "check_weights",
     "check_whole",
     "invalid",
+    "is_missing",
     "is_sparse",
     "scores_of",
     "unwrap",
 ]
 
 PAIRS = ("ovo", "ova")
-EXACT = 2**53
-"""Up to here float64 tells whole numbers apart."""
 
 
 def invalid(parameter: str, requirement: str, came: object, advice: str | None = None) -> ValueError:
-    """The error for a bad argument, in four parts, or in three where the requirement says what to do."""
+    """Return the error for a bad argument, in four parts, or in three where the requirement says what to do."""
     return ValueError(f"{parameter} {requirement}, got {came}" + (f": {advice}" if advice else ""))
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether it is one of SciPy's sparse matrices or arrays.
-
-    Its own ``issparse`` tells type checkers so little of their common base that not even the shape is left.
-    """
+    """Return True for SciPy's sparse matrices and arrays; unlike ``issparse`` it does not narrow the type to them."""
     return bool(sparse.issparse(X))
 
 
+def is_missing(value: Any) -> bool:
+    """Return True for None, NaN, pandas.NaT and pandas.NA, whose comparisons are neither true nor false."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
 def check_choice(parameter: str, value: Any, choices: Sequence[str]) -> str:
-    """One of a few names."""
     if not isinstance(value, str) or value not in choices:
         raise invalid(parameter, f"must be one of {', '.join(map(repr, choices))}", repr(value))
     return value
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
 def check_whole(parameter: str, value: Any, *, least: int, most: int | None = None, advice: str | None = None) -> int:
-    """A whole number of at least ``least``, and at most ``most``; True and False are none."""
-    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not is_whole or value < least or (most is not None and value > most):
+    if not _is_whole(value) or value < least or (most is not None and value > most):
         span = f"of at least {least}" if most is None else f"from {least} to {most}"
         raise invalid(parameter, f"must be a whole number {span}", repr(value), advice)
     return int(value)
@@ -79,11 +100,9 @@ def check_real(
     closed: Literal["neither", "left", "right"] = "neither",
     advice: str | None = None,
 ) -> float:
-    """A finite number between ``low`` and ``high``, without these or with one of them."""
     is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    ends = {"left": low, "right": high}
-    inside = is_number and abs(value) < np.inf and (low < value < high or value == ends.get(closed))
-    if not inside:
+    end = {"left": low, "right": high}.get(closed)
+    if not (is_number and abs(value) < np.inf and (low < value < high or value == end)):
         above = f"of at least {low:g}" if closed == "left" else f"above {low:g}"
         span = above if high == np.inf else f"{above} and {'at most' if closed == 'right' else 'below'} {high:g}"
         if closed == "neither" and high < np.inf:
@@ -92,29 +111,64 @@ def check_real(
     return float(value)
 
 
+def check_not_negative(parameter: str, value: Any, advice: str | None = None) -> float:
+    return check_real(parameter, value, low=0, closed="left", advice=advice)
+
+
 def check_n_jobs(value: Any) -> int | None:
-    """A number of threads or processes: None, -1 for one per core, or a whole number of at least 1."""
-    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if value is not None and not (is_whole and (value == -1 or value >= 1)):
+    if value is not None and not (_is_whole(value) and (value == -1 or value >= 1)):
         raise invalid("n_jobs", "must be None, -1 or a whole number of at least 1", repr(value))
     return None if value is None else int(value)
 
 
-def check_not_negative(parameter: str, value: Any, advice: str | None = None) -> float:
-    """A finite number of at least 0: a norm, a penalty, a tolerance."""
-    return check_real(parameter, value, low=0, closed="left", advice=advice)
-
-
 def unwrap(values: Any, parameter: str) -> Any:
-    """What NumPy can take: a tensor off its graph, on the CPU. Masked values are refused: NumPy would unmask them."""
+    """Detach a tensor and move it to the CPU; refuse masked values, which NumPy would unmask."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         came = f"{int(np.sum(values.mask))} masked values"
         raise invalid(parameter, "must not be masked", came, "drop those samples, or fill the values in")
     return values.detach().cpu() if hasattr(values, "detach") and hasattr(values, "cpu") else values
 
 
+def _real(x: Any) -> NDArray[np.floating]:
+    """Return an array of real numbers, float32 kept; raise TypeError or ValueError for strings and ragged lists."""
+    array = np.asarray(x)
+    if array.dtype in (np.float32, np.float64):
+        return array
+    is_object = array.dtype == object
+    if array.dtype.kind not in "biuf" and not is_object:
+        raise TypeError
+    if is_object and x is not None and (array.ndim == 0 or any(isinstance(v, str | bytes) for v in array.flat)):
+        raise TypeError
+    return array.astype(np.float64)
+
+
+def _as_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
+    """Return NumPy's array; a ragged list becomes an empty one of two dimensions, which every caller refuses."""
+    given = unwrap(values, parameter)
+    try:
+        return np.asarray(given)
+    except ValueError:
+        return np.empty((0, 0))
+
+
+def _check_finite(array: NDArray[np.floating], parameter: str, advice: str) -> None:
+    # The sum is finite for almost all clean arrays, and needs no array of flags.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum()):
+            return
+    bad = ~np.isfinite(array)
+    if bad.any():
+        where = tuple(int(k) for k in np.argwhere(bad)[0])
+        place = where[0] if len(where) == 1 else where
+        came = f"{array[where]} at {place} and {int(bad.sum())} such values in all"
+        raise invalid(parameter, "must be finite", came, advice)
+
+
+DROP = "drop or impute those samples; infinite scores can be clipped"
+
+
 def check_scores(scores: ArrayLike, parameter: str = "y_score") -> NDArray[np.floating]:
-    """A non-empty ``(N, C)`` array of finite numbers; float32 and float64 are kept, all else becomes float64."""
+    """Return a non-empty ``(N, C)`` array; float32 and float64 are kept, all else becomes float64."""
     given = unwrap(scores, parameter)
     try:
         array = _real(given)
@@ -128,40 +182,43 @@ def check_scores(scores: ArrayLike, parameter: str = "y_score") -> NDArray[np.fl
         raise invalid(parameter, "must not be empty", f"shape {array.shape}", "pass at least one sample and one class")
     if array is not given:
         _check_exact(np.asarray(given), parameter)
-    _check_finite(array, parameter)
+    _check_finite(array, parameter, DROP)
     return array
 
 
 def _check_exact(array: NDArray[Any], parameter: str) -> None:
-    """Whole numbers that float64 would merge have lost their ranks."""
+    """Refuse whole numbers that float64 would merge: they have lost their ranks."""
     largest = 0
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         largest = max(int(array.max()), -int(array.min()))
     elif array.dtype == object:
         largest = max((abs(int(v)) for v in array.flat if isinstance(v, numbers.Integral)), default=0)
-    if largest > EXACT:
+    if largest > 2**53:
         advice = "subtract a common number, or pass ranks, as scipy.stats.rankdata(y_score, axis=0) gives them"
         requirement = "must hold whole numbers of at most 2**53, since float64 merges larger ones"
         raise invalid(parameter, requirement, largest, advice)
 
 
-def _check_finite(array: NDArray[np.floating], parameter: str) -> None:
-    # The sum is finite for almost all clean arrays, and needs no array of flags.
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(array.sum()):
-            return
-    bad = ~np.isfinite(array)
-    if bad.any():
-        where = tuple(int(k) for k in np.argwhere(bad)[0])
-        place = where[0] if len(where) == 1 else where
-        what = f"{array[where]} at {place} and {int(bad.sum())} such values in all"
-        raise invalid(parameter, "must be finite", what, "drop or impute those samples; infinite scores can be clipped")
+def check_weights(sample_weight: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    parameter = "sample_weight"
+    given = unwrap(sample_weight, parameter)
+    try:
+        weight = _real(given).astype(np.float64, copy=False)
+    except (TypeError, ValueError):
+        raise invalid(parameter, "must be real numbers", repr(sample_weight), "pass one number per sample") from None
+    if weight.shape != shape:
+        advice = "pass one weight per sample"
+        raise invalid(parameter, f"must have the shape {shape}", f"shape {weight.shape}", advice)
+    _check_finite(weight, parameter, DROP)
+    if (weight < 0).any():
+        raise invalid(parameter, "must not be negative", f"{weight.min():g}", "pass weights >= 0")
+    return weight
 
 
 def check_sample_weight(
     sample_weight: ArrayLike | None, codes: NDArray[np.int64], n_classes: int, names: NDArray[Any] | None = None
 ) -> NDArray[np.float64] | None:
-    """Finite weights >= 0, one per sample, whose sum is positive in every class that has a sample."""
+    """Return weights whose sum is positive in every class that has a sample; None where none were given."""
     if sample_weight is None:
         return None
     weight = check_weights(sample_weight, codes.shape)
@@ -177,25 +234,8 @@ def check_sample_weight(
     return weight
 
 
-def check_weights(sample_weight: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Finite weights >= 0, one per sample."""
-    parameter = "sample_weight"
-    given = unwrap(sample_weight, parameter)
-    try:
-        weight = _real(given).astype(np.float64, copy=False)
-    except (TypeError, ValueError):
-        raise invalid(parameter, "must be real numbers", repr(sample_weight), "pass one number per sample") from None
-    if weight.shape != shape:
-        advice = "pass one weight per sample"
-        raise invalid(parameter, f"must have the shape {shape}", f"shape {weight.shape}", advice)
-    _check_finite(weight, parameter)
-    if (weight < 0).any():
-        raise invalid(parameter, "must not be negative", f"{weight.min():g}", "pass weights >= 0")
-    return weight
-
-
 def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
-    """``"ovo"``, ``"ova"`` or a ``(C, C)`` matrix of finite weights >= 0, not all 0 off the diagonal."""
+    """Return the name, or a matrix of finite weights of at least 0, not all 0 off the diagonal."""
     if isinstance(pairs, str):
         return check_choice("pairs", pairs, PAIRS)
     requirement = f"must be 'ovo', 'ova' or a ({n_classes}, {n_classes}) matrix of weights"
@@ -207,9 +247,7 @@ def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
         raise invalid("pairs", requirement, repr(pairs), advice) from None
     if matrix.shape != (n_classes, n_classes):
         raise invalid("pairs", requirement, f"{pairs!r} of shape {matrix.shape}", advice)
-    if not np.isfinite(matrix).all():
-        where = tuple(int(k) for k in np.argwhere(~np.isfinite(matrix))[0])
-        raise invalid("pairs", "must be finite", f"{matrix[where]} at {where}", advice)
+    _check_finite(matrix, "pairs", advice)
     if (matrix < 0).any():
         raise invalid("pairs", requirement, f"the negative weight {matrix.min():g}", "pass weights >= 0")
     if not matrix[~np.eye(n_classes, dtype=bool)].any():
@@ -218,7 +256,6 @@ def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
 
 
 def check_codes(y: ArrayLike, n_samples: int, n_classes: int) -> NDArray[np.int64]:
-    """Class codes ``0..n_classes-1``, one per row of the scores."""
     codes = _as_array(y, "y")
     if codes.ndim != 1 or len(codes) != n_samples:
         advice = "pass one class per row of the scores"
@@ -234,17 +271,71 @@ def check_codes(y: ArrayLike, n_samples: int, n_classes: int) -> NDArray[np.int6
     return codes.astype(np.int64, copy=False)
 
 
-def _real(x: Any) -> NDArray[np.floating]:
-    """An array of real numbers, float32 kept; TypeError or ValueError for strings, complex numbers and ragged lists."""
-    array = np.asarray(x)
-    if array.dtype in (np.float32, np.float64):
-        return array
-    is_object = array.dtype == object
-    if array.dtype.kind not in "biuf" and not is_object:
-        raise TypeError
-    if is_object and x is not None and (array.ndim == 0 or any(isinstance(v, str | bytes) for v in array.flat)):
-        raise TypeError
-    return array.astype(np.float64)
+def check_classes(y: ArrayLike, parameter: str = "y_true") -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct classes, sorted, and the place of each sample's class among them."""
+    array = _as_array(y, parameter)
+    if array.dtype.kind == "U" and not isinstance(y, np.ndarray) and array.ndim == 1:
+        # NumPy has turned a list with a string in it into strings, NaN and numbers included.
+        original = np.asarray(y, dtype=object)
+        array = array if all(isinstance(v, str) for v in original) else original
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        advice = f"multilabel and one-hot targets are not classes; for one-hot rows pass {parameter}.argmax(axis=1)"
+        raise invalid(parameter, "must be one class per sample, of shape (n_samples,)", f"shape {array.shape}", advice)
+    if len(array) == 0:
+        raise invalid(parameter, "must not be empty", "no sample", "pass at least one sample of two classes")
+    if array.dtype.kind in "iu":
+        return _integer_classes(array)
+    if array.dtype.kind == "f":
+        whole = np.isfinite(array) & (array == np.floor(array))
+        if not whole.all():
+            came, advice = f"the continuous value {array[~whole][0]}", "pass class labels, not a regression target"
+            raise invalid(parameter, "must hold classes", came, advice)
+    check_hashable(array, parameter)
+    if array.dtype.kind in "OMm" and any(map(is_missing, array)):
+        advice = "drop the samples without a class"
+        raise invalid(parameter, "must name the class of every sample", "a missing value", advice)
+    try:
+        classes, inverse = np.unique(array, return_inverse=True)
+    except TypeError:
+        kinds = _listing(sorted({type(v).__name__ for v in array.tolist()}))
+        advice = "convert all to str or all to int"
+        raise invalid(parameter, "must hold labels of one kind", f"a mixture of {kinds}", advice) from None
+    return classes, inverse.astype(np.int64, copy=False)
+
+
+def _integer_classes(y: NDArray[np.integer]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return ``np.unique(y, return_inverse=True)``, by counting where the range allows: no sort, no index array."""
+    low, high = int(y.min()), int(y.max())
+    if high - low > max(len(y), 1 << 16):
+        classes, inverse = np.unique(y, return_inverse=True)
+        return classes, inverse.astype(np.int64, copy=False)
+    wide = y if y.dtype == np.uint64 else y.astype(np.int64, copy=False)
+    shifted = (wide - wide.dtype.type(low) if low else wide).astype(np.int64, copy=False)
+    seen = np.bincount(shifted) > 0
+    classes = np.array([int(k) + low for k in np.flatnonzero(seen)], dtype=y.dtype)
+    return classes, shifted if seen.all() else (np.cumsum(seen) - 1)[shifted]
+
+
+def check_hashable(labels: NDArray[Any], parameter: str) -> None:
+    """Refuse lists, sets, dictionaries and arrays in the place of classes."""
+    for label in labels.flat if labels.dtype == object else ():
+        try:
+            hash(label)
+        except TypeError:
+            came = f"a {type(label).__name__}"
+            raise invalid(parameter, "must hold single values such as strings or whole numbers", came) from None
+
+
+def check_labels(labels: ArrayLike) -> NDArray[Any]:
+    """Return the classes of the columns: two or more, all different."""
+    names = _as_array(labels, "labels")
+    check_hashable(names, "labels")
+    if names.ndim != 1 or len(set(names.tolist())) != len(names) or len(names) < 2:
+        came = f"{labels!r}"
+        raise invalid("labels", "must be two or more different classes", came, "name the columns of y_score, in order")
+    return names
 
 
 class ScoredClasses(NamedTuple):
@@ -266,7 +357,7 @@ def check_scored_classes(
     sample_weight: ArrayLike | None,
     parameter: str = "y_score",
 ) -> ScoredClasses:
-    """True classes with their scores: codes, labels of the columns, scores of shape ``(N, C)``, weights.
+    """Return codes, labels of the columns, scores of shape ``(N, C)`` and weights.
 
     The columns of a data frame that are named as the classes are taken by name. One column of scores, for two classes,
     scores the second of them, or the one that it is named as; the other gets its negative.
@@ -292,25 +383,22 @@ def check_scored_classes(
         came = f"{scores.shape[1]} columns for {len(names)} classes ({_listing(names)})"
         advice = "pass labels=[…] with the class of each column, in order"
         raise invalid(parameter, "must have one column per class", came, advice)
-
-    column = {name: k for k, name in enumerate(names.tolist())}
-    unknown = [c for c in classes.tolist() if c not in column]
-    if unknown:
-        came = f"{_listing(names)} without {_listing(unknown)}"
-        raise invalid(
-            "labels", "must name every class of y_true", came, "add the missing classes, or drop their samples"
-        )
     codes = inverse
     if labels is not None:
+        column = {name: k for k, name in enumerate(names.tolist())}
+        unknown = [c for c in classes.tolist() if c not in column]
+        if unknown:
+            came, advice = f"{_listing(names)} without {_listing(unknown)}", "add them, or drop their samples"
+            raise invalid("labels", "must name every class of y_true", came, advice)
         codes = np.array([column[c] for c in classes.tolist()], dtype=np.int64)[inverse]
     return ScoredClasses(codes, names, scores, check_sample_weight(sample_weight, codes, len(names), names))
 
 
 def _columns_by_name(scores: Any, classes: NDArray[Any], parameter: str) -> list[int] | None:
-    """The column of each class in a data frame, or the class of a single named column; None: go by position.
+    """Return the column of each class in a data frame, or the class of a single named column; None: go by position.
 
-    A name is a class where both are equal, or written alike, as 1, 1.0, "1" and "1.0" are. Names of which none is a
-    class say nothing, nor do pandas' own, 0, 1, …; names of which some are classes contradict the rest.
+    A name is a class where both are equal, or written alike, as 1, 1.0, "1" and "1.0" are. If no name is a class, or if
+    they are the 0, 1, … of pandas, the columns go by position. If only some are, that is an error.
     """
     names = _column_names(scores)
     if names is None or names == list(range(len(names))):
@@ -330,7 +418,7 @@ def _columns_by_name(scores: Any, classes: NDArray[Any], parameter: str) -> list
 
 
 def _column_names(scores: Any) -> list[Any] | None:
-    """Those of a data frame of pandas or polars, of a table of Arrow, or the name of a series."""
+    """Return the column names of a data frame of pandas or polars, of an Arrow table, or the name of a series."""
     for attribute in ("column_names", "columns"):
         if hasattr(scores, attribute):
             return list(getattr(scores, attribute))
@@ -342,97 +430,13 @@ def _written(name: Any) -> str:
     return re.sub(r"^(-?\d+)\.0$", r"\1", str(name))
 
 
-def check_classes(y: ArrayLike, parameter: str = "y_true") -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The distinct classes, sorted, and the place of each sample's class among them."""
-    array = _as_array(y, parameter)
-    if array.dtype.kind == "U" and not isinstance(y, np.ndarray) and array.ndim == 1:
-        # NumPy has turned a list with a string in it into strings, NaN and numbers included.
-        original = np.asarray(y, dtype=object)
-        array = array if all(isinstance(v, str) for v in original) else original
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        advice = f"multilabel and one-hot targets are not classes; for one-hot rows pass {parameter}.argmax(axis=1)"
-        raise invalid(parameter, "must be one class per sample, of shape (n_samples,)", f"shape {array.shape}", advice)
-    if len(array) == 0:
-        raise invalid(parameter, "must not be empty", "no sample", "pass at least one sample of two classes")
-    if array.dtype.kind in "iu":
-        return _integer_classes(array)
-    if array.dtype.kind == "f":
-        whole = np.isfinite(array) & (array == np.floor(array))
-        if not whole.all():
-            came, advice = f"the continuous value {array[~whole][0]}", "pass class labels, not a regression target"
-            raise invalid(parameter, "must hold classes", came, advice)
-    check_hashable(array, parameter)
-    try:
-        if array.dtype.kind in "OMm" and any(v is None or type(v).__name__ == "NAType" or v != v for v in array):
-            advice = "drop the samples without a class"
-            raise invalid(parameter, "must name the class of every sample", "a missing value", advice)
-        classes, inverse = np.unique(array, return_inverse=True)
-    except TypeError:
-        kinds = _listing(sorted({type(v).__name__ for v in array.tolist()}))
-        advice = "convert all to str or all to int"
-        raise invalid(parameter, "must hold labels of one kind", f"a mixture of {kinds}", advice) from None
-    return classes, inverse.astype(np.int64, copy=False)
-
-
-def check_hashable(labels: NDArray[Any], parameter: str) -> None:
-    """Refuse lists, sets, dictionaries and arrays in the place of classes."""
-    if labels.dtype != object:
-        return
-    for label in labels.flat:
-        try:
-            hash(label)
-        except TypeError:
-            came = f"a {type(label).__name__}"
-            raise invalid(parameter, "must hold single values such as strings or whole numbers", came) from None
-
-
-def _integer_classes(y: NDArray[np.integer]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """As ``np.unique(y, return_inverse=True)``, by counting where the range allows: no sort, no index array."""
-    low, high = int(y.min()), int(y.max())
-    if high - low > max(len(y), 1 << 16):
-        classes, inverse = np.unique(y, return_inverse=True)
-        return classes, inverse.astype(np.int64, copy=False)
-    wide = y if y.dtype == np.uint64 else y.astype(np.int64, copy=False)
-    shifted = (wide - wide.dtype.type(low) if low else wide).astype(np.int64, copy=False)
-    seen = np.bincount(shifted) > 0
-    classes = np.array([int(k) + low for k in np.flatnonzero(seen)], dtype=y.dtype)
-    if seen.all():
-        return classes, shifted
-    return classes, (np.cumsum(seen) - 1)[shifted]
-
-
-def _as_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
-    """As NumPy has it; a ragged list as an empty array of two dimensions, which every caller refuses."""
-    given = unwrap(values, parameter)
-    try:
-        return np.asarray(given)
-    except ValueError:
-        return np.empty((0, 0))
-
-
-def check_labels(labels: ArrayLike) -> NDArray[Any]:
-    """The classes of the columns: two or more, all different."""
-    names = _as_array(labels, "labels")
-    check_hashable(names, "labels")
-    if names.ndim != 1 or len(set(names.tolist())) != len(names) or len(names) < 2:
-        came = f"{labels!r}"
-        raise invalid("labels", "must be two or more different classes", came, "name the columns of y_score, in order")
-    return names
-
-
 def scores_of(estimator: Any, X: Any) -> Any:
     """Return ``predict_proba`` where the estimator has it, else ``decision_function``; a data frame stays one."""
     for method in ("predict_proba", "decision_function"):
         if hasattr(estimator, method):
             return getattr(estimator, method)(X)
-    raise invalid(
-        "estimator",
-        "must have predict_proba or decision_function",
-        type(estimator).__name__,
-        "pass a classifier that scores its classes; CalibratedClassifierCV makes one",
-    )
+    advice = "pass a classifier that scores its classes; CalibratedClassifierCV makes one"
+    raise invalid("estimator", "must have predict_proba or decision_function", type(estimator).__name__, advice)
 
 
 def _listing(names: Any, most: int = 8) -> str:

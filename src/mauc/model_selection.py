@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from mauc._estimators import mauc_of_known
 from mauc._typing import Ints
-from mauc._validation import check_classes, check_whole, invalid, scores_of, unwrap
+from mauc._validation import check_classes, check_whole, invalid, is_missing, scores_of, unwrap
 
 __all__ = [
     "MAUCScorer",
@@ -101,7 +101,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> Ints | None:
     given = np.asarray(unwrap(groups, "groups"))
     if given.shape != (n_samples,):
         raise invalid("groups", f"must have the shape ({n_samples},)", f"shape {given.shape}", "pass one per sample")
-    if any(name is None or type(name).__name__ == "NAType" or name != name for name in given.tolist()):
+    if any(map(is_missing, given.tolist())):
         advice = "give samples of their own a group of their own"
         raise invalid("groups", "must name the group of every sample", "a missing value", advice)
     try:

@@ -1,16 +1,16 @@
 """Surrogates ℓ of the 0-1 pair loss: ℓ, its derivative, and the facts the rest of the library relies on.
 
 A surrogate is a small immutable object with ``loss(t)`` and ``derivative(t)``, both vectorised over the difference
-``t = F_mi − F_ni`` of a positive and a negative score. ``pieces`` tells how it is computed fast: ℓ restricted to
+``t = F_mi − F_ni`` of a positive and a negative score. ``pieces`` says how to compute it fast: ℓ restricted to
 ``[low, high)`` is a polynomial (its coefficients, from the constant up) or smooth (``None``, to be approximated).
 To add one, write the class and enter it in :data:`SURROGATES`: every test and every scheme then runs on it.
 
-The default α of each is the one of its class. It suits softmax scores, which differ by 1 at most
-(``docs/results/linear-defaults.md``)::
+The default α of each class suits softmax scores, which differ by 1 at most (``docs/results/linear-defaults.md``)::
 
     squared 1, exponential 4, hinge 0.5, q_hinge 1, generalized_hinge 0.5, logistic 4
 
-Log-odds have no bound. There two surrogates have an α that is right, ``log_odds_alpha``: exponential 0.5, logistic 1.
+Log-odds have no bound. For them two surrogates have an α that is consistent, ``log_odds_alpha``: exponential 0.5,
+logistic 1.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ __all__ = [
 
 INF = float("inf")
 LARGEST = 1e100
-"""Of a parameter, and of the inverse of one: beyond it squares and cubes of them overflow."""
+"""Largest parameter, and largest inverse of one: beyond it their squares and cubes overflow."""
 LARGEST_LOSS = 1e300
-"""Of ``(α + 1)^q``, the loss at ``t = −1``."""
+"""Largest ``(α + 1)^q``, the loss at ``t = −1``."""
 MAX_POWER = 64
-"""A whole q above it is not taken apart into powers: their coefficients have more digits than numbers hold."""
+"""Largest whole q that is expanded into powers: beyond it the coefficients have more digits than a float."""
 
 
 class Piece(NamedTuple):
@@ -64,8 +64,9 @@ class Piece(NamedTuple):
 
     @property
     def from_end(self) -> tuple[float, ...]:
-        """Coefficients of the powers of ``s >= 0``, the distance from ``high``, from ``low`` if ``high`` is infinite:
-        near the end ``t^k`` would cancel.
+        """Coefficients of the powers of ``s >= 0``, the distance from ``high``, or from ``low`` if that is infinite.
+
+        Near the end powers of ``t`` would cancel.
         """
         if self.at_end is not None:
             return self.at_end
@@ -75,7 +76,7 @@ class Piece(NamedTuple):
 
 
 class ClosedForm(NamedTuple):
-    """A loss that splits into a function of the positive and one of the negative, and has kernels of its own."""
+    """A loss that splits into functions of the positive and of the negative, with kernels of its own."""
 
     kind: str
     """``"squared"`` for ``(α − t)²``, ``"exponential"`` for ``exp(−α t)``."""
@@ -92,6 +93,16 @@ class Surrogate(ABC):
     """ℓ is differentiable on the whole line."""
     log_odds_alpha: ClassVar[float | None] = None
     """The α for which the risk of log-odds is consistent (``docs/theory.md``), where there is one."""
+    limits: ClassVar[dict[str, float]] = {}
+    """Parameters that must be above 0, and what they must be below."""
+
+    def __post_init__(self) -> None:
+        for name, high in self.limits.items():
+            value = check_real(name, getattr(self, name), low=0, high=high)
+            if not 1.0 / LARGEST <= value <= LARGEST:
+                requirement = f"must lie between {1.0 / LARGEST:g} and {min(high, LARGEST):g}"
+                advice = "beyond that its powers overflow: scale the scores instead"
+                raise invalid(name, requirement, repr(getattr(self, name)), advice)
 
     @abstractmethod
     def loss(self, t: Floats) -> Floats:
@@ -100,16 +111,6 @@ class Surrogate(ABC):
     @abstractmethod
     def derivative(self, t: Floats) -> Floats:
         """ℓ′(t); at a kink, the slope on its right."""
-
-    def second_derivative(self, t: Floats) -> Floats | None:
-        """ℓ″(t); at a kink, that on its right. None where it is not known."""
-        out = np.zeros_like(t)
-        for low, high, coefficients, _ in self.pieces:
-            if coefficients is None:
-                return None
-            inside = (low <= t) & (t < high)
-            out[inside] = np.polynomial.Polynomial(coefficients).deriv(2)(t[inside])
-        return out
 
     @property
     @abstractmethod
@@ -123,29 +124,23 @@ class Surrogate(ABC):
 
     @property
     def closed_form(self) -> ClosedForm | None:
-        """The kernel that sums ℓ without polynomials, if there is one."""
+        """The kernel that sums ℓ without polynomials; None where there is none."""
         return None
 
     @property
     def curvature_per_slope(self) -> float:
-        """A number κ with ``ℓ″ <= −κ ℓ′`` everywhere, for a loss that never rises; infinite where none is known."""
+        """κ with ``ℓ″ <= −κ ℓ′`` everywhere, for a loss that never rises; infinite where none is known."""
         return INF
 
     def curvature(self, radius: float) -> float:
-        """A bound, not below 0, of ``ℓ″`` on ``[−radius, radius]``; infinite where none is known.
+        """Return an upper bound, at least 0, of ``ℓ″`` on ``[−radius, radius]``; infinite where none is known.
 
-        Known here for polynomial pieces; a smooth surrogate with others states its own.
+        It is computed for polynomial pieces; a smooth surrogate with others states its own.
         """
         inside = [piece for piece in self.pieces if piece.low < radius and piece.high > -radius]
         if not self.smooth or any(piece.coefficients is None for piece in inside):
             return INF
         return max(_largest_second_derivative(piece, radius) for piece in inside)
-
-    @property
-    def consistent_condition(self) -> bool:
-        """Theorem 3's sufficient condition for consistency on [−1, 1]; False does not mean "inconsistent"."""
-        slope = float(self.derivative(np.zeros(1))[0])
-        return self.smooth and self.convex and self.non_increasing and slope < 0
 
 
 @dataclass(frozen=True)
@@ -153,10 +148,8 @@ class Squared(Surrogate):
     """``ℓ(t) = (α − t)²``. Rises again beyond ``t = α``: below α = 1 the consistency condition is not met."""
 
     name: ClassVar[str] = "squared"
+    limits: ClassVar = {"alpha": INF}
     alpha: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return (self.alpha - t) ** 2
@@ -182,20 +175,15 @@ class Exponential(Surrogate):
     """``ℓ(t) = exp(−α t)``."""
 
     name: ClassVar[str] = "exponential"
+    limits: ClassVar = {"alpha": INF}
     log_odds_alpha = 0.5
     alpha: float = 4.0
-
-    def __post_init__(self) -> None:
-        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return np.exp(-self.alpha * t)
 
     def derivative(self, t: Floats) -> Floats:
         return -self.alpha * np.exp(-self.alpha * t)
-
-    def second_derivative(self, t: Floats) -> Floats:
-        return self.alpha**2 * np.exp(-self.alpha * t)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -219,11 +207,9 @@ class Hinge(Surrogate):
     """``ℓ(t) = max(α − t, 0)``."""
 
     name: ClassVar[str] = "hinge"
+    limits: ClassVar = {"alpha": INF}
     smooth = False
     alpha: float = 0.5
-
-    def __post_init__(self) -> None:
-        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return np.maximum(self.alpha - t, 0.0)
@@ -241,11 +227,12 @@ class QHinge(Surrogate):
     """``ℓ(t) = max(α − t, 0)^q`` with ``q > 1``."""
 
     name: ClassVar[str] = "q_hinge"
+    limits: ClassVar = {"alpha": INF}
     alpha: float = 1.0
     q: float = 2.0
 
     def __post_init__(self) -> None:
-        _check_parameter("alpha", self.alpha)
+        super().__post_init__()
         check_real("q", self.q, low=1)
         if self.q * math.log1p(self.alpha) > math.log(LARGEST_LOSS):
             requirement = f"must leave (alpha + 1)^q, the loss at t = −1, below {LARGEST_LOSS:g}"
@@ -256,12 +243,6 @@ class QHinge(Surrogate):
 
     def derivative(self, t: Floats) -> Floats:
         return -self.q * np.maximum(self.alpha - t, 0.0) ** (self.q - 1.0)
-
-    def second_derivative(self, t: Floats) -> Floats:
-        rest = np.maximum(self.alpha - t, 0.0)
-        # Below q = 2 the curvature is infinite at the corner itself, and 0 on its right.
-        power = np.power(rest, self.q - 2.0, where=rest > 0.0, out=np.zeros_like(rest))
-        return self.q * (self.q - 1.0) * power
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -286,12 +267,9 @@ class GeneralizedHinge(Surrogate):
     """
 
     name: ClassVar[str] = "generalized_hinge"
+    limits: ClassVar = {"alpha": INF, "epsilon": 0.5}
     alpha: float = 0.5
     epsilon: float = 0.1
-
-    def __post_init__(self) -> None:
-        _check_parameter("alpha", self.alpha)
-        _check_parameter("epsilon", self.epsilon, high=0.5)
 
     def loss(self, t: Floats) -> Floats:
         rest = np.maximum(self.alpha + self.epsilon - t, 0.0)
@@ -318,20 +296,15 @@ class Logistic(Surrogate):
     """``ℓ(t) = log(1 + exp(−α t))``."""
 
     name: ClassVar[str] = "logistic"
+    limits: ClassVar = {"alpha": INF}
     log_odds_alpha = 1.0
     alpha: float = 4.0
-
-    def __post_init__(self) -> None:
-        _check_parameter("alpha", self.alpha)
 
     def loss(self, t: Floats) -> Floats:
         return np.logaddexp(0.0, -self.alpha * t)
 
     def derivative(self, t: Floats) -> Floats:
         return -self.alpha * np.exp(-np.logaddexp(0.0, self.alpha * t))
-
-    def second_derivative(self, t: Floats) -> Floats:
-        return self.alpha**2 * np.exp(-np.logaddexp(0.0, self.alpha * t) - np.logaddexp(0.0, -self.alpha * t))
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -352,19 +325,14 @@ class DistanceWeighted(Surrogate):
     """``ℓ(t) = 1/t`` for ``t > ε``, continued by its tangent ``(2 − t/ε)/ε``, with ``0 < ε < 1``."""
 
     name: ClassVar[str] = "distance_weighted"
+    limits: ClassVar = {"epsilon": 1.0}
     epsilon: float = 0.1
-
-    def __post_init__(self) -> None:
-        _check_parameter("epsilon", self.epsilon, high=1)
 
     def loss(self, t: Floats) -> Floats:
         return np.where(t < self.epsilon, (2.0 - t / self.epsilon) / self.epsilon, 1.0 / np.maximum(t, self.epsilon))
 
     def derivative(self, t: Floats) -> Floats:
         return -1.0 / np.maximum(t, self.epsilon) ** 2
-
-    def second_derivative(self, t: Floats) -> Floats:
-        return np.where(t < self.epsilon, 0.0, 2.0 / np.maximum(t, self.epsilon) ** 3)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -379,10 +347,9 @@ class DistanceWeighted(Surrogate):
 class CustomSurrogate(Surrogate):
     """Any ℓ with its derivative.
 
-    ``breakpoints`` are the places where ℓ is not smooth; between them it is approximated by polynomials to the
-    tolerance asked for. ``convex``, ``smooth``, ``decreasing`` and ``max_curvature``, a bound of ℓ″ on the whole line,
-    are the caller's word, and default to the cautious one. ℓ″ itself is needed for second derivatives of the torch
-    loss alone.
+    ``breakpoints`` are the places where ℓ is not smooth; between them it is approximated by polynomials to the given
+    tolerance. ``convex``, ``smooth``, ``decreasing`` and ``max_curvature``, a bound of ℓ″ on the whole line, are not
+    checked; their defaults assume nothing.
     """
 
     name: ClassVar[str] = "custom"
@@ -392,7 +359,6 @@ class CustomSurrogate(Surrogate):
     convex: bool = False
     smooth: bool = False
     decreasing: bool = False
-    second_derivative_function: Callable[[Floats], Floats] | None = None
     max_curvature: float = INF
 
     def loss(self, t: Floats) -> Floats:
@@ -400,9 +366,6 @@ class CustomSurrogate(Surrogate):
 
     def derivative(self, t: Floats) -> Floats:
         return self.derivative_function(t)
-
-    def second_derivative(self, t: Floats) -> Floats | None:
-        return None if self.second_derivative_function is None else self.second_derivative_function(t)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -418,7 +381,7 @@ class CustomSurrogate(Surrogate):
 
 
 def _largest_second_derivative(piece: Piece, radius: float) -> float:
-    """Largest ``p″ >= 0`` of a polynomial piece within ``[−radius, radius]``: at its ends, or where ``p‴`` is 0."""
+    """Return the largest ``p″ >= 0`` of a piece within ``[−radius, radius]``: at the ends, or where ``p‴`` is 0."""
     assert piece.coefficients is not None
     low, high = max(piece.low, -radius), min(piece.high, radius)
     second = np.polynomial.Polynomial(piece.coefficients).deriv(2)
@@ -435,11 +398,10 @@ SURROGATES: dict[str, type[Surrogate]] = {
 def get_surrogate(
     surrogate: str | Any, *, alpha: float | None = None, default_alpha: float | None = None, **options: float
 ) -> Surrogate:
-    """The surrogate of that name with its parameters, or the object itself.
+    """Return the surrogate of that name with its parameters, or the object itself.
 
     ``alpha=None`` is ``default_alpha`` where that is given and the surrogate has an α, else the surrogate's default.
-    An object needs ``loss(t)`` and ``derivative(t)``; ``breakpoints``, if it has them, tell where it is not smooth, and
-    ``second_derivative(t)`` serves second derivatives of the torch loss.
+    An object needs ``loss(t)`` and ``derivative(t)``; it may have the attributes of :class:`CustomSurrogate`.
 
     >>> get_surrogate("q_hinge", alpha=0.5, q=3)
     QHinge(alpha=0.5, q=3)
@@ -453,7 +415,7 @@ def get_surrogate(
     kind = SURROGATES[check_choice("surrogate", surrogate, tuple(SURROGATES))]
     if default_alpha is not None and has_alpha(surrogate):
         options = {"alpha": default_alpha, **options}
-    # Those of NumPy as Python's: float32 would make float32 of what it meets, and compiled code asks for the type.
+    # NumPy's numbers become Python's: a float32 would spread to all results, and torch.compile asks for the type.
     plain = {name: x.item() if isinstance(x, np.generic) else x for name, x in options.items()}
     known = _parameters(kind)
     for name, value in plain.items():
@@ -464,46 +426,32 @@ def get_surrogate(
 
 
 def has_alpha(surrogate: Any) -> bool:
-    """Whether it is the name of a surrogate with an α to set; an object carries its own."""
+    """Return True for the name of a surrogate that has an α; an object has its own."""
     return isinstance(surrogate, str) and surrogate in SURROGATES and "alpha" in _parameters(SURROGATES[surrogate])
 
 
 def _parameters(kind: type[Surrogate]) -> set[str]:
-    # Not dataclasses.fields, into which torch.compile, that traces the making of a surrogate too, cannot look.
+    # Not dataclasses.fields, which torch.compile cannot trace.
     return set(kind.__match_args__)  # type: ignore[attr-defined]
-
-
-def _check_parameter(name: str, value: float, high: float = INF) -> None:
-    check_real(name, value, low=0, high=high)
-    if not 1.0 / LARGEST <= value <= LARGEST:
-        requirement = f"must lie between {1.0 / LARGEST:g} and {min(high, LARGEST):g}"
-        raise invalid(name, requirement, repr(value), "beyond that its powers overflow: scale the scores instead")
 
 
 def _from_object(surrogate: Any, options: dict[str, float]) -> Surrogate:
     if options:
-        raise invalid(
-            next(iter(options)),
-            "goes with a surrogate's name",
-            f"it together with the object {surrogate!r}",
-            "set the parameters on the object itself",
-        )
+        came, advice = f"it together with the object {surrogate!r}", "set the parameters on the object itself"
+        raise invalid(next(iter(options)), "goes with a surrogate's name", came, advice)
     if isinstance(surrogate, Surrogate):
         return _check_hashable(surrogate)
     loss, derivative = getattr(surrogate, "loss", None), getattr(surrogate, "derivative", None)
     if not callable(loss) or not callable(derivative):
-        raise invalid(
-            "surrogate",
-            "must be a name or an object with the methods loss(t) and derivative(t)",
-            repr(surrogate),
-            f"use one of {_listing(SURROGATES)}, or mauc.surrogates.CustomSurrogate(loss, derivative)",
-        )
-    facts = {name: bool(getattr(surrogate, name, False)) for name in ("convex", "smooth", "decreasing")}
-    breakpoints = tuple(getattr(surrogate, "breakpoints", ()))
-    second = getattr(surrogate, "second_derivative", None)
-    curvature = getattr(surrogate, "max_curvature", INF)
+        requirement = "must be a name or an object with the methods loss(t) and derivative(t)"
+        advice = f"use one of {_listing(SURROGATES)}, or mauc.surrogates.CustomSurrogate(loss, derivative)"
+        raise invalid("surrogate", requirement, repr(surrogate), advice)
     return CustomSurrogate(
-        loss, derivative, breakpoints, **facts, second_derivative_function=second, max_curvature=curvature
+        loss,
+        derivative,
+        tuple(getattr(surrogate, "breakpoints", ())),
+        **{name: bool(getattr(surrogate, name, False)) for name in ("convex", "smooth", "decreasing")},
+        max_curvature=getattr(surrogate, "max_curvature", INF),
     )
 
 
@@ -511,7 +459,7 @@ def _check_hashable(surrogate: Surrogate) -> Surrogate:
     try:
         hash(surrogate)
     except TypeError:
-        advice = "write @dataclass(frozen=True) above its class, with tuples in the place of lists and arrays"
+        advice = "write @dataclass(frozen=True) above its class, with tuples instead of lists and arrays"
         raise invalid("surrogate", "must be hashable, as results are cached by it", repr(surrogate), advice) from None
     return surrogate
 
