@@ -208,13 +208,6 @@ class SurrogateRisk:
             self.scheme_ = "blocked"
         return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
 
-    def searches(self, *, bounded: bool) -> bool:
-        """Whether positives are to be sorted and searched, whatever the scores; ``bounded`` as in :meth:`compute`."""
-        if schemes_of(self.surrogate)[0] != "ranked":
-            return False
-        found = self.plan_for(1.0, bounded=True) if bounded and self._reach >= 1.0 else None
-        return found is None or found.scheme == "ranked"
-
     def _plan(self, problem: Problem, bounded: bool) -> Plan | None:
         """Polynomial pieces for the differences that occur; None where pairs must be taken one by one."""
         span = np.inf

@@ -171,7 +171,7 @@ def test_a_class_of_one_row_and_text_labels(data):
         ({"costs": np.eye(3)}, r"costs must be a \(4, 4\) matrix of finite numbers, got shape \(3, 3\): pass \[i, j\]"),
         ({"costs": np.full((4, 4), np.nan)}, r"costs must be .*, got nan at \(0, 0\)"),
         ({"costs": np.ones((4, 4))}, "costs must differ between decisions, got rows of equal numbers"),
-        ({"costs": DISTANCES, "scoring": fbeta_score}, "scoring must be None where costs are given"),
+        ({"costs": DISTANCES, "scoring": fbeta_score}, "scoring must be None if costs are given"),
         ({"scoring": 3}, r"scoring must be a function of \(y_true, y_pred\) or the name of a scorer, got 3"),
         ({"scoring": "f1_macor"}, "scoring must be the name of a scorer, got 'f1_macor': sklearn.metrics.get_scorer"),
         ({"scoring": "roc_auc_ovo"}, "scoring must judge predicted classes, got 'roc_auc_ovo', which judges scores"),

@@ -6,7 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from mauc.decision.sweep import Judged, _sweep, least_loss
+from mauc.decision.sweep import DecisionProblem, _sweep, least_loss
 
 
 def draw(seed, n_samples=25, n_classes=3, ties=False):
@@ -18,49 +18,49 @@ def draw(seed, n_samples=25, n_classes=3, ties=False):
         posterior = np.ceil(4 * posterior) / 4
     costs = rng.gamma(1.0, size=(n_classes, n_classes)) * (1 - np.eye(n_classes))
     weight = rng.gamma(2.0, size=n_samples)
-    return Judged(posterior, codes, weight / weight.sum(), costs, np.zeros((n_classes, n_classes)))
+    return DecisionProblem(posterior, codes, weight / weight.sum(), costs, np.zeros((n_classes, n_classes)))
 
 
-def brute_force(judged, shifts, k):
+def brute_force(problem, shifts, k):
     """The least loss over all shifts of class k: the loss in between all crossings of any two lines of any row."""
-    others = judged.posterior * np.exp(shifts)
+    others = problem.posterior * np.exp(shifts)
     others[:, k] = 0.0
-    intercept, slope = others @ judged.costs, judged.posterior[:, [k]] * judged.costs[k]
+    intercept, slope = others @ problem.costs, problem.posterior[:, [k]] * problem.costs[k]
     crossings = []
-    for a, b in combinations(range(len(judged.costs)), 2):
+    for a, b in combinations(range(len(problem.costs)), 2):
         with np.errstate(divide="ignore", invalid="ignore"):
             t = (intercept[:, a] - intercept[:, b]) / (slope[:, b] - slope[:, a])
         crossings.extend(np.log(t[np.isfinite(t) & (t > 0)]))
     edges = np.unique(crossings)
     edges = edges[np.diff(edges, prepend=-np.inf) > 1e-9]
     points = np.concatenate([[edges[0] - 1], (edges[1:] + edges[:-1]) / 2, [edges[-1] + 1]])
-    return min(judged.loss(np.where(np.arange(len(shifts)) == k, point, shifts)) for point in points)
+    return min(problem.loss(np.where(np.arange(len(shifts)) == k, point, shifts)) for point in points)
 
 
 @pytest.mark.parametrize("ties", [False, True])
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
 def test_a_sweep_finds_the_best_interval(n_classes, ties):
     for seed in range(8):
-        judged = draw(seed, n_classes=n_classes, ties=ties)
+        problem = draw(seed, n_classes=n_classes, ties=ties)
         shifts = np.random.default_rng(seed).normal(size=n_classes)
         for k in range(n_classes):
-            found = np.where(np.arange(n_classes) == k, _sweep(judged, shifts, k), shifts)
-            assert judged.loss(found) == pytest.approx(brute_force(judged, shifts, k), abs=1e-12)
+            found = np.where(np.arange(n_classes) == k, _sweep(problem, shifts, k), shifts)
+            assert problem.loss(found) == pytest.approx(brute_force(problem, shifts, k), abs=1e-12)
 
 
 def test_the_end_is_one_that_no_class_alone_betters():
     for seed in range(5):
-        judged = draw(seed, n_samples=60, n_classes=4)
-        shifts, least = least_loss(judged, np.zeros(4))
-        assert least == pytest.approx(judged.loss(shifts), abs=1e-12)
-        assert least < judged.loss(np.zeros(4))
+        problem = draw(seed, n_samples=60, n_classes=4)
+        shifts, least = least_loss(problem, np.zeros(4))
+        assert least == pytest.approx(problem.loss(shifts), abs=1e-12)
+        assert least < problem.loss(np.zeros(4))
         for k in range(4):
-            assert least <= brute_force(judged, shifts, k) + 1e-12
+            assert least <= brute_force(problem, shifts, k) + 1e-12
 
 
 def test_a_metric_is_asked_in_place_of_the_costs():
-    judged = draw(0, n_samples=20)
-    right = Judged(judged.posterior, judged.codes, np.full(20, 0.05), 1 - np.eye(3), judged.tie)
+    problem = draw(0, n_samples=20)
+    right = DecisionProblem(problem.posterior, problem.codes, np.full(20, 0.05), 1 - np.eye(3), problem.penalty)
     asked = replace(right, metric=lambda taken: float(np.mean(taken == right.codes)))
     by_costs, cost = least_loss(right, np.zeros(3))
     by_metric, score = least_loss(asked, np.zeros(3))
@@ -68,10 +68,10 @@ def test_a_metric_is_asked_in_place_of_the_costs():
     np.testing.assert_array_equal(right.decisions(by_costs), right.decisions(by_metric))
 
 
-def test_ties_hold_the_shifts_together():
-    judged = draw(3, n_samples=60, n_classes=4)
+def test_the_penalty_holds_the_shifts_together():
+    problem = draw(3, n_samples=60, n_classes=4)
     for strength in (1e-3, 1e-2, 1e3):
-        tied = replace(judged, tie=strength * (1 - np.eye(4)))
+        tied = replace(problem, penalty=strength * (1 - np.eye(4)))
         shifts, least = least_loss(tied, np.zeros(4))
         assert least <= tied.objective(np.zeros(4))
         assert least == pytest.approx(tied.objective(shifts))

@@ -1,7 +1,7 @@
-"""From scores to decisions: a ranking alone does not say where one class ends and the next begins.
+"""From scores to decisions.
 
-held-out scores  →  posterior (posterior.py)  →  weights of the classes that make decisions cheapest (sweep.py)
-                 →  MAUCDecision (classifier.py)
+held-out scores → posterior (posterior.py) → shifts of the classes that make decisions cheapest (sweep.py)
+→ MAUCDecision (classifier.py)
 """
 
 from mauc.decision.classifier import MAUCDecision

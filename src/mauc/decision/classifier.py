@@ -1,4 +1,4 @@
-"""Decisions at given costs, or at balanced accuracy, from the scores of any classifier."""
+"""Decisions at least cost, or at the best balanced accuracy, from the scores of any classifier."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mauc._typing import Floats, Ints
 from mauc._validation import check_not_negative, check_sample_weight, invalid, scores_of, unwrap
 from mauc.decision.posterior import fit_posterior, log_scores, lowest_probability, posterior_of
 from mauc.decision.scoring import metric_of, takes_weights
-from mauc.decision.sweep import Judged, cheapest, least_loss
+from mauc.decision.sweep import DecisionProblem, cheapest, least_loss
 from mauc.ensemble.bases import fit_base, weight_argument
 from mauc.model_selection import folds_of
 
@@ -30,70 +30,65 @@ def _inner_has(method: str) -> Callable[[Any], bool]:
 
 
 class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Decides by the scores of any classifier: at least cost, or at the best balanced accuracy.
+    r"""Decide by the scores of any classifier: at least cost, or at the best balanced accuracy.
 
-    A model that is trained to rank says which of two samples looks more like class i, not when to call one so: its
-    columns need not be on one scale, and their highest is not the best guess. From scores u of samples that the
-    classifier was not trained on (logs of probabilities, or decision values) this learns a scale a and offsets b, and
-    decides
+    The columns of a model that is trained to rank need not be on one scale, so that the highest score is not the best
+    decision. From scores u of held-out samples (logs of probabilities, or decision values) this learns a scale a and
+    offsets b, and decides
 
     .. math:: d(x) = \arg\min_j \sum_i q_i(x) \, c_{ij}, \qquad q_i \propto e^{a u_i + b_i},
 
-    where :math:`c_{ij}` is the cost of taking class i for class j; with one cost for each class this is
-    :math:`\arg\max_j\, a u_j + b_j + \log c_j`. First a and b by maximum likelihood, which makes q a posterior. Then
-    shifts :math:`\delta` of b that make the decisions on the same held-out samples cheapest,
+    where :math:`c_{ij}` is the cost of deciding for class j if class i is true. First, a and b are fitted by maximum
+    likelihood, which makes q a posterior. Then shifts :math:`\delta` of b make the decisions on the same held-out
+    samples cheapest,
 
     .. math:: \min_\delta \; \frac{1}{N} \sum_n c_{y_n d_n}
         + \lambda \sum_{i < j} \frac{r_i + r_j}{C - 1} (\delta_i - \delta_j)^2,
 
-    one class after the other, each by a sweep over all values at which a decision changes, so that every step is exact;
-    with two classes so is the whole. :math:`r_i` is what one row of class i is worth, its mean cost over the number of
-    rows: a boundary between two classes moves by δ where that gains λ δ² rows of the rarer one, so that a class of
-    three rows cannot pull it far.
+    one class after the other. Each step is exact: it tries all values at which a decision changes. :math:`r_i` is the
+    mean cost of class i over its number of rows: a boundary between two classes moves by δ only if that gains λ δ² rows
+    of the rarer one, so that a class of three rows cannot pull it far.
 
     Parameters
     ----------
     estimator : classifier, default=LogisticRegression()
         With ``predict_proba`` or ``decision_function``.
     costs : (C, C) array, optional
-        ``[i, j]`` is the cost of deciding for class j where class i is true, classes in sorted order; gains are
-        negative costs. Default: balanced accuracy, at which a mistake costs one over the frequency of its class.
+        ``[i, j]`` is the cost of deciding for class j if class i is true, classes in sorted order; gains are negative
+        costs. By default it maximises balanced accuracy: a mistake costs one over the frequency of its class.
     scoring : function or str, optional
-        To be maximised in place of costs: of ``(y_true, y_pred)``, as those of ``sklearn.metrics``, options with
-        ``functools.partial``; or the name of a scorer of scikit-learn's that judges predicted classes, such as
-        ``"f1_macro"``. It is asked in at most 64 places per sweep.
+        Metric to maximise in place of costs: a function of ``(y_true, y_pred)`` as in ``sklearn.metrics``, or the name
+        of a scikit-learn scorer of predicted classes, such as ``"f1_macro"``. It is evaluated at most 64 times per
+        sweep.
     cv : int, splitter, list of folds or "prefit", default=5
-        Folds whose held-out scores are learnt from; a number gives :class:`~mauc.model_selection.RareClassKFold`.
-        ``"prefit"``: the estimator is fitted, and ``fit`` learns from its scores of other samples.
+        Folds that give the held-out scores; a number gives :class:`~mauc.model_selection.RareClassKFold`. ``"prefit"``:
+        the estimator is fitted already, and ``fit`` is given samples that it was not trained on.
     shrinkage : float >= 0, default=3.0
-        λ: the larger, the closer to the decisions of the posterior.
+        Weight λ of the penalty; larger values stay closer to the decisions of the posterior.
 
     Attributes
     ----------
     classes_ : (C,) array
     estimator_ : fitted classifier
-        On all samples.
+        Fitted on all samples.
     scale_ : float
         The scale a.
     offsets_ : (C,) array
         Offsets b with the shifts; their mean is 0.
     costs_ : (C, C) array
-        Costs, each row from 0 on, the largest 1.
+        Costs; the smallest of each row is 0, the largest of all 1.
     best_score_ : float
-        Balanced accuracy, negative mean cost, or the metric, of the held-out samples; they chose the shifts, so it is a
-        little too good.
+        Balanced accuracy, negative mean cost, or the metric, on the held-out samples. It is optimistic, for they chose
+        the shifts.
 
     Notes
     -----
-    ``predict_proba`` and ``decision_function`` are those of the estimator, unchanged, and so is ``score``, the
-    multiclass AUC. The offset of a class without held-out samples, as one of a single sample, follows from the
-    penalties and from the samples of others that it would claim.
+    ``predict_proba``, ``decision_function`` and ``score``, the multiclass AUC, are those of the estimator.
 
-    Costs a fit per fold and one on all samples; the decisions themselves ``O(N C² (C + log N))`` per round, of which
-    few are needed.
+    A fit costs one fit of the estimator per fold and one on all samples, and a few rounds of ``O(N C² (C + log N))``.
 
     Mean balanced accuracy × 100 in nested cross-validation, five models on eight sets: 79.5 by the highest score, 82.9
-    by shifts alone, 83.3 by the likelihood alone, 83.6 by both; the table is in :doc:`/guide/deciding`.
+    by shifts alone, 83.3 by the likelihood alone, 83.6 by both.
 
     Examples
     --------
@@ -140,18 +135,18 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
         return LogisticRegression() if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the classifier on folds and on all samples, unless it is, and learn to decide by its scores.
+        """Fit the classifier on folds and on all samples, unless ``cv="prefit"``, and learn to decide by its scores.
 
         Parameters
         ----------
         X : (N, d) array, sparse matrix or data frame, as the classifier takes it
         y : (N,) classes
         sample_weight : (N,) weights >= 0, optional
-            For the classifier, which must take them unless it is fitted already, and for the decisions.
+            Weights for the classifier, whose ``fit`` must take them, and for the decisions.
         """
         shrinkage = check_not_negative("shrinkage", self.shrinkage)
         if self.costs is not None and self.scoring is not None:
-            raise invalid("scoring", "must be None where costs are given", repr(self.scoring), "pass one of the two")
+            raise invalid("scoring", "must be None if costs are given", repr(self.scoring), "pass one of the two")
         classes, codes = encode_classes(y)
         X, codes = indexable(X, codes)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
@@ -161,7 +156,7 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
             held_out = scores_by_class(self.estimator_, _safe_indexing(X, rows), classes)
         else:
             weight_argument(self._base(), weight)
-            # First on all samples: what is wrong with them is told of the whole.
+            # On all samples first, so that an error refers to all of them.
             self.estimator_ = fit_base(clone(self._base()), X, classes[codes], weight)
             rows, held_out = self._held_out(X, classes, codes, weight)
         self.classes_ = classes
@@ -174,7 +169,7 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
         return self
 
     def _prefit(self, classes: NDArray[Any], codes: Ints) -> tuple[NDArray[Any], Ints]:
-        """The classes of the fitted estimator, and the codes of samples among them."""
+        """Return the classes of the fitted estimator, and the codes of the samples among them."""
         check_is_fitted(self._base())
         self.estimator_ = self._base()
         known = self.estimator_.classes_
@@ -185,7 +180,7 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
         return known, np.searchsorted(known, classes)[codes]
 
     def _held_out(self, X: Any, classes: NDArray[Any], codes: Ints, weight: Floats | None) -> tuple[Ints, Floats]:
-        """The rows that are held out, and their ``(N, C)`` scores: the mean where one was held out more than once."""
+        """Return the held-out rows and their ``(N, C)`` scores; the mean if one was held out more than once."""
         counted = np.ones(len(codes), dtype=bool) if weight is None else weight > 0
         total, times = np.zeros((len(codes), len(classes))), np.zeros((len(codes), 1))
         for train, test in folds_of(self.cv, X, classes[codes], counted):
@@ -197,7 +192,7 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
         rows = np.flatnonzero(times)
         if len(rows) == 0:
             advice = "decisions are learnt from samples that the estimator was not trained on"
-            raise invalid("y", "must have two samples of a class", "single ones", advice)
+            raise invalid("y", "must have two samples of a class", "one of each", advice)
         return rows, total[rows] / times[rows]
 
     def _learn(self, scores: Floats, codes: Ints, weight: Floats, priors: Floats, shrinkage: float) -> None:
@@ -205,7 +200,7 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
             advice = "give it what it needs, such as scaled or imputed features"
             raise invalid("estimator", "must give finite scores", "NaN or infinity", advice)
         n_classes = len(priors)
-        # Of a class without samples a mistake cannot be balanced, and costs nothing.
+        # A mistake on a class without samples costs nothing.
         balancing = np.divide(1.0, priors, out=np.zeros(n_classes), where=priors > 0)
         wrong = 1.0 - np.eye(n_classes)
         if self.costs is not None:
@@ -216,27 +211,27 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
         has_proba = hasattr(self.estimator_, "predict_proba")
         self._lowest = lowest_probability(scores) if has_proba else None
         logs = log_scores(scores, self._lowest)
-        # Scores may be the posterior of the samples as they are, or that under equal class sizes.
+        # Scores may be the posterior, or that under equal class sizes.
         centres = [np.zeros(n_classes), np.log(priors, out=np.zeros(n_classes), where=priors > 0)]
         expected = 1.0 if has_proba else 1.0 / (float(logs.std()) or 1.0)
         self.scale_, offsets = fit_posterior(logs, codes, weight, expected, centres)
-        judged = Judged(
+        problem = DecisionProblem(
             posterior_of(logs, self.scale_, offsets),
             codes,
             weight / weight.sum(),
             self.costs_,
-            shrinkage * _ties(codes, weight / weight.sum(), worth),
+            shrinkage * _penalty(codes, weight / weight.sum(), worth),
             self._metric(codes, weight),
         )
         starts = [np.zeros(n_classes)]
-        if judged.metric is None:  # sweeps of a metric take long
+        if problem.metric is None:  # sweeps of a metric are slow
             starts += [centre - offsets for centre in centres]
-        shifts, _ = min((least_loss(judged, start) for start in starts), key=lambda found: found[1])
+        shifts, _ = min((least_loss(problem, start) for start in starts), key=lambda found: found[1])
         self.offsets_ = offsets + shifts - (offsets + shifts).mean()
-        self.best_score_ = self._value(codes, judged.decisions(shifts), weight)
+        self.best_score_ = self._value(codes, problem.decisions(shifts), weight)
 
     def _metric(self, codes: Ints, weight: Floats) -> Callable[[Ints], float] | None:
-        """The function that is to be maximised, of the decisions alone."""
+        """Return the metric to maximise as a function of the decisions alone."""
         if self.scoring is None:
             return None
         score, true, options = metric_of(self.scoring, self.classes_), self.classes_[codes], {}
@@ -248,7 +243,6 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
         return lambda taken: float(score(true, self.classes_[taken], **options))
 
     def _value(self, codes: Ints, taken: Ints, weight: Floats) -> float:
-        """:attr:`best_score_` of decisions."""
         if (metric := self._metric(codes, weight)) is not None:
             return metric(taken)
         if self.costs is not None:
@@ -258,20 +252,20 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
         return float(np.mean(right[size > 0] / size[size > 0]))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of least expected cost."""
+        """Return the class of least expected cost."""
         check_is_fitted(self)
         logs = log_scores(scores_by_class(self.estimator_, X, self.classes_), self._lowest)
         return self.classes_[cheapest(posterior_of(logs, self.scale_, self.offsets_), self.costs_)]
 
     @available_if(_inner_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """``(N, C)`` scores of the estimator, as they are."""
+        """Return the ``(N, C)`` scores of the estimator."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
     @available_if(_inner_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Decision values of the estimator, as they are."""
+        """Return the decision values of the estimator."""
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
 
@@ -281,9 +275,9 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
 
 
 def _check_costs(costs: ArrayLike, n_classes: int) -> Floats:
-    """Costs above the least of each row, in units of the largest: the decisions are the same."""
+    """Subtract the smallest cost of each row and divide by the largest of all: the decisions stay the same."""
     requirement = f"must be a ({n_classes}, {n_classes}) matrix of finite numbers"
-    advice = "pass [i, j] = cost of taking class i for class j, classes in sorted order"
+    advice = "pass [i, j] = cost of deciding for class j if class i is true, classes in sorted order"
     try:
         matrix = np.asarray(unwrap(costs, "costs"), dtype=np.float64)
     except (TypeError, ValueError):
@@ -299,8 +293,8 @@ def _check_costs(costs: ArrayLike, n_classes: int) -> Floats:
     return above / above.max()
 
 
-def _ties(codes: Ints, share: Floats, worth: Floats) -> Floats:
-    """``(C, C)`` with ``(r_i + r_j) / (C − 1)`` off the diagonal: what one row of class i and one of class j cost."""
+def _penalty(codes: Ints, share: Floats, worth: Floats) -> Floats:
+    """Return ``(C, C)`` with ``(r_i + r_j) / (C − 1)`` off the diagonal: the cost of one row of each class."""
     n_classes = len(worth)
     total, squares = (np.bincount(codes, share**power, n_classes) for power in (1, 2))
     row = np.divide(squares, total, out=np.zeros(n_classes), where=total > 0) * worth.sum(axis=1) / (n_classes - 1)

@@ -1,4 +1,4 @@
-"""From scores that rank to a posterior: one scale for all columns, one offset for each."""
+"""Turn ranking scores into a posterior: one scale for all columns, one offset for each."""
 
 from __future__ import annotations
 
@@ -10,48 +10,45 @@ from mauc._typing import Floats, Ints
 
 __all__ = ["fit_posterior", "log_scores", "lowest_probability", "posterior_of"]
 
-LEAST = 1e-9
-DEEPEST = 60.0
-"""Classes this much less likely, in logs, are all as unlikely: weights must bring them back without overflow."""
-LEAST_SCALE = 1e-3
 
-
-def lowest_probability(scores: Floats) -> Floats:
-    """``(C,)`` what a probability of 0 is taken for: half of the least above 0 in its column."""
+def lowest_probability(scores: Floats, least: float = 1e-9) -> Floats:
+    """Return the ``(C,)`` replacement of a probability of 0: half of the smallest positive one in its column."""
     positive = np.where(scores > 0, scores, np.inf).min(axis=0)
-    return np.where(np.isfinite(positive), np.maximum(LEAST, 0.5 * positive), LEAST)
+    return np.where(np.isfinite(positive), np.maximum(least, 0.5 * positive), least)
 
 
 def log_scores(scores: Floats, lowest: Floats | None) -> Floats:
-    """Logs of probabilities; scores of other kinds, which have no lowest, as they are."""
+    """Return logs of probabilities; decision values, which have no lowest, are unchanged."""
     return scores if lowest is None else np.log(np.maximum(scores, lowest))
 
 
-def posterior_of(logs: Floats, scale: float, offsets: Floats) -> Floats:
-    """``(N, C)`` numbers in proportion to ``exp(scale · logs + offsets)``, the largest of each row 1."""
+def posterior_of(logs: Floats, scale: float, offsets: Floats, deepest: float = 60.0) -> Floats:
+    """Return ``(N, C)`` numbers in proportion to ``exp(scale · logs + offsets)``; the largest of each row is 1.
+
+    None is below ``exp(-deepest)``, so that shifts can raise it again without overflow.
+    """
     logits = scale * logs + offsets
-    return np.exp(np.maximum(logits - logits.max(axis=1, keepdims=True), -DEEPEST))
+    return np.exp(np.maximum(logits - logits.max(axis=1, keepdims=True), -deepest))
 
 
 def fit_posterior(
     logs: Floats, codes: Ints, weight: Floats, scale: float, centres: list[Floats]
 ) -> tuple[float, Floats]:
-    r"""Scale a and offsets b of :math:`q_i \propto e^{a u_i + b_i}` by maximum likelihood.
+    r"""Fit the scale a and offsets b of :math:`q_i \propto e^{a u_i + b_i}` by maximum likelihood.
 
     .. math:: \min_{a, b} \; -\sum_n w_n \log q_{n y_n} + \tfrac12 (a / a_0 - 1)^2 + \tfrac12 \lVert b - b_0 \rVert^2
 
-    The penalties weigh as much as one row: they keep the scale of scores that make no mistake, and the offset of a
-    class of few rows, in bounds. Of the centres :math:`b_0` the one that fits better is taken. Convex, smooth, and of
-    C + 1 parameters.
+    The penalties weigh as much as one row. They bound the scale of scores without mistakes, and the offset of a class
+    of few rows. Of the centres :math:`b_0` the one that fits better is used. The problem is convex and smooth.
 
     Parameters
     ----------
     logs : (N, C) array
     codes : (N,) array
     weight : (N,) array
-        Its mean is 1.
+        Sample weights of mean 1.
     scale : float
-        The scale :math:`a_0` that is expected.
+        The expected scale :math:`a_0`.
     centres : list of (C,) arrays
     """
     rows = np.arange(len(codes))
@@ -67,7 +64,7 @@ def fit_posterior(
         slope = np.append((residual * standard).sum() + a - 1.0, residual.sum(axis=0) + b - centre)
         return value, slope
 
-    bounds = [(LEAST_SCALE, None), *[(None, None)] * logs.shape[1]]
+    bounds = [(1e-3, None), *[(None, None)] * logs.shape[1]]
     found = [
         minimize(loss, np.append(1.0, centre), (centre,), method="L-BFGS-B", jac=True, bounds=bounds)
         for centre in centres

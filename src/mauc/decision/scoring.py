@@ -1,4 +1,4 @@
-"""What decisions are judged by in place of costs: a function of classes, or the name of a scorer of scikit-learn's."""
+"""Metrics of decisions in place of costs: a function of classes, or the name of a scikit-learn scorer."""
 
 from collections.abc import Callable
 from inspect import Parameter, signature
@@ -13,51 +13,44 @@ from mauc._validation import invalid
 __all__ = ["Metric", "metric_of", "takes_weights"]
 
 Metric = Callable[..., float]
-"""Of true and predicted classes, and perhaps of ``sample_weight``; the larger, the better."""
+"""Function of true and predicted classes, and possibly of ``sample_weight``; larger is better."""
 
 
-class _Decided(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose predictions are what it is given: a scorer asks a model, and decisions have been made."""
+class _Predictions(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that predicts its input, because a scorer needs a model."""
 
     def __init__(self, classes: NDArray[Any]) -> None:
         self.classes_ = classes
 
-    def predict(self, decisions: NDArray[Any]) -> NDArray[Any]:
-        return decisions
+    def predict(self, predicted: NDArray[Any]) -> NDArray[Any]:
+        return predicted
 
 
-def metric_of(scoring: Any, classes: NDArray[Any]) -> Metric:
-    """The function that is to be maximised."""
-    if isinstance(scoring, str):
-        return _of_scorer(scoring, classes)
-    if not callable(scoring):
+def metric_of(scoring: Callable[..., float] | str, classes: NDArray[Any]) -> Metric:
+    """Return the function to maximise."""
+    if callable(scoring):
+        return scoring
+    advice = "pass e.g. 'f1_macro' or sklearn.metrics.cohen_kappa_score"
+    if not isinstance(scoring, str):
         requirement = "must be a function of (y_true, y_pred) or the name of a scorer"
-        raise invalid(
-            "scoring", requirement, repr(scoring), "pass e.g. 'f1_macro' or sklearn.metrics.cohen_kappa_score"
-        )
-    found: Metric = scoring
-    return found
-
-
-def _of_scorer(name: str, classes: NDArray[Any]) -> Metric:
+        raise invalid("scoring", requirement, repr(scoring), advice)
     try:
-        scorer = get_scorer(name)
+        scorer = get_scorer(scoring)
     except ValueError:
         advice = "sklearn.metrics.get_scorer_names() has all names"
-        raise invalid("scoring", "must be the name of a scorer", repr(name), advice) from None
-    model = _Decided(classes)
+        raise invalid("scoring", "must be the name of a scorer", repr(scoring), advice) from None
 
-    def score(true: NDArray[Any], taken: NDArray[Any], **options: Any) -> float:
+    def score(true: NDArray[Any], predicted: NDArray[Any], **options: Any) -> float:
         try:
-            return float(scorer(model, taken, true, **options))
+            return float(scorer(_Predictions(classes), predicted, true, **options))
         except AttributeError:
-            advice = "pass one such as 'f1_macro' or 'matthews_corrcoef': scores are not changed by decisions"
-            raise invalid("scoring", "must judge predicted classes", f"{name!r}, which judges scores", advice) from None
+            came = f"{scoring!r}, which judges scores"
+            raise invalid("scoring", "must judge predicted classes", came, advice) from None
 
     return score
 
 
 def takes_weights(metric: Metric) -> bool:
-    """Whether a metric has a place for ``sample_weight``."""
+    """Return whether a metric has a parameter ``sample_weight``."""
     known = signature(metric).parameters.values()
     return any(p.name == "sample_weight" or p.kind == Parameter.VAR_KEYWORD for p in known)

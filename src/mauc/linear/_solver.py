@@ -12,12 +12,12 @@ from mauc._typing import Floats
 __all__ = ["FLAT", "Solution", "minimize"]
 
 FLAT = 64 * float(np.finfo(np.float64).eps)
-"""A fall by less than this, relative to the value or 1, is none."""
+"""Smallest relative decrease of the objective that counts."""
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Where a minimiser stopped."""
+    """The point at which the minimiser stopped, and why."""
 
     theta: Floats
     objective: float
@@ -46,7 +46,7 @@ def minimize(
             curve.append(value)
             starts_finite = finite
         elif not finite:
-            # SciPy's line search cannot go on from there; a value above the last one makes it take a shorter step.
+            # SciPy's line search cannot continue from here; a value above the last one makes it take a shorter step.
             return curve[-1] + abs(curve[-1]) + 1.0, np.zeros_like(gradient)
         return value, gradient
 
@@ -54,7 +54,7 @@ def minimize(
         curve.append(float(intermediate_result.fun))
 
     options: Any = {"maxiter": max_iter, "maxfun": 100 * max_iter, "gtol": tol, "ftol": FLAT, "maxls": 50}
-    with np.errstate(over="ignore", invalid="ignore"):  # of the line search, where the objective is beyond the floats
+    with np.errstate(over="ignore", invalid="ignore"):  # the line search may try points where the objective overflows
         found: Any = scipy_minimize(evaluate, theta, jac=True, method="L-BFGS-B", callback=note, options=options)
     if not starts_finite:
         converged, message = False, "objective or its gradient is not finite at the start"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Any, Self
 
 import numpy as np
@@ -37,7 +37,7 @@ __all__ = ["MAUCClassifier"]
 
 
 class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
-    r"""Linear scores that minimise a surrogate of the multiclass AUC.
+    r"""Train a linear model by a surrogate of the multiclass AUC.
 
     .. math:: \min_{W, b} \; R\bigl(\operatorname{softmax}(X W^\top + b)\bigr) + \tfrac{\lambda}{2} \lVert W \rVert^2
 
@@ -63,26 +63,26 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         the form :math:`a_i b_j` the shift is :math:`\log(p_j / b_j)`; another matrix has no log-loss and needs 0.
     balanced : bool, default=True
         Weigh every class the same in the log-loss, as ``class_weight="balanced"`` does in scikit-learn, instead of
-        shifting by p. Both have the same minimiser where the model can reach it; with balanced classes the rare ones
-        are heard from the first iteration.
+        shifting by p. Both have the same minimiser if the model can reach it; balancing lets rare classes count from
+        the first iteration.
     l2 : float, optional
         Weight λ of the penalty; the intercept is not penalised. None: 1 / N, which is ``C=1`` of
         :class:`~sklearn.linear_model.LogisticRegression`; N is the sum of the sample weights.
     activation : {"log_odds", "softmax", "sigmoid", "identity"}, optional
-        What turns the linear function into scores. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it and α =
-        ½ of the exponential, or 1 of the logistic loss, both terms are consistent. None: the log-odds, with that α,
-        unless ``alpha`` is given, ``log_loss`` is 0 or the surrogate is another; then softmax, as in the paper.
+        Map from logits to scores. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it both terms are
+        consistent for α = ½ of the exponential and 1 of the logistic loss. None: the log-odds with that α; softmax, as
+        in the paper, if ``alpha`` is given, ``log_loss`` is 0 or the surrogate is another.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs.
     fit_intercept : bool, default=True
     max_iter : int, default=200
     tol : float, default=1e-6
-        The largest entry of the gradient at which the solver stops.
+        The solver stops when no entry of the gradient is larger.
     warm_start : bool, default=False
-        Start from the last solution, where the classes and columns are the same.
+        Start from the last solution if the classes and columns are the same.
     n_jobs : int, optional
-        Threads over the rows, where rows times classes are half a million or more; -1 is one per core. None: one per
-        core, at most ``OMP_NUM_THREADS`` where that is set. The model is the same to the bit.
+        Threads over the rows, if rows times classes are half a million or more; -1: one per core. None: one per core,
+        at most ``OMP_NUM_THREADS`` if it is set. The model does not depend on it.
     verbose : int, default=0
         Print a line at the end of the fit.
 
@@ -94,9 +94,9 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         Zeros without intercept.
     n_iter_ : int
     objective_ : float
-        Value at the solution.
+        Objective at the solution.
     objective_curve_ : (``n_iter_`` + 1,) array
-        Value at the start and after each iteration.
+        Objective at the start and after each iteration.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -104,8 +104,8 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     -----
     The problem is not convex. L-BFGS starts from 0, so the result is deterministic.
 
-    The paper's form is ``MAUCClassifier("exponential", alpha=1.0, log_loss=0.0)``. What the defaults rest on is in
-    ``docs/results/linear-defaults.md``; :class:`mauc.MAUCClassifierCV` searches α, μ and λ.
+    The paper's form is ``MAUCClassifier("exponential", alpha=1.0, log_loss=0.0)``. ``docs/results/linear-defaults.md``
+    compares the defaults with it; :class:`mauc.MAUCClassifierCV` searches α, μ and λ.
 
     References
     ----------
@@ -167,8 +167,8 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         X : (N, d) array or sparse matrix
         y : (N,) classes
         sample_weight : (N,) weights >= 0, optional
-            In the ranking term they weigh samples within their class; how much a class counts is up to ``pairs``. In
-            the log-loss they weigh samples and, by their sums, classes.
+            In the ranking term they weigh samples within their class; ``pairs`` weighs the classes. In the log-loss
+            they weigh samples and, by their sums, classes.
         """
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -188,7 +188,9 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             ),
         )
         start = self._start(objective, classes)
-        with threads(self.n_jobs), _threads_of_blas(objective):
+        # With threads over the rows, BLAS uses one: its own threads would wait for each other.
+        one_thread = threadpool_limits(1, user_api="blas") if len(objective.parts) > 1 else nullcontext()
+        with threads(self.n_jobs), one_thread:
             solution = self._minimize(objective, start)
         self._keep(objective, classes, solution)
         self._warn_of(solution)
@@ -204,7 +206,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         return SurrogateRisk(self.surrogate, alpha=alpha)
 
     def _penalty(self, total_weight: float) -> float:
-        """As ``C=1`` of LogisticRegression, whose loss is a sum, unless it was given."""
+        """Return ``l2``, or else that of ``C=1`` of LogisticRegression, whose loss is a sum."""
         return 1.0 / total_weight if self.l2 is None else self.l2
 
     def _activation(self) -> str:
@@ -249,7 +251,6 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
             )
 
     def _warn_of(self, solution: Solution) -> None:
-        """Where the fit has not converged."""
         if not solution.converged:
             warnings.warn(
                 f"L-BFGS stopped before the gradient fell below tol={self.tol:g} ({solution.message}): "
@@ -262,8 +263,3 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return np.asarray(X @ self.coef_.T + self.intercept_)
-
-
-def _threads_of_blas(objective: LinearObjective) -> AbstractContextManager[Any]:
-    """One, where the rows are shared among threads of ours: products on more of them would wait for each other."""
-    return threadpool_limits(1, user_api="blas") if len(objective.parts) > 1 else nullcontext()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from itertools import product
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from mauc._estimators import encode_classes
+from mauc._typing import Floats
 from mauc._validation import check_sample_weight, invalid
 from mauc.activations import Activation
 from mauc.linear.classifier import MAUCClassifier
@@ -30,41 +31,35 @@ DEFAULT_LOG_LOSSES = (0.1, 1.0, 10.0)
 DEFAULT_L2 = tuple(10.0 ** np.arange(-1, -7, -1.0))
 
 
-class _Loss(NamedTuple):
-    surrogate: Any
-    alpha: float | None
-    log_loss: float
-
-
 class MAUCClassifierCV(MAUCClassifier):
-    """:class:`MAUCClassifier` that chooses surrogate, α, log-loss and penalty by cross-validated MAUC.
+    """Choose surrogate, α, log-loss and penalty of :class:`MAUCClassifier` by cross-validated multiclass AUC.
 
-    For every surrogate, α, log-loss and fold the penalties are taken from the weakest to the strongest, each fit
-    starting from the last one.
+    For every surrogate, α, log-loss and fold the penalties go from the weakest to the strongest. Each fit starts from
+    the last one.
 
     Parameters
     ----------
     surrogates : sequence of str or objects, default=("exponential",)
     alphas : sequence of float, optional
-        Default: (1, 4, 10) for a surrogate that has an α. None as an entry is the surrogate's own.
+        Default: (1, 4, 10) for a surrogate that has an α. An entry None is the surrogate's default.
     log_losses : sequence of float, optional
-        Weights of the log-loss; (0.1, 1, 10) by default, 0 where ``pairs`` has no log-loss.
+        Weights of the log-loss. Default: (0.1, 1, 10), or 0 if ``pairs`` has no log-loss.
     balanced : bool, default=True
         Weigh every class the same in the log-loss.
     l2s : sequence of float, default=(1e-1, 1e-2, ..., 1e-6)
     cv : int or splitter, default=5
-        Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, in which every class stays in every training
-        part, however rare.
+        Folds. A number gives :class:`mauc.model_selection.RareClassKFold`, which keeps every class in every training
+        part.
     n_jobs : int, optional
         Processes, as in joblib.
     activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
-        What turns the linear function into scores.
+        Map from logits to scores.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs, in the risk and in the score that chooses.
     fit_intercept : bool, default=True
     max_iter : int, default=200
     tol : float, default=1e-6
-        The largest entry of the gradient at which the solver stops.
+        The solver stops when no entry of the gradient is larger.
     verbose : int, default=0
         Print progress.
 
@@ -123,7 +118,7 @@ class MAUCClassifierCV(MAUCClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Choose by cross-validation, then train on all data.
+        """Choose by cross-validation, then train on all rows.
 
         Parameters
         ----------
@@ -134,36 +129,34 @@ class MAUCClassifierCV(MAUCClassifier):
         """
         for name in ("surrogates", "alphas", "log_losses", "l2s"):
             grid = getattr(self, name)
-            if grid is None and name in ("alphas", "log_losses"):
-                continue
-            if isinstance(grid, str) or not hasattr(grid, "__len__") or len(grid) == 0:
-                raise invalid(
-                    name, "must be a sequence with at least one entry", repr(grid), "pass a list of candidates"
-                )
+            optional = grid is None and name in ("alphas", "log_losses")
+            if not optional and (isinstance(grid, str) or not hasattr(grid, "__len__") or len(grid) == 0):
+                advice = "pass a list of candidates"
+                raise invalid(name, "must be a sequence with at least one entry", repr(grid), advice)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
         classes, codes = encode_classes(y)
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
         folds = self._folds(X, y, weight)
-        # Not from the strongest down: where the penalty leaves W at 0 the risk does not depend on the intercept, which
-        # drifts off, and softmax saturates for all fits to come (71 on a split of ecoli).
+        # Not from the strongest down: if the penalty leaves W at 0, the risk does not depend on the intercept, which
+        # drifts off, and softmax saturates in all later fits (an intercept of 71 on a split of ecoli).
         l2s = sorted(self.l2s)
         losses = self._losses()
         parts = Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(
-            delayed(_score_path)(self._candidate(loss), l2s, X, y, weight, *folds[k])
+            delayed(_score_path)(self._candidate(**loss), l2s, X, y, weight, *folds[k])
             for loss, k in product(losses, range(len(folds)))
         )
         scores = np.array(parts).reshape(-1, len(folds), len(l2s)).transpose(0, 2, 1).reshape(-1, len(folds))
         self._keep_results(scores, losses, l2s)
         best = self.cv_results_["params"][int(np.argmin(self.cv_results_["rank_test_score"]))]
-        loss = _Loss(best["surrogate"], best["alpha"], best["log_loss"])
-        (self.surrogate_, self.alpha_, self.log_loss_), self.l2_ = loss, best["l2"]
-        final = self._candidate(loss).set_params(l2=self.l2_).fit(X, y, sample_weight)
+        for name, value in best.items():
+            setattr(self, f"{name}_", value)
+        final = self._candidate(**best).fit(X, y, sample_weight)
         for name in ("classes_", "coef_", "intercept_", "n_iter_", "objective_", "objective_curve_"):
             setattr(self, name, getattr(final, name))
         return self
 
-    def _folds(self, X: Any, y: Any, weight: NDArray[np.float64] | None) -> list[tuple[Any, Any]]:
-        """The folds that can be scored: two classes or more are held out. A weight of 0 is no sample."""
+    def _folds(self, X: Any, y: Any, weight: Floats | None) -> list[tuple[Any, Any]]:
+        """Return the folds that hold out two classes or more; rows of weight 0 are left out."""
         counted = np.ones(len(y), dtype=bool) if weight is None else weight > 0
         folds = [fold for fold in folds_of(self.cv, X, y, counted) if len(np.unique(y[fold[1]])) > 1]
         if not folds:
@@ -171,8 +164,8 @@ class MAUCClassifierCV(MAUCClassifier):
             raise invalid("cv", "must give a fold that holds out two classes or more", repr(self.cv), advice)
         return folds
 
-    def _losses(self) -> list[_Loss]:
-        """Every surrogate with every α and every weight of the log-loss."""
+    def _losses(self) -> list[dict[str, Any]]:
+        """Return every combination of surrogate, α and weight of the log-loss."""
         weights = self.log_losses
         if weights is None:
             weights = DEFAULT_LOG_LOSSES if has_log_loss(self.pairs) else (0.0,)
@@ -181,17 +174,15 @@ class MAUCClassifierCV(MAUCClassifier):
         for surrogate in self.surrogates:
             own = DEFAULT_ALPHAS if has_alpha(surrogate) else (None,)
             for alpha in own if self.alphas is None else self.alphas:
-                losses += [_Loss(surrogate, alpha, each) for each in checked]
+                losses += [{"surrogate": surrogate, "alpha": alpha, "log_loss": each} for each in checked]
         return losses
 
     def _risk(self) -> SurrogateRisk:
         return SurrogateRisk(self.surrogate_, alpha=self.alpha_)
 
-    def _candidate(self, loss: _Loss) -> MAUCClassifier:
+    def _candidate(self, **chosen: Any) -> MAUCClassifier:
         return MAUCClassifier(
-            loss.surrogate,
-            alpha=loss.alpha,
-            log_loss=loss.log_loss,
+            **chosen,
             balanced=self.balanced,
             activation=self.activation,
             pairs=self.pairs,
@@ -201,8 +192,8 @@ class MAUCClassifierCV(MAUCClassifier):
             warm_start=True,
         )
 
-    def _keep_results(self, scores: NDArray[np.float64], losses: list[_Loss], l2s: Sequence[float]) -> None:
-        params = [{**loss._asdict(), "l2": l2} for loss, l2 in product(losses, l2s)]
+    def _keep_results(self, scores: Floats, losses: list[dict[str, Any]], l2s: Sequence[float]) -> None:
+        params = [{**loss, "l2": l2} for loss, l2 in product(losses, l2s)]
         mean = np.nanmean(scores, axis=1)
         self.cv_results_: dict[str, Any] = {"params": params}
         for k in range(scores.shape[1]):
@@ -224,14 +215,14 @@ def _score_path(
     train: NDArray[np.int64],
     test: NDArray[np.int64],
 ) -> list[float]:
-    """Multiclass AUC on the held-out part along the penalties."""
+    """Return the multiclass AUC on the test rows for each penalty."""
     model = clone(model)
-    of = (lambda rows: None) if sample_weight is None else (lambda rows: sample_weight[rows])
+    own, held_out = (None if sample_weight is None else sample_weight[rows] for rows in (train, test))
     scores = []
     with warnings.catch_warnings():
-        # A candidate that has not converged is judged as it is; the final fit warns.
+        # A candidate that has not converged is scored; only the final fit warns.
         warnings.simplefilter("ignore", ConvergenceWarning)
         for l2 in l2s:
-            model.set_params(l2=l2).fit(X[train], y[train], of(train))
-            scores.append(model.score(X[test], y[test], of(test)))
+            model.set_params(l2=l2).fit(X[train], y[train], own)
+            scores.append(model.score(X[test], y[test], held_out))
     return scores
