@@ -13,8 +13,9 @@ PAGE = Path(__file__).resolve().parents[1] / "docs" / "results" / "lesions.md"
 
 BEGIN = """# A worked example: skin lesions
 
-HAM10000 (Tschandl et al. 2018) has dermatoscopic photographs of seven kinds of skin lesions, several of one lesion. This page goes from two models to a paragraph that a study could print. The features are the
-last pooling of a ResNet-50 for the first 7 017 photographs. `python tests/lesion_study.py` runs the code and writes the page.
+HAM10000 (Tschandl et al. 2018) has dermatoscopic photographs of seven kinds of skin lesions, several of one lesion.
+This page goes from two models to a paragraph that a study could print. The features are the last pooling of a ResNet-50
+for the first 7 017 photographs. `python tests/lesion_study.py` runs the code and writes the page.
 """
 
 STEPS = [
@@ -47,7 +48,7 @@ print(len(y), "photographs of", len(np.unique(lesion)), "lesions")
 """,
     ),
     (
-        "The report by class. `groups=` says which photographs belong together; without it the intervals are too short.",
+        "The report by class; `groups=` says which photographs belong together.",
         """
 from mauc import multiclass_auc_report
 
@@ -55,7 +56,7 @@ print(multiclass_auc_report(y, scores["linear"], groups=lesion))
 """,
     ),
     (
-        "How much the groups matter:",
+        "Without the groups, the interval would be too short:",
         """
 from mauc import mauc_interval
 
@@ -94,12 +95,12 @@ rarest = names[np.argmin(sizes)]
 of_class = multiclass_auc_report(y, scores["linear"], groups=lesion, output_dict=True)
 worst = min(names, key=lambda name: of_class[name]["auc"])
 print(
-    f"Both models were tested on {len(y):,} photographs of {len(np.unique(lesion)):,} lesions that neither was trained "
-    f"on. The multiclass AUC (Hand and Till's M, every pair of the {len(names)} classes counting the same) of the linear "
-    f"model was {interval.score:.3f} (95 % CI {interval.low:.3f} to {interval.high:.3f}), that of the random forest "
-    f"{other.score:.3f} ({other.low:.3f} to {other.high:.3f}); the difference was {found.difference:+.4f} "
-    f"({found.low:+.4f} to {found.high:+.4f}, p = {found.pvalue:.2g}, paired test). The class that was hardest to rank "
-    f"was {worst} (AUC {of_class[worst]['auc']:.3f}, {of_class[worst]['low']:.3f} to {of_class[worst]['high']:.3f}); "
+    f"Both models were tested on {len(y):,} photographs of {len(np.unique(lesion)):,} lesions that neither was "
+    f"trained on. The multiclass AUC (Hand and Till's M, every pair of the {len(names)} classes counting the same) of "
+    f"the linear model was {interval.score:.3f} (95 % CI {interval.low:.3f} to {interval.high:.3f}), that of the "
+    f"random forest {other.score:.3f} ({other.low:.3f} to {other.high:.3f}); the difference was "
+    f"{found.difference:+.4f} ({found.low:+.4f} to {found.high:+.4f}, p = {found.pvalue:.2g}, paired test). The class that was "
+    f"hardest to rank was {worst} (AUC {of_class[worst]['auc']:.3f}, {of_class[worst]['low']:.3f} to {of_class[worst]['high']:.3f}); "
     f"the rarest, {rarest}, had {sizes.min()} photographs. Intervals and tests take the photographs of one lesion as "
     "dependent: their variance is that of influence sums over lesions (DeLong's for independent rows)."
 )

@@ -384,8 +384,7 @@ def _tests(models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], leve
             found.append(NO_DIFFERENCE)
             continue
         a, b = (model.mauc.score, summary.spread["ovo"].moments), (one.mauc.score, moments)
-        _, squares, cross, of_cells = summary.difference(of_one.influence)
-        found.append(comparison_of_moments(sizes, a, b, squares, level, cross=cross, of_cells=of_cells))
+        found.append(comparison_of_moments(sizes, a, b, summary.difference(of_one.influence), level))
     corrected = holm(np.array([c.pvalue for c in found]))
     return tuple(
         PairedTest(model.name, comparison, float(p))
