@@ -99,8 +99,9 @@ print(
     f"trained on. The multiclass AUC (Hand and Till's M, every pair of the {len(names)} classes counting the same) of "
     f"the linear model was {interval.score:.3f} (95 % CI {interval.low:.3f} to {interval.high:.3f}), that of the "
     f"random forest {other.score:.3f} ({other.low:.3f} to {other.high:.3f}); the difference was "
-    f"{found.difference:+.4f} ({found.low:+.4f} to {found.high:+.4f}, p = {found.pvalue:.2g}, paired test). The class that was "
-    f"hardest to rank was {worst} (AUC {of_class[worst]['auc']:.3f}, {of_class[worst]['low']:.3f} to {of_class[worst]['high']:.3f}); "
+    f"{found.difference:+.4f} ({found.low:+.4f} to {found.high:+.4f}, p = {found.pvalue:.2g}, paired test). "
+    f"The class that was hardest to rank was {worst} (AUC {of_class[worst]['auc']:.3f}, "
+    f"{of_class[worst]['low']:.3f} to {of_class[worst]['high']:.3f}); "
     f"the rarest, {rarest}, had {sizes.min()} photographs. Intervals and tests take the photographs of one lesion as "
     "dependent: their variance is that of influence sums over lesions (DeLong's for independent rows)."
 )
