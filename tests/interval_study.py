@@ -171,8 +171,8 @@ def _judged(models: list[np.ndarray], n: np.ndarray, sizes: Sample, truths: list
         # Each pair is in the influence of two samples. Rounded, as mauc_score gives exactly 1 for a perfect ranking.
         one, two, three = ((round(float(m[k].sum()) / 2, 13), Moments(m[k], s[k])) for m, s in of[:3])
         ours = interval_of_moments(sizes, *one, LEVEL)
-        equal = comparison_of_moments(sizes, one, two, of[3][1][k], LEVEL)
-        worse = comparison_of_moments(sizes, one, three, of[4][1][k], LEVEL)
+        equal = comparison_of_moments(sizes, one, two, Moments(of[3][0][k], of[3][1][k]), LEVEL)
+        worse = comparison_of_moments(sizes, one, three, Moments(of[4][0][k], of[4][1][k]), LEVEL)
         low, high = delong_interval(one[0], of[0][1][k], n)
         stderr, freedom = delong(of[3][1][k], n)
         yield [

@@ -272,7 +272,7 @@ class TestIntervals:
     def test_too_few_samples_in_a_region(self):
         y, scores = simulated((60, 50, 20))
         mauc_interval(y, scores, min_sensitivity=0.5)
-        message = "min_sensitivity=0.8 leaves fewer than 10 samples of class 2 in its region: the score and"
+        message = "min_sensitivity=0.8 leaves fewer than 10 samples of class 2 in its region: the score is"
         with pytest.warns(UndefinedMetricWarning, match=f"^{re.escape(message)}"):
             mauc_interval(y, scores, min_sensitivity=0.8)
         with pytest.warns(UndefinedMetricWarning, match=r"^min_specificity=0.8 .* of class 2 in"):

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from mauc.metrics import partial_counts as pc
 from mauc.metrics import pairwise_auc
+from mauc.metrics import partial_counts as pc
 from mauc.metrics.measures import PairMeasure
 from mauc.partition import ClassPartition
 

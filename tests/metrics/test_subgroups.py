@@ -71,7 +71,7 @@ def test_text():
 def test_a_class_that_a_level_lacks_is_warned_of_and_left_out_of_the_difference():
     y, scores, sex = simulated()
     sex = np.where(y == "yew", "f", sex)
-    with pytest.warns(UndefinedMetricWarning, match="level m has no row of class yew: its score is over the other"):
+    with pytest.warns(UndefinedMetricWarning, match="level m has no row of class yew: its score and its difference"):
         found = multiclass_auc_report(y, scores, subgroups=sex, output_dict=True)["subgroups"]
     assert found["m"]["absent"] == ["yew"]
     common = y != "yew"

@@ -1,4 +1,4 @@
-"""Rows that belong together, such as the images of one patient: what is independent is the group, not the row."""
+"""Groups of rows that may depend on each other, such as the images of one patient."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Cells", "check_groups"]
 
 
 class Cells(NamedTuple):
-    """The rows of one class in one group, taken together: a cell is to a class what a row is without groups."""
+    """Cells: the rows of one class in one group. A cell takes the place of an independent row."""
 
     of_row: Ints
     """``(N,)`` cell of each row."""
@@ -27,7 +27,7 @@ class Cells(NamedTuple):
 
     @classmethod
     def of(cls, groups: Ints, codes: Ints, shares: Floats, n_classes: int) -> Cells:
-        """Of ``(N,)`` groups, classes and shares of the rows."""
+        """Make them from the ``(N,)`` groups, classes and shares of the rows."""
         found, of_row = np.unique(groups * np.int64(n_classes) + codes, return_inverse=True)
         return cls(
             of_row,
@@ -37,16 +37,16 @@ class Cells(NamedTuple):
         )
 
     def sums(self, x: Floats) -> Floats:
-        """``(K,)`` sums over the rows of each cell."""
+        """Return the ``(K,)`` sums over the rows of each cell."""
         return np.bincount(self.of_row, x, len(self.codes)).astype(np.float64, copy=False)
 
     def group_sums(self, x: Floats) -> Floats:
-        """Sums over the cells of each group."""
+        """Return the sums over the cells of each group."""
         return np.bincount(self.groups, x).astype(np.float64, copy=False)
 
     def effective_groups(self, weight: Floats) -> float:
-        """How many groups of equal influence these are worth, by the squared weights of their cells; infinite where no
-        group has rows of two classes, since then the classes are independent of each other."""
+        """Return the effective number of groups, by the squared weights of their cells; infinite where no group has
+        rows of two classes, since then the classes are independent of each other."""
         filled = self.shares > 0
         if np.bincount(self.groups[filled]).max(initial=0) < 2:
             return np.inf
@@ -60,7 +60,7 @@ def check_groups(
     name: str = "groups",
     advice: str = "pass the group of each row, such as the patient",
 ) -> Ints | None:
-    """``(N,)`` numbers 0, 1, … of the groups that the rows belong to; None where none are named."""
+    """Return the ``(N,)`` number 0, 1, … of the group of each row; None for None."""
     if groups is None:
         return None
     given = np.asarray(groups)
@@ -75,7 +75,7 @@ def check_groups(
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN, and the missing values of pandas, which are not equal to themselves or not comparable."""
+    """Return True for None, NaN, and the missing values of pandas."""
     if value is None:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Which columns does a model need? What its multiclass AUC loses when a column is shuffled."""
+"""Permutation importance by multiclass AUC."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mauc._kernels.auc import auc_influence, auc_matrix
 from mauc._typing import Floats, Ints
 from mauc._validation import check_real, check_scored_classes, check_whole, invalid, scores_of
 from mauc.metrics.groups import check_groups
-from mauc.metrics.inference import NO_DIFFERENCE
-from mauc.metrics.scores import check_pair_weights, weighted_mean
-from mauc.metrics.uncertainty import Sample, comparison
+from mauc.metrics.inference import score_and_influence
+from mauc.metrics.scores import check_pair_weights
+from mauc.metrics.uncertainty import NO_DIFFERENCE, Sample, comparison
 from mauc.partition import ClassPartition
 
 __all__ = ["Importance", "mauc_importance"]
@@ -23,7 +22,7 @@ __all__ = ["Importance", "mauc_importance"]
 
 @dataclass(frozen=True)
 class Importance:
-    """What the multiclass AUC, or the AUC of one pair of classes, loses without what a column says."""
+    """The drop of the multiclass AUC, or of the AUC of one pair of classes, when a column is shuffled."""
 
     column: str
     pair: tuple[str, str] | None
@@ -35,7 +34,7 @@ class Importance:
     stderr: float
 
     def to_json(self) -> dict[str, Any]:
-        """By name, as JSON has it."""
+        """Return a dict that JSON can hold."""
         return {**vars(self), "pair": None if self.pair is None else list(self.pair)}
 
 
@@ -53,15 +52,15 @@ def mauc_importance(
     random_state: int = 0,
     watch: Callable[[str], None] | None = None,
 ) -> list[Importance]:
-    r"""Permutation importance of every column by multiclass AUC, with standard errors.
+    r"""Compute the permutation importance of every column by multiclass AUC, with standard errors.
 
-    A column is shuffled among the rows, which leaves its values and takes away what they say of their own row. With
-    the influences :math:`h_n` of the rows (:func:`mauc.mauc_interval`) before and :math:`h_n^{(r)}` after shuffle r,
+    Shuffling a column among the rows keeps its values and removes their relation to the class. With the influences
+    :math:`h_n` of the rows (:func:`mauc.mauc_interval`) before and :math:`h_n^{(r)}` after shuffle r,
 
     .. math:: \mathrm{drop} = \mathrm{MAUC} - \tfrac1R \sum_r \mathrm{MAUC}^{(r)}
 
     has the variance of the differences :math:`h_n - \tfrac1R \sum_r h_n^{(r)}`: a paired comparison, as in
-    :func:`mauc.compare_mauc`. It holds both which rows there are and how they were shuffled.
+    :func:`mauc.compare_mauc`. It covers both the choice of the rows and the shuffles.
 
     Parameters
     ----------
@@ -79,18 +78,18 @@ def mauc_importance(
     n_repeats : int, default=5
         Shuffles of each column.
     groups : (N,) array, optional
-        What each row belongs to, such as the patient; see :func:`mauc.mauc_interval`.
+        The group of each row, such as the patient; see :func:`mauc.mauc_interval`.
     level : float, default=0.95
     random_state : int, default=0
     watch : function, optional
-        Called with the name of a column when it begins.
+        Called with the name of each column before it is shuffled.
 
     Returns
     -------
     list of Importance
-        Over all pairs first, then pair by pair as in ``between``; each by falling drop. Where two columns say the same,
-        neither is missed when it is shuffled alone: a small drop is no proof that a column says nothing. A column that
-        the model does not use has a drop of exactly 0 ± 0.
+        Over all pairs first, then pair by pair as in ``between``; the largest drop first. Two columns with the same
+        information both have small drops, since the model can use the other one. A column that the model does not use
+        has a drop of exactly 0 ± 0.
 
     Notes
     -----
@@ -172,10 +171,8 @@ class _Measure:
         return cls(two, v, Sample.of(two, v, some), rows, columns, (str(pair[0]), str(pair[1])))
 
     def value(self, scores: NDArray[np.floating]) -> tuple[float, Floats]:
-        """The mean, and the influence of each row."""
-        part = np.ascontiguousarray(scores[self.rows][:, self.columns])
-        matrix = auc_matrix(self.partition.problem(part, self.v, normalised=False))
-        return weighted_mean(matrix, self.v), auc_influence(self.partition.problem(part, self.v))
+        """Return the mean, and the influence of each row."""
+        return score_and_influence(self.partition, np.ascontiguousarray(scores[self.rows][:, self.columns]), self.v)
 
 
 def _scoring(model: Any) -> Callable[[Any], Any]:
@@ -183,7 +180,7 @@ def _scoring(model: Any) -> Callable[[Any], Any]:
 
 
 def _columns(X: Any, wanted: Sequence[str] | None) -> list[tuple[str, int]]:
-    """Name and place of the columns to shuffle."""
+    """Return the name and the place of each column to shuffle."""
     names = [str(name) for name in (X.columns if hasattr(X, "columns") else range(np.shape(X)[1]))]
     unknown = [name for name in wanted or () if name not in names]
     if unknown:
@@ -193,7 +190,7 @@ def _columns(X: Any, wanted: Sequence[str] | None) -> list[tuple[str, int]]:
 
 
 def _shuffled(X: Any, place: int, n_repeats: int, rng: np.random.Generator) -> Iterator[Any]:
-    """The rows with one column in another order; in a data frame all columns keep their types."""
+    """Yield the rows with one column shuffled; all columns of a data frame keep their types."""
     is_frame = hasattr(X, "isetitem")
     table: Any = X.copy() if is_frame else np.array(X)
     for _ in range(n_repeats):

@@ -1,4 +1,4 @@
-"""How sure is a multiclass AUC? Confidence intervals and paired comparisons."""
+"""Confidence intervals and paired comparisons of multiclass AUC."""
 
 from __future__ import annotations
 
@@ -51,14 +51,15 @@ def mauc_interval(
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Interval:
-    r"""Multiclass AUC with a confidence interval.
+    r"""Compute the multiclass AUC with a confidence interval.
 
     Each sample has an influence :math:`h_n`, its share as a positive in its own column and as a negative in all
     others; within class i it lies between 0 and :math:`w_i = \sum_j v_{ij} + v_{ji}`. DeLong's variance of a
     U-statistic is :math:`\sum_i S_i^2 / n_i` with the variances :math:`S_i^2` of the influences inside the classes.
-    Few samples estimate them badly, as 0 where all pairs are ranked right, so each class borrows three samples from all
-    classes together; the ratio of that variance to :math:`\sum_i w_i^2 \, \theta (1 - \theta) / n_i` gives the
-    number :math:`m` of right-or-wrong samples that are worth these. The interval is Wilson's, all :math:`\theta` with
+    Few samples estimate them badly, as 0 where all pairs are ranked right, so each is shrunk to the variance of all
+    classes with the weight of three samples. The ratio of :math:`\sum_i w_i^2 \, \theta (1 - \theta) / n_i` to that
+    variance gives the effective number :math:`m` of Bernoulli samples. The interval is Wilson's: all :math:`\theta`
+    with
 
     .. math:: (\hat\theta - \theta)^2 \le t^2 \, \theta (1 - \theta) / m ,
 
@@ -74,8 +75,8 @@ def mauc_interval(
     level : float, default=0.95
         Confidence level, between 0 and 1.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
-        ``"ovo"``: every pair of classes counts the same. ``"ova"``: each class against all others together. A matrix:
-        ``[i, j]`` is the weight of column i on class i against class j; taken as fixed.
+        ``"ovo"``: every pair of classes counts the same. ``"ova"``: one-vs-rest. A matrix: ``[i, j]`` is the weight of
+        column i on class i against class j; taken as fixed.
     by : {"column", "difference"}, default="column"
     min_sensitivity, min_specificity : float, optional
         AUC-μ and partial AUC, see :func:`pairwise_auc`.
@@ -86,8 +87,8 @@ def mauc_interval(
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its pairs are left out.
     groups : (N,) array, optional
-        What each row belongs to, such as the patient of an image. Rows of the same group may depend on each other; then
-        the variance is that of the sums over groups. Default: all rows are independent.
+        The group of each row, such as the patient of an image. Rows of one group may depend on each other: the variance
+        is then that of the sums over groups. Default: all rows are independent.
     n_jobs : int, optional
         Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
         ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
@@ -95,22 +96,22 @@ def mauc_interval(
     Returns
     -------
     Interval
-        With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample, whose variance cannot be estimated,
-        borrows all of it from the others, with ``UndefinedMetricWarning``. The same warning tells of a partial AUC
-        whose region holds fewer than 10 samples of a class, where the score itself leans upwards.
+        With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample has no variance of its own: that of
+        the other classes is used, with ``UndefinedMetricWarning``. The same warning is given for a partial AUC whose
+        region holds fewer than 10 samples of a class: such a score is biased upwards.
 
     Notes
     -----
     O(N·C) time after a sort of each class, the same sort that gives the score; O(N) extra memory. Coverage from 2
-    samples per class on is in the tables of :doc:`/results/intervals`. Errors that none of few samples shows cannot be
-    in an interval: where a fifth of a class of 10 rows is mislabelled, and no row of other classes is, all 10 are right
-    in one of nine draws. :func:`multiclass_auc_report`, the HTML report and ``mauc evaluate`` note when that could be
-    so: a class of 5 to 60 rows makes most of the uncertainty, and each of its rows beats three of four others. Most
-    often there is no hidden error, and then the interval is wide enough; its rows cannot tell.
+    samples per class on is measured in :doc:`/results/intervals`.
 
-    With ``groups``, the rows of one class in one group take the place of a sample: the variance is that of their mean
-    influences over the groups, few groups borrow from all classes as few samples do, and what the classes of a group
-    have in common is added. See :doc:`/results/interval-groups`.
+    No interval can account for errors that none of a few samples shows: where a fifth of a class is mislabelled, 10
+    samples of it are all right in one of nine draws. :func:`multiclass_auc_report`, the HTML report and ``mauc
+    evaluate`` print a note where this could matter: a class of 5 to 60 rows contributes most of the uncertainty, and
+    each of its rows beats three of four others. Usually there is no hidden error, and the interval is right.
+
+    With ``groups``, the rows of one class in one group take the place of a sample, and the covariance between the
+    classes of a group is added. See :doc:`/results/interval-groups`.
 
     References
     ----------
@@ -140,8 +141,8 @@ def mauc_interval(
     warn_of_singles(sample, scored.labels)
     measure.warn_of_few(sample, v, scored.labels)
     with threads(jobs):
-        score, influence = _score_and_influence(measure, partition, scored.scores, v)
-    return interval(measure.worth(sample, v), score, influence, level)
+        score, influence = score_and_influence(partition, scored.scores, v, measure)
+    return interval(measure.effective(sample, v), score, influence, level)
 
 
 @overload
@@ -204,12 +205,12 @@ def compare_mauc(
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Comparison | list[ModelComparison]:
-    r"""Is model a better than model b? The paired difference of their multiclass AUCs on the same samples.
+    r"""Compare two models or more: the paired difference of their multiclass AUCs on the same samples.
 
     The variance of the difference is that of the differences of the influences (see :func:`mauc_interval`), so rows
-    hard for both models cancel out. The interval holds all differences that a score test of that size would not refuse,
-    with the variance taken at the difference tested, as in Wilson's interval; the p-value is the two-sided one of
-    "no difference" by the same test, and never 0.
+    hard for both models cancel out. The interval holds all differences that a score test of that size does not reject,
+    with the variance taken at the difference tested, as in Wilson's interval; the p-value is that of the same test of
+    "no difference", two-sided, and never 0. For scores of cross-validation splits see :func:`compare_cv_scores`.
 
     Parameters
     ----------
@@ -219,15 +220,15 @@ def compare_mauc(
         scores, of two models or more.
     against : "best", "all" or a name, default="best"
         Of several models: compare each with the one of highest score, with the one named, or all with all. Holm's
-        correction is for all pairs of models, since the data choose the best; or for those with the one named.
+        correction counts all pairs of models, since the data choose the best, or those with the one named.
     margin : float, optional
-        Non-inferiority: the p-value becomes the one-sided one of "a is worse than b by ``margin`` or more". Where it is
-        small, and ``low`` is above ``-margin``, a is not worse than b by as much.
+        Test non-inferiority: the p-value becomes the one-sided one of "a is worse than b by ``margin`` or more". A
+        small one, with ``low`` above ``-margin``, says that a is not worse by that much.
     level : float, default=0.95
         Confidence level, between 0 and 1.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
-        ``"ovo"``: every pair of classes counts the same. ``"ova"``: each class against all others together. A matrix:
-        ``[i, j]`` is the weight of column i on class i against class j; taken as fixed.
+        ``"ovo"``: every pair of classes counts the same. ``"ova"``: one-vs-rest. A matrix: ``[i, j]`` is the weight of
+        column i on class i against class j; taken as fixed.
     by : {"column", "difference"}, default="column"
     min_sensitivity, min_specificity : float, optional
         AUC-μ and partial AUC, see :func:`pairwise_auc`.
@@ -238,8 +239,8 @@ def compare_mauc(
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its pairs are left out.
     groups : (N,) array, optional
-        What each row belongs to, such as the patient of an image. Rows of the same group may depend on each other; then
-        the variance is that of the sums over groups. Default: all rows are independent.
+        The group of each row, such as the patient of an image. Rows of one group may depend on each other: the variance
+        is then that of the sums over groups. Default: all rows are independent.
     n_jobs : int, optional
         Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
         ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
@@ -248,8 +249,8 @@ def compare_mauc(
     -------
     Comparison
         With ``difference`` (a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. Identical scores give 0 ± 0 and the
-        p-value 1. Different scores that rank these samples alike also give the difference 0 and the p-value 1, and the
-        interval says by how much the models may differ on other samples.
+        p-value 1. Different scores that rank these samples alike also give the difference 0 and the p-value 1, with an
+        interval of the difference on other samples.
     list of ModelComparison
         Of several models: the same with ``a``, ``b`` and ``holm``, the corrected p-value; the smallest difference
         first.
@@ -285,25 +286,25 @@ def compare_mauc(
         sample = Sample.of(partition, v, together)
         warn_of_singles(sample, first.labels)
         measure.warn_of_few(sample, v, first.labels)
-        worth = measure.worth(sample, v)
+        sample = measure.effective(sample, v)
         with threads(jobs):
-            judged = {name: _score_and_influence(measure, partition, one.scores, v) for name, one in clean.items()}
+            results = {name: score_and_influence(partition, one.scores, v, measure) for name, one in clean.items()}
 
     def compared(a: str, b: str) -> Comparison:
         if v is None:
             return Comparison(np.nan, np.nan, np.nan, np.nan, np.nan)
         if np.array_equal(clean[a].scores, clean[b].scores):
             return NO_DIFFERENCE if margin is None else replace(NO_DIFFERENCE, pvalue=float(np.finfo(np.float64).tiny))
-        return comparison(worth, judged[a], judged[b], level, margin)
+        return comparison(sample, results[a], results[b], level, margin)
 
     if not isinstance(score_a, Mapping):
         return compared(*given)
-    best = next(iter(given)) if v is None else max(judged, key=lambda name: judged[name][0])
+    best = next(iter(given)) if v is None else max(results, key=lambda name: results[name][0])
     return _several(list(given), best, against, compared)
 
 
 def _models(score_a: Any, score_b: Any, against: Any) -> dict[str, Any]:
-    """Scores by name."""
+    """Return the scores by the name of their model."""
     if not isinstance(score_a, Mapping):
         if score_b is None:
             advice = "pass the scores of the other model, or a dict of name -> scores as score_a"
@@ -321,7 +322,7 @@ def _models(score_a: Any, score_b: Any, against: Any) -> dict[str, Any]:
 def _several(
     names: list[str], best: str, against: str, compared: Callable[[str, str], Comparison]
 ) -> list[ModelComparison]:
-    """The comparisons asked for, corrected for as many as could have been shown."""
+    """Return the comparisons asked for, with Holm's correction for all that were possible."""
     if against in ("best", "all"):
         tested = [(a, b) if b == best or against == "all" else (b, a) for a, b in combinations(names, 2)]
     else:
@@ -336,15 +337,17 @@ def _several(
     return sorted(several, key=lambda each: each.difference)
 
 
-def _score_and_influence(
-    measure: PairMeasure, partition: ClassPartition, scores: NDArray[np.floating], v: Floats
+def score_and_influence(
+    partition: ClassPartition, scores: NDArray[np.floating], v: Floats, measure: PairMeasure | None = None
 ) -> tuple[float, Floats]:
+    """Return the weighted mean of the AUCs, and the ``(N,)`` influence of each row on it."""
+    measure = measure or PairMeasure()
     matrix, influence = measure.matrix_and_influence(partition.problem(scores, v, normalised=False))
     return weighted_mean(matrix, v), influence
 
 
 def class_against_others(k: int, present: NDArray[np.bool_]) -> Floats:
-    """``(C, C)`` weights of the pairs of one class with each other one that is there: ``v_kj = 1 / (C − 1)``."""
+    """Return the ``(C, C)`` weights of the pairs of one class with each other class that has rows, ``1 / (C − 1)``."""
     v = np.zeros((len(present), len(present)))
     v[k] = present
     v[k, k] = 0.0
@@ -352,9 +355,9 @@ def class_against_others(k: int, present: NDArray[np.bool_]) -> Floats:
 
 
 def class_influence(partition: ClassPartition, column: NDArray[np.floating], k: int, v: Floats) -> Floats:
-    """``(N,)`` influence of each sample on the mean AUC of class k, by its column alone.
+    """Return the ``(N,)`` influence of each row on the mean AUC of class k, from its column alone.
 
-    Class k against all others as one, in which each weighs the same: ``O(N log N)``, where the influence by all
+    All other classes are taken as one, in which each has the same weight: ``O(N log N)``, where the influence from all
     columns would be ``O(N C log N)``. ``v`` is that of :func:`class_against_others`.
     """
     two = ClassPartition((partition.codes == k).astype(np.int64), 2, partition.shares)
@@ -362,8 +365,8 @@ def class_influence(partition: ClassPartition, column: NDArray[np.floating], k: 
     return influence * np.where(partition.codes == k, 1.0, v[k, partition.codes])
 
 
-def hidden_errors(sample: Sample, influence: Floats, labels: Sequence[Any] | NDArray[Any]) -> str:
-    """What to say of a class whose few rows could hide errors, see :func:`class_without_errors`; mostly nothing."""
+def small_class_note(sample: Sample, influence: Floats, labels: Sequence[Any] | NDArray[Any]) -> str:
+    """Return a note on a class whose few rows could hide errors, see :func:`class_without_errors`; mostly empty."""
     k = class_without_errors(sample, influence)
     if k is None:
         return ""
@@ -375,15 +378,15 @@ def hidden_errors(sample: Sample, influence: Floats, labels: Sequence[Any] | NDA
 
 
 def warn_of_singles(sizes: Sizes, labels: NDArray[Any]) -> None:
-    """One warning for the classes whose variance a single sample cannot tell."""
+    """Warn of the classes that have a single sample."""
     single = labels[sizes.counts & (sizes.size < 1.0 + 1e-9)]
     if len(single):
         shown = ", ".join(str(name) for name in single[:8]) + (", …" if len(single) > 8 else "")
         classes = f"class {shown} has" if len(single) == 1 else f"classes {shown} have"
         one = "group" if isinstance(sizes, Sample) and sizes.cells is not None else "sample"
         warnings.warn(
-            f"{classes} a single {one} (of positive weight), whose variance cannot be estimated: it is left out and "
-            "taken from the other classes instead",
+            f"{classes} a single {one} (of positive weight): its variance cannot be estimated, and that of the other "
+            "classes is used",
             UndefinedMetricWarning,
             stacklevel=3,
         )

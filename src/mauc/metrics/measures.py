@@ -1,4 +1,4 @@
-"""How a pair of classes is measured: by which scores, and over which part of its ROC curve."""
+"""What is measured of a pair of classes: by which scores, and over which part of the ROC curve."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ __all__ = ["PairMeasure"]
 BY = ("column", "difference")
 
 FEW = 10
-"""Samples in a region from which on the score hardly leans upwards: the lowest of few samples stand higher than the
-lowest share of all that they are drawn from."""
+"""With fewer samples in its region a partial AUC is biased upwards: the lowest of few samples are higher than the
+lowest share of the population."""
 
 
 @dataclass(frozen=True)
 class PairMeasure:
     """The AUC of class i against class j.
 
-    A region of high sensitivity leaves the lowest share of class i to be ranked, one of high specificity the highest of
-    class j. The second is the first of the ROC curve seen from class j, with the scores reversed.
+    A region of high sensitivity ranks the lowest share of class i only, one of high specificity the highest share of
+    class j only. The second is the first with the classes exchanged and the scores reversed.
     """
 
     by: str = "column"
@@ -40,7 +40,7 @@ class PairMeasure:
 
     @classmethod
     def checked(cls, by: Any, min_sensitivity: Any, min_specificity: Any) -> PairMeasure:
-        """From what users pass."""
+        """Make it from what users pass."""
         check_choice("by", by, BY)
         low = {"min_sensitivity": min_sensitivity, "min_specificity": min_specificity}
         asked = {
@@ -54,14 +54,14 @@ class PairMeasure:
         return cls(by, 1.0 - asked.get("min_sensitivity", 0.0), 1.0 - asked.get("min_specificity", 0.0))
 
     def matrix(self, problem: Problem) -> Floats:
-        """``(C, C)``, ``[i, j]`` of class i against class j; NaN on the diagonal and for classes without samples."""
+        """Return the ``(C, C)`` AUCs; NaN on the diagonal and for classes without samples."""
         if self._own_columns:
             return auc_matrix(problem, self.share_of_positives)
         matrix = pair_matrix(self._ranked(problem), difference=self._difference, share=self._share)
         return matrix.T.copy() if self._from_negatives else matrix
 
     def matrix_and_influence(self, problem: Problem) -> tuple[Floats, Floats]:
-        """With the ``(N,)`` share of each sample in ``Σ v_ij AUC_ij``."""
+        """Return the matrix and the ``(N,)`` influence of each sample on ``Σ v_ij AUC_ij``."""
         if self._own_columns:
             return auc_matrix_and_influence(problem, self.share_of_positives)
         matrix, influence = pair_matrix_and_influence(
@@ -69,12 +69,12 @@ class PairMeasure:
         )
         return matrix.T.copy() if self._from_negatives else matrix, influence
 
-    def worth(self, sample: Sample, v: Floats) -> Sample:
-        """The sample with its classes as large as they are to this measure.
+    def effective(self, sample: Sample, v: Floats) -> Sample:
+        """Return the sample with the effective sizes of the classes for this measure.
 
-        Of ``n`` samples in a pair only the share ``c`` of the region can be right or wrong. Their mean varies by
-        ``1 / (c n)`` for ``1 / n``, so a class that counts ``a`` in regions and ``b`` without is worth
-        ``n (a + b)² / (a / √c + b)²`` samples: few of them borrow more from the other classes.
+        Of ``n`` samples in a pair only the share ``c`` of the region counts, and the variance of their mean is
+        ``1 / (c n)`` in place of ``1 / n``. The effective size of a class with the weight ``a`` in regions and ``b``
+        without is ``n (a + b)² / (a / √c + b)²``.
         """
         in_region, without = self._in_region_and_without(v)
         deviation = in_region / np.sqrt(self._share) + without
@@ -82,7 +82,7 @@ class PairMeasure:
         return replace(sample, size=sample.size * part**2)
 
     def warn_of_few(self, sample: Sample, v: Floats, labels: NDArray[Any]) -> None:
-        """One warning for the classes of which a region holds too few samples for its interval."""
+        """Warn of the classes of which a region holds too few samples."""
         in_region, _ = self._in_region_and_without(v)
         few = labels[(in_region > 0) & (self._share * sample.size < FEW - 1e-9)]
         if self._share < 1.0 and len(few):
@@ -90,24 +90,19 @@ class PairMeasure:
             name = "min_specificity" if self._from_negatives else "min_sensitivity"
             warnings.warn(
                 f"{name}={1.0 - self._share:.4g} leaves fewer than {FEW} samples of class {shown} in its region: the "
-                "score and its interval rest on these, and the score leans upwards",
+                "score is biased upwards, and its interval is rough",
                 UndefinedMetricWarning,
                 stacklevel=3,
             )
 
     def _in_region_and_without(self, v: Floats) -> tuple[Floats, Floats]:
-        """``(C,)`` weight of the pairs in which a class is cut to its share, and of those in which it is whole."""
+        """Return the ``(C,)`` weights of the pairs in which a class is cut to its share, and in which it is whole."""
         as_positive, as_negative = v.sum(axis=1), v.sum(axis=0)
         return (as_negative, as_positive) if self._from_negatives else (as_positive, as_negative)
 
     @property
-    def whole_curve(self) -> bool:
-        """Whether no part of the ROC curve is left out."""
-        return self._share == 1.0
-
-    @property
     def _own_columns(self) -> bool:
-        """Whether the positives of a column have one ranking against all classes."""
+        """True if the positives of a column have one ranking against all classes."""
         return not self._difference and not self._from_negatives
 
     @property
@@ -123,7 +118,7 @@ class PairMeasure:
         return self.by == "difference"
 
     def _ranked(self, problem: Problem) -> Problem:
-        """The problem as seen from the class whose region it is, with scores whose differences are finite."""
+        """Return the problem seen from the class whose region it is, with scores whose differences are finite."""
         classes, scores = problem.classes, problem.scores
         if self._from_negatives and classes.pair_weights is not None:
             classes = replace(classes, pair_weights=classes.pair_weights.T)
@@ -132,7 +127,7 @@ class PairMeasure:
 
 
 def _with_finite_differences(scores: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Halved where the largest would otherwise be lost."""
+    """Halve the scores where a difference could overflow."""
     wide = np.finfo(np.float64).max
     largest = max(float(scores.max()), -float(scores.min()))
     return scores * 0.5 if largest > 0.5 * wide else scores

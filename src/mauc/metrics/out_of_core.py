@@ -1,13 +1,13 @@
-"""A loop over files: the phases of :mod:`mauc.metrics.partial_counts` for scores that are read again, and never held.
+"""Multiclass AUC of scores in files that are larger than memory: they are read several times and never held.
 
-The numbers are those of the scores in memory. Besides the metric they give what a report shows: the moments of every
-pair of classes, and sorted batches of every column, from which histograms and curves are counted.
+The numbers equal those of scores in memory. They include all that a report shows: the moments of every pair of classes,
+and sorted batches of every column, from which histograms and curves are counted.
 
-1. One reading of all columns keeps each row's score in the column of its own class: N numbers of N·C.
-2. One reading of a column counts, for each of its positives, the rows of every class below it.
-3. One more reading of all columns joins, for each row, what it takes off the AUCs as a positive and as a negative.
+1. One pass over all columns keeps each row's score in the column of its own class: N numbers of N·C.
+2. One pass over a column counts, for each of its positives, the rows of every class below it.
+3. One more pass over all columns adds, for each row, what the AUCs lose by it as a positive and as a negative.
 
-Columns are taken in groups, and long ones in slices, so that the counts stay within a budget of memory.
+Columns are processed in groups, and long ones in slices, so that the counts stay within a memory budget.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ __all__ = ["ScoredRows", "StreamedScores", "read_columns"]
 
 GIB = 2.0**30
 BASE = 0.35 * GIB
-"""What Python and the readers take."""
+"""Memory of Python and the readers."""
 LEAST = 0.2 * GIB
-"""What there is for counting, however small the budget."""
+"""Memory for the counts, however small the budget."""
 
 Seen = Callable[[int, NDArray[Any], Column], None]
 
 
 class ScoredRows(Protocol):
-    """Rows with classes and scores that can be read again and again; nothing about them is checked here."""
+    """Rows with classes and scores that can be read several times; nothing about them is checked here."""
 
     codes: NDArray[Any]
     """``(N,)`` class of each row, ``0..C-1``; every class has a row."""
@@ -48,12 +48,12 @@ class ScoredRows(Protocol):
     """``(C,)`` rows of each class."""
 
     def scan(self, columns: Sequence[int], n_rows: int) -> Iterator[tuple[int, list[Column]]]:
-        """First row, and the scores of these columns, of batches of about so many rows, in order."""
+        """Yield the first row and the scores of these columns, for batches of about ``n_rows`` rows, in order."""
         ...
 
 
 def read_columns(rows: ScoredRows, columns: Sequence[int], seen: Seen, batch: int = 1 << 22) -> None:
-    """``seen(i, codes, x)`` for every batch of these columns: its scores ascending, and the classes of their rows."""
+    """Call ``seen(i, codes, x)`` for every batch of each column i: its scores ascending, and the classes of the rows."""
     for first, read in rows.scan(columns, max(1, batch // len(columns))) if columns else ():
         codes = rows.codes[first : first + len(read[0])]
 
@@ -65,7 +65,7 @@ def read_columns(rows: ScoredRows, columns: Sequence[int], seen: Seen, batch: in
 
 
 class _ClassMoments:
-    """``(C, K)`` means and sums of squares about them, of K variables over the rows of each class."""
+    """Means and sums of squares about them, ``(C, K)``, of K variables over the rows of each class."""
 
     def __init__(self, n_classes: int, n_variables: int) -> None:
         self.n = np.zeros(n_classes)
@@ -73,7 +73,7 @@ class _ClassMoments:
         self.squares = np.zeros((n_classes, n_variables))
 
     def add(self, i: int, x: Floats) -> None:
-        """``(K, M)`` values of M more rows of class ``i``, by the update of Chan, Golub and LeVeque."""
+        """Add the ``(K, M)`` values of M rows of class ``i``, by the update of Chan, Golub and LeVeque."""
         n, mean = x.shape[1], x.mean(axis=1)
         centred = x - mean[:, None]
         step, total = mean - self.mean[i], self.n[i] + n
@@ -83,18 +83,18 @@ class _ClassMoments:
 
 
 class StreamedScores:
-    """The scores of one model; the first phase is done.
+    """The scores of one model, read in passes; the first pass runs at construction.
 
     Parameters
     ----------
     rows
-        Where the scores are read.
+        The source of the scores.
     budget
-        Bytes of memory to stay within.
+        Memory budget in bytes.
     room
-        Bytes of it for the counts of the second phase. Default: a share of what the rows leave of the budget.
+        Bytes of it for the counts of the second pass. Default: half of what the rows leave of the budget.
     compared
-        Whether to keep the influences and the fingerprint, which tell this model from others.
+        Keep the influences and the fingerprint, for comparisons with other models.
     batch
         Scores in a batch.
     """
@@ -124,7 +124,7 @@ class StreamedScores:
         self.room = 0.5 * max(left, LEAST) if room is None else room
 
     def _collect(self) -> None:
-        """Own scores, ranges and right predictions: one reading."""
+        """Collect own-class scores, ranges and right predictions in one pass."""
         n_classes = len(self.rows.counts)
         filled = np.zeros(n_classes, dtype=np.int64)
         for first, columns in self.rows.scan(range(n_classes), self._batch_rows(n_classes)):
@@ -149,10 +149,9 @@ class StreamedScores:
         return max(1, self.batch // n_columns)
 
     def summary(self, weights: Mapping[str, Floats], seen: Seen | None = None) -> ScoreSummary:
-        """The second and the third phase, with ``(C, C)`` pair weights by name; ``seen`` as in
-        :func:`read_columns`.
+        """Run the second and the third pass, with ``(C, C)`` pair weights by name; ``seen`` as in :func:`read_columns`.
 
-        O(N·C log N) time; memory for N own scores, N class codes, a few batches, and the counts.
+        O(N·C log N) time; memory for N own-class scores, N class codes, a few batches, and the counts.
         """
         counts, n_classes = self.rows.counts, len(self.rows.counts)
         lost = _ClassMoments(n_classes, len(weights))
@@ -162,12 +161,12 @@ class StreamedScores:
         beaten = np.zeros((n_classes, n_classes), dtype=np.int64)  # twice the pairs: ties count one
         for tables in _table_groups(self.own, counts, self.room):
             by_column = {i: [table for table in tables if table.i == i] for i in dict.fromkeys(t.i for t in tables)}
-            # A column in slices comes in several groups, and is shown once.
+            # A column in slices is in several groups; ``seen`` is called for the first.
             shown = {table.i for table in tables if table.first == 0}
 
             def visit(i: int, codes: NDArray[Any], x: Column, by_column: Any = by_column, shown: Any = shown) -> None:
                 for table in by_column[i]:
-                    table.land(codes, x)
+                    table.count(codes, x)
                 if seen is not None and i in shown:
                     seen(i, codes, x)
 
@@ -210,7 +209,7 @@ class StreamedScores:
         in_pairs: _ClassMoments,
         influence: NDArray[np.floating],
     ) -> None:
-        """Third phase: add the rows that the tables are about to the moments."""
+        """Run the third pass: add the rows of the tables to the moments."""
         half = 0.5 / self.rows.counts[:, None]
         for index, codes, columns in self._rows_of([t.i for t in tables]):
             members = dict(_by_class(codes, len(half)))
@@ -236,25 +235,29 @@ class StreamedScores:
                 in_pairs.add(i, as_positive)
 
     def _rows_of(self, classes: Sequence[int]) -> Iterator[tuple[Ints, NDArray[Any], list[Column]]]:
-        """The rows of these classes with their codes and all scores, in batches that are full where a class is rare:
-        the more scores are looked up at a time, the nearer to one another they are found."""
+        """Yield the rows of these classes with their codes and all scores.
+
+        Rows of rare classes are collected into full batches: searches of many scores at a time are faster.
+        """
         n_classes = len(self.rows.counts)
         wanted = np.isin(np.arange(n_classes), classes)
         size = self._batch_rows(n_classes)
-        held: list[tuple[Ints, NDArray[Any], list[Column]]] = []
+        collected: list[tuple[Ints, NDArray[Any], list[Column]]] = []
         for first, columns in self.rows.scan(range(n_classes), size):
             codes = self.rows.codes[first : first + len(columns[0])]
             here = np.flatnonzero(wanted[codes])
-            held.append((first + here, codes[here], [x[here] for x in columns]))
-            if sum(len(each[0]) for each in held) >= size // 2:
-                yield _joined(held)
-                held = []
-        if held:
-            yield _joined(held)
+            collected.append((first + here, codes[here], [x[here] for x in columns]))
+            if sum(len(each[0]) for each in collected) >= size // 2:
+                yield _joined(collected)
+                collected = []
+        if collected:
+            yield _joined(collected)
 
     def _beaten(self, columns: Sequence[Column], here: Ints, classes: Ints) -> Floats:
-        """``(C, M)`` twice the number of positives of each column that the scores of some rows beat; 0 in their own
-        column. Columns come first because NumPy works fast along long rows only."""
+        """Return twice the number of positives of each column that some rows beat, ``(C, M)``; 0 in their own column.
+
+        Columns come first because NumPy is fast along long rows only.
+        """
         found = np.zeros((len(self.own), len(here)))
 
         def visit(k: int) -> None:
@@ -270,7 +273,7 @@ class StreamedScores:
 
 @dataclass(eq=False)
 class _Table:
-    """How many rows of each class some positives of class ``i`` beat: those ``first`` to ``last`` in sorted order."""
+    """Counts of the rows of each class that the positives ``first`` to ``last`` of class ``i``, sorted, beat."""
 
     i: int
     first: int
@@ -279,16 +282,15 @@ class _Table:
     """These positives."""
     n_classes: int
     doubled: NDArray[Any] = field(init=False)
-    """``(M + 1, C)`` twice the rows that land on each positive, and above all; once closed, twice those below it."""
+    """``(M + 1, C)`` twice the rows that fall on each positive, and above all; after :meth:`close`, those below it."""
 
     def open(self, n_rows: int) -> None:
-        """Room for the counts."""
+        """Allocate the counts."""
         shape = (self.last - self.first + 1, self.n_classes)
         self.doubled = np.zeros(shape, np.uint32 if n_rows < 2**31 else np.uint64)
 
-    def land(self, codes: NDArray[Any], x: Column) -> None:
-        """Count ascending scores of rows of these classes, but for class ``i``, which has no pair with itself. Half of
-        what ties with a positive lands above it."""
+    def count(self, codes: NDArray[Any], x: Column) -> None:
+        """Count ascending scores of rows of these classes, without class ``i``; half of a tie falls above a positive."""
         flat, one = self.doubled.reshape(-1), self.doubled.dtype.type(1)
         others = np.flatnonzero(codes != self.i)
         for at in find(self.values, x[others]):
@@ -297,15 +299,15 @@ class _Table:
             np.add.at(flat, at, one)  # with a Python number it takes twenty times as long
 
     def close(self) -> Ints:
-        """From landings to rows below; ``(C,)`` sums over the positives come back."""
+        """Turn the counts into prefix sums, and return their ``(C,)`` sums over the positives."""
         for j in range(self.n_classes):
             self.doubled[:, j] = np.cumsum(self.doubled[:, j], dtype=self.doubled.dtype)
         return np.asarray(self.doubled[:-1].sum(axis=0, dtype=np.int64))
 
     def find(self, members: Ints, column: Column, own: Column) -> tuple[Ints, Ints]:
-        """Those of the members of class ``i`` whose score is in the table, by rising score, and where it is.
+        """Return the members of class ``i`` whose score is in the table, by rising score, and its place.
 
-        A row stands anywhere among the positives that tie with it: they beat the same rows.
+        Any place among the positives that tie with a row will do: they beat the same rows.
         """
         x = column[members]
         order = argsort(x)
@@ -315,7 +317,7 @@ class _Table:
 
 
 def _table_groups(own: Sequence[Column], counts: Ints, room: float) -> Iterator[list[_Table]]:
-    """Tables of all positives, cut so that each fits the room, in groups that do."""
+    """Yield groups of tables of all positives; each group fits the room."""
     n_classes, n_rows = len(counts), int(counts.sum())
     longest = max(1, int(room / (4.0 * n_classes)))
     group: list[_Table] = []
@@ -334,13 +336,13 @@ def _table_groups(own: Sequence[Column], counts: Ints, room: float) -> Iterator[
 
 
 def _spread(counts: Ints, lost: Floats, squares: Floats, v: Floats) -> Spread:
-    """Of the influences, which are what the pairs of a class weigh less what the row takes off."""
+    """Return the moments of the influences: the weight of the pairs of a class minus what is lost by the row."""
     moments = Moments(v.sum(axis=0) + v.sum(axis=1) - lost, squares / counts.astype(np.float64) ** 2)
     return Spread(Sizes.of_counts(counts, v), moments)
 
 
 def _by_class(codes: NDArray[Any], n_classes: int) -> Iterator[tuple[int, Ints]]:
-    """Each class that has rows, with its rows."""
+    """Yield each class that has rows, with its rows."""
     order = np.argsort(codes, kind="stable")  # of 8 or 16 bits: a radix sort
     ends = np.cumsum(np.bincount(codes, minlength=n_classes))
     for k in np.flatnonzero(np.diff(ends, prepend=0)).tolist():
@@ -355,6 +357,6 @@ def _joined(
 
 
 def _in_threads(work: Callable[[Any], Any], items: Sequence[Any] | range) -> None:
-    """NumPy lets go of the interpreter while it sorts and searches."""
+    """Run the work in threads: NumPy releases the interpreter lock while it sorts and searches."""
     with ThreadPoolExecutor(thread_count()) as pool:
         list(pool.map(work, items))

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mauc._kernels.auc import auc_matrix_and_influence
 from mauc._typing import Floats, Ints
 from mauc._validation import check_pairs, check_real, check_scored_classes, check_whole, invalid
-from mauc.metrics.scores import check_pair_weights, weighted_mean
+from mauc.metrics.inference import score_and_influence
+from mauc.metrics.scores import check_pair_weights
 from mauc.metrics.uncertainty import Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
 
@@ -146,9 +146,7 @@ def mauc_sample_size(
         """Return the sample of these pilot rows, and the score and the influences of each model."""
         partition = ClassPartition(codes, pilot.n_classes)
         v = partition.pair_weights(weights)
-        problems = (partition.problem(scores[rows], v, normalised=False) for scores in models)
-        found = [auc_matrix_and_influence(problem) for problem in problems]
-        return Sample.of(partition, v), [(weighted_mean(matrix, v), influence) for matrix, influence in found]
+        return Sample.of(partition, v), [score_and_influence(partition, scores[rows], v) for scores in models]
 
     sample, of_pilot = evaluate(pilot.codes, slice(None))
     shift = goal - (of_pilot[0][0] - of_pilot[-1][0])

@@ -20,7 +20,7 @@ __all__ = ["mauc_score", "pairwise_auc"]
 
 ABSENT = ("raise", "ignore")
 MANY = 100
-"""Classes beyond which exactly rounded sums over all pairs would take as long as the pairs themselves."""
+"""With more classes, exactly rounded sums over all pairs would take as long as the AUCs."""
 
 
 def pairwise_auc(
@@ -33,7 +33,7 @@ def pairwise_auc(
     labels: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Floats:
-    r"""How well column i ranks class i above class j, for every ordered pair of classes.
+    r"""Compute the AUC of every ordered pair of classes: how well column i ranks class i above class j.
 
     .. math:: \mathrm{AUC}_{i|j} = \operatorname{mean}_{m \in N_i,\, n \in N_j}
         [F_{mi} > F_{ni}] + \tfrac12 [F_{mi} = F_{ni}]
@@ -43,18 +43,17 @@ def pairwise_auc(
     y_true : (N,) array of classes, integers or strings
     y_score : (N, C) array of real scores
         Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second.
-        A data frame whose columns are named as the classes, numbers as they are written, is taken by name; where none
-        is, or they are pandas' own 0, 1, …, by position; where only some are, it is refused.
+        The columns of a data frame are matched by class name. They are taken by position where none is named as a
+        class, or where they are pandas' default 0, 1, …; a frame in which only some match is refused.
     by : {"column", "difference"}, default="column"
         What ranks class i above class j: column i, or column i minus column j, as in AUC-μ. With the second,
         :math:`\mathrm{AUC}_{i|j} = \mathrm{AUC}_{j|i}` over the whole curve.
     min_sensitivity : float, optional
-        Partial AUC: at least 0 and below 1. The mean specificity over the sensitivities from there to 1, that is, the
-        AUC of those samples of class i, ``1 − min_sensitivity`` of all, that are the hardest to find.
+        Partial AUC, at least 0 and below 1: the mean specificity over the sensitivities from there to 1. It is the AUC
+        of the share ``1 − min_sensitivity`` of class i that is hardest to find.
     min_specificity : float, optional
-        The mean sensitivity over the specificities from there to 1, or false positive rates up to
-        ``1 − min_specificity``: the AUC of class i against the samples of class j that are ranked highest. Not beside
-        ``min_sensitivity``.
+        Partial AUC: the mean sensitivity over the specificities from there to 1, that is, over false positive rates up
+        to ``1 − min_specificity``. It cannot be combined with ``min_sensitivity``.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
@@ -68,13 +67,13 @@ def pairwise_auc(
     Notes
     -----
     O(N·C) time after a sort of each class, O(N) extra memory. With ``by="difference"`` or ``min_specificity`` all N·C
-    scores are sorted, those of a class against some others at a time: with 20 000 samples of 10 and of 100 classes,
-    AUC-μ takes 2 and 3 times as long, and a region sorted so 4 and 8 times.
+    scores are sorted: with 20 000 samples of 10 and of 100 classes, AUC-μ takes 2 and 3 times as long, and
+    ``min_specificity`` 4 and 8 times.
 
-    The ROC curve is straight across ties, so that a partial AUC is exact with them. Constant scores have half the width
-    ``c = 1 − min_sensitivity`` of the region, perfect ones 1. McClish's standardised area, which scikit-learn's
-    ``max_fpr`` (``1 − min_specificity``) gives for two classes, is ``(1 + (a − c / 2) / (1 − c / 2)) / 2`` of this
-    ``a``.
+    The ROC curve is linear across ties, so that a partial AUC is exact with them. The partial AUC of constant scores is
+    half the width ``c = 1 − min_sensitivity`` of the region, that of perfect ones 1. McClish's
+    standardised area, which scikit-learn's ``max_fpr`` (``1 − min_specificity``) gives for two classes, is
+    ``(1 + (a − c / 2) / (1 − c / 2)) / 2`` of this ``a``.
 
     References
     ----------
@@ -114,7 +113,7 @@ def mauc_score(
     absent: str = "raise",
     n_jobs: int | None = None,
 ) -> float:
-    r"""Multiclass AUC: the weighted mean of :func:`pairwise_auc` over the ordered pairs of classes.
+    r"""Compute the multiclass AUC: the weighted mean of :func:`pairwise_auc` over the ordered pairs of classes.
 
     .. math:: \mathrm{MAUC} = \sum_{i \ne j} v_{ij} \, \mathrm{AUC}_{i|j}
 
@@ -127,12 +126,12 @@ def mauc_score(
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair counts the same, :math:`v_{ij} = 1 / (C (C - 1))`, the M of Hand and Till, equal to
         scikit-learn's ``roc_auc_score(multi_class="ovo")``. ``"ova"``: :math:`v_{ij} = p_j / (C (1 - p_i))`, the mean
-        of the one-against-all AUCs. A matrix: its entries off the diagonal, normalised.
+        of the one-vs-rest AUCs. A matrix: its entries off the diagonal, normalised.
     by : {"column", "difference"}, default="column"
         What ranks class i above class j: column i, or column i minus column j. The second, with ``"ovo"``, is the AUC-μ
         of Kleiman and Page; theirs for a partition matrix A is that of the scores ``-y_score @ A.T``.
     min_sensitivity, min_specificity : float, optional
-        Partial AUC, over sensitivities or specificities of at least so much; see :func:`pairwise_auc`.
+        Partial AUC, over sensitivities or specificities of at least this value; see :func:`pairwise_auc`.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
@@ -182,7 +181,7 @@ def mauc_score(
 def check_pair_weights(
     labels: NDArray[Any], partition: ClassPartition, pairs: str | ArrayLike, absent: str
 ) -> Floats | None:
-    """``(C, C)`` pair weights; None, with a warning, if ``absent="ignore"`` leaves no pair."""
+    """Return the ``(C, C)`` pair weights; None, with a warning, if ``absent="ignore"`` leaves no pair."""
     check_choice("absent", absent, ABSENT)
     weights = check_pairs(pairs, partition.n_classes)
     missing = labels[~partition.present]
@@ -207,7 +206,7 @@ def check_pair_weights(
 
 
 def weighted_mean(matrix: Floats, v: Floats) -> float:
-    """``Σ v_ij AUC_{i|j}`` over the pairs with weight."""
+    """Return ``Σ v_ij AUC_{i|j}`` over the pairs with weight."""
     used = v > 0
     # The same sum above and below: perfect scores give 1, constant ones 1/2.
     if len(v) <= MANY:

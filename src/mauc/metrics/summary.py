@@ -1,4 +1,4 @@
-"""What a judgement needs of the scores of one model, wherever they are: in memory, or in files larger than it."""
+"""Summary statistics of the scores of one model, in memory or in files, from which a report is made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EACH_OTHER = np.array([[0.0, 0.5], [0.5, 0.0]])
 
 
 class Spread(NamedTuple):
-    """What the interval of a multiclass AUC is made of."""
+    """What the interval of a multiclass AUC is computed from."""
 
     sizes: Sizes
     moments: Moments
@@ -40,17 +40,17 @@ class ScoreSummary:
     right: Floats
     """``(C,)`` rows of each class that are predicted right."""
     spread: Mapping[str, Spread]
-    """Of the multiclass AUC with each kind of pair weights: ``"ovo"`` and ``"ova"``."""
+    """For the multiclass AUC with the pair weights ``"ovo"`` and ``"ova"``."""
     pair: Callable[[int, int], Spread]
-    """Of the mean of ``AUC_{i|j}`` and ``AUC_{j|i}``, over the rows of j and of i."""
+    """For the mean of ``AUC_{i|j}`` and ``AUC_{j|i}``, over the rows of j and of i."""
     influence: NDArray[np.floating]
-    """``(N,)`` influence of each row with ``"ovo"``, up to a constant of its class; empty where not asked for."""
+    """``(N,)`` influence of each row with ``"ovo"``, up to a constant of its class; empty unless asked for."""
     difference: Callable[[NDArray[np.floating]], Moments]
-    """Of the influences less those of another model."""
+    """Moments of the influences minus those of another model."""
     fingerprint: bytes
-    """Equal for identical scores; empty where it was not asked for."""
+    """Equal for identical scores; empty unless asked for."""
     hits: Floats
-    """``(N,)`` whether each row is predicted right; empty where the scores were read in parts."""
+    """``(N,)`` 1 for each row that is predicted right; empty where the scores were read in parts."""
 
 
 def summarise(
@@ -61,10 +61,10 @@ def summarise(
     groups: Ints | None = None,
     compared: bool = False,
 ) -> ScoreSummary:
-    """Of ``(N, C)`` scores in memory; of several repeats, the means over them.
+    """Summarise ``(N, C)`` scores in memory; for several repeats, by the means over them.
 
-    ``predicted`` are the classes that the model predicts, where these are not those of the highest scores; ``groups``
-    the groups that rows belong to; ``compared`` says whether to keep the fingerprint.
+    ``predicted`` are the predicted classes, where they are not those of the highest scores; ``groups`` the number of
+    the group of each row; ``compared`` keeps the fingerprint.
     """
     highest = [scores.argmax(axis=1) for scores in repeats] if predicted is None else [predicted]
     hits = np.mean([each == partition.codes for each in highest], axis=0)
@@ -97,13 +97,13 @@ def summarise(
 
 
 def _mean(arrays: Iterable[Floats]) -> Floats:
-    """Of one array itself, to the last bit."""
+    """Return the mean of the arrays; a single array stays as it is, to the last bit."""
     first, *others = arrays
     return np.asarray(np.mean([first, *others], axis=0)) if others else first
 
 
 def _fingerprint(columns: Iterable[NDArray[np.floating]]) -> bytes:
-    """Of the columns of scores; -0.0 counts as the 0.0 that it equals."""
+    """Return a hash of the columns; -0.0 counts as the 0.0 that it equals."""
     return b"".join(hashlib.blake2b((x + x.dtype.type(0)).data, digest_size=16).digest() for x in columns)
 
 
@@ -114,7 +114,7 @@ def difference_squares(
     b: NDArray[np.floating],
     rows: int = 1 << 20,
 ) -> Floats:
-    """``(C,)`` :attr:`Moments.squares` of ``a − b``, about the means of the classes; so many rows at a time."""
+    """Return the ``(C,)`` :attr:`Moments.squares` of ``a − b``, from ``rows`` rows at a time."""
     parts = [slice(begin, begin + rows) for begin in range(0, len(codes), rows)]
 
     def difference(part: slice) -> Floats:

@@ -1,18 +1,24 @@
-"""Multiclass AUC, class by class, as text."""
+"""A text report of multiclass AUC, class by class."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from mauc._kernels.auc import auc_influence, auc_matrix
-from mauc._typing import Floats, Ints
+from mauc._kernels.auc import auc_matrix
 from mauc._validation import ScoredClasses, check_real, check_scored_classes, check_whole, invalid
 from mauc.metrics.groups import check_groups
-from mauc.metrics.inference import class_against_others, class_influence, hidden_errors, warn_of_singles
+from mauc.metrics.inference import (
+    class_against_others,
+    class_influence,
+    score_and_influence,
+    small_class_note,
+    warn_of_singles,
+)
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.subgroups import Subgroup, subgroup_scores, warn_of_subgroups
 from mauc.metrics.uncertainty import Interval, Sample, interval
@@ -21,7 +27,7 @@ from mauc.partition import ClassPartition
 __all__ = ["multiclass_auc_report"]
 
 SUMMARY = {"MAUC": "ovo", "one-vs-rest": "ova"}
-"""Rows below the classes, and the pairs that they average over."""
+"""The rows below the classes, and the pair weights of each."""
 SUBGROUPS = "subgroups"
 
 
@@ -39,14 +45,14 @@ def multiclass_auc_report(
     digits: int = 3,
     output_dict: bool = False,
 ) -> str | dict[str, dict[str, Any]]:
-    r"""Multiclass AUC with its interval, class by class, in the style of scikit-learn's ``classification_report``.
+    r"""Build a text report of multiclass AUC with intervals, in the style of scikit-learn's ``classification_report``.
 
-    The row of class i has the mean of row i of :func:`pairwise_auc`, how well the score of class i ranks its samples
-    above those of the other classes, each of which counts the same:
+    The row of class i has the mean of row i of :func:`pairwise_auc`, in which each other class counts the same:
 
     .. math:: \frac{1}{C - 1} \sum_{j \ne i} \mathrm{AUC}_{i|j} .
 
-    Their mean over the classes is the multiclass AUC. Beside it stands the class that is hardest to rank below class i.
+    Their mean over the classes is the multiclass AUC. The last column names the class that is hardest to rank below
+    class i.
 
     Parameters
     ----------
@@ -62,11 +68,11 @@ def multiclass_auc_report(
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its row is left empty.
     groups : (N,) array, optional
-        What each row belongs to, such as the patient of an image; intervals are then those of dependent rows, see
+        The group of each row, such as the patient of an image, for intervals of dependent rows; see
         :func:`mauc_interval`.
     subgroups : (N,) array, optional
-        A level of each row, such as the sex or the centre: a second table has the multiclass AUC of each level, and its
-        difference to all other rows with a test, corrected by Holm for the number of levels.
+        The level of each row, such as the sex or the centre. A second table has the multiclass AUC of each level, and
+        its difference to all other rows with a test and Holm's correction for the number of levels.
     level : float, default=0.95
         Confidence level of the intervals, between 0 and 1; see :func:`mauc_interval`.
     digits : int, default=3
@@ -77,12 +83,12 @@ def multiclass_auc_report(
     Returns
     -------
     str or dict
-        The dict has an entry for each class, for ``"MAUC"`` and for ``"one-vs-rest"``, the mean of the AUCs of each
-        class against all others together; each is a dict with ``"auc"``, ``"low"``, ``"high"``, ``"support"`` and, for
-        a class, ``"hardest"`` and ``"hardest_auc"``. Without samples, the numbers are NaN and ``"hardest"`` is None.
+        The dict has an entry for each class, for ``"MAUC"`` and for ``"one-vs-rest"``. Each is a dict with ``"auc"``,
+        ``"low"``, ``"high"``, ``"support"`` and, for a class, ``"hardest"`` and ``"hardest_auc"``. Without samples, the
+        numbers are NaN and ``"hardest"`` is None.
         With ``subgroups``, ``"subgroups"`` is a dict of dicts by level, with ``"difference"``, ``"difference_low"``,
         ``"difference_high"``, ``"pvalue"``, ``"holm"`` and ``"absent"``, the classes without rows in the level.
-        Below the text stands a note where a small class may hide errors from the interval, see :func:`mauc_interval`.
+        The text ends with a note where a small class may hide errors from the interval, see :func:`mauc_interval`.
 
     Notes
     -----
@@ -113,33 +119,44 @@ def multiclass_auc_report(
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     names = _names(scored, target_names)
     v = check_pair_weights(scored.labels, partition, "ovo", absent)
-    together = check_groups(groups, len(scored.codes))
+    group_codes = check_groups(groups, len(scored.codes))
     if v is not None:
-        warn_of_singles(Sample.of(partition, v, together), scored.labels)
+        warn_of_singles(Sample.of(partition, v, group_codes), scored.labels)
     matrix = auc_matrix(partition.problem(scored.scores, normalised=False))
     support = partition.counts if scored.sample_weight is None else partition.weights
     report = {}
     for i, name in enumerate(names):
-        found = _of_class(i, partition, scored.scores, matrix, level, together)
-        against = None if np.isnan(matrix[i]).all() else int(np.nanargmin(matrix[i]))
+        found, v_class = None, class_against_others(i, partition.present)
+        if partition.present[i] and v_class.any():
+            influence = class_influence(partition, scored.scores[:, i], i, v_class)
+            sample = Sample.of(partition, v_class, group_codes)
+            found = interval(sample, weighted_mean(matrix, v_class), influence, level)
+        hardest = None if np.isnan(matrix[i]).all() else int(np.nanargmin(matrix[i]))
         report[name] = _entry(found, support[i]) | {
-            "hardest": None if against is None else names[against],
-            "hardest_auc": float("nan") if against is None else float(matrix[i, against]),
+            "hardest": None if hardest is None else names[hardest],
+            "hardest_auc": float("nan") if hardest is None else float(matrix[i, hardest]),
         }
+    note = ""
     for name, pairs in SUMMARY.items():
-        report[name] = _entry(_of_all(pairs, partition, scored.scores, matrix, level, together), support.sum())
-    found_by_level = None
+        found, v_all = None, partition.pair_weights(pairs)
+        if v_all.any():
+            sample = Sample.of(partition, v_all, group_codes)
+            score, influence = score_and_influence(partition, scored.scores, v_all)
+            found = interval(sample, score, influence, level)
+            note = note or (small_class_note(sample, influence, names) if pairs == "ovo" else "")
+        report[name] = _entry(found, support.sum())
+    by_level = None
     if subgroups is not None:
-        found_by_level = subgroup_scores(
-            partition, scored.scores, np.asarray(names), subgroups, groups=together, level=level
+        by_level = subgroup_scores(
+            partition, scored.scores, np.asarray(names), subgroups, groups=group_codes, level=level
         )
-        warn_of_subgroups(found_by_level)
+        warn_of_subgroups(by_level)
     if output_dict:
-        return report if found_by_level is None else {**report, SUBGROUPS: _as_dicts(found_by_level)}
+        return report if by_level is None else {**report, SUBGROUPS: _as_dicts(by_level)}
     text = _text(report, names, level, digits)
-    if found_by_level is not None:
-        text += "\n\n" + _subgroup_text(found_by_level, level, digits)
-    return text + _note(partition, scored.scores, names, together)
+    if by_level is not None:
+        text += "\n\n" + _subgroup_text(by_level, level, digits)
+    return text + ("\n\n" + "\n".join(textwrap.wrap(f"Note: {note}.", 80)) if note else "")
 
 
 def _names(scored: ScoredClasses, target_names: ArrayLike | None) -> list[str]:
@@ -149,51 +166,9 @@ def _names(scored: ScoredClasses, target_names: ArrayLike | None) -> list[str]:
         raise invalid("target_names", requirement, f"{len(names)} names", advice)
     twice = next((name for name in names if names.count(name) > 1 or name in (*SUMMARY, SUBGROUPS)), None)
     if twice is not None:
-        advice = "pass target_names=[…], all different"
-        raise invalid(
-            "names of classes", f"must differ from each other and from {' and '.join(SUMMARY)}", twice, advice
-        )
+        requirement = f"must differ from each other and from {' and '.join(SUMMARY)}"
+        raise invalid("names of classes", requirement, twice, "pass target_names=[…], all different")
     return names
-
-
-def _of_class(
-    i: int,
-    partition: ClassPartition,
-    scores: NDArray[np.floating],
-    matrix: Floats,
-    level: float,
-    groups: Ints | None,
-) -> Interval | None:
-    """Of the mean of row i: :func:`mauc_interval` with ones in row i of ``pairs``, without the other columns."""
-    v = class_against_others(i, partition.present)
-    if not partition.present[i] or not v.any():
-        return None
-    influence = class_influence(partition, scores[:, i], i, v)
-    return interval(Sample.of(partition, v, groups), weighted_mean(matrix, v), influence, level)
-
-
-def _of_all(
-    pairs: str,
-    partition: ClassPartition,
-    scores: NDArray[np.floating],
-    matrix: Floats,
-    level: float,
-    groups: Ints | None,
-) -> Interval | None:
-    v = partition.pair_weights(pairs)
-    if not v.any():
-        return None
-    influence = auc_influence(partition.problem(scores, v))
-    return interval(Sample.of(partition, v, groups), weighted_mean(matrix, v), influence, level)
-
-
-def _note(partition: ClassPartition, scores: NDArray[np.floating], names: list[str], groups: Ints | None) -> str:
-    """What a reader of the MAUC must know of a small class, below the table; mostly nothing."""
-    v = partition.pair_weights("ovo")
-    if not v.any():
-        return ""
-    found = hidden_errors(Sample.of(partition, v, groups), auc_influence(partition.problem(scores, v)), names)
-    return "\n\n" + "\n".join(textwrap.wrap(f"Note: {found}.", 80)) if found else ""
 
 
 def _as_dicts(found: list[Subgroup]) -> dict[str, Any]:
@@ -211,60 +186,49 @@ def _as_dicts(found: list[Subgroup]) -> dict[str, Any]:
     }
 
 
-def _subgroup_text(found: list[Subgroup], level: float, digits: int) -> str:
-    """A line for each level."""
-    span = f"{100 * level:g} % interval"
-    rows = [("", "MAUC", span, "support", "against the rest", span, "p")]
-    for one in found:
-        d, m = one.difference, one.mauc
-        scored = (f"{m.score:.{digits}f}", f"[{m.low:.{digits}f}, {m.high:.{digits}f}]")
-        if np.isnan(m.score):
-            scored = ("–", "–")
-        tested = (
-            ("–", "–", "–")
-            if np.isnan(d.difference)
-            else (f"{d.difference:+.{digits}f}", f"[{d.low:+.{digits}f}, {d.high:+.{digits}f}]", f"{one.holm:.2g}")
-        )
-        rows.append((one.level, *scored, f"{one.rows:,}", *tested))
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    lines = ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join([lines[0], "", *lines[1:]])
-
-
 def _entry(found: Interval | None, support: np.number) -> dict[str, Any]:
     auc, low, high = (float("nan"),) * 3 if found is None else (found.score, found.low, found.high)
     return {"auc": auc, "low": low, "high": high, "support": support.item()}
 
 
-def _text(report: dict[str, dict[str, Any]], names: list[str], level: float, digits: int) -> str:
+def _subgroup_text(found: list[Subgroup], level: float, digits: int) -> str:
+    """Return a table with a line for each level."""
     span = f"{100 * level:g} % interval"
-    columns = {name: len(name) for name in ("AUC", span, "support")}
-    rows = {name: _cells(entry, digits) for name, entry in report.items()}
-    width = max(map(len, rows))
-    widths = [max(least, *(len(row[k]) for row in rows.values())) for k, least in enumerate(columns.values())]
-
-    def line(name: str, cells: list[str]) -> str:
-        parts = [f"{cell:>{w}}" for cell, w in zip(cells, widths, strict=False)]
-        return f"{name:>{width}}  {parts[0]}  {parts[1]}  {parts[2]}   {cells[3]}".rstrip()
-
-    return "\n".join(
-        [
-            line("", [*columns, "hardest against"]),
-            "",
-            *(line(name, rows[name]) for name in names),
-            "",
-            *(line(name, rows[name]) for name in SUMMARY),
-        ]
-    )
+    rows = [("", "MAUC", span, "support", "against the rest", span, "p")]
+    for one in found:
+        d, m = one.difference, one.mauc
+        score = ("–", "–") if np.isnan(m.score) else _score_cells(m.score, m.low, m.high, f".{digits}f")
+        test = ("–", "–", "–")
+        if not np.isnan(d.difference):
+            test = (*_score_cells(d.difference, d.low, d.high, f"+.{digits}f"), f"{one.holm:.2g}")
+        rows.append((one.level, *score, f"{one.rows:,}", *test))
+    lines = _aligned(rows)
+    return "\n".join([lines[0], "", *lines[1:]])
 
 
-def _cells(entry: dict[str, Any], digits: int) -> list[str]:
-    support = entry["support"]
-    size = f"{support:,}" if isinstance(support, int) else f"{support:,.{digits}f}"
-    if np.isnan(entry["auc"]):
-        return ["–", "–", size, ""]
-    auc, low, high = (f"{entry[key]:.{digits}f}" for key in ("auc", "low", "high"))
-    lowest = entry.get("hardest_auc", 1.0)
-    # Where all pairs are ranked right no class is harder than the others.
-    hardest = f"{entry['hardest']} ({lowest:.{digits}f})" if lowest < 1.0 else ""
-    return [auc, f"[{low}, {high}]", size, hardest]
+def _text(report: dict[str, dict[str, Any]], names: list[str], level: float, digits: int) -> str:
+    """Return a table with a line for each class, and one for each mean."""
+    rows = [("", "AUC", f"{100 * level:g} % interval", "support")]
+    hardest = ["hardest against"]
+    for name in (*names, *SUMMARY):
+        entry = report[name]
+        support = entry["support"]
+        size = f"{support:,}" if isinstance(support, int) else f"{support:,.{digits}f}"
+        score, lowest = ("–", "–"), 1.0
+        if not np.isnan(entry["auc"]):
+            score = _score_cells(entry["auc"], entry["low"], entry["high"], f".{digits}f")
+            lowest = entry.get("hardest_auc", 1.0)
+        rows.append((name, *score, size))
+        # Where all pairs are ranked right no class is harder than the others.
+        hardest.append(f"{entry['hardest']} ({lowest:.{digits}f})" if lowest < 1.0 else "")
+    lines = [f"{line}   {last}".rstrip() for line, last in zip(_aligned(rows), hardest, strict=True)]
+    return "\n".join([lines[0], "", *lines[1 : 1 + len(names)], "", *lines[1 + len(names) :]])
+
+
+def _score_cells(score: float, low: float, high: float, spec: str) -> tuple[str, str]:
+    return format(score, spec), f"[{low:{spec}}, {high:{spec}}]"
+
+
+def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc._validation import ScoredClasses, check_real, check_scored_classes, invalid
 from mauc.metrics.groups import check_groups
-from mauc.metrics.inference import NO_DIFFERENCE, hidden_errors
+from mauc.metrics.inference import NO_DIFFERENCE, small_class_note
 from mauc.metrics.out_of_core import ScoredRows, StreamedScores, read_columns
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.subgroups import Subgroup, subgroup_notes, subgroup_scores
@@ -384,8 +384,7 @@ def _tests(models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], leve
             found.append(NO_DIFFERENCE)
             continue
         a, b = (model.mauc.score, summary.spread["ovo"].moments), (one.mauc.score, moments)
-        _, squares, cross, of_cells = summary.difference(of_one.influence)
-        found.append(comparison_of_moments(sizes, a, b, squares, level, cross=cross, of_cells=of_cells))
+        found.append(comparison_of_moments(sizes, a, b, summary.difference(of_one.influence), level))
     corrected = holm(np.array([c.pvalue for c in found]))
     return tuple(
         PairedTest(model.name, comparison, float(p))
@@ -465,7 +464,7 @@ def _of_hidden_errors(judgement: Judgement) -> list[str]:
         return []
     partition = ClassPartition(judgement.codes, len(judgement.labels))
     sample = Sample.of(partition, partition.pair_weights("ovo"), judgement.groups)
-    found = hidden_errors(sample, influence, judgement.labels)
+    found = small_class_note(sample, influence, judgement.labels)
     return [f"{found[0].upper()}{found[1:]}."] if found else []
 
 
