@@ -7,9 +7,6 @@ import sys
 import numpy as np
 import pytest
 
-pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-
 from experiments.__main__ import main
 from experiments.store import Store
 

@@ -5,11 +5,6 @@ import json
 import numpy as np
 import pytest
 
-pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("typer", reason="needs the extra mauc[cli]")
-
-
 from experiments.plots import rare_pairs
 from experiments.store import Store
 from experiments.traditional import report
