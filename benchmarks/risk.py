@@ -27,7 +27,8 @@ def against_loops() -> list[Row]:
     rows = []
     for name, (loss, derivative) in LOOPS.items():
         # By its own scheme: on these scores a hinge with α = 1 is a line, which "auto" would take it for.
-        risk = SurrogateRisk(name, scheme=schemes_of(get_surrogate(name))[0])
+        surrogate = get_surrogate(name, alpha=1.0)
+        risk = SurrogateRisk(surrogate, scheme=schemes_of(surrogate)[0])
         kept: list[tuple[float, np.ndarray]] = []
         ours, theirs = alternate(
             lambda risk=risk: risk.value_and_gradient(y, scores),
