@@ -1,4 +1,4 @@
-"""Run all benchmarks, or those named; print the table and write it to ``benchmarks/results/core.md``."""
+"""Run the benchmarks of the core, or those named; print the table and write it to ``benchmarks/results/core.md``."""
 
 import platform
 import sys

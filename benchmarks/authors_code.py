@@ -19,14 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.exceptions import ConvergenceWarning
 
 from experiments.report_parts import machine, markdown_table
 from experiments.traditional.run import AUTHORS_SETTINGS, LOSSES, TABLES, authors_l2, parts_of
-from mauc import MAUCClassifier
-from mauc.linear._objective import LinearObjective
-from mauc.partition import ClassPartition
-from mauc.risk import SurrogateRisk
+from mauc import MAUCClassifier, SurrogateRisk
 
 THEIRS = {"squared": "LSAUCMLin", "exponential": "expAUCMLin", "hinge": "HingeAUCMLin"}
 ITERATIONS, INNER, STEP = 100, 30, 0.5  # of their grid: most iterations, their inner steps, the larger first step
@@ -63,7 +61,7 @@ are left out.
 
 
 def _row(table: str, loss: str, penalty: float, alpha: float, theirs: Any, home: str) -> list[str]:
-    """Times of their fit, of ours, and of ours stopped as soon as its objective is no higher than theirs."""
+    """Return the times of their fit, of ours, and of ours stopped as soon as its objective is no higher than theirs."""
     seconds, objectives = [], []
     for split in range(SPLITS):
         parts = parts_of(table, home, "authors", "rows", split)
@@ -75,7 +73,8 @@ def _row(table: str, loss: str, penalty: float, alpha: float, theirs: Any, home:
         except IndexError:  # their hinge without its compiled helper: a class of one sample
             continue
         their_objective = _objective(X, y, loss, alpha, l2)(reference.W.T)
-        ours = MAUCClassifier(loss, alpha=alpha, l2=l2, fit_intercept=False, max_iter=ITERATIONS)
+        settings: dict[str, Any] = {"alpha": alpha, "l2": l2, "log_loss": 0.0, "fit_intercept": False}
+        ours = MAUCClassifier(loss, **settings, max_iter=ITERATIONS)
         our_seconds = _seconds(ours, X, y, REPEATS)
         objectives.append((their_objective, ours.objective_))
         enough = max(1, int(np.argmax(ours.objective_curve_ <= their_objective)))
@@ -88,7 +87,7 @@ def _row(table: str, loss: str, penalty: float, alpha: float, theirs: Any, home:
 
 
 def _seconds(model: Any, X: Any, y: Any, repeats: int) -> float:
-    """Shortest of some fits."""
+    """Return the shortest time of some fits."""
     best = np.inf
     for _ in range(repeats):
         with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
@@ -101,10 +100,9 @@ def _seconds(model: Any, X: Any, y: Any, repeats: int) -> float:
 
 
 def _objective(X: Any, y: Any, loss: str, alpha: float, l2: float) -> Callable[[Any], float]:
-    partition = ClassPartition(y, int(y.max()) + 1)
-    problem = partition.classes(partition.pair_weights("ovo"))
-    of = LinearObjective(X, problem, SurrogateRisk(loss, alpha=alpha), activation="softmax", l2=l2, fit_intercept=False)
-    return lambda weights: of(np.ascontiguousarray(weights).ravel())[0]
+    """Return the normalised risk with its penalty as a function of the ``(C, d)`` weights."""
+    risk = SurrogateRisk(loss, alpha=alpha)
+    return lambda weights: risk.value(y, softmax(X @ weights.T, axis=1)) + 0.5 * l2 * float((weights**2).sum())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Timing, memory, and the table that all benchmarks write."""
+"""Timing, memory, and the table of ratios."""
 
 import time
 import tracemalloc
@@ -30,9 +30,9 @@ def alternate(
     repeat_theirs: int = 1,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[float, float]:
-    """Shortest seconds of each, taken in turns: what disturbs the machine disturbs both.
+    """Return the shortest seconds of each, taken in turns: what disturbs the machine disturbs both.
 
-    ``time.process_time`` for what runs in one thread: it does not count others at work.
+    Pass ``time.process_time`` for what runs in one thread: it does not count other processes.
     """
     best = [float("inf"), float("inf")]
     ours()
@@ -46,7 +46,7 @@ def alternate(
 
 
 def extra_bytes(function: Callable[[], Any]) -> int:
-    """Largest memory that Python and NumPy held during the call beyond what they held before it."""
+    """Return the peak memory of Python and NumPy during the call beyond what they held before it."""
     function()
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]

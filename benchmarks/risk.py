@@ -1,4 +1,4 @@
-"""The surrogate risk with its gradient: against Python loops, scheme against scheme, growth and memory."""
+"""The surrogate risk and its gradient: against Python loops, scheme against scheme, growth and memory."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.measure import Row, alternate, extra_bytes, faster, seconds
 from benchmarks.metric import softmax_scores
-from experiments.acceleration import LOSSES, PRIORS
+from experiments.acceleration import LOSSES, PRIORS, naive_value_and_gradient
 from mauc import SurrogateRisk
 from mauc.risk import schemes_of
 from mauc.surrogates import get_surrogate
@@ -18,29 +18,8 @@ LOOPS: dict[str, tuple[Callable[[float], float], Callable[[float], float]]] = {
 }
 
 
-def naive(
-    y: np.ndarray, scores: np.ndarray, loss: Callable[[float], float], derivative: Callable[[float], float]
-) -> tuple[float, np.ndarray]:
-    """The definition as one loop over all pairs of samples, value and gradient together: the fairest loop there is."""
-    c = scores.shape[1]
-    sizes = np.bincount(y, minlength=c)
-    value, gradient = 0.0, np.zeros_like(scores)
-    for m in range(len(y)):
-        i = y[m]
-        for n in range(len(y)):
-            j = y[n]
-            if i != j:
-                weight = 1.0 / (c * (c - 1) * sizes[i] * sizes[j])
-                t = scores[m, i] - scores[n, i]
-                slope = weight * derivative(t)
-                value += weight * loss(t)
-                gradient[m, i] += slope
-                gradient[n, i] -= slope
-    return value, gradient
-
-
 def against_loops() -> list[Row]:
-    """The paper's acceleration setting at its largest N."""
+    """Time the paper's acceleration setting at its largest N."""
     rng = np.random.default_rng(0)
     n, c = 1024, len(PRIORS)
     y = rng.choice(c, n, p=PRIORS)
@@ -48,11 +27,12 @@ def against_loops() -> list[Row]:
     rows = []
     for name, (loss, derivative) in LOOPS.items():
         # By its own scheme: on these scores a hinge with α = 1 is a line, which "auto" would take it for.
-        risk = SurrogateRisk(name, scheme=schemes_of(get_surrogate(name))[0])
+        surrogate = get_surrogate(name, alpha=1.0)
+        risk = SurrogateRisk(surrogate, scheme=schemes_of(surrogate)[0])
         kept: list[tuple[float, np.ndarray]] = []
         ours, theirs = alternate(
             lambda risk=risk: risk.value_and_gradient(y, scores),
-            lambda loss=loss, d=derivative, out=kept: out.append(naive(y, scores, loss, d)),
+            lambda loss=loss, d=derivative, out=kept: out.append(naive_value_and_gradient(y, scores, loss, d)),
             repeat=200,
         )
         value, gradient = risk.value_and_gradient(y, scores)
@@ -64,7 +44,7 @@ def against_loops() -> list[Row]:
 
 
 def ranked_against_moments() -> list[Row]:
-    """The hinge against both moments surrogates on the same scores."""
+    """Time the hinge against both moments surrogates on the same scores."""
     y, p = softmax_scores(20_000, 100)
     hinge = SurrogateRisk("hinge", alpha=0.5)
     few = slice(0, 2000)
@@ -88,7 +68,7 @@ def ranked_against_moments() -> list[Row]:
 
 
 def growth() -> list[Row]:
-    """Slope of the time in the number of samples, both logarithmic."""
+    """Measure the slope of the time in the number of samples, both logarithmic."""
     rows = []
     for name in ("squared", "exponential", "hinge", "logistic"):
         risk = SurrogateRisk(name, alpha=0.5)
@@ -106,7 +86,7 @@ def growth() -> list[Row]:
 
 
 def memory() -> list[Row]:
-    """Extra memory, the gradient included, over the scores."""
+    """Measure the extra memory, the gradient included, over the scores."""
     rows = []
     y, p = softmax_scores(200_000, 50)
     for name in ("squared", "exponential", "hinge", "logistic"):

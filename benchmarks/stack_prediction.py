@@ -1,13 +1,13 @@
-"""How long a default stack takes to predict, against asking each of its models itself, and how far the scores differ.
+"""How long a default stack takes to predict 600 rows and one row, and AutoGluon with as much time to train.
 
-``MAUC_DATA_HOME=… python -m benchmarks.stack_prediction [--tables FOLDER] [set …]``: sets of the tabular
-experiment, by default four of those that come with the library; a fit of each takes ten seconds or more. Time of the
-processor, the shortest of several; the first prediction after loading, which reads the models, by itself.
+``MAUC_DATA_HOME=… python -m benchmarks.stack_prediction [--rival-python PYTHON] [SET …]``: sets of the tabular
+experiment, by default two of those with 600 rows or more. Each fit of the stack takes up to ``--seconds``. With
+``--rival-python``, the interpreter of an environment that has AutoGluon, AutoGluon is fitted twice for as long on the
+same rows, once for each number of rows to predict. Prints wall-clock times; the stack's are the shortest of five.
 """
 
-import pickle
-import sys
-import time
+import argparse
+import os
 import warnings
 from typing import Any
 
@@ -15,52 +15,45 @@ import numpy as np
 
 from benchmarks.measure import alternate, seconds
 from experiments.report_parts import machine, markdown_table
+from experiments.tabular.against import Contest, rival_scores
 from experiments.tabular.data import load_frame
-from experiments.tabular.run import split_rows
-from mauc._typing import Floats
-from mauc.ensemble import MAUCStackingClassifier
-from mauc.ensemble.bases import class_scores
-from mauc.ensemble.fitting import FoldAverage
+from mauc import MAUCStackingClassifier
 
-SETS = ("ecoli", "balance", "yeast", "dermatology")
+ROWS = (600, 1)
 
 
-def asked(stack: Any, X: Any) -> Floats:
-    """The combination of what the models say themselves, each of the columns that were made for it."""
-    whole = X if stack.columns_ is None else stack.columns_.transform(X)
-    by_fold = [columns.transform(X) for columns in stack._fold_columns]
-    scores = []
-    for model in stack.estimators_:
-        if isinstance(model, FoldAverage):
-            scores.append(model.mean_scores(by_fold or [X] * len(model.estimators)))
-        else:
-            scores.append(class_scores(model, whole, len(stack.classes_)))
-    return stack._combination.scores(np.array(scores))
-
-
-def row(name: str, tables: str | None) -> list[str]:
-    """One line of the table."""
-    frame, y = load_frame(name, None, tables)
-    train, test = split_rows(y, 0)
-    X = frame.iloc[test]
+def rows_of(name: str, limit: int, rival_python: str | None) -> list[list[str]]:
+    """Return one line of the table for each number of rows to predict."""
+    frame, y = load_frame(name, None)
+    order = np.random.default_rng(0).permutation(len(y))
+    train = order[: len(y) // 2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        stack = pickle.loads(pickle.dumps(MAUCStackingClassifier().fit(frame.iloc[train], y[train])))
-    began = time.process_time()
-    found = stack.predict_proba(X)
-    first = time.process_time() - began
-    expected = asked(stack, X)
-    ours, theirs = alternate(
-        lambda: stack.predict_proba(X), lambda: asked(stack, X), repeat=7, repeat_theirs=3, clock=time.process_time
-    )
-    sizes = [str(size) for size in (*X.shape, len(stack.classes_), stack._combination.used.sum())]
-    times = [seconds(first), seconds(ours), seconds(theirs), f"{theirs / ours:.1f}"]
-    return [name, *sizes, *times, f"{np.abs(found / expected - 1.0).max():.1e}"]
+        stack = MAUCStackingClassifier(time_limit=limit, n_jobs=os.cpu_count()).fit(frame.iloc[train], y[train])
+    out = []
+    for n in ROWS:
+        X = frame.iloc[np.resize(order, n)]
+        theirs: float | None = None
+        if rival_python is not None:
+            contest = Contest(None, None, os.cpu_count() or 1, rival_python)
+            _, told = rival_scores(contest, "autogluon", limit, frame.iloc[train], y[train], X, int(y.max()) + 1)
+            theirs = told.get("predict_seconds")
+        ours, _ = alternate(lambda X=X: stack.predict_proba(X), lambda: None, repeat=5)
+        ratio = "" if theirs is None else f"{ours / theirs:.2f}"
+        out.append([name, str(n), seconds(ours), "" if theirs is None else seconds(theirs), ratio])
+    return out
+
+
+def main(arguments: Any = None) -> None:
+    """Parse the arguments and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.stack_prediction", description=__doc__)
+    parser.add_argument("sets", nargs="*", default=["yeast", "shuttle"])
+    parser.add_argument("--seconds", type=int, default=60, help="time limit of each fit (default: 60)")
+    parser.add_argument("--rival-python", help="Python of the environment that has AutoGluon")
+    options = parser.parse_args(arguments)
+    lines = [line for name in options.sets for line in rows_of(name, options.seconds, options.rival_python)]
+    print(f"{markdown_table(['set', 'rows', 'stack', 'AutoGluon', 'ratio'], lines)}\n\n{machine()}")
 
 
 if __name__ == "__main__":
-    names = sys.argv[1:]
-    folder = names[1] if names[:1] == ["--tables"] else None
-    header = ["set", "rows", "columns", "classes", "models used", "first", "stack", "models", "ratio", "difference"]
-    lines = [row(name, folder) for name in (names[2:] if folder else names) or SETS]
-    print(f"{markdown_table(header, lines)}\n\n{machine()}")
+    main()

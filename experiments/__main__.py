@@ -1,7 +1,7 @@
 """Run one experiment: ``python -m experiments NAME``.
 
-Each fit writes its result to ``--out`` when it ends, so a killed run resumes where it stopped. The pages and figures are
-written beside the results. ``--no-report`` only computes, without matplotlib, so another machine can do it.
+Each fit writes its result to ``--out`` when it ends, so a killed run resumes where it stopped. The pages and figures
+are written beside the results. ``--no-report`` only computes, without matplotlib, so another machine can do it.
 """
 
 import argparse
@@ -70,7 +70,6 @@ def _add_tables(traditional: argparse.ArgumentParser, tabular: argparse.Argument
     traditional.add_argument("--n-splits", type=int, default=15, help="how many of the fifteen splits")
     tabular.add_argument("--n-splits", type=int, help="splits of each set (default: 10, or 2 with --quick)")
     tabular.add_argument("--tables", help="also the CSV files of this folder: header line, class last")
-    tabular.add_argument("--openml", action="store_true", help="also fifteen sets from OpenML, online")
     tabular.add_argument("--against", action="append", choices=("autogluon", "flaml"), help="only the stack and these")
     tabular.add_argument("--budget", type=int, action="append", help="seconds for each of them (default: 30, 90, 300)")
     tabular.add_argument("--cores", type=int, default=1, help="cores for each of them")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 from sklearn.utils import Bunch
@@ -14,6 +15,7 @@ from experiments.datasets.poisson import PoissonClasses, separated_rates
 from mauc._validation import check_choice
 
 __all__ = ["load_simulated"]
+
 
 @dataclass(frozen=True)
 class Preset:

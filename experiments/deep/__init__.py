@@ -23,10 +23,9 @@ def experiment(
     tuning_seeds: int = 2,
     summary: bool = False,
 ) -> Experiment:
-    """One set, with every method unless some are named; a quick run has one seed.
+    """Plan the fits of one set, with every method unless some are named; a quick run has one seed.
 
-    ``tuned``: each method with the best of so many settings. ``summary``: nothing is computed, and the pages of all
-    sets are written.
+    ``tuned``: each method with the best of ``settings``. ``summary``: compute nothing, write the pages of all sets.
     """
     if summary:
         from experiments.deep.summary import write_all
@@ -34,7 +33,25 @@ def experiment(
         return Experiment([], write_all)
     from experiments.deep.data import load
     from experiments.deep.run import cells
-    from experiments.deep.tuned import Search
+    from experiments.deep.search import search
+
+    then = None
+    if tuned:
+        every, then = search(
+            dataset,
+            data_home,
+            features,
+            method,
+            settings=settings,
+            tuning_seeds=tuning_seeds,
+            seeds=seeds,
+            device=device,
+            quick=quick,
+        )
+    else:
+        n_seeds = 1 if quick else seeds
+        every = cells(dataset, data_home, features, methods=method, seeds=n_seeds, device=device, quick=quick)
+    _, name, place, *_ = every[0].key
 
     def check(_: Store) -> object:
         return load(dataset, data_home, features, quick)
@@ -44,12 +61,4 @@ def experiment(
 
         return write_report(store, folder, name, place, quick=quick, tuned=tuned)
 
-    if tuned:
-        search = Search.of(
-            dataset, data_home, features, method, settings, tuning_seeds, seeds=seeds, device=device, quick=quick
-        )
-        _, name, place = search.prefix
-        return Experiment(search.first(), report, check, search.then)
-    every = cells(dataset, data_home, features, methods=method, seeds=1 if quick else seeds, device=device, quick=quick)
-    _, name, place, *_ = every[0].key
-    return Experiment(every, report, check)
+    return Experiment(every, report, check, then)

@@ -77,12 +77,12 @@ class Parts:
 
     @property
     def counts(self) -> Ints:
-        """``(C,)`` class sizes of the training part."""
+        """Return the ``(C,)`` class sizes of the training part."""
         return np.bincount(self.y[self.train], minlength=int(self.y.max()) + 1)
 
 
 def split_sizes(name: str) -> tuple[float, float, float]:
-    """Shares of training, validation and test: the paper's 70/15/15 for iNaturalist, real or simulated, 80/10/10 else.
+    """Return the shares of training, validation and test: 70/15/15 for iNaturalist, as in the paper, 80/10/10 else.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def split_sizes(name: str) -> tuple[float, float, float]:
 
 
 def resolve(dataset: str, features: str | Path | None = None, data_home: str | Path | None = None) -> str:
-    """The name that results are kept under: what was not the paper's data never bears its name.
+    """Return the name of a set in the results: what is not the paper's data never bears its name.
 
     Images of the paper are real where ``data_home`` or ``features`` is given, and simulated else.
 
@@ -122,7 +122,7 @@ def resolve(dataset: str, features: str | Path | None = None, data_home: str | P
 
 @lru_cache(maxsize=1)
 def load(dataset: str, data_home: str | None = None, features: str | None = None, quick: bool = False) -> DeepData:
-    """The set of that name; classes of fewer than :data:`MIN_ROWS` rows are dropped, which the notes tell.
+    """Load a set; classes of fewer than :data:`MIN_ROWS` rows are dropped, and the notes say so.
 
     Parameters
     ----------
@@ -134,8 +134,8 @@ def load(dataset: str, data_home: str | None = None, features: str | None = None
         :func:`experiments.datasets.load` has it.
     features : str, optional
         An ``.npz`` file with ``X``, ``(N, d)`` features, and ``y``, ``(N,)`` classes; in place of a sparse ``X`` the
-        arrays of :func:`scipy.sparse.save_npz` in CSR format. For ResNet-50 features of images: torchvision's
-        ``resnet50`` with its last layer replaced by ``torch.nn.Identity()``, in ``eval()`` mode, gives 2048 per row.
+        arrays of :func:`scipy.sparse.save_npz` in CSR format. ``python -m experiments.deep.features`` makes such a
+        file of a folder of images.
     quick : bool, default=False
         Fewer rows, of the common classes only.
     """
@@ -145,7 +145,7 @@ def load(dataset: str, data_home: str | None = None, features: str | None = None
         return _kept(name, X, y, names, (f"Features from {Path(features).name}.",), quick)
     if dataset == "kddcup99":
         bunch = datasets.load("kddcup99", data_home, dtype=np.float32)
-        note = "KDD Cup 99, 10 % training set; two of its rows in three repeat an earlier one, across the parts too."
+        note = "KDD Cup 99, 10 % training set. Two rows in three repeat an earlier one, also across the parts."
         return _kept(name, bunch.X, bunch.y, bunch.target_names, (note,), quick)
     if name in IMAGES:
         return _images(name, data_home)
@@ -181,8 +181,8 @@ def _simulated(name: str, quick: bool) -> DeepData:
     counts = bunch.class_counts
     note = (
         f"Simulated by `experiments.datasets.load_simulated`: {len(bunch.y):,} rows, {bunch.X.shape[1]:,} features, "
-        f"{len(counts):,} classes of {counts.min():,} to {counts.max():,}. Not the paper's data: its numbers do not "
-        "belong beside these."
+        f"{len(counts):,} classes of {counts.min():,} to {counts.max():,}. This is not the paper's data, so "
+        "its numbers are not shown."
     )
     # The Bayes scores are those of all classes, so none may be dropped; a shrunk preset keeps three rows of each.
     names = tuple(str(k) for k in range(len(counts)))
@@ -190,7 +190,7 @@ def _simulated(name: str, quick: bool) -> DeepData:
 
 
 def read_features(path: Path) -> tuple[Any, Ints, list[str]]:
-    """Features, class codes and class names of a file, checked."""
+    """Read and check features, class codes and class names of a file."""
     try:
         arrays = read_arrays(path, only=("X", "y", *SPARSE_KEYS))
     except (OSError, ValueError) as error:
@@ -243,7 +243,7 @@ def _kept(name: str, X: Any, y: Ints, names: list[str], notes: tuple[str, ...], 
 
 
 def capped(y: Ints, most: int, seed: int) -> Ints:
-    """Sorted rows: all of a class with at most ``most`` of them, and that many at random of a larger one."""
+    """Return sorted rows: all of a class with at most ``most`` of them, and that many at random of a larger one."""
     shuffled = np.random.default_rng(seed).permutation(len(y))
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
     counts = np.bincount(y)
@@ -252,7 +252,7 @@ def capped(y: Ints, most: int, seed: int) -> Ints:
 
 
 def parts_of(data: DeepData, seed: int) -> Parts:
-    """The stratified split of a seed into parts of :func:`split_sizes`, by groups where the set has them.
+    """Return the stratified split of a seed into parts of :func:`split_sizes`, by groups where the set has them.
 
     Sparse features stay as they are: centred, they would be dense.
     """

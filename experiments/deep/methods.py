@@ -17,7 +17,7 @@ from mauc._typing import Ints
 from mauc.nn import LogitAdjustedLoss
 from mauc.nn.modules import MAUCLoss
 
-__all__ = ["METHODS", "RECIPES", "Method", "Recipe", "method_names", "recipe_of"]
+__all__ = ["METHODS", "RECIPES", "Method", "Recipe", "recipe_of"]
 
 LOSSES = ("squared", "exponential", "hinge")
 LDAM_SCALE, LDAM_MARGIN = 30.0, 0.5
@@ -228,15 +228,3 @@ _ENTRIES = (
 
 METHODS: dict[str, Method] = {method.name: method for method in _ENTRIES}
 """Every method by its name, in the order of the tables."""
-
-
-def method_names() -> tuple[str, ...]:
-    """Names of the methods.
-
-    Examples
-    --------
-    >>> from experiments.deep.methods import method_names
-    >>> method_names()[:4]
-    ('CE', 'CE-balanced', 'plug-in on CE', 'BM')
-    """
-    return tuple(METHODS)

@@ -1,14 +1,13 @@
-"""Networks of the deep experiments, and what ranks by their logits."""
+"""Networks of the deep experiments, and the scores by which their logits rank."""
 
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 
-from mauc._typing import Floats
 from mauc.nn.classifier import mlp
 
-__all__ = ["CosineLinear", "network", "ranking", "ranking_scores"]
+__all__ = ["CosineLinear", "network", "ranking"]
 
 
 class CosineLinear(nn.Module):
@@ -35,8 +34,8 @@ def network(
     cosine_scale: float | None = None,
     dropout: float = 0.0,
 ) -> nn.Sequential:
-    """The multilayer perceptron of that seed: linear, batch normalisation, rectifier, and dropout where asked for;
-    logits out, or scaled cosines.
+    """Return the multilayer perceptron of a seed: linear, batch normalisation, rectifier, and dropout where asked for;
+    its outputs are logits, or scaled cosines.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -49,21 +48,8 @@ def network(
     return nn.Sequential(*(layer for some in after for layer in some))
 
 
-def ranking_scores(logits: Tensor, log_prior: Tensor | None = None) -> Floats:
-    """:func:`ranking` on the host.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from experiments.deep.networks import ranking_scores
-    >>> ranking_scores(torch.tensor([[60.0, 0.0, 0.0]])).round(3)
-    array([[ 59.307, -60.   , -60.   ]])
-    """
-    return ranking(logits, log_prior).cpu().numpy()
-
-
 def ranking(logits: Tensor, log_prior: Tensor | None = None) -> Tensor:
-    r"""``(N, C)`` what a column is ranked by, :math:`\log s_i - \log \sum_{j \ne i} s_j`.
+    r"""Return the ``(N, C)`` scores that rank each column, :math:`\log s_i - \log \sum_{j \ne i} s_j`.
 
     Without priors :math:`s` is the softmax, of which this is an increasing map in every column; softmax in float32
     has ties at 1 where this has none. With them :math:`s_i = \eta_i / p_i`, the optimal scores of Theorem 2.

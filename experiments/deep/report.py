@@ -14,7 +14,7 @@ from experiments.deep.results import Results, depth_of, read_results, search_siz
 from experiments.deep.run import BAYES, SHARES
 from experiments.deep.search import in_words, label
 from experiments.plots import CEILING, COLORS, OTHERS, OURS, draw_bars, series
-from experiments.report_parts import markdown_table, save_figure, spread
+from experiments.report_parts import folded, machines, markdown_table, save_figure, spread
 from experiments.statistics import resampled_t_holm, wilcoxon_holm
 from experiments.store import Store, write_whole
 from mauc._typing import Floats
@@ -22,7 +22,7 @@ from mauc._typing import Floats
 __all__ = ["REFERENCE", "paired", "write_report"]
 
 REFERENCE = "adjusted CE"
-"""What the others are tested against: the best of the methods that do not rank."""
+"""The method that the others are tested against: the best of those that do not rank."""
 LARGE = "On the large test part:"
 RANKS = ("1st", "2nd", "3rd", "4th", "5th")
 
@@ -46,16 +46,16 @@ def write_report(
 
 def _markdown(results: Results, name: str, quick: bool, tried: tuple[int, int] | None) -> str:
     runs = next(iter(results.values()))
-    seeds = f"mean ± standard deviation over {len(runs)} seeds, each with its" if len(runs) > 1 else "one seed with its"
+    seeds = f"mean ± standard deviation over {len(runs)} seeds. Each seed" if len(runs) > 1 else "one seed. It"
     split = "/".join(f"{100 * size:.0f}" for size in split_sizes(name))
     layers = " and ".join(f"{width:,}" for width in recipe_for(name).hidden)
     intro = (
-        f"{opening(name, tried is not None)} Test MAUC × 100 on `{name}`, {seeds} own stratified {split} split, "
-        "initial weights and batches. The epoch is the best on the validation part; the test part chooses nothing. "
-        f"Every method has hidden layers of {layers}, and in an epoch as many steps."
+        f"{opening(name, tried is not None)} The tables show test MAUC × 100 on `{name}`: {seeds} has its own "
+        f"stratified {split} split, initial weights and batches. The validation part chooses the epoch; the test part "
+        f"chooses nothing. All methods have hidden layers of {layers} and the same number of steps per epoch."
     )
     if quick:
-        intro += " A quick run: fewer rows and epochs, no result to quote."
+        intro += " This is a quick run with fewer rows and epochs: do not quote its numbers."
     notes = list(dict.fromkeys(note for each in results.values() for run in each for note in run["notes"]))
     parts = [intro, "\n".join(f"- {note}" for note in [*notes, *remarks(results, name, tried is not None)])]
     large = _large(results) if any("large" in run for each in results.values() for run in each) else None
@@ -64,16 +64,16 @@ def _markdown(results: Results, name: str, quick: bool, tried: tuple[int, int] |
         parts += [f"## Against {REFERENCE}, seed by seed", _against(results, name)]
         parts += [LARGE, _differences(large, name)] if large else []
     if tried is not None:
-        parts += ["## What was searched", in_words(results, *tried), _settings(results)]
-    parts += [f"## The five rarest pairs {after(3, name)}", _rare(results, name)]
-    parts += [LARGE, _by_column(*_directions(large))] if large else []
-    parts += [f"## Pairs by rarity {after(4, name)}", _shares(results, name)]
-    parts.append(" ".join(sorted({run["machine"] for each in results.values() for run in each if "machine" in run})))
+        parts += ["## What was searched", in_words(results, *tried), folded("Chosen settings", _settings(results))]
+    parts += [f"## The five rarest pairs {after(3, name)}", *_rare(results, name)]
+    parts += [folded("The five rarest pairs, large test part", _by_column(*_directions(large)))] if large else []
+    parts += [f"## Pairs by rarity {after(4, name)}", *_shares(results, name)]
+    parts.append(machines(run for each in results.values() for run in each))
     return "\n\n".join(parts) + "\n"
 
 
 def _large(results: Results) -> Results:
-    """The same runs, judged on the large test part."""
+    """Return the same runs on the large test part."""
     return {m: [r["large"] for r in runs if r.get("large")] for m, runs in results.items()}
 
 
@@ -83,8 +83,8 @@ def _settings(results: Results) -> str:
 
 
 def paired(results: Results, name: str) -> dict[str, tuple[float, int, float, float]]:
-    """By method: mean difference to the reference × 100, seeds above it, and p of Wilcoxon's and of the corrected
-    t-test, both after Holm; without methods that have a seed without score.
+    """Return by method: mean difference to the reference × 100, seeds above it, and p of Wilcoxon's and of the
+    corrected t-test, both after Holm; without methods that lack the score of a seed.
     """
     scores = {m: _known(_tests(runs)) for m, runs in results.items() if m != BAYES}
     n_seeds = len(scores.get(REFERENCE, ()))
@@ -104,14 +104,15 @@ def paired(results: Results, name: str) -> dict[str, tuple[float, int, float, fl
 
 def _against(results: Results, name: str) -> str:
     note = (
-        f"Difference of the test MAUC × 100 to {REFERENCE} on the same seed; p of Wilcoxon's signed ranks, and of a "
-        "t-test whose variance is corrected for splits that share their rows (Nadeau and Bengio 2003); both after Holm."
+        f"The table shows the difference of the test MAUC × 100 to {REFERENCE} on the same seed, and two p-values "
+        "after Holm: of Wilcoxon's signed-rank test, and of a t-test whose variance is corrected for splits that share "
+        "rows (Nadeau and Bengio 2003)."
     )
     return f"{note}\n\n{_differences(results, name, corrected=True)}"
 
 
 def _differences(results: Results, name: str, *, corrected: bool = False) -> str:
-    """Of all seeds; the correction is for parts that every seed draws anew, which most of a large test part is not."""
+    """Tabulate :func:`paired`. The correction is for test parts that every seed draws anew, not for the large one."""
     number = len(next(iter(results.values())))
     head = ["method", "difference", "seeds above", "p, Wilcoxon", *(["p, corrected t"] if corrected else [])]
     tests = sorted(paired(results, name).items(), key=lambda item: -item[1][0])
@@ -152,21 +153,22 @@ def _overall(results: Results, name: str, large: Results | None) -> str:
     return markdown_table(head, rows)
 
 
-def _rare(results: Results, name: str) -> str:
+def _rare(results: Results, name: str) -> list[str]:
     note = (
-        "AUC_{i|j} × 100 as “i over j”: how often column i ranks its class above class j. Both directions of the five "
-        "pairs with the smallest p_i p_j in the whole set, the rarest first, of equal ones those that come first."
+        "“i over j” is AUC_{i|j} × 100, the share of sample pairs in which column i ranks its class above class j. The "
+        "table has both directions of the five class pairs with the smallest p_i p_j in the whole set, the rarest "
+        "first."
     )
     columns, scores = _directions(results)
     column = paper_column(name)
     paper = {} if column is None else PAPER_PAIRS.get(PAPER_SETS[column], {})
     if paper:
-        note += " In the last columns the paper's, which has one number for each of its pairs and does not name them."
-    return f"{note}\n\n{_by_column(columns, scores, paper, RANKS)}"
+        note += " The last columns are the paper's, which has one number per pair and does not name the pairs."
+    return [note, folded("The five rarest pairs", _by_column(columns, scores, paper, RANKS))]
 
 
 def _directions(results: Results) -> tuple[list[str], dict[str, list[list[Any]]]]:
-    """Pairs in both directions, and the AUC of each in each run."""
+    """Return the pairs in both directions, and the AUC of each in each run."""
     pairs: list[Any] = next((r["rare_pairs"] for runs in results.values() for r in runs if r["rare_pairs"]), [])
     columns = [title for i, j, *_ in pairs for title in (f"{i} over {j}", f"{j} over {i}")]
     scores = {
@@ -176,17 +178,17 @@ def _directions(results: Results) -> tuple[list[str], dict[str, list[list[Any]]]
     return columns, scores
 
 
-def _shares(results: Results, name: str) -> str:
+def _shares(results: Results, name: str) -> list[str]:
     scores = {m: [r["shares"] for r in runs if r["shares"]] for m, runs in results.items()}
     columns = [f"{low}–{high} %" for low, high in SHARES]
     note = (
-        "Mean AUC_{i|j} × 100 of the pairs of classes, both directions, sorted by p_i p_j in the whole set, from the "
-        "rarest."
+        "The table shows the mean AUC_{i|j} × 100 of the class pairs, both directions, sorted by p_i p_j in the whole "
+        "set, the rarest first."
     )
     paper = PAPER_SHARES if paper_column(name) == PAPER_SETS.index("inaturalist") else {}
     if paper:
-        note += " In the last columns the paper's, whose row of the hinge is a copy of CBFOCAL's."
-    return f"{note}\n\n{_by_column(columns, scores, paper, columns)}"
+        note += " The last columns are the paper's; its row of the hinge is a copy of CBFOCAL's."
+    return [note, folded("Pairs by rarity", _by_column(columns, scores, paper, columns))]
 
 
 def _by_column(
@@ -195,7 +197,7 @@ def _by_column(
     paper: Mapping[str, Sequence[float]] | None = None,
     of_paper: Sequence[str] = (),
 ) -> str:
-    """One row per method, whose runs have one score per column; the paper's numbers last, where it has any."""
+    """Tabulate one row per method and one score per column; the paper's numbers come last."""
     rows = [[m, *(_spread([run[k] for run in runs]) for k in range(len(columns)))] for m, runs in scores.items()]
     head = ["method", *columns]
     if paper:
@@ -245,7 +247,7 @@ def _color(method: str) -> str:
 
 
 def _share_lines(axes: Any, results: Results, order: Sequence[str]) -> None:
-    """The best few by rarity of the pairs: more lines would hide one another."""
+    """Draw the best few methods by rarity of the pairs: more lines would hide one another."""
     for k, method in enumerate(order[: len(COLORS)]):
         rows = [[np.nan if v is None else 100 * v for v in r["shares"]] for r in results[method] if r["shares"]]
         axes.plot(range(len(SHARES)), np.mean(rows, axis=0), label=method, **series(k))

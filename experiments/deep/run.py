@@ -15,7 +15,7 @@ from torch import Tensor
 from experiments.deep import data as deep_data
 from experiments.deep.data import Parts, capped, parts_of
 from experiments.deep.fit import Batches, Features, Fit, InOrder, Schedule, Shuffled, fit, ranked
-from experiments.deep.methods import METHODS, Method, Recipe, method_names, recipe_of
+from experiments.deep.methods import METHODS, Method, Recipe, recipe_of
 from experiments.deep.networks import network
 from experiments.device import check_device, machine_with
 from experiments.score_tables import pairs_by_rarity
@@ -54,7 +54,7 @@ def cells(
 ) -> list[Cell]:
     """One cell for each seed and method, seed by seed, so that the table is whole early."""
     name = deep_data.resolve(dataset, features, data_home)
-    chosen = [check_choice("method", m, method_names()) for m in methods or method_names()]
+    chosen = [check_choice("method", m, tuple(METHODS)) for m in methods or METHODS]
     if name.startswith("simulated-"):
         chosen = [BAYES, *chosen]
     place = check_device(device).type

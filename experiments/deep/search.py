@@ -1,15 +1,23 @@
-"""What a search tries of each method: as many settings for every one, and the same rates, decays and dropouts."""
+"""A search: as many settings for every method, with the same rates, decays and dropouts.
 
-from collections.abc import Iterable, Mapping, Sequence
+Every setting is tried on the first seeds; the best of each method by validation is then fitted on the others.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from experiments.deep.methods import METHODS, Method, Recipe
-from mauc._validation import check_whole
+from experiments.datasets.images import IMAGES
+from experiments.deep.data import resolve
+from experiments.deep.methods import METHODS, Method, Recipe, recipe_of
+from experiments.deep.run import run
+from experiments.device import check_device
+from experiments.store import Cell, Store
+from mauc._validation import check_choice, check_whole
 
-__all__ = ["DECAYS", "DROPOUTS", "MOST_SETTINGS", "RATE_FACTORS", "best_of", "in_words", "label", "settings_of"]
+__all__ = ["best_of", "in_words", "label", "search", "searched_methods", "settings_of"]
 
 RATE_FACTORS = (0.3, 1.0, 3.0)
 """Times the recipe's learning rate."""
@@ -20,10 +28,70 @@ MOST_SETTINGS = len(RATE_FACTORS) * len(DECAYS) * len(DROPOUTS)
 """More would be more than a method without parameters of its own has."""
 
 
-def settings_of(method: Method, recipe: Recipe, number: int, *, seed: int = 0) -> list[dict[str, Any]]:
-    """The settings that a search tries of a method.
+def search(
+    dataset: str,
+    data_home: str | None,
+    features: str | None,
+    methods: Sequence[str] | None,
+    *,
+    settings: int,
+    tuning_seeds: int,
+    seeds: int,
+    device: str,
+    quick: bool,
+) -> tuple[list[Cell], Callable[[Store], list[Cell]]]:
+    """Return the cells of all settings on the first seeds, and a function for those of the best ones on the others.
 
-    Which rates, decays and dropouts stand together is drawn once for all methods; each value of a method's own
+    ``settings`` are tried of each method, and the mean validation score over ``tuning_seeds`` chooses. All methods of
+    :func:`searched_methods` are searched if none are named.
+    """
+    check_whole("tuning_seeds", tuning_seeds, least=1, most=seeds, advice="--seeds are at least as many")
+    names = [check_choice("method", m, tuple(METHODS)) for m in methods or searched_methods(dataset)]
+    place = check_device(device).type
+    prefix = ("tuned-quick" if quick else "tuned", resolve(dataset, features, data_home), place)
+    recipe = recipe_of(dataset, quick=quick)
+    choices = {method: settings_of(METHODS[method], recipe, settings) for method in names}
+
+    def cell(method: str, choice: dict[str, Any], seed: int) -> Cell:
+        arguments = (dataset, data_home, features, method, seed, place, quick, choice)
+        together = (method, seed) if seed < tuning_seeds else ("best", seed)
+        return Cell((*prefix, method, label(choice), f"{seed:02d}"), run, arguments, together)
+
+    def chosen(store: Store, method: str) -> dict[str, Any] | None:
+        cells = [[cell(method, choice, seed) for seed in range(tuning_seeds)] for choice in choices[method]]
+        if not all(each.key in store for of_setting in cells for each in of_setting):
+            return None
+        return choices[method][best_of([[store.read(each.key) for each in of_setting] for of_setting in cells])]
+
+    def then(store: Store) -> list[Cell]:
+        best = {method: chosen(store, method) for method in names}
+        return [
+            cell(method, choice, seed)
+            for seed in range(tuning_seeds, seeds)
+            for method, choice in best.items()
+            if choice is not None
+        ]
+
+    first = [
+        cell(method, choice, seed) for seed in range(tuning_seeds) for method in names for choice in choices[method]
+    ]
+    return first, then
+
+
+def searched_methods(dataset: str) -> tuple[str, ...]:
+    """Return the methods that a search takes if none are named.
+
+    These are all but the samplers, whose neighbour searches run on the host for minutes in each of thousands of fits,
+    and on images, whose classes all fit into a batch, covered batches.
+    """
+    covered = dataset not in IMAGES
+    return tuple(m.name for m in METHODS.values() if m.sampler is None and (covered or m.min_per_class is None))
+
+
+def settings_of(method: Method, recipe: Recipe, number: int, *, seed: int = 0) -> list[dict[str, Any]]:
+    """Return the settings that a search tries of a method.
+
+    Which rates, decays and dropouts are combined is drawn once for all methods; each value of a method's own
     parameters then comes up as often as any other, up to one.
 
     Examples
@@ -46,17 +114,17 @@ def settings_of(method: Method, recipe: Recipe, number: int, *, seed: int = 0) -
 
 
 def label(choice: Mapping[str, Any]) -> str:
-    """A setting as the name of its results."""
+    """Return the name of a setting in the keys of its results."""
     return ", ".join(f"{key} {v:g}" if isinstance(v, float) else f"{key} {v}" for key, v in choice.items())
 
 
 def best_of(runs: Sequence[Sequence[Mapping[str, Any]]]) -> int:
-    """Which of several settings has the highest mean on the validation parts; a fit that never was finite has 0."""
+    """Return the index of the setting with the highest mean on the validation parts; a diverged fit has 0."""
     return int(np.argmax([np.mean([run["validation"] or 0.0 for run in each]) for each in runs]))
 
 
 def in_words(methods: Iterable[str], number: int, seeds: int) -> str:
-    """What so many settings are drawn from, and chosen by so many seeds, for a reader of the tables."""
+    """Describe a search of so many settings, chosen by so many seeds, for a reader of the tables."""
     own = "; ".join(
         f"{name}: {', '.join(f'{key} {_listed(values)}' for key, values in METHODS[name].own.items())}"
         for name in methods
@@ -66,14 +134,13 @@ def in_words(methods: Iterable[str], number: int, seeds: int) -> str:
     if seeds > 1:
         chosen_by = f"The validation parts of the first {seeds} seeds of each set choose"
     return (
-        f"Every method has {number} settings, drawn once by a fixed seed: learning rate {_listed(RATE_FACTORS)} times "
+        f"Each method has {number} settings, drawn once by a fixed seed: learning rate {_listed(RATE_FACTORS)} times "
         f"that of the set (DeepAUC, whose optimiser is its own: {_listed(METHODS['DeepAUC'].rates or ())}), weight "
         f"decay {_listed(DECAYS)} (the optimiser's own L2 penalty, not AdamW's), dropout {_listed(DROPOUTS)}, in the "
         "same combinations for every method; and of each method's own parameters, every combination as often as any "
-        f"other up to one. {own}. {chosen_by}; what was chosen "
-        "is judged on all seeds. The samplers BM, MM, IHT, NM and TL, and on images covered batches, are left out of "
-        "a search unless they are named: the neighbour searches of the samplers run on the host, for minutes in each "
-        "of thousands of fits."
+        f"other up to one. {own}. {chosen_by}; the chosen setting is tested on all seeds. The samplers BM, MM, IHT, NM "
+        "and TL, and on images covered batches, are left out of a search unless they are named: the neighbour searches "
+        "of the samplers run on the host, for minutes in each of thousands of fits."
     )
 
 

@@ -15,7 +15,7 @@ __all__ = ["write_all", "write_summary"]
 
 
 def write_all(store: Store, folder: Path) -> list[Path]:
-    """The pages of all sets that have results, on whichever device, and one over all sets of a kind."""
+    """Write the pages of all sets that have results, on whichever device, and one over all sets of a kind."""
     files = []
     for depth, name, device in found(store):
         kinds = {"quick": depth.endswith("quick"), "tuned": depth.startswith("tuned")}
@@ -24,7 +24,7 @@ def write_all(store: Store, folder: Path) -> list[Path]:
 
 
 def write_summary(store: Store, folder: Path, *, tuned: bool) -> list[Path]:
-    """``deep-summary.md`` of the real sets, for searches ``deep-summary-tuned.md``; none of fewer than two sets.
+    """Write ``deep-summary.md`` of the real sets, for searches ``deep-summary-tuned.md``; none of fewer than two sets.
 
     A set that was run on several devices is taken from the last, CUDA before the CPU.
     """
@@ -49,11 +49,12 @@ def _markdown(by_set: dict[str, Results], sizes: Sequence[tuple[int, int]]) -> s
     some = list(dict.fromkeys(m for s in sets for m in by_set[s] if m not in results and m != BAYES))
     seeds = ", ".join(f"{len(by_set[s][everywhere[0]])} on {s}" for s in sets) if everywhere else "none"
     parts = [
-        f"Test MAUC × 100 of every method on {len(sets)} real sets, {'tuned on validation' if sizes else 'as is'}: "
-        f"mean ± standard deviation over seeds ({seeds}), and the mean of the ranks on the sets, 1 being best."
+        f"The table shows the test MAUC × 100 of every method on {len(sets)} real sets, "
+        f"{'tuned on validation' if sizes else 'as is'}: mean ± standard deviation over seeds ({seeds}), and the mean "
+        "of the ranks on the sets, 1 being best."
     ]
     if some:
-        parts.append(f"Left out, because a set or a seed has no score of theirs: {'; '.join(some)}.")
+        parts.append(f"Methods that lack the score of a set or a seed are left out: {'; '.join(some)}.")
     if results:
         parts.append(score_table(results, sets, "s", 1.0))
     test = rank_test(results, sets)
@@ -69,7 +70,7 @@ def _is_whole(results: Results, method: str) -> bool:
 
 
 def _tests(by_set: dict[str, Results]) -> str:
-    """One row per method, one column per set."""
+    """Tabulate the tests: one row per method, one column per set."""
     tests = {s: paired(results, s) for s, results in by_set.items()}
     names = list(dict.fromkeys(m for by_method in tests.values() for m in by_method))
     rows = []
@@ -84,7 +85,8 @@ def _tests(by_set: dict[str, Results]) -> str:
             row.append(f"{difference:+.2f} ({wins} of {number}; {wilcoxon:.3f}, {corrected:.3f})")
         rows.append(row)
     note = (
-        f"Mean difference to {REFERENCE} on the same seed, in how many seeds it is above 0, and two p-values after "
-        "Holm within the set: Wilcoxon's signed ranks, and the t-test corrected for splits that share their rows."
+        f"Each cell has the mean difference to {REFERENCE} on the same seed, the number of seeds above 0, and two "
+        "p-values after Holm within the set: Wilcoxon's signed-rank test, and the t-test corrected for splits that "
+        "share rows."
     )
     return f"{note}\n\n{markdown_table(['method', *tests], rows)}"

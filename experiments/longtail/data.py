@@ -84,8 +84,11 @@ def _cifar(path: Path) -> tuple[np.ndarray, ...]:
 
 
 def _table(name: str, data_home: str | None) -> tuple[np.ndarray, ...]:
-    """Return training and test rows of a table, and the group of each training row. A quarter of each class is tested; rows
-    of one lesion stay together. Letters and CIFAR-100-Imb are tested on rows that are left over."""
+    """Return training and test rows of a table, and the group of each training row.
+
+    A quarter of each class is tested; rows of one lesion stay together. Letters and CIFAR-100-Imb are tested on rows
+    that are left over.
+    """
     group = extra = None
     if name == "letter-imb":
         with np.load(data_folder(data_home) / "letter.npz") as file:

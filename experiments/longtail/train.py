@@ -178,6 +178,6 @@ def thirds(sizes: Tensor) -> list[Tensor]:
 
 
 def by_group(auc: Tensor, counts: Tensor) -> list[float]:
-    """Return the mean over all ordered pairs of classes, and over those that a class of the head, middle or tail is in."""
+    """Return the mean over all ordered pairs of classes, and over those with a class of the head, middle or tail."""
     each = torch.nanmean(torch.cat([auc, auc.t()], 1), 1)
     return [float(torch.nanmean(auc)), *(float(torch.nanmean(each[g])) for g in thirds(counts))]

@@ -29,7 +29,6 @@ def experiment(
     method: Sequence[str] | None,
     n_splits: int | None,
     tables: str | None,
-    openml: bool,
     against: Sequence[str] | None,
     budget: Sequence[int] | None,
     cores: int,
@@ -37,8 +36,8 @@ def experiment(
     quick: bool,
 ) -> Experiment:
     """All sets and methods unless some are named; ``against`` other libraries, the stack and these alone."""
-    known = set_names(openml=True, tables=tables)
-    sets = [check_choice("--set", s, known) for s in set_ or set_names(openml=openml, tables=tables, quick=quick)]
+    known = set_names(tables=tables)
+    sets = [check_choice("--set", s, known) for s in set_ or set_names(tables=tables, quick=quick)]
     names = [entry.name for entry in entries()]
     only = [check_choice("--method", name, names) for name in method] if method else None
     splits = n_splits or (2 if quick else N_SPLITS)

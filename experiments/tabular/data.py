@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import datasets as sklearn_datasets
 from sklearn.preprocessing import OneHotEncoder
 
 from experiments import datasets
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = [
     "DEVELOPMENT",
     "LOOKED_AT",
-    "OPENML",
     "QUICK_SETS",
     "SETS",
     "check_unchanged",
@@ -75,39 +72,19 @@ LOOKED_AT = (
 its class interactions, so that these now need more samples of every class and a surer gain. Nothing else was changed.
 """
 QUICK_SETS = ("balance", "new-thyroid", "ecoli", "wine-imb")
-OPENML = {
-    "openml-anneal": 2,
-    "openml-arrhythmia": 5,
-    "openml-audiology": 7,
-    "openml-primary-tumor": 171,
-    "openml-eucalyptus": 188,
-    "openml-flags": 285,
-    "openml-bridges": 327,
-    "openml-JapaneseVowels": 375,
-    "openml-artificial-characters": 1459,
-    "openml-cardiotocography": 1466,
-    "openml-wall-robot-navigation": 1497,
-    "openml-thyroid-ann": 40497,
-    "openml-wine-quality-white": 40498,
-    "openml-wine-quality-red": 40691,
-    "openml-steel-plates-fault": 40982,
-}
-"""None of them is another form of a set above or of ``benchmarks/public_tables.py``."""
 # Of each class of a large set at most so many samples: every model on every fold, many times.
 MOST_OF_A_CLASS = 200
 MISSING = "missing"
 
 
-def set_names(*, openml: bool = False, tables: str | Path | None = None, quick: bool = False) -> tuple[str, ...]:
-    """The sets of a run; ``tables`` is a folder of CSV files, known by their names without ``.csv``."""
+def set_names(*, tables: str | Path | None = None, quick: bool = False) -> tuple[str, ...]:
+    """Return the sets of a run; ``tables`` is a folder of CSV files, known by their names without ``.csv``."""
     names = QUICK_SETS if quick else SETS
-    if openml:
-        names = (*names, *OPENML)
     if tables is not None:
         found = tuple(sorted(path.stem for path in Path(tables).glob("*.csv")))
         if not found:
             raise invalid("tables", "must be a folder with CSV files", str(tables), "name another folder")
-        taken = sorted(set(found) & {*SETS, *OPENML})
+        taken = sorted(set(found) & set(SETS))
         if taken:
             raise invalid("tables", "must hold sets of other names", f"{taken[0]}.csv", "rename that file")
         names = (*names, *found)
@@ -118,7 +95,7 @@ def check_unchanged(tables: str | Path, names: Sequence[str], results: Path) -> 
     """Results are known by the name of their table, so one that has changed since is refused."""
     record = results / "tables.json"
     known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-    files = {name: Path(tables) / f"{name}.csv" for name in names if name not in (*SETS, *OPENML)}
+    files = {name: Path(tables) / f"{name}.csv" for name in names if name not in SETS}
     now = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
     changed = [str(files[name]) for name in now if known.get(name, now[name]) != now[name]]
     if changed:
@@ -129,8 +106,8 @@ def check_unchanged(tables: str | Path, names: Sequence[str], results: Path) -> 
 
 @lru_cache(maxsize=64)
 def load_set(name: str, data_home: str | None, tables: str | None = None) -> tuple[Floats, Ints]:
-    """Features and class codes; of KDD Cup 99 and OpenML's sets a fixed subsample, at most 200 of each class: all of
-    the rare classes, and less imbalance than the set has. CSV files are taken as they are.
+    """Return features and class codes; of KDD Cup 99 a fixed subsample, at most 200 of each class: all of the rare
+    classes, and less imbalance than the set has. CSV files are taken as they are.
     """
     numbers, nominal, y = _parts(name, data_home, tables)
     rows, codes = _kept_rows(name, y)
@@ -164,18 +141,16 @@ def class_names(name: str, data_home: str | None, tables: str | None = None) -> 
 
 def _parts(name: str, data_home: str | None, tables: str | None) -> tuple[Floats, Any, NDArray[Any]]:
     """Columns of numbers, columns of categories, and the classes of all rows."""
-    check_choice("set", name, set_names(openml=True, tables=tables))
+    check_choice("set", name, set_names(tables=tables))
     if name in SETS:
         bunch = datasets.load(name, data_home)
         return bunch.X, np.empty((len(bunch.y), 0)), bunch.y
-    if name in OPENML:
-        return _fetch_openml(name)
     return _read_csv(Path(str(tables)) / f"{name}.csv")
 
 
 def _kept_rows(name: str, y: NDArray[Any]) -> tuple[Ints, Ints]:
     """Rows of large classes drawn, classes of one sample, which cannot be in both parts, left out; their codes."""
-    rows = _at_most(y, MOST_OF_A_CLASS) if name in OPENML or name == "kddcup99" else np.arange(len(y))
+    rows = _at_most(y, MOST_OF_A_CLASS) if name == "kddcup99" else np.arange(len(y))
     _, codes, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
     enough = counts[codes] > 1
     kept_classes, codes = np.unique(codes[enough], return_inverse=True)
@@ -189,19 +164,6 @@ def _at_most(y: NDArray[Any], most: int) -> Ints:
     rng = np.random.default_rng(0)
     parts = [rng.permutation(np.flatnonzero(y == c))[:most] for c in np.unique(y)]
     return np.sort(np.concatenate(parts))
-
-
-def _fetch_openml(name: str) -> tuple[Floats, Any, NDArray[Any]]:
-    data_id = OPENML[name]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fetched = sklearn_datasets.fetch_openml(data_id=data_id, as_frame=False, parser="liac-arff")
-    called = fetched.details["name"]
-    if f"openml-{called}" != name:
-        raise invalid(name, f"must be OpenML's data set {data_id}", repr(called), "correct the number in OPENML")
-    values = np.array(fetched.data, dtype=np.float64)
-    nominal = np.array([name in (fetched.categories or {}) for name in fetched.feature_names])
-    return values[:, ~nominal], values[:, nominal], np.asarray(fetched.target).astype(str)
 
 
 def _read_csv(path: Path) -> tuple[Floats, Any, NDArray[Any]]:

@@ -5,10 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("typer", reason="needs the extra mauc[cli]")
-
-
 from experiments import acceleration
 from experiments.__main__ import main
 from experiments.acceleration import (

@@ -2,16 +2,10 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("rich", reason="needs the extra mauc[cli]")
-
 import torch
 
 from experiments import consistency
-from experiments.consistency import BAYES, METHODS, SIZES, cells, measure, write_report
+from experiments.consistency import BAYES, METHODS, SIZES, cells, experiment, measure, write_report
 from experiments.store import Store, run_cells
 from mauc.nn import LogitAdjustedLoss
 from mauc.surrogates import SURROGATES

@@ -3,10 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("rich", reason="needs the extra mauc[cli]")
-
-
 from experiments import generalization
 from experiments.generalization import (
     ADDED,

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-torch = pytest.importorskip("torch")
-
-from experiments.__main__ import main  # noqa: E402
-from experiments.longtail import page  # noqa: E402
-from experiments.longtail.losses import make  # noqa: E402
-from mauc.nn import MAUCLoss  # noqa: E402
+from experiments.__main__ import main
+from experiments.longtail import page
+from experiments.longtail.losses import make
+from mauc.nn import MAUCLoss
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 METHODS = ("mauc", "adjusted:tau=1", "logistic:alpha=16,weight=1")

@@ -15,7 +15,6 @@ OPTIONS = {
         **TABLES,
         "set_": ["ecoli"],
         "tables": None,
-        "openml": False,
         "against": None,
         "budget": None,
         "cores": 1,

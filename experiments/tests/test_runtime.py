@@ -3,12 +3,6 @@
 from dataclasses import replace
 
 import pytest
-
-pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("rich", reason="needs the extra mauc[cli]")
-
 import torch
 from pair_loss import pair_loss
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from experiments.baselines import BASELINES
 from experiments.plots import bars_with_points, critical_difference, rare_pairs
-from experiments.report_parts import machines, save_figure
+from experiments.report_parts import folded, machines, save_figure
 from experiments.score_tables import (
     Results,
     direction_sizes,
@@ -35,13 +35,13 @@ FLOOR = 70.0
 
 
 SPLITS = {
-    "authors": "on the authors' own splits, about 20/40/40 where its text has 80/10/10",
-    "80-10-10": "on stratified splits of our own in the 80/10/10 of its text, where its files have about 20/40/40",
+    "authors": "on the authors' own splits (about 20/40/40; the paper's text says 80/10/10)",
+    "80-10-10": "on our own stratified 80/10/10 splits, as in the paper's text (its files have about 20/40/40)",
 }
 
 
 def read_results(store: Store, protocol: str, preprocessing: str, tables: Sequence[str], depth: str) -> Results:
-    """Results by method and table, for the splits that all methods have; methods without any are left out."""
+    """Return results by method and table, for the splits that all methods have; methods without any are left out."""
     names = [method.name for method in methods(tables[0])]
     out = read_common(store, (depth, protocol, preprocessing), tables, names)
     _add_best(out, tables)
@@ -49,7 +49,7 @@ def read_results(store: Store, protocol: str, preprocessing: str, tables: Sequen
 
 
 def _add_best(results: Results, tables: Sequence[str]) -> None:
-    """The loss with the highest multiclass AUC on the validation part of the split."""
+    """Add the loss with the highest multiclass AUC on the validation part of the split."""
     ours = [f"MAUC {loss}" for loss in LOSSES]
     if all(name in results for name in ours):
         best = {}
@@ -67,12 +67,8 @@ def write_report(
     preprocessings: Sequence[str] = ("rows", "standard"),
     tables: Sequence[str] = TABLES,
     depth: str = "full",
-    floor: float = FLOOR,
 ) -> list[Path]:
-    """Write the table and the figures of each preprocessing; returns the files.
-
-    Of the rarest pairs, AUCs × 100 below ``floor`` are not drawn.
-    """
+    """Write the table and the figures of each preprocessing; return the files."""
     files = []
     for preprocessing in preprocessings:
         results = read_results(store, protocol, preprocessing, tables, depth)
@@ -81,16 +77,19 @@ def write_report(
         stem = f"traditional-{protocol}-{preprocessing}"
         page = folder / f"{stem}.md"
         text = [_markdown(results, tables, protocol, preprocessing, stem), _margins(results, tables, protocol)]
-        text.append(_rarest(stem, floor))
+        text.append(_rarest(stem))
         stopping = table_of_iterations(store, protocol, tables) if preprocessing == "rows" else None
         if stopping:
-            text += ["## Stopping early\n\nMean test MAUC × 100 after so many accelerated gradient steps.", stopping]
+            text += [
+                "## Stopping early\n\nThe table shows the mean test MAUC × 100 after so many accelerated gradient steps.",
+                stopping,
+            ]
         measured_on = machines(run for by_table in results.values() for runs in by_table.values() for run in runs)
         write_whole(page, "\n\n".join([*text, measured_on]) + "\n")
         files.append(page)
         names = list(results)
         files.append(save_figure(bars_with_points(points(results), tables), folder / f"{stem}-figure1.png"))
-        figure = rare_pairs(_rare(results, tables), _pair_sizes(results, tables), floor=floor)
+        figure = rare_pairs(_rare(results, tables), _pair_sizes(results, tables), floor=FLOOR)
         files.append(save_figure(figure, folder / f"{stem}-figure2.png"))
         test = rank_test(results, tables)
         if test:
@@ -99,8 +98,8 @@ def write_report(
 
 
 def _rare(results: Results, tables: Sequence[str]) -> dict[str, dict[str, Floats]]:
-    """Mean AUC_{i|j} × 100 over the splits by method and table, both directions of each of the rarest pairs; NaN where
-    no split has the pair.
+    """Return the mean AUC_{i|j} × 100 over the splits by method and table, both directions of each of the rarest pairs;
+    NaN where no split has the pair.
     """
 
     def mean(runs: list[dict[str, Any]]) -> Floats:
@@ -113,19 +112,19 @@ def _rare(results: Results, tables: Sequence[str]) -> dict[str, dict[str, Floats
 
 
 def _pair_sizes(results: Results, tables: Sequence[str]) -> dict[str, list[tuple[int, int]]]:
-    """Sizes of classes i and j in the whole table, for every value of :func:`_rare`."""
+    """Return the sizes of classes i and j in the whole table, for every value of :func:`_rare`."""
     some = next(iter(results.values()))
     return {table: direction_sizes(some[table][0]["counts"], RARE_PAIRS) for table in tables}
 
 
 def _markdown(results: Results, tables: Sequence[str], protocol: str, preprocessing: str, stem: str) -> str:
     intro = (
-        f"The paper's Figures 1 and 2, {SPLITS[protocol]}, and with methods that it does not have. Test MAUC × 100, "
-        f"mean ± standard deviation over {splits(results)} ({protocol}), preprocessing `{preprocessing}`; "
-        "hyper-parameters chosen on the validation part alone; best mean of a column in bold; last columns: mean, mean "
-        "rank, median milliseconds of the chosen fit."
+        f"This page shows the paper's Figures 1 and 2 {SPLITS[protocol]}, with methods that the paper does not have. "
+        f"The table shows test MAUC × 100: mean ± standard deviation over {splits(results)} ({protocol}), "
+        f"preprocessing `{preprocessing}`. The validation part alone chooses hyper-parameters. The best mean of a "
+        "column is bold; the last columns are the mean, the mean rank and the median milliseconds of the chosen fit."
     )
-    parts = [intro, score_table(results, tables, "ms", 1e-3)]
+    parts = [intro, folded(f"All {len(results)} methods", score_table(results, tables, "ms", 1e-3))]
     test = rank_test(results, tables)
     if test:
         parts.append(friedman_sentence(test))
@@ -133,12 +132,11 @@ def _markdown(results: Results, tables: Sequence[str], protocol: str, preprocess
     return "\n\n".join(parts)
 
 
-def _rarest(stem: str, floor: float) -> str:
-    below = f" Values below {floor:g} are not drawn{', as in the paper' if floor == FLOOR else ''}." if floor else ""
+def _rarest(stem: str) -> str:
     intro = (
-        f"## The rarest pairs (Figure 2)\n\nMean AUC_{{i|j}} × 100 over the splits, “i|j” being the sizes of the two "
-        f"classes: both directions of the {RARE_PAIRS} pairs with the smallest p_i p_j in the whole table, every "
-        f"method a line.{below}"
+        f"## The rarest pairs (Figure 2)\n\nThe figure shows the mean AUC_{{i|j}} × 100 over the splits, one line per "
+        f"method; “i|j” are the sizes of the two classes. It has both directions of the {RARE_PAIRS} pairs with the "
+        f"smallest p_i p_j in the whole table. Values below {FLOOR:g} are not drawn, as in the paper."
     )
     return f"{intro}\n\n![AUC of the rarest pairs of every table]({stem}-figure2.png)"
 
@@ -146,5 +144,7 @@ def _rarest(stem: str, floor: float) -> str:
 def _margins(results: Results, tables: Sequence[str], protocol: str) -> str:
     means = {name: {t: float(v.mean()) for t, v in by_table.items()} for name, by_table in points(results).items()}
     competitors = [name for name, entry in BASELINES.items() if entry.in_paper]
-    intro = "## Margins\n\nDifferences of mean test MAUC × 100; competitors are LR, BM, MM, IHT, NM and TL."
+    intro = (
+        "## Margins\n\nThe table shows differences of mean test MAUC × 100. Competitors are LR, BM, MM, IHT, NM and TL."
+    )
     return f"{intro}\n\n{margins(means, tables, competitors, BEST_OF_OURS, protocol)}"

@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-
-pytest.importorskip("imblearn", reason="imbalanced-learn is not installed")
-
 from sklearn.datasets import make_blobs
 
 from experiments.baselines import MWMOTE
 from experiments.baselines.mwmote import _another_of_cluster, _distances, _sparse_pdist, _synthetic, analyse_minority
+
 
 def line(k1=4, k2=2, k3=2, cp=1.0, **options):
     """Majority at 0 and 6, minority at 1, 2 and 4, on a line."""

@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("imblearn", reason="imbalanced-learn is not installed")
-
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.preprocessing import scale
 

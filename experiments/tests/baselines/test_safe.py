@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("imblearn", reason="imbalanced-learn is not installed")
-
 from imblearn.over_sampling import BorderlineSMOTE
 from imblearn.under_sampling import InstanceHardnessThreshold, NearMiss, TomekLinks
 from sklearn.base import clone

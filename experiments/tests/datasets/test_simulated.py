@@ -210,7 +210,7 @@ def test_preset_inaturalist():
 
 
 def test_bad_arguments():
-    with pytest.raises(ValueError, match="preset must be one of 'cifar100-imb', 'user-imb', 'inaturalist', got 'mnist'"):
+    with pytest.raises(ValueError, match=r"preset must be one of 'cifar100-imb', .*got 'mnist'"):
         load_simulated("mnist")
     with pytest.raises(ValueError, match="kind must be one of 'gaussian', 'poisson', got 'cauchy'"):
         load_simulated(kind="cauchy")

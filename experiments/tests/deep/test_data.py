@@ -1,16 +1,9 @@
 """Data of the deep experiments: names, files, what is dropped and cut."""
 
-import numpy as np
-import pytest
-
-pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("rich", reason="needs the extra mauc[cli]")
-
 from dataclasses import replace
 
+import numpy as np
+import pytest
 from sklearn.utils import Bunch
 
 from experiments.deep import data as deep_data

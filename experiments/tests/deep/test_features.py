@@ -6,10 +6,6 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-pytest.importorskip("PIL", reason="needs Pillow")
-
 import torch
 from PIL import Image
 

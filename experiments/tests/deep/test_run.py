@@ -4,20 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("rich", reason="needs the extra mauc[cli]")
-
 import torch
 from joblib import parallel_config
 from scipy import sparse
 
 from experiments.deep import run as deep
 from experiments.deep.data import DATASETS, load, parts_of
-from experiments.deep.methods import METHODS, method_names
+from experiments.deep.methods import METHODS
 from experiments.deep.run import BAYES, cells, judge, run
 from experiments.store import Store, run_cells
 from mauc import mauc_score
@@ -64,7 +57,7 @@ def test_simulated_sets_have_a_ceiling():
     assert set(DATASETS) > {"simulated-small", "simulated-inaturalist"}
 
 
-@pytest.mark.parametrize("name", method_names())
+@pytest.mark.parametrize("name", METHODS)
 def test_every_method_runs(name, monkeypatch):
     if name == "IHT":
         # By neighbours, as with many classes: its forests, which take seconds, are tested with the samplers.

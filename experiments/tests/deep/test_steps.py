@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-
 import torch
 
 from experiments.deep.fit import Batches, Features, InOrder, Schedule, Shuffled, fit

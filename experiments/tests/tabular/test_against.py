@@ -8,11 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("rich", reason="needs the extra mauc[cli]")
-pytest.importorskip("lightgbm", reason="needs the extra mauc[boosting]")
-
 from experiments.store import Store
 from experiments.tabular import against, experiment, rival_process
 from experiments.tabular.against import Contest, cells, write_report
@@ -154,7 +149,6 @@ def contest_of(tables, python):
         method=None,
         n_splits=1,
         tables=tables,
-        openml=False,
         against=["autogluon", "flaml"],
         budget=[7],
         cores=1,

@@ -1,13 +1,7 @@
-"""The sets of the tabular experiment: bundled, from a folder, from OpenML."""
+"""The sets of the tabular experiment: bundled, or from a folder."""
 
 import numpy as np
 import pytest
-
-pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("rich", reason="needs the extra mauc[cli]")
-pytest.importorskip("lightgbm", reason="needs the extra mauc[boosting]")
-
 from sklearn.utils import Bunch
 
 from experiments import datasets
@@ -15,7 +9,6 @@ from experiments.datasets.images import IMAGES
 from experiments.tabular import data as tabular_data
 from experiments.tabular.data import (
     DEVELOPMENT,
-    OPENML,
     QUICK_SETS,
     SETS,
     check_unchanged,
@@ -25,13 +18,11 @@ from experiments.tabular.data import (
 
 
 def test_set_names(tmp_path):
-    assert set(DEVELOPMENT).isdisjoint(OPENML)
     assert set(DEVELOPMENT) <= set(SETS)
     assert set(SETS) == set(datasets.names()) - set(IMAGES), "features of images are no tables"
     assert set(QUICK_SETS) <= set(SETS)
     assert set_names() == SETS
     assert set_names(quick=True) == QUICK_SETS
-    assert set_names(openml=True) == (*SETS, *OPENML)
     with pytest.raises(ValueError, match=r"tables must be a folder with CSV files, got .*: name another folder"):
         set_names(tables=tmp_path)
     for name in ("zebra.csv", "ant.csv", "notes.txt"):
@@ -92,26 +83,6 @@ def test_large_sets_keep_their_rare_classes(monkeypatch):
     assert X.shape == (407, 1), "a constant column says nothing"
     load_set.cache_clear()
     np.testing.assert_array_equal(X, load_set("kddcup99", None)[0])
-
-
-def test_openml(monkeypatch):
-    data = np.array([[1.0, 0], [np.nan, 1], [3.0, np.nan], [5.0, 1]] * 3)
-    fetched = Bunch(
-        data=data,
-        feature_names=["size", "kind"],
-        categories={"kind": ["a", "b"]},
-        target=np.array(list("xyzx") * 3),
-        details={"name": "flags"},
-    )
-    asked = []
-    monkeypatch.setattr(tabular_data.sklearn_datasets, "fetch_openml", lambda **given: asked.append(given) or fetched)
-    X, y = load_set("openml-flags", None)
-    assert asked[0]["data_id"] == 285
-    np.testing.assert_array_equal(y[:4], [0, 1, 2, 0])
-    np.testing.assert_array_equal(X[:4, 0], [1, np.nan, 3, 5])
-    np.testing.assert_array_equal(X[:4, 1:], [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0]])
-    with pytest.raises(ValueError, match="openml-anneal must be OpenML's data set 2, got 'flags'"):
-        load_set("openml-anneal", None)
 
 
 def test_unknown_set():

@@ -2,12 +2,6 @@
 
 import pytest
 
-pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("rich", reason="needs the extra mauc[cli]")
-pytest.importorskip("lightgbm", reason="needs the extra mauc[boosting]")
-
-
 from experiments.store import Store
 from experiments.tabular import report as tabular_report
 from experiments.tabular.data import (

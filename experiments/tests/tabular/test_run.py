@@ -3,12 +3,6 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("rich", reason="needs the extra mauc[cli]")
-pytest.importorskip("lightgbm", reason="needs the extra mauc[boosting]")
-
-
 from experiments.store import Store, run_cells
 from experiments.tabular import run as tabular
 from experiments.tabular.data import (

@@ -1,12 +1,5 @@
 """Margins over the paper's competitors."""
 
-import pytest
-
-pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("typer", reason="needs the extra mauc[cli]")
-
-
 from experiments.traditional import run as traditional
 from experiments.traditional.margins import margins
 

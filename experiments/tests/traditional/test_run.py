@@ -2,11 +2,6 @@
 
 import numpy as np
 import pytest
-
-pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("typer", reason="needs the extra mauc[cli]")
-
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 

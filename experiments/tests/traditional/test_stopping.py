@@ -1,12 +1,5 @@
 """What stopping early does."""
 
-import pytest
-
-pytest.importorskip("imblearn", reason="needs the extra mauc[bench]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("typer", reason="needs the extra mauc[cli]")
-
-
 from experiments.store import Store, run_cells
 from experiments.traditional import stopping as traditional_stopping
 from experiments.traditional.stopping import table_of_iterations

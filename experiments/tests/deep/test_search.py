@@ -1,34 +1,28 @@
 """A search: chosen on validation alone, resumed, stopped in time, told on its pages; computed by torch alone."""
 
 import json
-import subprocess
-import sys
 import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="needs the extra mauc[torch]")
-pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-pytest.importorskip("rich", reason="needs the extra mauc[cli]")
-
 from experiments.__main__ import main
+from experiments.deep import search as deep_search
 from experiments.deep.methods import METHODS
 from experiments.deep.report import REFERENCE, paired
 from experiments.deep.results import read_results, search_size
 from experiments.deep.run import BAYES
-from experiments.deep.search import label
+from experiments.deep.search import searched_methods
 from experiments.deep.summary import write_all
-from experiments.deep.tuned import Search, searched_methods
 from experiments.store import Store, run_cells
 
 OURS = "adjusted CE + exponential, sigmoid"
 
 
 def search(methods=("CE",), settings=3, tuning_seeds=2, seeds=4, dataset="simulated-small"):
-    options = {"seeds": seeds, "device": "cpu", "quick": True}
-    return Search.of(dataset, None, None, list(methods), settings, tuning_seeds, **options)
+    options = {"settings": settings, "tuning_seeds": tuning_seeds, "seeds": seeds, "device": "cpu", "quick": True}
+    return deep_search.search(dataset, None, None, list(methods), **options)
 
 
 def invented(store, scores, prefix=("tuned", "ham10000-part", "cpu")):
@@ -73,15 +67,14 @@ def test_equal_settings_are_those_that_were_judged(tmp_path):
 
 
 def test_a_search_runs_and_resumes(tmp_path):
-    store, plan = Store(tmp_path / "cells"), search(["CE", OURS], settings=2, tuning_seeds=1, seeds=2)
-    first = plan.first()
+    store, (first, others) = Store(tmp_path / "cells"), search(["CE", OURS], settings=2, tuning_seeds=1, seeds=2)
     assert len({cell.key for cell in first}) == len(first) == 4
-    assert plan.then(store) == [], "nothing is chosen yet"
+    assert others(store) == [], "nothing is chosen yet"
     run_cells(first[:3], store)
-    assert {cell.key[3] for cell in plan.then(store)} == {"CE"}
+    assert {cell.key[3] for cell in others(store)} == {"CE"}
     assert run_cells(first, store) == 1
-    then = plan.then(store)
-    assert [cell.key[3:] for cell in then] == [(m, label(plan._chosen(store, m)), "01") for m in ("CE", OURS)]
+    then = others(store)
+    assert [(cell.key[3], cell.key[5]) for cell in then] == [("CE", "01"), (OURS, "01")]
     run_cells(then, store)
     results = read_results(store, "simulated-small", "cpu", quick=True, tuned=True)
     for method, runs in results.items():
@@ -93,7 +86,7 @@ def test_a_search_runs_and_resumes(tmp_path):
 
 
 def test_after_its_minutes_no_fit_begins(tmp_path):
-    store, first = Store(tmp_path / "cells"), search().first()
+    store, (first, _) = Store(tmp_path / "cells"), search()
     assert run_cells(first, store, stop_at=time.time() - 1.0) == 0
     assert not list(tmp_path.rglob("*.json"))
 
@@ -136,8 +129,8 @@ def test_pages(tmp_path):
         invented(store, made, ("tuned", name, device))
     files = {file.name: file for file in write_all(store, tmp_path)}
     page, summary = files["deep-cifar100-imb-tuned.md"].read_text(), files["deep-summary-tuned.md"].read_text()
-    assert "cannot be had from sound features of these images: here plain CE reaches 8" in page
-    assert "Every method has 2 settings" in page
+    assert "Features of these images reach far more: plain CE has 8" in page
+    assert "Each method has 2 settings" in page
     assert "The validation parts of the first 2 seeds of each set choose" in page
     assert f"| {OURS} | +1.00 | 10 of 10 | 0.004 | 0.000 |" in page
     assert f"| {OURS} | +1.00 | 10 of 10 | 0.004 |\n" in page, "on the large test part"
@@ -168,16 +161,3 @@ def test_results_are_computed_once_and_then_reported(tmp_path, capsys, undrawn):
     assert "deep-simulated-small-tuned-quick.md" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == stamps
     assert BAYES in {json.loads(path.read_text()).get("method", path.parent.name) for path in stamps}
-
-
-def test_without_a_report_it_needs_no_more_than_the_extra_torch(tmp_path):
-    """Nothing of the command line and the samplers, run and all."""
-    code = (
-        "import sys; absent = ('typer', 'rich', 'imblearn', 'lightning');"
-        "sys.modules.update(dict.fromkeys(absent));"
-        "from experiments.__main__ import main;"
-        "main(['deep', '--no-report', '--dataset', 'simulated-small', '--quick', '--device', 'cpu', '--method', 'CE',"
-        " '--tuned', '--settings', '1', '--tuning-seeds', '1', '--seeds', '1', '--out', sys.argv[1]])"
-    )
-    subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, check=True)
-    assert len(list(tmp_path.rglob("*.json"))) == 1
