@@ -10,7 +10,6 @@ from mauc._validation import PAIRS, check_choice, check_not_negative, check_real
 from mauc.nn._loss.batch import Weights, exact_dtype, weigh
 from mauc.nn._loss.buffers import ExactBuffers
 from mauc.nn._loss.checks import check_input, count_vector
-from mauc.nn._loss.processes import communicator
 
 __all__ = ["DeepAUCLoss", "PPDOptimizer"]
 
@@ -151,7 +150,6 @@ class DeepAUCLoss(ExactBuffers):
             valid=valid,
             pairs=self.pairs,
             class_counts=None,
-            world=communicator(False, None),
         )
 
     def _of_set(self, target: Tensor, valid: Tensor | None) -> Weights:

@@ -11,7 +11,6 @@ from mauc import mauc_score as reference
 from mauc import pairwise_auc as reference_pairs
 from mauc.nn import MAUC
 from mauc.nn._loss.batch import weigh
-from mauc.nn._loss.processes import ALONE
 from mauc.nn._loss.score import beaten_by
 from mauc.nn.functional import mauc_score, pairwise_auc
 
@@ -51,7 +50,7 @@ def test_the_score_is_that_of_numpy(seed, n_classes, n, tied, weighted, pairs):
 def test_blocks_of_columns_make_no_difference(weighted):
     y, scores, weight = draw(3, weighted=weighted)
     u = None if weight is None else torch.from_numpy(weight)
-    pairs = {"pairs": "ovo", "class_counts": None, "valid": None, "world": ALONE}
+    pairs = {"pairs": "ovo", "class_counts": None, "valid": None}
     weights = weigh(torch.from_numpy(y), scores.shape[1], weight=u, **pairs)
     one, many = (
         torch.cat([found for _, found in beaten_by(torch.from_numpy(scores), weights, weighted=weighted, block=block)])

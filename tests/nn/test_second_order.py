@@ -6,7 +6,6 @@ import torch
 from cases import EACH_KIND, SIGMOID
 from pair_loss import PairLoss, pair_loss
 
-from mauc.nn._loss import processes
 from mauc.surrogates import SURROGATES
 
 CLOSED = [{"surrogate": "squared"}, {"surrogate": "exponential"}, {"surrogate": "hinge", "alpha": 1.0}]
@@ -170,17 +169,6 @@ def test_compiled_they_are_refused(backend, surrogate):
     assert torch.allclose(g, torch.autograd.grad(PairLoss(surrogate, alpha=0.5)(x @ w, y), x)[0])
     with pytest.raises(RuntimeError, match=r"leave the loss out of the compiled part|donated buffers|double backward"):
         penalty(lambda z: criterion(z, y), x, w)
-
-
-def test_over_processes_they_are_refused(monkeypatch):
-    class Two(processes.Communicator):
-        size = 2
-
-    monkeypatch.setattr("mauc.nn._loss.settings.communicator", lambda sync, group: Two())
-    logits, y, _ = draw()
-    (g,) = torch.autograd.grad(pair_loss(logits, y, sync=True), logits, create_graph=True)
-    with pytest.raises(NotImplementedError, match="not available with sync=True: gather the logits"):
-        g.sum().backward()
 
 
 @pytest.mark.gpu

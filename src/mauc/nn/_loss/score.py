@@ -9,7 +9,6 @@ from torch import Tensor
 from mauc._validation import PAIRS, check_choice, invalid
 from mauc.nn._loss.batch import Weights, is_free, weigh
 from mauc.nn._loss.checks import check_scored, check_values, pair_matrix
-from mauc.nn._loss.processes import ALONE
 
 __all__ = ["pairwise_of", "score_of"]
 
@@ -66,7 +65,6 @@ def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> 
         valid=None,
         pairs=v,
         class_counts=None,
-        world=ALONE,
     )
     return scores, batch
 

@@ -10,7 +10,7 @@ from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.checks import check_input, count_vector, pair_matrix
 from mauc.nn._loss.evaluate import attach
 from mauc.nn._loss.plain import class_ratios
-from mauc.nn._loss.processes import communicator
+from mauc.nn._loss.processes import process_group_for
 from mauc.surrogates import SURROGATES, Surrogate, get_surrogate
 
 __all__ = ["ALPHA", "LOG_LOSS", "loss_of", "read_settings"]
@@ -92,4 +92,4 @@ def loss_of(
     loss = Loss(surrogate, activation, kind, None if whole else ignore_index, log_loss, log1p)
     ratios = None if ratios is None else ratios.to(place)
     batch = Batch(logits, target, weight, sizes if kind == "ova" else None, ratios, matrix)
-    return attach(batch, loss, communicator(sync, process_group))
+    return attach(batch, loss, process_group_for(sync, process_group))
