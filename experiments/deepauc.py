@@ -8,8 +8,8 @@ from torch import Tensor, nn
 
 from mauc._validation import PAIRS, check_choice, check_not_negative, check_real, check_whole, invalid
 from mauc.nn._loss.batch import Weights, exact_dtype, weigh
-from mauc.nn._loss.buffers import ExactBuffers
 from mauc.nn._loss.checks import check_input, count_vector
+from mauc.nn.modules import ExactBuffers
 
 __all__ = ["DeepAUCLoss", "PPDOptimizer"]
 

@@ -8,12 +8,57 @@ from torch import Tensor
 
 from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
 from mauc.nn._loss.batch import is_free
-from mauc.nn._loss.checks import count_vector
-from mauc.nn.logit_adjusted import ClassLoss, log_p
+from mauc.nn._loss.checks import check_input, count_vector
+from mauc.nn.modules import ExactBuffers
 
 __all__ = ["ClassBalancedLoss", "FocalLoss", "LDAMLoss", "effective_number_weights"]
 
 BASES = ("cross_entropy", "focal")
+REDUCTIONS = ("mean", "sum", "none")
+
+
+class ClassLoss(ExactBuffers):
+    """Hold what the losses share: the arguments, checks and reductions of torch.nn."""
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Tensor | None, ignore_index: int, reduction: str) -> None:
+        super().__init__()
+        self.ignore_index = ignore_index
+        self.reduction = check_choice("reduction", reduction, REDUCTIONS)
+        # Buffers, so that they follow the module to its device; settings, so not part of its state.
+        self.register_buffer("weight", weight, persistent=False)
+
+    def _check(self, logits: Tensor, target: Tensor, of_classes: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Check the input; return ``(N, C)`` logits and ``(N,)`` classes, both 0 for ignored samples.
+
+        The gradient of NaN is NaN, even where it is multiplied by 0: a mask on the losses would not do.
+        """
+        check_input(logits, target, None, self.ignore_index)
+        if of_classes is not None and len(of_classes) != logits.shape[1]:
+            came = f"{logits.shape[1]} columns"
+            advice = "pass the class sizes or weights of all classes that the network scores"
+            raise invalid("logits", f"must have one column for each of the {len(of_classes)} classes", came, advice)
+        y = target.long()
+        valid = y != self.ignore_index
+        return torch.where(valid[:, None], logits, 0.0), torch.where(valid, y, 0)
+
+    def _reduce(self, losses: Tensor, target: Tensor, y: Tensor, weight: Tensor | None) -> Tensor:
+        """Reduce as :class:`torch.nn.CrossEntropyLoss` does: the mean divides by the summed weights."""
+        valid = target != self.ignore_index
+        each = valid.to(losses.dtype) if weight is None else torch.where(valid, weight.to(losses.dtype)[y], 0.0)
+        weighted = torch.where(valid, losses, 0.0) * each
+        if self.reduction == "none":
+            return weighted
+        if self.reduction == "sum":
+            return weighted.sum()
+        total = each.sum()
+        return weighted.sum() / torch.where(total > 0, total, 1.0)
+
+
+def log_p(logits: Tensor, y: Tensor) -> Tensor:
+    """Return the ``(N,)`` logarithm of each sample's probability of its class."""
+    return torch.log_softmax(logits, 1).gather(1, y[:, None])[:, 0]
 
 
 def effective_number_weights(class_counts: Any, beta: float = 0.9999) -> Tensor:

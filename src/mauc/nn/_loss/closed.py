@@ -143,9 +143,7 @@ def _peaks(scores: Tensor, weights: Weights, alpha: float, log_p: Tensor) -> tup
     return torch.where(of_p == -torch.inf, 0.0, of_p), torch.where(of_q == -torch.inf, 0.0, of_q)
 
 
-def _squared(
-    scores: Tensor, weights: Weights, form: Closed, *, gradient: bool
-) -> tuple[Tensor, Slope | None]:
+def _squared(scores: Tensor, weights: Weights, form: Closed, *, gradient: bool) -> tuple[Tensor, Slope | None]:
     """``Σ_mn a_m ω_n (α − P_m + Q_n)² = V Var P + Σ_n ω_n D_n²`` with ``D_n = Q_n + α − mean P``, column by column.
 
     Centred at the mean of the positives nothing cancels, and one walk over the negatives is enough.
@@ -183,9 +181,7 @@ def _class_means(own: Tensor, weights: Weights) -> Tensor:
     return top + _class_sum(weights, weights.unit * (own - top[weights.y]))
 
 
-def _line(
-    scores: Tensor, weights: Weights, form: Closed, *, gradient: bool
-) -> tuple[Tensor, Slope | None]:
+def _line(scores: Tensor, weights: Weights, form: Closed, *, gradient: bool) -> tuple[Tensor, Slope | None]:
     """``Σ_mn a_m ω_n (α − P_m + Q_n)``: the slope does not depend on the scores."""
     y, dtype = weights.y, scores.dtype
     array = torch.empty_like(scores)
