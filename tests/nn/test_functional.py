@@ -412,7 +412,7 @@ BAD = {
     "activation": ((LOGITS, TARGET), {"activation": "tanh"}, "activation must be one of 'softmax', 'sigmoid'"),
     "pairs": ((LOGITS, TARGET), {"pairs": "all"}, "pairs must be one of 'ovo', 'ova', got 'all'"),
     "pairs shape": ((LOGITS, TARGET), {"pairs": np.ones((2, 2))}, r"pairs must be 'ovo', 'ova' or a \(3, 3\) matrix"),
-    "pairs tensor": ((LOGITS, TARGET), {"pairs": torch.ones(2, 2)}, r"pairs must be .* got shape \(2, 2\)"),
+    "pairs tensor": ((LOGITS, TARGET), {"pairs": torch.ones(2, 2)}, r"(?s)pairs must be .* of shape \(2, 2\)"),
     "pairs sign": ((LOGITS, TARGET), {"pairs": -torch.ones(3, 3)}, "pairs must be .* got the negative weight -1"),
     "weight shape": ((LOGITS, TARGET), {"weight": torch.ones(3)}, r"weight must be a tensor of shape \(4,\)"),
     "weight kind": ((LOGITS, TARGET), {"weight": [1.0] * 4}, r"weight must be a tensor of shape \(4,\), got list"),

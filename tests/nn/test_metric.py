@@ -340,7 +340,7 @@ GOOD = {"preds": torch.rand(4, 3, generator=torch.Generator().manual_seed(0)), "
         ({"target": tensor([0, 1, 2])}, "target must have the shape (4,), got shape (3,): pass one class per"),
         (
             {"preds": torch.rand(4, 3, 2)},
-            "target must have the shape (4, 2), got shape (4,): pass one class per sample",
+            "target must have the shape (4, 2), got shape (4,): pass one class",
         ),
         ({"target": tensor([0.0, 1, 2, 0])}, "target must be a tensor of whole numbers, got torch.float32: pass class"),
         ({"target": tensor([0, 1, 3, 0])}, "target must be from 0 to 2, got 3: encode the classes"),
@@ -348,7 +348,7 @@ GOOD = {"preds": torch.rand(4, 3, generator=torch.Generator().manual_seed(0)), "
         ({"preds": torch.full((4, 3), float("nan"))}, "preds must be finite, got NaN or infinity: find where"),
         (
             {"weight": torch.ones(3)},
-            "weight must be a tensor of shape (4,), got shape (3,): pass one weight per sample",
+            "weight must be a tensor of shape (4,), got shape (3,): pass one weight",
         ),
         ({"preds": np.ones((4, 3))}, "preds must be a floating-point tensor, got ndarray"),
         ({"target": [0, 1, 2, 0]}, "target must be a tensor of whole numbers, got list"),

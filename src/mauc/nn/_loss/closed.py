@@ -134,7 +134,7 @@ def _terms(scores: Tensor, weights: Weights, alpha: float, peak: Tensor | None =
 
 def _peaks(scores: Tensor, weights: Weights, alpha: float, log_p: Tensor) -> tuple[Tensor, Tensor]:
     """``(C,)`` largest exponents of the positives and of the negatives of each column; 0 where there is none."""
-    n_classes, y = scores.shape[1], weights.y
+    y = weights.y
     log_q = torch.add(torch.log(weights.row).to(scores.dtype)[:, None], scores, alpha=alpha)
     log_q.scatter_(1, y[:, None], -torch.inf)
     none = torch.full_like(weights.column, -torch.inf)
