@@ -132,7 +132,7 @@ def test_what_the_counts_are_needed_for():
         ValueError, match=r"class_counts must be the size of each class .* pass torch.bincount\(labels\)"
     ):
         MAUCLoss()
-    with pytest.raises(ValueError, match="class_counts is used by the log-loss and by pairs='ova' alone"):
+    with pytest.raises(ValueError, match="class_counts is only used by the log-loss and by pairs='ova'"):
         MAUCLoss(COUNTS, log_loss=0.0)
     with pytest.raises(ValueError, match="log1p is for the exponential surrogate"):
         MAUCLoss(COUNTS, surrogate="hinge", log1p=True)

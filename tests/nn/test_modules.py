@@ -63,7 +63,7 @@ def test_a_module_of_another_version_says_so():
     state = PairLoss("hinge").__dict__
     del state["_warned"]
     other = type(PairLoss()).__new__(type(PairLoss()))
-    with pytest.raises(pickle.UnpicklingError, match=r"pickled by another version of mauc: it lacks _warned\. Make"):
+    with pytest.raises(pickle.UnpicklingError, match=r"pickled by another version of mauc: it lacks _warned\. Create"):
         other.__setstate__(state)
 
 
@@ -90,7 +90,7 @@ def test_repr_names_the_settings():
         ({"activation": "relu"}, "activation must be one of"),
         ({"pairs": "each"}, "pairs must be one of"),
         ({"pairs": [[1.0, 2.0]]}, "pairs must be"),
-        ({"class_counts": [1, -2], "log_loss": 1.0}, "class_counts must be 2 positive numbers, got -2 at 1"),
+        ({"class_counts": [1, -2], "log_loss": 1.0}, "class_counts must be 2 positive numbers, got -2"),
         ({"beta": 2.0}, "beta is not an option"),
     ],
 )

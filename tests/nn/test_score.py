@@ -11,7 +11,6 @@ from mauc import mauc_score as reference
 from mauc import pairwise_auc as reference_pairs
 from mauc.nn import MAUC
 from mauc.nn._loss.batch import weigh
-from mauc.nn._loss.processes import ALONE
 from mauc.nn._loss.score import beaten_by
 from mauc.nn.functional import mauc_score, pairwise_auc
 
@@ -51,7 +50,7 @@ def test_the_score_is_that_of_numpy(seed, n_classes, n, tied, weighted, pairs):
 def test_blocks_of_columns_make_no_difference(weighted):
     y, scores, weight = draw(3, weighted=weighted)
     u = None if weight is None else torch.from_numpy(weight)
-    pairs = {"pairs": "ovo", "class_counts": None, "valid": None, "world": ALONE}
+    pairs = {"pairs": "ovo", "class_counts": None, "valid": None}
     weights = weigh(torch.from_numpy(y), scores.shape[1], weight=u, **pairs)
     one, many = (
         torch.cat([found for _, found in beaten_by(torch.from_numpy(scores), weights, weighted=weighted, block=block)])
@@ -103,19 +102,19 @@ def test_precision_and_gradient():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"scores": torch.zeros(3, 3, dtype=torch.long)}, "scores must be floating-point scores, got torch.int64"),
+        ({"scores": torch.zeros(3, 3, dtype=torch.long)}, "scores must be a floating-point tensor, got torch.int64"),
         (
             {"scores": torch.zeros(3)},
-            r"scores must have the shape \(N, C\), C >= 2, got shape \(3,\): pass one row per sample",
+            r"scores must have the shape \(N, C\), got shape \(3,\): pass one row per sample",
         ),
         ({"scores": torch.tensor([[0.0, np.nan]] * 3)}, "scores must be finite, got NaN or infinity"),
         (
             {"target": torch.tensor([0, 1])},
-            r"target must have the shape \(3,\), got shape \(2,\): pass one class number",
+            r"target must have the shape \(3,\), got shape \(2,\): pass one class per sample",
         ),
-        ({"target": torch.tensor([0.0, 1.0, 1.0])}, "target must be class numbers, got torch.float32"),
-        ({"target": torch.tensor([0, 1, 2])}, "target must be from 0 to 1, got 0 to 2: encode the classes"),
-        ({"weight": [1.0, 1.0, 1.0]}, "weight must be a tensor, got list"),
+        ({"target": torch.tensor([0.0, 1.0, 1.0])}, "target must be a tensor of whole numbers, got torch.float32"),
+        ({"target": torch.tensor([0, 1, 2])}, "target must be from 0 to 1, got 2: encode the classes"),
+        ({"weight": [1.0, 1.0, 1.0]}, r"weight must be a tensor of shape \(3,\), got list"),
         ({"weight": torch.tensor([1.0, -1.0, 1.0])}, "weight must be finite and not negative, got -1"),
         ({"pairs": "all"}, "pairs must be one of 'ovo', 'ova'"),
     ],

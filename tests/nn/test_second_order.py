@@ -6,7 +6,7 @@ import torch
 from cases import EACH_KIND, SIGMOID
 from pair_loss import PairLoss, pair_loss
 
-from mauc.nn._loss import processes
+from mauc.surrogates import SURROGATES
 
 CLOSED = [{"surrogate": "squared"}, {"surrogate": "exponential"}, {"surrogate": "hinge", "alpha": 1.0}]
 OTHERS = [case for case in EACH_KIND if case.build().closed_form is None]
@@ -135,6 +135,15 @@ def test_lower_precision(dtype):
     assert torch.allclose(got.double(), expected, atol=8 * torch.finfo(dtype).eps * expected.abs().max())
 
 
+@pytest.mark.parametrize("name", SURROGATES)
+def test_second_derivative_is_that_of_the_first(name):
+    surrogate = SURROGATES[name]()
+    t = np.linspace(-2.0, 2.0, 401) + 0.00123
+    steps = np.array([1e-5, -1e-5])
+    slopes = surrogate.derivative(t[:, None] + steps)
+    assert surrogate.second_derivative(t) == pytest.approx((slopes[:, 0] - slopes[:, 1]) / 2e-5, rel=1e-4, abs=1e-8)
+
+
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # torch.func's own
 @pytest.mark.parametrize("surrogate", ["hinge", "logistic", SIGMOID], ids=["hinge", "logistic", "own"])
 def test_torch_func_takes_the_gradient_of_every_surrogate_and_refuses_the_second(surrogate):
@@ -160,17 +169,6 @@ def test_compiled_they_are_refused(backend, surrogate):
     assert torch.allclose(g, torch.autograd.grad(PairLoss(surrogate, alpha=0.5)(x @ w, y), x)[0])
     with pytest.raises(RuntimeError, match=r"leave the loss out of the compiled part|donated buffers|double backward"):
         penalty(lambda z: criterion(z, y), x, w)
-
-
-def test_over_processes_they_are_refused(monkeypatch):
-    class Two(processes.Communicator):
-        size = 2
-
-    monkeypatch.setattr("mauc.nn._loss.settings.communicator", lambda sync, group: Two())
-    logits, y, _ = draw()
-    (g,) = torch.autograd.grad(pair_loss(logits, y, sync=True), logits, create_graph=True)
-    with pytest.raises(NotImplementedError, match="not available with sync=True: gather the logits"):
-        g.sum().backward()
 
 
 @pytest.mark.gpu

@@ -16,7 +16,7 @@ from mauc._kernels.auc import auc_matrix
 from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, check_pairs, check_whole, invalid
 from mauc.metrics.scores import weighted_mean
-from mauc.nn._loss.checks import check_scored, check_values
+from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight
 from mauc.nn._loss.score import score_of
 from mauc.partition import ClassPartition
 
@@ -150,7 +150,7 @@ class MAUC(Metric):
         target : (N,) or (N, …) class numbers
         weight : (N,) or (N, …) weights >= 0, optional
         """
-        check_scored("preds", preds, target, weight, self.num_classes)
+        check_tensors("preds", preds, target, weight, self.num_classes)
         if preds.ndim > 2:
             preds = preds.movedim(1, -1).reshape(-1, self.num_classes)
             target, weight = target.flatten(), None if weight is None else weight.flatten()
@@ -165,7 +165,9 @@ class MAUC(Metric):
             kept = target != self.ignore_index
             preds, target, weight = preds[kept], target[kept], weight[kept]
         if self.validate_args:
-            check_values("preds", preds, target, weight, self.num_classes)
+            check_finite("preds", preds)
+            check_classes(target, self.num_classes)
+            check_weight(weight)
             if self._doubts_range and len(preds):
                 self._doubts_range = not _warned_of_range(preds)
         target = target.long()

@@ -2,24 +2,35 @@
 
 import pickle
 import warnings
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from mauc._validation import PAIRS, check_choice
-from mauc.activations import ACTIVATIONS
 from mauc.nn._loss.batch import is_free
-from mauc.nn._loss.buffers import ExactBuffers
 from mauc.nn._loss.checks import count_vector, pair_matrix
 from mauc.nn._loss.plain import class_ratios
-from mauc.nn._loss.settings import LOG_LOSS, loss_of, read_settings
+from mauc.nn._loss.settings import LOG_LOSS, Activation, Pairs, loss_of, read_settings
 
-__all__ = ["MAUCLoss"]
+__all__ = ["ExactBuffers", "MAUCLoss"]
+
+
+class ExactBuffers(nn.Module):
+    """A module whose buffers keep their dtype: ``.half()`` would make class sizes above 65504 infinite."""
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        before = dict(self.named_buffers(recurse=False))
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        for name, exact in before.items():
+            moved = getattr(self, name)
+            if moved.dtype != exact.dtype:
+                setattr(self, name, exact.to(moved.device))
+        return self
 
 
 class MAUCLoss(ExactBuffers):
-    r"""Trains a network to rank: a pair loss for multiclass AUC beside cross-entropy.
+    r"""Train a network to rank: a pair loss for multiclass AUC, added to cross-entropy.
 
     Put it where :class:`torch.nn.CrossEntropyLoss` stands. ``MAUCLoss(class_counts)`` is the recommended loss,
 
@@ -28,44 +39,64 @@ class MAUCLoss(ExactBuffers):
         R_i = \operatorname{mean}_{j \ne i} \operatorname{mean}_{m \in N_i,\, n \in N_j} e^{-8 (F_{mi} - F_{ni})},
 
     with F = softmax(z) and the class frequencies p. The second term is cross-entropy adjusted to the class
-    frequencies, as in :class:`LogitAdjustedLoss`. The first counts pairs that are ranked wrongly, every pair of
-    classes alike; the logarithm bounds what one class can add, so that training does not diverge.
+    frequencies, as in :class:`LogitAdjustedLoss`. The first term counts pairs of samples that are ranked wrongly, every
+    pair of classes alike. Its logarithm bounds what one class can add, so that training does not diverge.
     ``MAUCLoss(surrogate="exponential", alpha=1.0, log_loss=0.0)`` is the paper's loss.
 
     Parameters
     ----------
     class_counts : (C,) tensor or sequence
-        Size of each class in the training set: ``torch.bincount(labels, minlength=C)``. Needed unless
-        ``log_loss=0``.
+        Size of each class in the training set: ``torch.bincount(labels, minlength=C)``; with sample weights, their sum.
+        Required unless ``log_loss=0``. ``pairs="ova"`` uses it too.
     surrogate : str or object, default="exponential"
         The pair loss ℓ: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``, ``"generalized_hinge"``,
-        ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)``.
+        ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and ``derivative(t)`` of NumPy arrays.
     alpha : float, optional
         Margin or rate α of the surrogate. Default: 8 for the exponential with ``log1p``, else the surrogate's own.
     log_loss : float, default=0.5
         Weight λ of the adjusted cross-entropy. 0 is the pair loss alone, which trains networks worse than
-        cross-entropy does.
+        cross-entropy does. With ``pairs="ova"`` the logits are not adjusted; a matrix ``pairs`` must be of the form
+        :math:`a_i b_j`, and the logits are adjusted by :math:`\log (p_j / b_j)`.
     log1p : bool, optional
-        Take log(1 + R_i) in place of the risk R_i of each class. Default: for the exponential surrogate beside a
-        log-loss. Without it the slope of the exponential is unbounded, and SGD at a rate of 0.1 diverges.
+        Take log(1 + R_i) in place of the risk R_i of each class; only for the exponential. Default: True for the
+        exponential with a log-loss. Without it the slope is unbounded, and SGD at a rate of 0.1 diverges.
     activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
-        What makes scores F of logits. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it the exponential
-        loss (α = ½), the logistic loss (α = 1) and their sums with the log-loss are consistent for any number of
-        classes; in training it is level with adjusted cross-entropy.
+        How logits become scores F. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it the exponential loss
+        (α = ½), the logistic loss (α = 1) and their sums with the log-loss are consistent for any number of classes;
+        in training it is level with adjusted cross-entropy.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
-        Weights of the class pairs, that of column i against class j at ``[i, j]``.
+        Weights of the class pairs. ``"ovo"``: all the same. ``"ova"``: each class against all others together. A
+        matrix: the weight of column i against class j at ``[i, j]``.
     ignore_index : int, default=-100
-        Samples of this target count nowhere and get gradient 0.
+        Samples with this target are left out and get gradient 0.
     sync : bool, default=False
-        Take the batches of all ranks of ``process_group`` as one.
+        Compute the loss of the batches of all ranks of ``process_group`` as one batch. Every rank gathers the logits
+        and targets of all, and returns the value of the whole; its gradient is that of its own rows times the number
+        of ranks, because ``DistributedDataParallel`` averages over ranks.
     process_group : optional
+        Default: all ranks.
     **options
         Further parameters of the surrogate: ``q``, ``epsilon``.
 
     Notes
     -----
-    :func:`mauc.nn.functional.mauc_loss` is the same as a function, and has the details. A batch of one class has no
-    pairs; with ``log_loss=0`` its loss is 0, and on the CPU the first such batch in training gives a warning.
+    *Degenerate batches.* Pairs of classes that a batch lacks drop out, and the other weights are renormalised. A batch
+    of one class has no pairs: with ``log_loss=0`` its loss and gradient are 0, and on the CPU the first such batch in
+    training gives a warning. A logit that is NaN makes the loss NaN.
+
+    *Unbiased batches.* With ``pairs="ovo"`` the loss of a batch is an unbiased estimate under every sampler that draws
+    the samples of each class evenly and puts every class in every batch. With ``"ova"`` such a sampler changes the
+    class shares; ``class_counts`` brings those of the training set back.
+
+    *Cost.* O(N·C) for the squared, exponential and logistic losses, and for the hinge with ``alpha >= 1`` on softmax
+    scores; O(N·C·log n) for the hinge family, with n samples in the largest class. On CUDA fused kernels compute
+    float32 and half-precision logits without waiting for the device. On the CPU, in float64 and under
+    ``torch.use_deterministic_algorithms`` the squared and exponential losses run in torch operations, and the scores of
+    the others go through the NumPy kernels of :class:`mauc.SurrogateRisk`. A smooth surrogate that is no polynomial is
+    approximated to the rounding of the logits; where that fails, all pairs are taken in blocks, with a warning.
+
+    *Second derivatives* are exact for the squared, exponential and linear losses, also under :mod:`torch.func`. The
+    others refuse them, and so does every loss with ``sync=True`` or inside :func:`torch.compile`.
 
     Examples
     --------
@@ -91,8 +122,8 @@ class MAUCLoss(ExactBuffers):
         alpha: float | None = None,
         log_loss: float = LOG_LOSS,
         log1p: bool | None = None,
-        activation: str = "softmax",
-        pairs: Any = "ovo",
+        activation: Activation = "softmax",
+        pairs: Pairs = "ovo",
         ignore_index: int = -100,
         sync: bool = False,
         process_group: Any = None,
@@ -102,20 +133,19 @@ class MAUCLoss(ExactBuffers):
         self.surrogate, self.log_loss, self.log1p = read_settings(
             surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, options
         )
-        self.activation = check_choice("activation", activation, ACTIVATIONS)
+        self.activation = activation
         self.ignore_index = ignore_index
         self.sync = sync
         self.process_group = process_group
         self._warned, self._lone = False, False
-        if isinstance(pairs, str):
-            self.pairs, matrix = check_choice("pairs", pairs, PAIRS), None
-        else:
-            self.pairs, matrix = "matrix", pair_matrix(pairs, len(pairs)).to(torch.float64)
+        self.pairs, matrix = pairs, None
+        if not isinstance(pairs, str):
+            self.pairs, matrix = "matrix", pair_matrix(pairs, len(pairs)).to(torch.float64)  # type: ignore[arg-type]
         counts = exact = None
         if class_counts is not None:
             counts = count_vector(class_counts, len(class_counts)).to(torch.float64)
         if self.log_loss and counts is not None:
-            exact = class_ratios(self.pairs if matrix is None else matrix, counts)
+            exact = class_ratios(pairs if matrix is None else matrix, counts)  # type: ignore[arg-type]
         # Buffers, so that they follow the module to its device; settings, so not part of its state.
         self.register_buffer("pair_matrix", matrix, persistent=False)
         self.register_buffer("class_counts", counts, persistent=False)
@@ -123,28 +153,28 @@ class MAUCLoss(ExactBuffers):
         self.register_buffer("ratios", None if exact is None else exact.to(torch.float32), persistent=False)
 
     def forward(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
-        """The loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
+        """Return the loss of ``(N, C)`` logits, ``(N,)`` classes and, optionally, ``(N,)`` sample weights."""
         loss = loss_of(
             logits,
             target,
-            self.surrogate,
+            weight,
+            surrogate=self.surrogate,
             log_loss=self.log_loss,
             log1p=self.log1p,
             ratios=self.exact_ratios if logits.dtype == torch.float64 else self.ratios,
             activation=self.activation,
-            pairs=self.pairs if self.pair_matrix is None else self.pair_matrix,
-            weight=weight,
+            pairs=self.pair_matrix if self.pairs == "matrix" else self.pairs,
             class_counts=self.class_counts,
             ignore_index=self.ignore_index,
             sync=self.sync,
             process_group=self.process_group,
         )
-        if loss.requires_grad and not self.log_loss and not self._warned and not self.sync and is_free(loss.device):
+        if not self.log_loss and not self._warned and not self.sync and loss.requires_grad and is_free(loss.device):
             self._warn_of_one_class(loss, target)
         return loss
 
     def _warn_of_one_class(self, loss: Tensor, target: Tensor) -> None:
-        """Once, of a batch that teaches nothing; on a device a look at it would wait.
+        """Warn once of a batch that teaches nothing; on a device a look at it would wait.
 
         A batch of one sample counts only after another such: the last batch of an epoch may be so small.
         """
@@ -155,7 +185,7 @@ class MAUCLoss(ExactBuffers):
         if len(counted) and bool((counted == counted[0]).all()):
             self._warned = True
             warnings.warn(
-                "a batch held samples of one class only: no pair of classes meets in it, its loss is 0 and it teaches "
+                "a batch held samples of one class only: it has no pair of classes, its loss is 0 and it teaches "
                 "nothing. Shuffle the data, or pass "
                 "DataLoader(batch_sampler=mauc.nn.ClassCoverageBatchSampler(labels, batch_size))",
                 stacklevel=5,
@@ -166,11 +196,11 @@ class MAUCLoss(ExactBuffers):
         missing = {"_warned", "log1p", "surrogate"} - state.keys()
         if missing:
             what = f"this MAUCLoss was pickled by another version of mauc: it lacks {', '.join(sorted(missing))}"
-            raise pickle.UnpicklingError(f"{what}. Make the loss anew: its settings are the arguments of MAUCLoss")
+            raise pickle.UnpicklingError(f"{what}. Create the loss again: its settings are the arguments of MAUCLoss")
         super().__setstate__(state)  # type: ignore[no-untyped-call]
 
     def extra_repr(self) -> str:
-        """The settings."""
+        """Return the settings."""
         logs = f", log_loss={self.log_loss:g}" + (", log1p=True" if self.log1p else "")
         shown = f"{self.surrogate!r}{logs}, activation={self.activation!r}, pairs={self.pairs!r}"
         return shown + (", sync=True" if self.sync else "")

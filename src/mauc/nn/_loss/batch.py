@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from mauc.activations import BOUNDED
-from mauc.nn._loss.processes import Communicator
 from mauc.surrogates import Surrogate
 
 __all__ = [
@@ -133,7 +132,7 @@ class Weights(NamedTuple):
     mass: Tensor
     """``(N,)`` sample weight, 0 for ignored samples."""
     size: Tensor
-    """``(C,)`` summed weight of each class, over all ranks."""
+    """``(C,)`` summed weight of each class."""
 
     def negative(self, dtype: torch.dtype, rows: slice = EVERY) -> Tensor:
         """``(rows, C)`` weights of the scores as negatives, 0 in each sample's own column."""
@@ -151,14 +150,13 @@ def weigh(
     valid: Tensor | None,
     pairs: str | Tensor,
     class_counts: Tensor | None,
-    world: Communicator,
 ) -> Weights:
     """Weights from targets; ``valid`` marks the samples that are not ignored. Nothing waits for the device."""
     exact = exact_dtype(target.device)
     y = target.long() if valid is None else torch.where(valid, target, 0).long()
     u = torch.ones(y.shape, dtype=exact, device=y.device) if weight is None else weight.to(exact)
     u = u if valid is None else torch.where(valid, u, 0.0)
-    summed = world.sum(class_sum(y, u, n_classes))
+    summed = class_sum(y, u, n_classes)
     if weight is None and valid is None:
         unit = summed.reciprocal()[y]
     else:

@@ -17,7 +17,6 @@ from torch import Tensor
 
 from mauc.nn._loss.batch import Weights, chunks, class_sum, exact_dtype, take
 from mauc.nn._loss.forms import Closed
-from mauc.nn._loss.processes import ALONE, Communicator
 
 __all__ = ["FLAT_ALPHA", "Slope", "closed_risk", "differentiable_risk", "own_scores", "row_sums"]
 
@@ -42,14 +41,14 @@ class Slope(NamedTuple):
 
 
 def closed_risk(
-    scores: Tensor, weights: Weights, form: Closed, world: Communicator, *, bounded: bool, log1p: bool, gradient: bool
+    scores: Tensor, weights: Weights, form: Closed, *, bounded: bool, log1p: bool, gradient: bool
 ) -> tuple[Tensor, Slope | None]:
     """The risk, and its slope if asked for; ``log1p`` takes the risk R_i of each class to log(1 + R_i)."""
     if form.kind == "exponential":
         flat = bounded and form.alpha <= FLAT_ALPHA
-        return _exponential(scores, weights, form.alpha, world, flat=flat, log1p=log1p, gradient=gradient)
+        return _exponential(scores, weights, form.alpha, flat=flat, log1p=log1p, gradient=gradient)
     risk = _squared if form.kind == "squared" else _line
-    return risk(scores, weights, form, world, gradient=gradient)
+    return risk(scores, weights, form, gradient=gradient)
 
 
 def own_scores(scores: Tensor, weights: Weights) -> Tensor:
@@ -63,18 +62,18 @@ def row_sums(x: Tensor, column: Tensor) -> Tensor:
 
 
 def _exponential(
-    scores: Tensor, weights: Weights, alpha: float, world: Communicator, *, flat: bool, log1p: bool, gradient: bool
+    scores: Tensor, weights: Weights, alpha: float, *, flat: bool, log1p: bool, gradient: bool
 ) -> tuple[Tensor, Slope | None]:
     """``R_i = (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``: as it stands where no term can overflow, else in log space.
 
     With ``log1p`` the risk is ``Σ_i w_i log(1 + R_i / w_i)``, w the summed weights of the columns.
     """
     if not flat:
-        return _steep_exponential(scores, weights, alpha, world, log1p=log1p, gradient=gradient)
+        return _steep_exponential(scores, weights, alpha, log1p=log1p, gradient=gradient)
     y, total = weights.y, weights.total
     of_p = own_scores(scores, weights).mul_(-alpha).exp_().mul_(weights.unit)
     terms, sum_q = _terms(scores, weights, alpha)
-    sum_p, sum_q = world.sums(class_sum(y, of_p, scores.shape[1]), sum_q.mul_(weights.column))
+    sum_p, sum_q = class_sum(y, of_p, scores.shape[1]), sum_q.mul_(weights.column)
     if not log1p:
         value = torch.dot(sum_p, sum_q)
     else:
@@ -89,14 +88,14 @@ def _exponential(
 
 
 def _steep_exponential(
-    scores: Tensor, weights: Weights, alpha: float, world: Communicator, *, log1p: bool, gradient: bool
+    scores: Tensor, weights: Weights, alpha: float, *, log1p: bool, gradient: bool
 ) -> tuple[Tensor, Slope | None]:
     """The terms of each side are taken over their largest: nothing overflows before the risk itself does."""
     y, dtype, column = weights.y, scores.dtype, torch.log(weights.column)
     log_p = torch.log(weights.unit) - alpha * own_scores(scores, weights)
-    peak_p, peak_q = _peaks(scores, weights, alpha, log_p, world)
+    peak_p, peak_q = _peaks(scores, weights, alpha, log_p)
     terms, sum_q = _terms(scores, weights, alpha, peak_q)
-    sum_p, sum_q = world.sums(class_sum(y, torch.exp(log_p - peak_p[y]), scores.shape[1]), sum_q)
+    sum_p = class_sum(y, torch.exp(log_p - peak_p[y]), scores.shape[1])
     log_p_sum = torch.log(sum_p) + peak_p
     log_q_sum = torch.log(sum_q) + peak_q + column
     if log1p:
@@ -133,28 +132,25 @@ def _terms(scores: Tensor, weights: Weights, alpha: float, peak: Tensor | None =
     return kept, sums[0].to(weights.column) if len(sums) == 1 else torch.stack(sums).to(weights.column).sum(0)
 
 
-def _peaks(scores: Tensor, weights: Weights, alpha: float, log_p: Tensor, world: Communicator) -> tuple[Tensor, Tensor]:
+def _peaks(scores: Tensor, weights: Weights, alpha: float, log_p: Tensor) -> tuple[Tensor, Tensor]:
     """``(C,)`` largest exponents of the positives and of the negatives of each column; 0 where there is none."""
-    n_classes, y = scores.shape[1], weights.y
+    y = weights.y
     log_q = torch.add(torch.log(weights.row).to(scores.dtype)[:, None], scores, alpha=alpha)
     log_q.scatter_(1, y[:, None], -torch.inf)
     none = torch.full_like(weights.column, -torch.inf)
     of_p = none.scatter_reduce(0, y, log_p, "amax")
-    peaks = world.largest(torch.cat([of_p, log_q.amax(0).to(none.dtype) if len(y) else none]))
-    peaks = torch.where(peaks == -torch.inf, 0.0, peaks)
-    return peaks[:n_classes], peaks[n_classes:]
+    of_q = log_q.amax(0).to(none.dtype) if len(y) else none
+    return torch.where(of_p == -torch.inf, 0.0, of_p), torch.where(of_q == -torch.inf, 0.0, of_q)
 
 
-def _squared(
-    scores: Tensor, weights: Weights, form: Closed, world: Communicator, *, gradient: bool
-) -> tuple[Tensor, Slope | None]:
+def _squared(scores: Tensor, weights: Weights, form: Closed, *, gradient: bool) -> tuple[Tensor, Slope | None]:
     """``Σ_mn a_m ω_n (α − P_m + Q_n)² = V Var P + Σ_n ω_n D_n²`` with ``D_n = Q_n + α − mean P``, column by column.
 
     Centred at the mean of the positives nothing cancels, and one walk over the negatives is enough.
     """
     n_classes, y, dtype = scores.shape[1], weights.y, scores.dtype
     own = own_scores(scores, weights)
-    mean = _class_means(own, weights, world)
+    mean = _class_means(own, weights)
     own_centred = own - mean[y]
     spread = class_sum(y, weights.unit * own_centred.square(), n_classes)
 
@@ -168,7 +164,7 @@ def _squared(
         part.scatter_(1, take(y, rows)[:, None], 0.0)
         first += part.sum(0)
         second += row_sums(distance.mul_(part), column).sum(dtype=second.dtype)
-    spread, first, second = world.sums(spread, first.mul_(weights.column), second)
+    first.mul_(weights.column)
     value = torch.dot(weights.total, spread) + second[0]
     if not gradient:
         return value, None
@@ -176,18 +172,16 @@ def _squared(
     return value, Slope(weighted, 2.0 * column, at_own.to(dtype)[:, None])
 
 
-def _class_means(own: Tensor, weights: Weights, world: Communicator) -> Tensor:
+def _class_means(own: Tensor, weights: Weights) -> Tensor:
     """``(C,)`` means of the own-class scores, counted from the largest: the mean of equal scores is then exact."""
     none = torch.full_like(weights.column, -torch.inf)
     counted = torch.where(weights.unit > 0, own.detach(), -torch.inf)
-    top = world.largest(none.scatter_reduce(0, weights.y, counted, "amax"))
+    top = none.scatter_reduce(0, weights.y, counted, "amax")
     top = torch.where(top == -torch.inf, 0.0, top)
-    return top + world.sum(_class_sum(weights, weights.unit * (own - top[weights.y])))
+    return top + _class_sum(weights, weights.unit * (own - top[weights.y]))
 
 
-def _line(
-    scores: Tensor, weights: Weights, form: Closed, world: Communicator, *, gradient: bool
-) -> tuple[Tensor, Slope | None]:
+def _line(scores: Tensor, weights: Weights, form: Closed, *, gradient: bool) -> tuple[Tensor, Slope | None]:
     """``Σ_mn a_m ω_n (α − P_m + Q_n)``: the slope does not depend on the scores."""
     y, dtype = weights.y, scores.dtype
     array = torch.empty_like(scores)
@@ -200,7 +194,6 @@ def _line(
             part = take(array, rows).copy_(weights.negative(dtype, rows))
         of_q += (part * take(scores, rows)).sum(0)
     of_p = class_sum(y, weights.unit * (form.alpha - own_scores(scores, weights)), scores.shape[1])
-    of_p, of_q = world.sums(of_p, of_q)
     value = form.scale * (torch.dot(weights.total, of_p) + torch.dot(weights.column, of_q))
     if not gradient:
         return value, None
@@ -213,7 +206,7 @@ def differentiable_risk(scores: Tensor, weights: Weights, form: Closed, *, log1p
     exact = exact_dtype(scores.device)
     own, weight, wide = own_scores(scores, weights), weights.negative(exact), scores.to(exact)
     if form.kind == "squared":
-        mean = _class_means(own, weights, ALONE)
+        mean = _class_means(own, weights)
         spread = _class_sum(weights, weights.unit * (own - mean[weights.y]).square())
         return torch.dot(weights.total, spread) + (weight * ((wide - mean) + form.alpha).square()).sum()
     if form.kind == "line":

@@ -1,82 +1,105 @@
 """One evaluator, ``evaluate(batch, loss) -> (value, slope)``, with one autograd function and one operator around it.
 
 Surrogate → form (:mod:`mauc.nn._loss.forms`) → recipe. A recipe has ``forward``, which computes the value and what the
-gradient needs, and ``gradient``, which computes the gradient of the logits. On CUDA recipes are Triton kernels
+gradient needs, and ``gradient``, which computes the gradient of the logits. On CUDA the recipes are Triton kernels
 (:mod:`mauc.nn._triton`); elsewhere, and for what the kernels do not compute, plain operations
 (:mod:`mauc.nn._loss.plain`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
-from functools import lru_cache
-from typing import Any, Protocol
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, Protocol
 
 import torch
+import torch.distributed as dist
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
 from mauc.nn._loss.batch import Batch, Loss, is_mixed, unmixed
 from mauc.nn._loss.forms import closed_form
 from mauc.nn._loss.plain import Plain, differentiable
-from mauc.nn._loss.processes import ALONE, Communicator
+from mauc.nn._loss.processes import gather
 from mauc.nn._triton.launch import has_triton, runs_kernels
 from mauc.surrogates import SURROGATES, Surrogate
 
-__all__ = ["Recipe", "attach", "evaluate", "recipe_for"]
+__all__ = ["Gathered", "Recipe", "attach", "evaluate", "recipe_for"]
 
 
 class Recipe(Protocol):
     """How a loss is computed."""
 
     def forward(self, batch: Batch, loss: Loss, *, wants_gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The value, in float32 or float64, and what :meth:`gradient` goes on with."""
+        """Return the value, in float32 or float64, and the tensors that :meth:`gradient` needs."""
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
-        """The gradient with respect to the logits, times ``upstream``, of their dtype."""
+        """Return the gradient with respect to the logits, times ``upstream``, in their dtype."""
 
 
-def recipe_for(batch: Batch, loss: Loss, world: Communicator = ALONE) -> Recipe:
-    """The recipe of a loss: the first kernels that compute it, or plain operations."""
-    if world.size == 1 and runs_kernels(batch.logits):
+def recipe_for(batch: Batch, loss: Loss, group: Any = None) -> Recipe:
+    """Return the recipe of a loss: the first kernels that compute it, or plain operations."""
+    if group is not None:
+        return Gathered(group)
+    if runs_kernels(batch.logits):
         for kernels in _kernels():
             recipe: Recipe | None = kernels.recipe_for(batch, loss)
             if recipe is not None:
                 return recipe
-    return Plain(world)
+    return Plain()
 
 
+@cache
 def _kernels() -> tuple[Any, ...]:
-    """The families of kernels, the fastest first; they import Triton."""
+    """Return the families of kernels, the fastest first; they import Triton."""
     from mauc.nn._triton import bilinear, closed, ranked
 
     return closed, bilinear, ranked
 
 
 def evaluate(batch: Batch, loss: Loss, *, gradient: bool = True) -> tuple[Tensor, Tensor | None]:
-    """The loss, in float32 or float64, and its gradient with respect to the logits; no graph is made."""
+    """Return the loss, in float32 or float64, and its gradient with respect to the logits, without a graph."""
     with torch.no_grad():
         recipe = recipe_for(batch, loss)
         value, saved = recipe.forward(batch, loss, wants_gradient=gradient)
         return value, recipe.gradient(batch, loss, saved, torch.ones_like(value)) if gradient else None
 
 
-def attach(batch: Batch, loss: Loss, world: Communicator = ALONE) -> Tensor:
-    """The loss with its gradient attached, of the dtype that users see."""
-    logits = batch.logits
+class Gathered(NamedTuple):
+    """The recipe for several processes: every rank evaluates the batches of all, and takes the gradient of its own."""
+
+    group: Any
+
+    def forward(self, batch: Batch, loss: Loss, *, wants_gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Return the value of the whole batch, and the gradient of this rank's rows."""
+        whole, rows = gather(batch, self.group)
+        if whole.logits.itemsize == 2:  # the gradient is rounded to half precision after the factors, not before
+            whole = whole._replace(logits=whole.logits.float())
+        value, slope = evaluate(whole, loss, gradient=wants_gradient)
+        # DistributedDataParallel divides by the number of ranks.
+        return value, () if slope is None else (slope[rows] * dist.get_world_size(self.group),)
+
+    def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
+        """Return the gradient with respect to the logits, times ``upstream``."""
+        return (saved[0] * upstream.to(saved[0].dtype)).to(batch.logits.dtype)
+
+
+def attach(batch: Batch, loss: Loss, group: Any = None) -> Tensor:
+    """Return the loss with its gradient attached, in the dtype that users see."""
+    dtype, device = batch.logits.dtype, batch.logits.device
     if not torch.compiler.is_compiling():
-        value = _eager(batch, loss, world)
-    elif _can_be_named(loss, world):
+        value = _eager(batch, loss, group)
+    elif group is None and SURROGATES.get(loss.surrogate.name) is type(loss.surrogate):
         value = _operator(batch, loss)
-    else:
-        value = _outside_the_graph(batch, loss, world)
-    return value if is_mixed(logits.device) else value.to(logits.dtype)
+    else:  # the operator takes surrogates by name: another object breaks the graph here
+        value = _outside_the_graph(batch, loss, group)
+    return value if value.dtype == dtype or is_mixed(device) else value.to(dtype)
 
 
-def _eager(batch: Batch, loss: Loss, world: Communicator) -> Tensor:
+def _eager(batch: Batch, loss: Loss, group: Any) -> Tensor:
     transformed = torch._C._are_functorch_transforms_active()
-    if transformed and closed_form(loss.surrogate, bounded=loss.bounded) is not None and world.size == 1:
+    if transformed and group is None and closed_form(loss.surrogate, bounded=loss.bounded) is not None:
         return differentiable(batch, loss)
-    recipe = recipe_for(batch, loss, world)
+    recipe = recipe_for(batch, loss, group)
     if transformed:
         value: Tensor = _TransformedLoss.apply(recipe, loss, *batch)[0]  # type: ignore[no-untyped-call]
         return value
@@ -86,7 +109,7 @@ def _eager(batch: Batch, loss: Loss, world: Communicator) -> Tensor:
     return recipe.forward(batch, loss, wants_gradient=False)[0]
 
 
-_outside_the_graph: Callable[[Batch, Loss, Communicator], Tensor] = torch.compiler.disable(_eager)  # type: ignore[no-untyped-call]
+_outside_the_graph: Any = torch.compiler.disable(_eager)  # type: ignore[no-untyped-call]
 
 
 class _Loss(torch.autograd.Function):
@@ -101,13 +124,13 @@ class _Loss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, upstream: Tensor, *_: Tensor | None) -> tuple[Tensor | None, ...]:
-        n_inputs = len(Batch._fields)
-        batch, saved = Batch(*ctx.saved_tensors[:n_inputs]), ctx.saved_tensors[n_inputs:]
+        logits, target, weight, sizes, ratios, matrix, *saved = ctx.saved_tensors
+        batch = Batch(logits, target, weight, sizes, ratios, matrix)
         if torch.is_grad_enabled():  # create_graph=True
-            slope = _differentiable_slope(batch, ctx.loss, ctx.recipe, saved, upstream)
+            slope = _differentiable_slope(ctx.recipe, batch, ctx.loss, tuple(saved), upstream)
         else:
             slope = ctx.recipe.gradient(batch, ctx.loss, saved, upstream)
-        return None, None, slope, *(None,) * (n_inputs - 1)
+        return None, None, slope, None, None, None, None, None
 
 
 class _TransformedLoss(torch.autograd.Function):
@@ -128,7 +151,7 @@ class _TransformedLoss(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        """One batch of samples after another: a search depends on the scores of its own batch."""
+        """Evaluate one batch of samples after another: a search depends on the scores of its own batch."""
         given = list(zip(inputs, in_dims, strict=True))
         found = [
             _TransformedLoss.apply(*(x.select(d, k) if isinstance(d, int) else x for x, d in given))  # type: ignore[no-untyped-call]
@@ -139,10 +162,10 @@ class _TransformedLoss(torch.autograd.Function):
 
 
 def _differentiable_slope(
-    batch: Batch, loss: Loss, recipe: Recipe, saved: tuple[Tensor, ...], upstream: Tensor
+    recipe: Recipe, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor
 ) -> Tensor:
-    """The gradient as a function of the logits that can be differentiated; or one that refuses to be."""
-    over_ranks = isinstance(recipe, Plain) and recipe.world.size > 1
+    """Return the gradient as a differentiable function of the logits; or one that refuses to be differentiated."""
+    over_ranks = isinstance(recipe, Gathered)
     if closed_form(loss.surrogate, bounded=loss.bounded) is not None and not over_ranks:
         with unmixed(batch.logits.device):
             (slope,) = torch.autograd.grad(differentiable(batch, loss), batch.logits, create_graph=True)
@@ -160,7 +183,7 @@ def _differentiable_slope(
 
 
 class _Refusing(torch.autograd.Function):
-    """A gradient that is a constant here: to differentiate it would be wrong in silence, and is an error."""
+    """A gradient that cannot be differentiated: it is a constant here, and its derivative would be silently wrong."""
 
     generate_vmap_rule = True
 
@@ -178,11 +201,6 @@ class _Refusing(torch.autograd.Function):
 
 
 # The operator that torch.compile sees, around the same call.
-
-
-def _can_be_named(loss: Loss, world: Communicator) -> bool:
-    """Whether the surrogate can be told by its name and numbers; else the graph breaks at the loss."""
-    return SURROGATES.get(loss.surrogate.name) is type(loss.surrogate) and world.size == 1
 
 
 @lru_cache(maxsize=64)
@@ -213,24 +231,15 @@ def _operation(
 
 
 @_operation.register_fake
-def _(
-    logits: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    sizes: Tensor | None,
-    ratios: Tensor | None,
-    matrix: Tensor | None,
-    surrogate: str,
-    parameters: Sequence[float],
-    *others: Any,
-) -> tuple[Tensor, Tensor]:
+def _(logits: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
+    surrogate, parameters, *_, gradient = others[5:]
     if has_triton(logits.device.type):
-        # Numbers that kernels read must be there before a CUDA graph is recorded, whose memory they must not take.
+        # The coefficients that kernels read must be on the device before a CUDA graph is recorded.
         with _disable_current_modes():
             for kernels in _kernels():
                 kernels.place_numbers(_surrogate(surrogate, tuple(parameters)), logits.device)
     wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
-    return logits.new_empty((), dtype=wide), logits.new_empty(logits.shape if others[-1] else (0,))
+    return logits.new_empty((), dtype=wide), logits.new_empty(logits.shape if gradient else (0,))
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -247,10 +256,10 @@ _operation.register_autograd(_backward, setup_context=_keep)
 
 @torch.library.custom_op("mauc::compiled_upstream", mutates_args=())
 def _tied(upstream: Tensor, logits: Tensor) -> Tensor:
-    """The gradient from above, unchanged, in a graph of ``torch.compile``.
+    """Return the upstream gradient unchanged, tied to the logits.
 
-    Such a graph keeps the loss's gradient as a constant, and a second derivative would miss it in silence. This
-    operation ties it to the logits, and cannot be differentiated: the second derivative is then an error.
+    A compiled graph keeps the gradient of the loss as a constant, so a second derivative would be silently wrong.
+    This operator cannot be differentiated: the second derivative is an error instead.
     """
     return upstream.clone()
 

@@ -14,7 +14,6 @@ from mauc.log_loss import partner_weights
 from mauc.nn._loss.batch import EVERY, Batch, Loss, Weights, chunks, exact_dtype, is_free, take, unmixed, weigh
 from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores, row_sums
 from mauc.nn._loss.forms import closed_form
-from mauc.nn._loss.processes import ALONE, Communicator
 from mauc.nn._loss.ranked import numpy_risk
 
 __all__ = ["Plain", "class_ratios", "differentiable"]
@@ -33,37 +32,34 @@ def class_ratios(pairs: str | Tensor, class_counts: Tensor) -> Tensor:
     return ratios / ratios.max()
 
 
-class Plain(NamedTuple):
+class Plain:
     """The recipe of every loss on every device."""
 
-    world: Communicator = ALONE
-
     def forward(self, batch: Batch, loss: Loss, *, wants_gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The loss, and its gradient with respect to the logits, which is known with it."""
-        world, bounded = self.world, loss.bounded
+        """Return the loss and its gradient with respect to the logits, which is known with it."""
+        bounded = loss.bounded
         with unmixed(batch.logits.device):
-            weights, logits = _prepare(batch, loss, world)
+            weights, logits = _prepare(batch, loss)
             scores = activate(logits, loss.activation)
             form = closed_form(loss.surrogate, bounded=bounded)
             if form is None:
-                found = numpy_risk(scores, weights, loss.surrogate, world, bounded=bounded, gradient=wants_gradient)
+                value, slope = numpy_risk(scores, weights, loss.surrogate, bounded=bounded, gradient=wants_gradient)
             else:
-                found = closed_risk(
-                    scores, weights, form, world, bounded=bounded, log1p=loss.log1p, gradient=wants_gradient
+                value, slope = closed_risk(
+                    scores, weights, form, bounded=bounded, log1p=loss.log1p, gradient=wants_gradient
                 )
-            value, slope = found
             logs = None
             if batch.ratios is not None:
-                logs = _log_term(logits, scores, weights, batch.ratios, loss, world)
+                logs = _log_term(logits, scores, weights, batch.ratios, loss)
                 value = value + logs.value
             value = value.to(logits.dtype)
             if slope is None:
                 return value, ()
-            of_logits = _pull_back(slope, logs, logits, scores, weights.y, loss.activation)
-            return value, ((of_logits if world.size == 1 else of_logits * world.size).to(batch.logits.dtype),)
+            gradient = _pull_back(slope, logs, logits, scores, weights.y, loss.activation)
+            return value, (gradient.to(batch.logits.dtype),)
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
-        """The gradient with respect to the logits, times ``upstream``."""
+        """Return the gradient with respect to the logits, times ``upstream``."""
         if is_free(upstream.device) and upstream.item() == 1.0:
             return saved[0]
         return saved[0] * upstream.to(saved[0].dtype)
@@ -72,7 +68,7 @@ class Plain(NamedTuple):
 def differentiable(batch: Batch, loss: Loss) -> Tensor:
     """A loss with a closed form, in operations that torch can differentiate any number of times; for one process."""
     with torch.no_grad():
-        weights, _ = _prepare(batch, loss, ALONE)
+        weights, _ = _prepare(batch, loss)
     logits = _clean(batch, loss)
     form = closed_form(loss.surrogate, bounded=loss.bounded)
     assert form is not None  # the caller looked
@@ -89,7 +85,7 @@ def _valid(batch: Batch, loss: Loss) -> Tensor | None:
     return None if loss.ignore_index is None else batch.target != loss.ignore_index
 
 
-def _prepare(batch: Batch, loss: Loss, world: Communicator) -> tuple[Weights, Tensor]:
+def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
     """The weights of the pairs, and the logits in the precision of the sums."""
     weights = weigh(
         batch.target,
@@ -98,7 +94,6 @@ def _prepare(batch: Batch, loss: Loss, world: Communicator) -> tuple[Weights, Te
         valid=_valid(batch, loss),
         pairs=loss.pairs if batch.matrix is None else batch.matrix,
         class_counts=batch.sizes,
-        world=world,
     )
     return weights, _clean(batch, loss)
 
@@ -152,9 +147,7 @@ class _Logs(NamedTuple):
         part.scatter_add_(1, take(y, rows)[:, None], -take(self.share, rows))
 
 
-def _log_term(
-    logits: Tensor, scores: Tensor, weights: Weights, ratios: Tensor, loss: Loss, world: Communicator
-) -> _Logs:
+def _log_term(logits: Tensor, scores: Tensor, weights: Weights, ratios: Tensor, loss: Loss) -> _Logs:
     """The log-loss of the softmax F: ``softmax(z + log r) = F r / ΣF r`` takes no exponentials of its own."""
     powers, column, y = scores, ratios.to(logits.dtype), weights.y[:, None]
     if loss.activation != "softmax":
@@ -166,7 +159,7 @@ def _log_term(
     else:  # log F of the own class by its distance from the largest, for F itself may be 0
         distance = logits.gather(1, y)[:, 0] - logits.amax(1)
         surprise = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
-    lost, total = world.sums((weights.mass * surprise).sum(), weights.mass.sum())
+    lost, total = (weights.mass * surprise).sum(), weights.mass.sum()
     factor = torch.where(total > 0, loss.log_loss / total, 0.0)
     share = (factor * weights.mass).to(logits.dtype)
     return _Logs(factor * lost, (share / mixed)[:, None], column, share[:, None], powers)

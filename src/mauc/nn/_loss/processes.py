@@ -1,17 +1,9 @@
-"""The exact global batch: what the processes of a group tell each other so that a batch is the union of theirs.
+"""One batch over all processes: every rank gathers the batches of all and computes the loss of the whole.
 
-The pair risk is not a mean over samples, so averaging the risks of the ranks is another, biased risk: pairs across
-ranks are lost, and a class that one rank lacks drops out there. With ``sync=True`` the sums that define the risk are
-those of all ranks.
-
-What is sent is what the schemes sum, for ``C`` classes and ``N`` samples over all ranks: a few numbers a class for
-closed forms, ``(2 K + 2) C`` Chebyshev moments for a polynomial of degree K; for ranked losses each sample's own-class
-score, class and weight, gathered, and ``K (N + C)`` numbers for each piece of degree K. Only where no polynomial
-follows the loss, and all pairs are taken one by one, the scores themselves are gathered.
-
-Every rank returns the global value, and its gradient times the number of ranks: ``DistributedDataParallel`` averages
-over ranks, so its parameter gradients are those of one process on the whole batch. Without it, sum the gradients over
-ranks and divide by their number, as it does.
+The pair risk is not a mean over samples. Averaging the risks of the ranks loses the pairs across ranks, and a class
+that one rank lacks drops out there. Every rank therefore returns the value of the whole batch, and the gradient of its
+own rows times the number of ranks: ``DistributedDataParallel`` averages over ranks, so its parameter gradients are
+those of one process on the whole batch.
 """
 
 from typing import Any
@@ -21,78 +13,15 @@ import torch.distributed as dist
 from torch import Tensor
 
 from mauc._validation import invalid
+from mauc.nn._loss.batch import Batch
 
-__all__ = ["ALONE", "Communicator", "World", "communicator"]
-
-
-class Communicator:
-    """One process alone: every exchange is the identity."""
-
-    size = 1
-
-    def sum(self, x: Tensor) -> Tensor:
-        """The sum over ranks."""
-        return x
-
-    def sums(self, *parts: Tensor) -> tuple[Tensor, ...]:
-        """The sums over ranks of several tensors, in one exchange."""
-        return parts
-
-    def largest(self, x: Tensor) -> Tensor:
-        """The elementwise maximum over ranks."""
-        return x
-
-    def gather(self, x: Tensor) -> tuple[Tensor, int]:
-        """``(k, N)`` columns of all ranks side by side, and where those of this rank begin."""
-        return x, 0
+__all__ = ["gather", "process_group_for"]
 
 
-class World(Communicator):
-    """The ranks of a process group."""
-
-    def __init__(self, group: Any = None) -> None:
-        self.group = group
-        self.size = dist.get_world_size(group)
-        self.rank = dist.get_rank(group)
-
-    def sum(self, x: Tensor) -> Tensor:
-        x = x.contiguous()
-        dist.all_reduce(x, dist.ReduceOp.SUM, group=self.group)
-        return x
-
-    def sums(self, *parts: Tensor) -> tuple[Tensor, ...]:
-        whole = self.sum(torch.cat([part.reshape(-1) for part in parts]))
-        flat = torch.split(whole, [part.numel() for part in parts])
-        return tuple(x.reshape(part.shape) for x, part in zip(flat, parts, strict=True))
-
-    def largest(self, x: Tensor) -> Tensor:
-        # NaN is not ordered, and back ends differ in what they make of it: send it as a flag of its own.
-        lost = x.isnan()
-        both = torch.stack([torch.where(lost, -torch.inf, x), lost.to(x.dtype)])
-        dist.all_reduce(both, dist.ReduceOp.MAX, group=self.group)
-        return torch.where(both[1] > 0, torch.nan, both[0])
-
-    def gather(self, x: Tensor) -> tuple[Tensor, int]:
-        here = torch.tensor([x.shape[1]], device=x.device)
-        sizes = [torch.empty_like(here) for _ in range(self.size)]
-        dist.all_gather(sizes, here, group=self.group)
-        lengths = [int(size) for size in sizes]
-        # Ranks may have uneven batches, all_gather wants even ones: pad to the largest.
-        padded = x.new_zeros((x.shape[0], max(lengths)))
-        padded[:, : x.shape[1]] = x
-        parts = [torch.empty_like(padded) for _ in range(self.size)]
-        dist.all_gather(parts, padded, group=self.group)
-        everyone = torch.cat([part[:, :length] for part, length in zip(parts, lengths, strict=True)], dim=1)
-        return everyone, sum(lengths[: self.rank])
-
-
-ALONE = Communicator()
-
-
-def communicator(sync: bool, group: Any = None) -> Communicator:
-    """The ranks of ``group`` if ``sync``, else this process alone."""
+def process_group_for(sync: bool, group: Any = None) -> Any:
+    """Return the process group to gather over, or None for this process alone."""
     if not sync:
-        return ALONE
+        return None
     if not (dist.is_available() and dist.is_initialized()):
         raise invalid(
             "sync",
@@ -100,4 +29,29 @@ def communicator(sync: bool, group: Any = None) -> Communicator:
             "sync=True without one",
             "call torch.distributed.init_process_group, start with torchrun, or pass sync=False",
         )
-    return World(group)
+    group = dist.group.WORLD if group is None else group
+    return group if dist.get_world_size(group) > 1 else None
+
+
+def gather(batch: Batch, group: Any) -> tuple[Batch, slice]:
+    """Return the batch of all ranks, and the rows of this rank in it."""
+    here = torch.tensor([len(batch.target)], device=batch.target.device)
+    sizes = [torch.empty_like(here) for _ in range(dist.get_world_size(group))]
+    dist.all_gather(sizes, here, group=group)
+    lengths, rank = [int(size) for size in sizes], dist.get_rank(group)
+    whole = batch._replace(
+        logits=_gather_rows(batch.logits.detach(), lengths, group),
+        target=_gather_rows(batch.target, lengths, group),
+        weight=None if batch.weight is None else _gather_rows(batch.weight.detach(), lengths, group),
+    )
+    begin = sum(lengths[:rank])
+    return whole, slice(begin, begin + lengths[rank])
+
+
+def _gather_rows(x: Tensor, lengths: list[int], group: Any) -> Tensor:
+    """Concatenate the rows of all ranks. ``all_gather`` wants parts of equal size: pad to the largest."""
+    padded = x.new_zeros((max(lengths), *x.shape[1:]))
+    padded[: len(x)] = x
+    parts = [torch.empty_like(padded) for _ in lengths]
+    dist.all_gather(parts, padded, group=group)
+    return torch.cat([part[:length] for part, length in zip(parts, lengths, strict=True)])

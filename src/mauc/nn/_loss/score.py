@@ -6,10 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mauc._validation import PAIRS, check_choice, invalid
+from mauc._validation import PAIRS, check_choice
 from mauc.nn._loss.batch import Weights, is_free, weigh
-from mauc.nn._loss.checks import check_scored, check_values, pair_matrix
-from mauc.nn._loss.processes import ALONE
+from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight, pair_matrix
 
 __all__ = ["pairwise_of", "score_of"]
 
@@ -46,13 +45,13 @@ def pairwise_of(scores: Tensor, target: Tensor, weight: Tensor | None) -> Tensor
 
 def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Weights | None]:
     """Scores that can be sorted, and the weights of the pairs; None where there is no row."""
-    if isinstance(scores, Tensor) and (scores.ndim != 2 or scores.shape[1] < 2):
-        advice = "pass one row per sample and one column per class"
-        raise invalid("scores", "must have the shape (N, C), C >= 2", f"shape {tuple(scores.shape)}", advice)
-    check_scored("scores", scores, target, weight)
+    check_tensors("scores", scores, target, weight)
     n_classes, place = scores.shape[1], scores.device
     if is_free(place):
-        check_values("scores", scores, target, weight, n_classes)
+        check_finite("scores", scores)
+        check_classes(target, n_classes)
+        if weight is not None:
+            check_weight(weight)
     v = check_choice("pairs", pairs, PAIRS) if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
     scores = scores.detach()
     if scores.dtype in (torch.float16, torch.bfloat16):
@@ -66,7 +65,6 @@ def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> 
         valid=None,
         pairs=v,
         class_counts=None,
-        world=ALONE,
     )
     return scores, batch
 

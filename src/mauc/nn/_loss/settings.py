@@ -1,24 +1,26 @@
-"""Meaning of the parameters of the loss, the defaults that make it the recommended one, and a call with them."""
+"""The parameters of the loss: their meaning, the defaults of the recommended loss, and a call with them."""
 
-from typing import Any
+from typing import Any, Literal
 
+from numpy.typing import ArrayLike
 from torch import Tensor
 
 from mauc._validation import PAIRS, check_choice, check_not_negative, invalid
-from mauc.activations import ACTIVATIONS
+from mauc.activations import ACTIVATIONS, Activation
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.checks import check_input, count_vector, pair_matrix
 from mauc.nn._loss.evaluate import attach
 from mauc.nn._loss.plain import class_ratios
-from mauc.nn._loss.processes import communicator
+from mauc.nn._loss.processes import process_group_for
 from mauc.surrogates import SURROGATES, Surrogate, get_surrogate
 
-__all__ = ["ALPHA", "LOG_LOSS", "loss_of", "read_settings"]
+__all__ = ["LOG_LOSS", "Activation", "Pairs", "loss_of", "read_settings"]
 
+Pairs = Literal["ovo", "ova"] | ArrayLike | Tensor
 LOG_LOSS = 0.5
-"""Weight of the log-loss."""
+"""Default weight of the log-loss."""
 ALPHA = 8.0
-"""Of the exponential where the risk of each class is bounded. ``docs/results/longtail.md`` has what was tried."""
+"""Default rate of the exponential with ``log1p``; ``docs/results/longtail.md`` compares others."""
 
 
 def read_settings(
@@ -31,22 +33,25 @@ def read_settings(
     activation: str,
     options: dict[str, float],
 ) -> tuple[Surrogate, float, bool]:
-    """The surrogate, the weight of the log-loss, and whether the risk R_i of each class becomes log(1 + R_i)."""
+    """Return the surrogate, the weight of the log-loss, and whether the risk R_i of each class becomes log(1 + R_i)."""
+    check_choice("activation", activation, ACTIVATIONS)
+    if isinstance(pairs, str):
+        check_choice("pairs", pairs, PAIRS)
     share = check_not_negative("log_loss", log_loss, "0 is the pair loss alone")
     if class_counts is None and share:
         advice = "pass torch.bincount(labels), or log_loss=0.0 for the pair loss alone"
         raise invalid("class_counts", "must be the size of each class in the training set", "nothing", advice)
     if class_counts is not None and not share and isinstance(pairs, str) and pairs == "ovo":
         advice = "leave it out, or pass log_loss=0.5"
-        raise invalid("class_counts", "is used by the log-loss and by pairs='ova' alone", "log_loss=0", advice)
+        raise invalid("class_counts", "is only used by the log-loss and by pairs='ova'", "log_loss=0", advice)
     on_log_odds = activation == "log_odds"
     if log1p is None:
         exponential = surrogate == "exponential" if isinstance(surrogate, str) else _is_exponential(surrogate)
         log1p = share > 0 and exponential and not on_log_odds
-    own_alpha = None
+    default_alpha = None
     if isinstance(surrogate, str) and surrogate in SURROGATES:
-        own_alpha = SURROGATES[surrogate].log_odds_alpha if on_log_odds else ALPHA if log1p else None
-    chosen = get_surrogate(surrogate, alpha=alpha, default_alpha=own_alpha, **options)
+        default_alpha = SURROGATES[surrogate].log_odds_alpha if on_log_odds else ALPHA if log1p else None
+    chosen = get_surrogate(surrogate, alpha=alpha, default_alpha=default_alpha, **options)
     if log1p and not _is_exponential(chosen):
         requirement = "is for the exponential surrogate: all others have a bounded slope on softmax scores"
         raise invalid("log1p", requirement, f"the {chosen.name} surrogate", "leave it out")
@@ -61,35 +66,31 @@ def _is_exponential(surrogate: Any) -> bool:
 def loss_of(
     logits: Tensor,
     target: Tensor,
-    surrogate: Surrogate,
+    weight: Tensor | None,
     *,
+    surrogate: Surrogate,
     log_loss: float,
     log1p: bool,
     activation: str,
     pairs: Any,
-    weight: Tensor | None,
     class_counts: Any,
     ignore_index: int,
     sync: bool,
     process_group: Any,
     ratios: Tensor | None = None,
 ) -> Tensor:
-    """The loss of checked input; ``ratios`` are those of the log-loss, where they are known before the batch."""
-    if activation not in ACTIVATIONS:
-        check_choice("activation", activation, ACTIVATIONS)
+    """Return the loss of a batch; ``ratios`` are those of the log-loss, where they are known before the batch."""
     whole = check_input(logits, target, weight, ignore_index)
-    n_classes, place = logits.shape[1], logits.device
-    matrix = None if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
-    if matrix is None and pairs not in PAIRS:
-        check_choice("pairs", pairs, PAIRS)
+    n_classes, device = logits.shape[1], logits.device
+    matrix = None if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(device)
+    kind = pairs if matrix is None else "matrix"
     sizes = None
-    if class_counts is not None and (ratios is None or pairs == "ova" or len(ratios) != n_classes):
-        sizes = count_vector(class_counts, n_classes).to(place)
+    if class_counts is not None and (ratios is None or kind == "ova" or len(ratios) != n_classes):
+        sizes = count_vector(class_counts, n_classes).to(device)
     if log_loss and ratios is None:
-        assert sizes is not None  # the settings were read
+        assert sizes is not None  # read_settings has checked it
         ratios = class_ratios(pairs if matrix is None else matrix, sizes)
-    kind = "matrix" if matrix is not None else pairs
-    loss = Loss(surrogate, activation, kind, None if whole else ignore_index, log_loss, log1p)
-    ratios = None if ratios is None else ratios.to(place)
+    loss = Loss(surrogate, activation, kind, None if whole and not sync else ignore_index, log_loss, log1p)
+    ratios = ratios if ratios is None or ratios.device == device else ratios.to(device)
     batch = Batch(logits, target, weight, sizes if kind == "ova" else None, ratios, matrix)
-    return attach(batch, loss, communicator(sync, process_group))
+    return attach(batch, loss, process_group_for(sync, process_group) if sync else None)

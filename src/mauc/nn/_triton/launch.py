@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from mauc.nn._loss.batch import Batch, Loss, weigh
-from mauc.nn._loss.processes import ALONE
 
 __all__ = [
     "ACTIVATIONS",
@@ -126,9 +125,7 @@ def normalised_pairs(batch: Batch, loss: Loss) -> Tensor:
         return batch.logits
     target, n_classes = batch.target, batch.logits.shape[1]
     valid = (target != loss.ignore_index) & (target >= 0) & (target < n_classes)
-    weights = weigh(
-        target, n_classes, weight=batch.weight, valid=valid, pairs=batch.matrix, class_counts=None, world=ALONE
-    )
+    weights = weigh(target, n_classes, weight=batch.weight, valid=valid, pairs=batch.matrix, class_counts=None)
     assert weights.matrix is not None
     return weights.matrix.to(torch.float32)
 
