@@ -58,7 +58,7 @@ def test_the_scores_that_fit_kept_are_judged(run, fails, trees):
     assert "mauc compare a.skops b.skops" in fails(*call, "--compare", "trees.csv", code=2)
 
 
-def test_fit_without_a_header_and_without_repeated_rows(run, trees):
+def test_fit_without_a_header_and_without_flag_duplicates(run, trees):
     trees = trees.assign(height=trees["height"].fillna(0.5).round(3), soil=trees["soil"].fillna("clay"))
     pd.concat([trees, trees]).to_csv("t.csv", index=False, header=False)
     call = ("fit", "t.csv", "--target", "column_5", *QUICK, "--drop-duplicates")

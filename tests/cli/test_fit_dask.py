@@ -10,8 +10,8 @@ pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 
 import pandas as pd
 
+from mauc._tables.data import places
 from mauc._tables.errors import Failure
-from mauc._tables.holdout import places
 from mauc._tables.model_file import read_model
 
 FIXED = ("--target", "species", "--alpha", 4, "--l2", 0.01, "--drop", "seen", "--no-report", "--json")

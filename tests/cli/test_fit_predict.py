@@ -14,7 +14,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 import pandas as pd
 
 from mauc import mauc_score
-from mauc._tables.data import times_of
+from mauc._tables.data import parse_times
 
 QUICK = ("--no-importance", "--no-report")
 FAST = ("--alpha", 4, "--l2", 0.01, "--no-importance")
@@ -453,7 +453,7 @@ def test_days_first_in_the_time_column(run, fails, trees):
 def test_what_is_told_of_dates_holds_whatever_stands_between_the_numbers(between):
     told = pd.Series([between.join(day) for day in (("01", "03", "2024"), ("02", "01", "2024"))])
     for order, first in (("month-first", 0), ("day-first", 1)):
-        assert np.argmin(times_of(told, "seen", Path("t"), order)) == first
+        assert np.argmin(parse_times(told, "seen", Path("t"), order)) == first
 
 
 def test_groups_go_to_every_interval(run, trees):

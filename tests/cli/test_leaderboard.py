@@ -12,16 +12,16 @@ import pytest
 pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
 
 import pandas as pd
+from mauc._cli.progress import watching
 from rich.console import Console
 from sklearn.datasets import load_iris
 
 from mauc import compare_mauc, mauc_score
 from mauc._cli.output import Output
-from mauc._cli.progress import watching
-from mauc._tables.holdout import stratified
-from mauc._tables.kept import read_kept
-from mauc._tables.leaderboard import Entry, Moment
+from mauc._tables.data import stratified
 from mauc._tables.model_file import read_model
+from mauc._tables.saved_scores import read_saved_scores
+from mauc._tables.training import Entry, Moment
 from mauc.ensemble.workers import Workers
 
 FIT = ("fit", "trees.csv", "--target", "species", "--no-report")
@@ -48,7 +48,7 @@ def test_the_members_of_the_stack_are_the_leaderboard(run, trees, small_stack):
     assert "cut" not in result.stdout
 
     _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
-    model, kept = read_model(Path("model.skops")), read_kept(Path("model.skops"))
+    model, kept = read_model(Path("model.skops")), read_saved_scores(Path("model.skops"))
     np.testing.assert_array_equal(kept.rows, test)
     scores = model.scores(trees.drop(columns="species").iloc[test])
     np.testing.assert_allclose(kept.repeats[0], scores)
@@ -188,7 +188,7 @@ def test_cross_validation_scores_every_row(run, trees, small_stack, options):
     found = json.loads(result.stdout)
     assert found["judged_by"] == "cross-validation in 3 folds, 2 times"
     assert found["rows"] == len(trees)
-    kept = read_kept(Path("model.skops"))
+    kept = read_saved_scores(Path("model.skops"))
     assert [len(scores) for scores in kept.repeats] == [160, 160]
     expected = np.mean([mauc_score(kept.labels, scores, labels=kept.classes) for scores in kept.repeats])
     assert found["models"][0]["mauc"]["score"] == pytest.approx(expected)
@@ -218,7 +218,7 @@ def test_compare(run, fails, trees, small_stack, tmp_path):
     result = run("compare", "a.skops", "b.skops", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    a, b = read_kept(Path("a.skops")), read_kept(Path("b.skops"))
+    a, b = read_saved_scores(Path("a.skops")), read_saved_scores(Path("b.skops"))
     expected = np.mean([compare_mauc(a.labels, y, x).difference for x, y in zip(a.repeats, b.repeats, strict=True)])
     assert found["tests"][0]["difference"] == pytest.approx(expected)
     assert found["tests"][0]["difference"] < 0
@@ -266,7 +266,7 @@ def test_scores_never_replace_a_table(fails, trees, tmp_path):
 
 
 def test_what_the_time_limit_cut_is_told_everywhere(run, trees, monkeypatch):
-    monkeypatch.setattr("mauc._cli.fitting.Workers", lambda n_workers=None, on_stop=None: Workers(0))
+    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Workers(0))
     call = ("fit", "trees.csv", "--target", "species", "--no-importance", "--time-limit", 0.5, "--report", "r.html")
     told = run(*call)
     assert told.exit_code == 0, told.output

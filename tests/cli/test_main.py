@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from mauc import __version__
 from mauc._cli import app
 from mauc._cli import digits as demo
-from mauc._cli.digits import imbalanced_digits
+from mauc._cli.demo import imbalanced_digits
 from mauc._cli.summary import importance
 from mauc.ensemble import MAUCStackingClassifier, default_estimators
 from mauc.metrics import Importance

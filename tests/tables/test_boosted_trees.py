@@ -7,7 +7,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mauc._tables.boosted_trees import packed_trees, unpack_trees
+from mauc._tables.model_file import packed_trees, unpack_trees
 
 
 @pytest.fixture

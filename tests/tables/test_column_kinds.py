@@ -8,7 +8,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc._tables.column_kinds import column_kinds, kinds_in_words
+from mauc._tables.columns import column_kinds, describe_kinds
 
 
 def test_each_kind():
@@ -32,4 +32,4 @@ def test_each_kind():
 
 def test_in_words():
     kinds = {f"x{k}": "number" for k in range(6)} | {"day": "date"}
-    assert kinds_in_words(kinds) == "7: 6 numbers (x0, x1, x2, x3, …), 1 date (day)"
+    assert describe_kinds(kinds) == "7: 6 numbers (x0, x1, x2, x3, …), 1 date (day)"

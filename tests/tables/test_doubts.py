@@ -8,7 +8,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from mauc._tables.doubts import column_doubts, column_scores, repeated_rows, suspects
+from mauc._tables.flags import column_scores, flag_columns, flag_duplicates, flagged_columns
 
 
 @pytest.fixture
@@ -40,9 +40,9 @@ def test_each_kind_is_found_and_honest_columns_are_not(iris):
         "gap": np.where(rng.random(n) < 0.5, np.nan, 1.0),
     }
     table = table.assign(**{name: values for name, (_, values) in odd.items()}, **fine)
-    found = column_doubts(table, labels, "species")
+    found = flag_columns(table, labels, "species")
     assert {d.column: d.kind for d in found} == {name: kind for name, (kind, _) in odd.items()}
-    assert suspects(found) == list(odd)
+    assert flagged_columns(found) == list(odd)
     alone = {d.column: d.mauc for d in found}
     assert alone["Id"] > 0.97
     assert alone["copy"] == alone["leak"] == 1.0
@@ -59,7 +59,7 @@ def test_each_kind_is_found_and_honest_columns_are_not(iris):
 @pytest.mark.parametrize("load", [load_wine, load_breast_cancer])
 def test_measurements_raise_no_doubt(load):
     data = load(as_frame=True)
-    assert column_doubts(data.data, data.target.to_numpy().astype(str), "y") == []
+    assert flag_columns(data.data, data.target.to_numpy().astype(str), "y") == []
 
 
 def test_scores_of_a_column_are_learnt_without_the_row():
@@ -70,23 +70,23 @@ def test_scores_of_a_column_are_learnt_without_the_row():
     np.testing.assert_allclose(scores[:, 0], scores[0, 0]), "a value never seen says nothing"
 
 
-def test_classes_of_one_row_and_tiny_tables():
+def test_class_labels_one_row_and_tiny_tables():
     table = pd.DataFrame({"x": [1.0, 2.0, 5.0], "k": [1, 1, 1]})
-    (found,) = column_doubts(table, np.array(["a", "b", "c"]), "y")
+    (found,) = flag_columns(table, np.array(["a", "b", "c"]), "y")
     assert found.kind == "constant"
 
 
 def test_rows_in_both_parts():
     table = pd.DataFrame({"x": [1.0, 2.0, 1.0, np.nan, np.nan, 7.0], "s": ["a", "b", "a", None, None, "c"]})
-    (found,) = repeated_rows(table, np.array([0, 1, 3]), np.array([2, 4, 5]))
+    (found,) = flag_duplicates(table, np.array([0, 1, 3]), np.array([2, 4, 5]))
     assert (found.kind, found.column) == ("rows", None)
     assert found.text.startswith("2 test rows duplicate training rows (66.7 % of the test rows): drop duplicates")
-    assert repeated_rows(table, np.array([0, 2]), np.array([1, 3])) == []
+    assert flag_duplicates(table, np.array([0, 2]), np.array([1, 3])) == []
     counted = table.assign(Id=range(6))
-    assert repeated_rows(counted, np.array([0, 1, 3]), np.array([2, 4, 5])) == []
-    (found,) = repeated_rows(counted, np.array([0, 1, 3]), np.array([2, 4, 5]), but=["Id"])
+    assert flag_duplicates(counted, np.array([0, 1, 3]), np.array([2, 4, 5])) == []
+    (found,) = flag_duplicates(counted, np.array([0, 1, 3]), np.array([2, 4, 5]), ignore=["Id"])
     assert "2 test rows duplicate training rows in all columns that are not flagged (66.7 %" in found.text
-    (one,) = repeated_rows(table, np.array([0, 1]), np.array([2, 5]))
+    (one,) = flag_duplicates(table, np.array([0, 1]), np.array([2, 5]))
     assert one.text.startswith("1 test row duplicates a training row (50.0 %")
 
 
@@ -96,4 +96,4 @@ def test_decimals_are_numbers_not_codes():
     rng = np.random.default_rng(0)
     values = [Decimal(f"{x:.6f}") for x in rng.normal(size=60)]
     table = pd.DataFrame({"price": pd.Series(values, dtype=object)})
-    assert column_doubts(table, rng.choice(["a", "b"], 60), "y") == []
+    assert flag_columns(table, rng.choice(["a", "b"], 60), "y") == []

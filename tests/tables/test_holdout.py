@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from mauc._tables.data import by_group, by_time, group_folds, places, stratified
 from mauc._tables.errors import Failure
-from mauc._tables.holdout import by_group, by_time, group_folds, places, stratified
 
 LABELS = np.repeat(["a", "b", "c", "d"], [60, 20, 3, 2])
 

@@ -17,11 +17,10 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc._tables.dates import as_iso, order_of, with_iso_dates
+from mauc._tables.columns import date_order, days_first_to_iso, with_iso_dates
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.layout import check_separator
-from mauc._tables.read import Reading, classes_of, labelled, read_table
-from mauc._tables.source import STDIN
+from mauc._tables.read import Reading, class_labels, has_class, read_table
+from mauc._tables.text import STDIN, check_separator
 
 FRAME = pd.DataFrame({"größe": [1.5, 2.25, 0.5], "ort": ["Köln", "Lübeck", "Łódź"]})
 SIMPLE = FRAME.assign(ort=["Köln", "Lübeck", "Gießen"])
@@ -130,11 +129,11 @@ def test_classes_named_as_gaps_are_and_what_counts_as_missing(tmp_path):
     assert table["y"].isna().tolist() == [False, False, False, True]
     assert table["z"].isna().tolist() == [False, True, False, False], "beside numbers NA is a gap"
     with pytest.raises(Failure, match=r"has no class in 1 row .*or leave them out with --drop-unlabelled"):
-        classes_of(table["y"], "y", path)
+        class_labels(table["y"], "y", path)
     with pytest.warns(UserWarning, match="1 row of .* without a class in 'y' is left out"):
-        kept = labelled(table["y"], "y", path)
+        kept = has_class(table["y"], "y", path)
     with pytest.warns(UserWarning, match="has a class named (NA|None); --missing (NA|None) makes it a gap"):
-        assert classes_of(table["y"][kept], "y", path).tolist() == ["None", "NA", "oak"]
+        assert class_labels(table["y"][kept], "y", path).tolist() == ["None", "NA", "oak"]
     table, _ = told(path, names=["y"], how=Reading(missing=("NA", "-999")))
     assert table["y"].isna().tolist() == [False, True, False, True]
     assert table["x"].isna().tolist() == [True, False, True, False]
@@ -230,15 +229,15 @@ def test_excel_without_openpyxl(tmp_path, monkeypatch):
     ],
 )
 def test_day_or_month_first(values, order, told):
-    assert order_of(pd.Series(values)) == order
-    assert order_of(pd.Series(values), "month-first") == told
+    assert date_order(pd.Series(values)) == order
+    assert date_order(pd.Series(values), "month-first") == told
 
 
 def test_days_first_become_iso():
-    turned = as_iso(pd.Series(["31/12/2024", None, "1/2/2024 10:30", "2024-01-05"], index=[3, 5, 7, 9]))
+    turned = days_first_to_iso(pd.Series(["31/12/2024", None, "1/2/2024 10:30", "2024-01-05"], index=[3, 5, 7, 9]))
     assert turned.loc[[3, 7, 9]].tolist() == ["2024-12-31", "2024-02-01 10:30", "2024-01-05"]
     assert turned.isna().tolist() == [False, True, False, False]
-    assert as_iso(pd.Series(["31/02/2024"])) is None, "no such day"
+    assert days_first_to_iso(pd.Series(["31/02/2024"])) is None, "no such day"
 
 
 def test_one_column_tells_of_another(tmp_path):

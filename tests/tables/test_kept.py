@@ -11,8 +11,16 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 import pandas as pd
 
 from mauc._tables.errors import Failure
-from mauc._tables.kept import KeptScores, check_same_table, common_rows, fingerprints, place_of, read_kept, write_kept
 from mauc._tables.model_file import SCHEMA
+from mauc._tables.saved_scores import (
+    SavedScores,
+    check_same_table,
+    column_digests,
+    common_rows,
+    read_saved_scores,
+    scores_path,
+    write_saved_scores,
+)
 
 LABELS = np.repeat(["oak", "elm", "yew"], 4)
 TABLE = pd.DataFrame({"x": np.arange(12.0), "soil": ["a", None] * 6})
@@ -22,7 +30,7 @@ TABLE = pd.DataFrame({"x": np.arange(12.0), "soil": ["a", None] * 6})
 def kept():
     rows = np.arange(0, 12, 2)
     repeats = [np.random.default_rng(k).random((6, 3)) for k in range(2)]
-    return KeptScores("a model", "y", "folds", 12, rows, LABELS[rows], np.unique(LABELS), repeats, fingerprints(TABLE))
+    return SavedScores("a model", "y", "folds", 12, rows, LABELS[rows], np.unique(LABELS), repeats, column_digests(TABLE))
 
 
 def write_archive(path, content):
@@ -39,42 +47,42 @@ def model(tmp_path):
 
 
 def test_what_is_written_comes_back(kept, model):
-    path = write_kept(model, kept)
-    assert path == place_of(model) == model.with_name("m.scores.npz")
+    path = write_saved_scores(model, kept)
+    assert path == scores_path(model) == model.with_name("m.scores.npz")
     first = path.read_bytes()
-    found = read_kept(model)
+    found = read_saved_scores(model)
     for name in ("about", "target", "how", "n_rows", "columns"):
         assert getattr(found, name) == getattr(kept, name)
     for name in ("rows", "labels", "classes", "repeats"):
         np.testing.assert_array_equal(getattr(found, name), getattr(kept, name))
-    assert write_kept(model, kept).read_bytes() == first, "equal runs write equal files"
+    assert write_saved_scores(model, kept).read_bytes() == first, "equal runs write equal files"
 
 
 def test_files_that_do_not_belong(kept, model):
     with pytest.raises(Failure, match=r"m\.scores\.npz, the scores that .* was judged by, is not there: put it back"):
-        read_kept(model)
-    write_kept(model, kept)
+        read_saved_scores(model)
+    write_saved_scores(model, kept)
     write_archive(model, "another model")
     with pytest.raises(Failure, match=r"holds the scores of another model than .* is: fit again"):
-        read_kept(model)
-    np.savez(place_of(model), text=np.array(["a", "b", "c", "d"]), rows=np.arange(3))
+        read_saved_scores(model)
+    np.savez(scores_path(model), text=np.array(["a", "b", "c", "d"]), rows=np.arange(3))
     with pytest.raises(Failure, match="is no file of scores that mauc fit wrote"):
-        read_kept(model)
-    place_of(model).write_bytes(b"PK no archive")
+        read_saved_scores(model)
+    scores_path(model).write_bytes(b"PK no archive")
     with pytest.raises(Failure, match="is no file of scores that mauc fit wrote"):
-        read_kept(model)
+        read_saved_scores(model)
     nan = [np.full((6, 3), np.nan)]
-    write_kept(model, replace(kept, repeats=nan))
+    write_saved_scores(model, replace(kept, repeats=nan))
     with pytest.raises(Failure, match="is no file of scores that mauc fit wrote"):
-        read_kept(model)
+        read_saved_scores(model)
     with pytest.raises(Failure, match=r"file not found: .*: name a model file"):
-        read_kept(model.with_name("nowhere.skops"))
+        read_saved_scores(model.with_name("nowhere.skops"))
 
 
 def test_tables_that_differ_are_refused(kept):
     names = ("a", "b")
     check_same_table(kept, replace(kept, columns={"x": kept.columns["x"], "new": "1"}), names)
-    changed = fingerprints(TABLE.assign(x=TABLE["x"].to_numpy()[::-1]))
+    changed = column_digests(TABLE.assign(x=TABLE["x"].to_numpy()[::-1]))
     for other, words in (
         (replace(kept, columns=changed), "column 'x' differs between the tables of a and b"),
         (replace(kept, n_rows=13), "a is of a table of 12 rows and b of one of 13"),
@@ -100,5 +108,5 @@ def test_common_rows(kept):
 
 
 def test_a_fingerprint_is_of_the_values_in_their_order():
-    assert fingerprints(TABLE) == fingerprints(TABLE.copy())
-    assert fingerprints(TABLE)["soil"] != fingerprints(TABLE.iloc[::-1])["soil"]
+    assert column_digests(TABLE) == column_digests(TABLE.copy())
+    assert column_digests(TABLE)["soil"] != column_digests(TABLE.iloc[::-1])["soil"]

@@ -13,8 +13,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.ensemble import RandomForestClassifier
 
 from mauc import mauc_score
-from mauc._tables.holdout import some_of_each, stratified
-from mauc._tables.leaks import find_leaks, leaking_columns, recurring_codes, times_that_matter
+from mauc._tables.data import some_of_each, stratified
+from mauc._tables.flags import find_leaks, flag_codes, flag_leaks, flag_times
 from mauc.metrics import mauc_importance
 
 
@@ -111,12 +111,12 @@ def test_numbers_as_codes_and_codes_that_say_nothing():
     rng = np.random.default_rng(0)
     train, test = stratified(labels, 0.25, 0)
     shuffled = numbered.assign(member_id=rng.permutation(numbered["member_id"]))
-    assert recurring_codes(shuffled[["member_id"]], labels, train, test) == []
+    assert flag_codes(shuffled[["member_id"]], labels, train, test) == []
     unique = pd.DataFrame({"id": [f"A{k:05d}" for k in range(len(labels))]})
-    assert recurring_codes(unique, labels, train, test) == [], "no code recurs"
+    assert flag_codes(unique, labels, train, test) == [], "no code recurs"
     graded = pd.DataFrame({"number": np.repeat(np.arange(40), 20)})
     train, test = stratified(np.repeat(["a", "b"], 400), 0.25, 0)
-    assert recurring_codes(graded, np.repeat(["a", "b"], 400), train, test) == [], "it measures"
+    assert flag_codes(graded, np.repeat(["a", "b"], 400), train, test) == [], "it measures"
 
 
 def drifting(n=1200):
@@ -133,7 +133,7 @@ def test_later_rows_that_are_predicted_worse():
     assert (found.kind, found.column) == ("time", "day")
     assert found.text.endswith("if the model is for later rows, use --time-column day")
     table, labels = drifting()
-    assert times_that_matter(table, labels) == [], "not without the score both ways"
+    assert flag_times(table, labels) == [], "not without the score both ways"
     steady = np.where(table["x"] > 0, "up", "down")
     assert asked(table.assign(x=table["x"] + np.random.default_rng(0).normal(size=len(table))), steady) == []
 
@@ -172,13 +172,13 @@ def test_differences_that_chance_makes_are_not_told():
     train, test = stratified(labels, 0.25, 0)
     for lower, told in ((0.86, 0), (0.7, 1)):
         scores = iter([0.9, lower])
-        assert len(recurring_codes(table, labels, train, test, lambda *_, scores=scores: next(scores))) == told
+        assert len(flag_codes(table, labels, train, test, lambda *_, scores=scores: next(scores))) == told
 
 
 def test_no_time_for_the_other_score():
     table, labels = congress()
     train, test = stratified(labels, 0.25, 0)
-    (found,) = recurring_codes(table, labels, train, test, lambda *_: float("nan"))
+    (found,) = flag_codes(table, labels, train, test, lambda *_: float("nan"))
     assert "MAUC" not in found.text
-    assert times_that_matter(*drifting(), lambda *_: float("nan")) == []
-    assert leaking_columns(table, labels, train, test, "party", 0.9, []) == []
+    assert flag_times(*drifting(), lambda *_: float("nan")) == []
+    assert flag_leaks(table, labels, train, test, "party", 0.9, []) == []

@@ -21,11 +21,11 @@ pytest.importorskip("skops", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 import skops.io
+from mauc._tables.features import kinds_of, make_features
 from typer.testing import CliRunner
 
 from mauc._cli import app
 from mauc._tables.errors import Failure
-from mauc._tables.features import kinds_of, make_features
 from mauc._tables.model_file import TableModel, read_model, write_model
 from mauc._tables.model_schema import ALLOWED, foreign_parts, is_itself
 from mauc._tables.read import read_table
@@ -419,7 +419,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc._cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
+    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Here(None))
     # All have a say, so that all are written.
     monkeypatch.setattr("mauc.ensemble.classifier.learn", lambda data, risk, pairs, random_state: unlearnt(data, pairs))
     monkeypatch.setattr("mauc.ensemble.combination._best", lambda *_: 0)

@@ -11,9 +11,9 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc._tables.doubts import column_doubts, suspects
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.read import Reading, classes_of, column, nearest, read_table, without_repeats
+from mauc._tables.flags import flag_columns, flagged_columns
+from mauc._tables.read import Reading, class_labels, column, drop_duplicates, nearest, read_table
 
 FRAME = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]})
 
@@ -66,8 +66,8 @@ def test_decimals_are_numbers(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     read, text = (read_table(tmp_path / name) for name in ("t.parquet", "t.csv"))
     pd.testing.assert_frame_equal(read, text)
-    assert suspects(column_doubts(read[["price", "count"]], frame["kind"].to_numpy(), "kind")) == [], "no code"
-    assert classes_of(read["count"], "count", tmp_path).tolist() == [str(c) for c in cents]
+    assert flagged_columns(flag_columns(read[["price", "count"]], frame["kind"].to_numpy(), "kind")) == [], "no code"
+    assert class_labels(read["count"], "count", tmp_path).tolist() == [str(c) for c in cents]
 
 
 def test_two_columns_of_one_name(tmp_path):
@@ -174,21 +174,21 @@ def test_unknown_column(tmp_path):
 )
 def test_columns_that_are_no_classes(tmp_path, values, words):
     with pytest.raises(Failure, match=words):
-        classes_of(pd.Series(values), "y", tmp_path / "t.csv")
+        class_labels(pd.Series(values), "y", tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("values", [[1, 2], [1.0, 2.0], ["1", "2"], [" 1", "2 "]])
 def test_classes_are_strings(tmp_path, values):
-    assert classes_of(pd.Series(values), "y", tmp_path).tolist() == ["1", "2"]
+    assert class_labels(pd.Series(values), "y", tmp_path).tolist() == ["1", "2"]
 
 
 def test_whole_numbers_that_may_be_classes(tmp_path):
     codes, rare = np.arange(1000) % 500, np.repeat([3, 10**6, 5 * 10**6], 9)
     often = np.tile(np.arange(150) ** 2, 20)
     for values in (codes, rare, often):
-        assert len(classes_of(pd.Series(values), "y", tmp_path)) == len(values)
+        assert len(class_labels(pd.Series(values), "y", tmp_path)) == len(values)
     prices = pd.Series(np.arange(1000) ** 2)
-    assert len(classes_of(prices, "y", tmp_path, as_named=True)) == 1000, "scores name them as classes"
+    assert len(class_labels(prices, "y", tmp_path, as_named=True)) == 1000, "scores name them as classes"
 
 
 def test_arff(tmp_path):
@@ -249,4 +249,4 @@ def test_repeated_rows_are_taken_once(tmp_path):
     frame = pd.DataFrame({"x": [1, 1, 2, 1], "y": ["a", "a", "b", "b"], "z": [[1], [1], [1], [1]]})
     for table in (frame, frame[["x", "y"]]):
         with pytest.warns(UserWarning, match=r"1 row of t\.csv repeats another in every column, and is left out"):
-            assert without_repeats(table, Path("t.csv"))["x"].tolist() == [1, 2, 1]
+            assert drop_duplicates(table, Path("t.csv"))["x"].tolist() == [1, 2, 1]

@@ -10,7 +10,14 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 import pandas as pd
 
 from mauc._tables.read import read_table
-from mauc._tables.row_hashes import are_known, fingerprints, known_note, known_rows, row_hashes, training_hashes
+from mauc._tables.saved_scores import (
+    column_digests,
+    known_rows,
+    row_hashes,
+    trained_note,
+    training_hashes,
+    were_trained_on,
+)
 
 
 @pytest.fixture
@@ -38,13 +45,13 @@ def test_csv_and_parquet_give_the_same_rows(table, tmp_path):
     from_csv, from_parquet = (read_table(tmp_path / name) for name in ("t.csv", "t.parquet"))
     np.testing.assert_array_equal(row_hashes(from_csv), row_hashes(from_parquet))
     assert len(np.unique(row_hashes(from_csv))) == len(table)
-    assert fingerprints(from_csv) == fingerprints(from_parquet)
+    assert column_digests(from_csv) == column_digests(from_parquet)
     kept = training_hashes(from_parquet.iloc[:200])
     assert known_rows(from_csv, kept) == (200, True)
-    assert np.flatnonzero(are_known(from_csv, kept)).tolist() == list(range(200))
+    assert np.flatnonzero(were_trained_on(from_csv, kept)).tolist() == list(range(200))
 
 
-def test_order_of_rows_and_columns_does_not_matter_and_values_do(table):
+def test_date_order_rows_and_columns_does_not_matter_and_values_do(table):
     hashes = row_hashes(table)
     turned = table.iloc[::-1, ::-1].reset_index(drop=True)
     np.testing.assert_array_equal(row_hashes(turned), hashes[::-1])
@@ -86,6 +93,6 @@ def test_the_kept_hashes_are_bounded_and_still_estimate():
 
 
 def test_note():
-    assert known_note(0, 10) == ""
-    assert known_note(1, 10).startswith("1 of these 10 rows was trained on")
-    assert known_note(776, 1000, exact=False).startswith("about 776 of these 1000 rows were trained on")
+    assert trained_note(0, 10) == ""
+    assert trained_note(1, 10).startswith("1 of these 10 rows was trained on")
+    assert trained_note(776, 1000, exact=False).startswith("about 776 of these 1000 rows were trained on")
