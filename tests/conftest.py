@@ -60,4 +60,4 @@ def small_stack(monkeypatch):
         return StackPlan(tuple(Member(name, model, size.rows) for name, model in models), 3)
 
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc._cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
+    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Here(None))

@@ -16,7 +16,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.preprocessing import OrdinalEncoder
 
-from mauc._tables.holdout import stratified
+from mauc._tables.data import stratified
 
 __all__ = ["default_split", "labels_of"]
 

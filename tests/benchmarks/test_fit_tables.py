@@ -20,7 +20,7 @@ from benchmarks.fit_tables.page import write_page  # noqa: E402
 from benchmarks.fit_tables.process import measured  # noqa: E402
 from benchmarks.fit_tables.tables import DEVELOPMENT, TABLES, Source  # noqa: E402
 from mauc import mauc_score  # noqa: E402
-from mauc._tables.holdout import stratified  # noqa: E402
+from mauc._tables.data import stratified  # noqa: E402
 
 
 def made(folder, n=120):

@@ -32,9 +32,9 @@ def test_a_class_that_training_left_out_is_left_out_of_the_judgement(run, fails,
     pd.read_csv("scores.csv").to_csv("other.csv", index=False)
     found = run(*call)
     assert found.exit_code == 0, found.output
-    assert "1 row of scores.csv without scores left out, of classes that the model does not know: 'fir'" in found.stderr
+    assert "1 row of scores.csv left out: the model does not know the classes 'fir'" in found.stderr
     streamed = run(*call, "--stream", "--json")
-    assert "1 row of scores.csv without scores left out" in streamed.stderr
+    assert "1 row of scores.csv left out" in streamed.stderr
     whole = json.loads(run(*call, "--json").stdout)
     for one, other in zip(json.loads(streamed.stdout)["models"], whole["models"], strict=True):
         assert one["mauc"] == pytest.approx(other["mauc"])
@@ -45,27 +45,27 @@ def test_a_class_that_training_left_out_is_left_out_of_the_judgement(run, fails,
     assert "has no column 'ash'" in fails("evaluate", "other.csv", "--target", "species"), "not our names: a slip"
 
 
-def test_the_scores_that_fit_kept_are_judged(run, fails, trees):
+def test_saved_scores_are_evaluated(run, fails, trees):
     made = run("fit", "trees.csv", "--target", "species", *QUICK, "--json", "--cv", "3", "--repeats", "2")
     found = run("evaluate", "model.scores.npz", "--no-report", "--json")
     assert found.exit_code == 0, found.output
     both = [json.loads(each.stdout)["models"][0]["mauc"] for each in (made, found)]
     assert both[0] == both[1]
-    about = "MAUCClassifier: exponential, alpha 4, log-loss 0.5; cross-validation in 3 folds, 2 times"
+    about = "MAUCClassifier: exponential, alpha 4, log-loss 0.5; 3-fold cross-validation, repeated 2 times"
     assert f"holds scores of {about}" in found.stderr
     call = ("evaluate", "model.scores.npz")
-    assert "is not the target of model.scores.npz, which is 'species'" in fails(*call, "--target", "soil", code=2)
+    assert "is not the target of model.scores.npz, 'species'" in fails(*call, "--target", "soil", code=2)
     assert "mauc compare a.skops b.skops" in fails(*call, "--compare", "trees.csv", code=2)
 
 
-def test_fit_without_a_header_and_without_repeated_rows(run, trees):
+def test_fit_without_a_header_and_without_flag_duplicates(run, trees):
     trees = trees.assign(height=trees["height"].fillna(0.5).round(3), soil=trees["soil"].fillna("clay"))
     pd.concat([trees, trees]).to_csv("t.csv", index=False, header=False)
     call = ("fit", "t.csv", "--target", "column_5", *QUICK, "--drop-duplicates")
     for more in ((), ("--no-header",)):
         made = run(*call, *more, "--json")
         assert made.exit_code == 0, made.output
-        assert "160 rows of t.csv repeat others in every column, and are left out" in made.stderr
+        assert "160 duplicate rows of t.csv are dropped" in made.stderr
         assert ("seems to have no header" in made.stderr) == (not more)
         found = json.loads(made.stdout)
         assert sum(found["training_rows"].values()) + len(np.load("model.scores.npz")["rows"]) == 160
@@ -83,10 +83,13 @@ def test_values_that_training_did_not_have_are_told_with_their_column(run, model
     trees.assign(soil=np.where(trees.index < 3, "peat", trees["soil"])).to_csv("new.csv", index=False)
     found = run("predict", model, "new.csv")
     assert found.exit_code == 0, found.output
-    assert "column 'soil' of new.csv holds values that training did not have, such as 'peat' (3 rows)" in found.stderr
+    assert (
+        "column 'soil' of new.csv holds values that the training rows do not have, such as 'peat' (3 rows)"
+        in found.stderr
+    )
     assert "columns [0]" not in found.stderr
     known = run("predict", model, "trees.csv")
-    assert "that training did not have" not in known.stderr
+    assert "that the training rows do not have" not in known.stderr
 
 
 def test_what_libraries_say_about_parameters_is_said_in_options(run, fails):
@@ -103,7 +106,7 @@ def test_what_libraries_say_about_parameters_is_said_in_options(run, fails):
     [
         ("lbfgs stopped before the gradient fell below tol=0.0001 (max_iter reached): raise max_iter", "larger --l2"),
         ("lbfgs failed to converge after 100 iteration(s) (status=1):\nSTOP", "larger --l2"),
-        ("Found unknown categories in columns [0, 1] during transform", "these count as none of the known ones"),
+        ("Found unknown categories in columns [0, 1] during transform", "these are treated as unknown"),
         ("any other first line\nsecond", "any other first line"),
         ("", ""),
     ],

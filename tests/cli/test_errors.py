@@ -20,7 +20,7 @@ from mauc._tables.errors import Failure, Usage, explain
         (OSError(errno.ENOSPC, "full", "x.csv"), "no space left to write x.csv"),
         (PermissionError(errno.EACCES, "denied", "x.csv"), "no permission for x.csv"),
         (OSError(errno.EROFS, "read-only", "x.csv"), "no permission for x.csv"),
-        (FileNotFoundError(errno.ENOENT, "none", "x.csv"), "file not found: x.csv"),
+        (FileNotFoundError(errno.ENOENT, "none", "x.csv"), "File not found: x.csv"),
         (OSError("something else"), "something else"),
         (MemoryError(), "not enough memory"),
         (ModuleNotFoundError("No module named 'torch'", name="torch"), "this needs torch, which is not installed"),

@@ -33,8 +33,8 @@ def test_classes_in_another_table_are_asked_for(run, scores):
     result = run("evaluate", "without.csv", "--target", "diagnosis")
     assert result.exit_code == 2
     said = " ".join(result.stderr.split())
-    assert "--target 'diagnosis' is no column of without.csv; its columns are ash, elm, oak, remark; " in said
-    assert "a table of the same rows that has it can be named with --truth" in said
+    assert "--target 'diagnosis' is not a column of without.csv; its columns are ash, elm, oak, remark; " in said
+    assert "if another table of the same rows has it, name that table with --truth" in said
 
 
 def test_numbers_and_report(run, scores, tmp_path):
@@ -76,7 +76,7 @@ def test_folders_are_made_aloud_and_never_at_the_root(run, fails, scores, tmp_pa
     assert run("evaluate", "a.csv", "--target", "truth").stderr == "", "nobody typed mauc-report"
     evaluate = ("evaluate", "a.csv", "--target", "truth", "--report")
     made = run(*evaluate, tmp_path / "new" / "er" / "r.html")
-    assert f"the folder {tmp_path}/new/er is not there, and is made" in made.stderr
+    assert f"making the folder {tmp_path}/new/er" in made.stderr
     assert (tmp_path / "new" / "er" / "r.html").exists()
     assert run(*evaluate, tmp_path / "new" / "er" / "r.html").stderr == ""
     words = fails(*evaluate, "/no-such-folder-of-mauc/r.html")
@@ -106,7 +106,7 @@ def test_a_prefix_is_found(run, fails, scores):
     )
     named.assign(**{f"logit {c}": 0.0 for c in CLASSES}).to_csv("two.csv", index=False)
     words = fails("evaluate", "two.csv", "--target", "truth")
-    assert "columns 'logit ash' and 'p_ash' for the class 'ash': say which are the scores, with --prefix" in words
+    assert "columns 'logit ash' and 'p_ash' for the class 'ash': choose one with --prefix" in words
 
 
 def test_truth_in_another_table(run, fails, scores):
@@ -115,7 +115,7 @@ def test_truth_in_another_table(run, fails, scores):
     table[["truth"]].to_csv("t.csv", index=False)
     assert run("evaluate", "s.csv", "--target", "truth", "--truth", "t.csv", "--no-report").exit_code == 0
     words = fails("evaluate", "t.csv", "--target", "truth", "--truth", "s.csv", code=2)
-    assert "--truth s.csv has no column 'truth', and t.csv has it: name the scores first" in words
+    assert "--truth s.csv has no column 'truth', but t.csv has: name the scores first" in words
 
 
 def test_rows_without_a_class_are_left_out_everywhere(run, fails, scores):
@@ -195,7 +195,7 @@ def test_groups_of_rows(run, scores):
         assert found["notes"][0].startswith("The 88 test rows are in 22 groups")
     unknown = run("evaluate", "with.csv", "--target", "truth", "--group", "patients")
     assert unknown.exit_code == 2
-    assert "--group 'patients' is no column of with.csv; did you mean 'patient'?" in " ".join(unknown.stderr.split())
+    assert "--group 'patients' is not a column of with.csv; did you mean 'patient'?" in " ".join(unknown.stderr.split())
     streamed = run("evaluate", "with.csv", "--target", "truth", "--group", "patient", "--stream")
     assert streamed.exit_code == 2
     assert "--drop-unlabelled, --group and --by have no effect" in " ".join(streamed.stderr.split())

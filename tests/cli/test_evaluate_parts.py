@@ -120,7 +120,7 @@ def test_a_single_file_is_read_in_parts_where_it_does_not_fit_or_on_request(run,
     options = ("evaluate", "w.csv", "--target", "truth", "--json", "--no-report")
     whole, asked = run(*options), run(*options, "--stream")
     assert whole.stderr == ""
-    assert re.search(r"w\.csv \([1-9]\d*(\.\d+)? kB\) is read in parts", asked.stderr)
+    assert re.search(r"w\.csv \(0\.0\d* MB\) is read in parts", asked.stderr)
     assert_same(numbers(asked), numbers(whole))
     monkeypatch.setattr("mauc._tables.parts.available_memory", lambda: 1000.0)
     assert "is read in parts" in run(*options).stderr
@@ -167,8 +167,8 @@ def test_what_is_wrong_names_the_part(fails, run, tmp_path):
     assert "column 'elm' of bad/3.parquet has a score that is missing (row 5)" in refused(with_gap)
     assert "infinite" in refused(lambda t: t.assign(elm=np.inf))
     words = refused(lambda t: t.drop(columns="fir"))
-    assert "bad/3.parquet has no column 'fir', which bad/0.parquet has" in words
-    assert "bad/3.parquet has a column 'yew', which bad/0.parquet lacks" in refused(lambda t: t.assign(yew=1.0))
+    assert "bad/3.parquet has no column 'fir', but bad/0.parquet has" in words
+    assert "bad/0.parquet has no column 'yew', but bad/3.parquet has" in refused(lambda t: t.assign(yew=1.0))
     words = refused(lambda t: t.assign(elm=t["elm"].astype("float32")))
     assert "column 'elm' of bad/3.parquet holds float, and double in bad/0.parquet" in words
     words = refused(lambda t: t.assign(truth=t["truth"].where(t["truth"] != "elm")))
@@ -181,7 +181,7 @@ def test_files_that_are_no_parts_of_one_table(fails, tmp_path):
     write_parts(table, tmp_path / "parts", "parquet", (0, 300, 600))
     table.to_csv(tmp_path / "c.csv", index=False)
     evaluate = ("evaluate", "--target", "truth")
-    assert "c.csv and parts/0.parquet are of different kinds" in fails(*evaluate, "parts", "c.csv")
+    assert "c.csv and parts/0.parquet have different formats" in fails(*evaluate, "parts", "c.csv")
     assert "names parts/0.parquet twice" in fails(*evaluate, "parts", "parts/0.parquet", code=2)
     assert "no file matches parts/*.csv" in fails(*evaluate, "parts/*.csv")
     (tmp_path / "empty").mkdir()
@@ -189,7 +189,7 @@ def test_files_that_are_no_parts_of_one_table(fails, tmp_path):
     assert "--no-stream reads single files, and parts is not one" in fails(*evaluate, "parts", "--no-stream", code=2)
     table.iloc[::-1].to_parquet(tmp_path / "turned.parquet")
     words = fails(*evaluate, "parts", "--compare", "turned.parquet")
-    assert "turned.parquet has other classes in 'truth' than parts (first: row 1 of all)" in words
+    assert "turned.parquet has other classes in 'truth' than parts (first: row 1)" in words
     table.iloc[:599].drop(columns="truth").to_parquet(tmp_path / "short.parquet")
     assert "short.parquet has 599 rows and parts has 600" in fails(*evaluate, "parts", "--compare", "short.parquet")
     (tmp_path / "parts" / "1.parquet").write_bytes(b"PAR1 cut off")

@@ -10,8 +10,8 @@ pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 
 import pandas as pd
 
+from mauc._tables.data import stratified
 from mauc._tables.errors import Failure
-from mauc._tables.holdout import places
 from mauc._tables.model_file import read_model
 
 FIXED = ("--target", "species", "--alpha", 4, "--l2", 0.01, "--drop", "seen", "--no-report", "--json")
@@ -47,11 +47,11 @@ def test_all_parts_are_trained_on(run, here, big, tmp_path):
 
     model = read_model(tmp_path / "model.skops")
     _, codes = np.unique(big["species"], return_inverse=True)
-    train = big[places(codes, 0.25, seed=0) >= 0.25]
+    train = big.iloc[stratified(codes, 0.25, 0)[0]]
     assert said["training_rows"] == train["species"].value_counts().to_dict()
-    X = model.features.transform(train[list(model.kinds)])
+    X = model.classifier[:-1].transform(train[list(model.kinds)])
     expected = MAUCClassifier(alpha=4, l2=0.01).fit(np.asarray(X, dtype=np.float32), train["species"])
-    np.testing.assert_allclose(model.classifier.coef_, expected.coef_, atol=1e-4)
+    np.testing.assert_allclose(model.classifier[-1].coef_, expected.coef_, atol=1e-4)
     assert run("predict", "model.skops", "big", "--out", "scores").exit_code == 0
     assert len(pd.concat([pd.read_parquet(p) for p in sorted((tmp_path / "scores").glob("*.parquet"))])) == 160
 
@@ -64,7 +64,7 @@ def test_what_does_not_fit_and_what_cannot_be_reached(run, fails, big, tmp_path,
     assert "about 25 of its rows do" in words
     assert "got 'spark'" in fails("fit", "big", *FIXED, "--engine", "spark", code=2)
     words = fails("fit", "big", *FIXED, "--engine", "dask", "--group", "plot", code=2)
-    assert "--engine dask has no use for --group" in words
+    assert "--engine dask does not support --group" in words
     words = fails("fit", "big", *FIXED, "--engine", "dask", "--surrogate", "hinge", code=2)
     assert "--engine dask trains the surrogates exponential and squared, got 'hinge'" in words
     pytest.importorskip("distributed", reason="needs the extra mauc[dask]")

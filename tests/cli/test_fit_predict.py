@@ -14,7 +14,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 import pandas as pd
 
 from mauc import mauc_score
-from mauc._tables.data import times_of
+from mauc._tables.data import parse_times
 
 QUICK = ("--no-importance", "--no-report")
 FAST = ("--alpha", 4, "--l2", 0.01, "--no-importance")
@@ -22,7 +22,7 @@ FAST = ("--alpha", 4, "--l2", 0.01, "--no-importance")
 
 def without_known(stderr):
     """Lines of the standard error but the one that tells of rows that were trained on."""
-    return [line for line in stderr.splitlines() if "rows were trained on" not in line]
+    return [line for line in stderr.splitlines() if "training row" not in line]
 
 
 def test_fit_predict_evaluate(run, trees, tmp_path):
@@ -31,7 +31,7 @@ def test_fit_predict_evaluate(run, trees, tmp_path):
     assert re.search(r"MAUC \(every[^\d]*0\.\d{4}   95 % interval 0\.\d{4} to 0\.\d{4}", fitted.stdout)
     for words in ("Classes", "Weakest class pairs", "wrote sub/m.skops", "wrote mauc-report/index.html"):
         assert words in fitted.stdout
-    assert "<h1>species of trees.csv</h1>" in (tmp_path / "mauc-report/index.html").read_text()
+    assert "<h1>trees.csv: predicting species</h1>" in (tmp_path / "mauc-report/index.html").read_text()
 
     predicted = run("predict", "sub/m.skops", "trees.csv", "--keep", "plot")
     assert predicted.exit_code == 0, predicted.output
@@ -125,7 +125,7 @@ def test_log_loss(run, trees, options, model):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--model", "svm"), "--model must be one of 'linear', got 'svm'"),
+        (("--model", "svm"), "--model must be 'linear', got 'svm'"),
         (("--surrogate", "cubic"), "--surrogate must be one of"),
         (("--effort", "much"), "--effort must be quick, normal or best, got 'much'"),
         (
@@ -138,8 +138,8 @@ def test_log_loss(run, trees, options, model):
         (("--surrogate", "distance_weighted", "--alpha", 3), "--alpha does not exist for the distance_weighted"),
         (("--holdout", 1.5), "--holdout must be a number strictly between 0 and 1, got 1.5"),
         (("--time-column", "seen", "--group", "plot"), "leave one of them out"),
-        (("--group", "plots"), "--group 'plots' is no column of trees.csv; did you mean 'plot'?"),
-        (("--drop", "soils"), "--drop 'soils' is no column of trees.csv; did you mean 'soil'?"),
+        (("--group", "plots"), "--group 'plots' is not a column of trees.csv; did you mean 'plot'?"),
+        (("--drop", "soils"), "--drop 'soils' is not a column of trees.csv; did you mean 'soil'?"),
     ],
 )
 def test_wrong_options(fails, trees, options, words):
@@ -152,14 +152,14 @@ def test_unknown_target(fails, trees):
 
 def test_without_a_target_the_columns_are_named(fails, trees, tmp_path):
     said = " ".join(fails("fit", "trees.csv", code=2).split())
-    assert "--target must name the column of trees.csv that holds the class of each row, got none: " in said
-    assert f"choose one of {', '.join(trees.columns[:8])}" in said
+    assert "--target is required: name the column of trees.csv that holds the class of each row, " in said
+    assert f"one of {', '.join(trees.columns[:8])}" in said
     (tmp_path / "parts").mkdir()
     for part in ("a", "b"):
         trees[["soil", "species"]].to_csv(tmp_path / "parts" / f"{part}.csv", index=False)
     for command in ("fit", "evaluate"):
-        assert "choose one of soil, species" in fails(command, "parts", code=2)
-    assert "choose one of soil, species" in fails("evaluate", "trees.csv", "--truth", "parts/a.csv", code=2)
+        assert "one of soil, species" in fails(command, "parts", code=2)
+    assert "one of soil, species" in fails("evaluate", "trees.csv", "--truth", "parts/a.csv", code=2)
 
 
 def test_tables_that_cannot_be_trained_on(fails, trees, tmp_path):
@@ -175,17 +175,20 @@ def test_tables_that_cannot_be_trained_on(fails, trees, tmp_path):
     assert "column 'height' of inf.csv has 160 infinite numbers (first: row 1)" in words
     trees[["species"]].to_csv("alone.csv", index=False)
     assert "has no column besides 'species'" in fails("fit", "alone.csv", "--target", "species")
-    assert "file not found: nowhere.csv" in fails("fit", "nowhere.csv", "--target", "species")
+    assert "File not found: nowhere.csv" in fails("fit", "nowhere.csv", "--target", "species")
     words = fails("fit", "trees.csv", "--target", "species", "--time-column", "soil")
     assert "without a time" in words
     words = fails("fit", "trees.csv", "--target", "species", "--group", "soil")
     assert re.search(r"column 'soil' of trees.csv has no group in \d+ rows: fill them in", words)
     trees.assign(seen=pd.to_datetime(trees["seen"]).dt.strftime("%d_%m_%Y")).to_csv("days.csv", index=False)
     words = fails("fit", "days.csv", "--target", "species", "--time-column", "seen")
-    assert "holds neither numbers nor dates like 2024-03-31: write them so, or choose another --time-column" in words
+    assert (
+        "holds neither numbers nor dates like 2024-03-31: write them like this, or choose another --time-column"
+        in words
+    )
     trees.assign(height=-1e39).to_csv("huge.csv", index=False)
     words = fails("fit", "huge.csv", "--target", "species")
-    assert "column 'height' of huge.csv holds -1e+39 (row 1), and numbers may reach 3.4e+38" in words
+    assert "column 'height' of huge.csv holds -1e+39 (row 1), and the largest allowed number is 3.4e+38" in words
     assert not (tmp_path / "model.skops").exists()
 
 
@@ -202,7 +205,7 @@ def test_min_rows_leaves_classes_out(run, trees):
 def test_columns_that_changed_since_fit(run, fails, model, trees):
     trees.rename(columns={"height": "heights"}).to_csv("renamed.csv", index=False)
     words = fails("predict", model, "renamed.csv")
-    assert "renamed.csv lacks a column that the model was trained on: 'height' ('height' may now be 'heights')" in words
+    assert "renamed.csv lacks 1 column that the model was trained on: 'height' ('height' may now be 'heights')" in words
     text = trees.astype({"height": object})
     text.loc[7, "height"] = "tall"
     text.to_csv("text.csv", index=False)
@@ -217,7 +220,7 @@ def test_columns_that_changed_since_fit(run, fails, model, trees):
     more.to_csv("more.csv", index=False)
     result = run("predict", model, "more.csv")
     assert result.exit_code == 0, result.output
-    assert "not used: extra" in result.stderr
+    assert "extra columns are ignored: extra" in result.stderr
     first = pd.read_csv("scores.csv")
     run("predict", model, "trees.csv")
     pd.testing.assert_frame_equal(first, pd.read_csv("scores.csv"))
@@ -238,8 +241,8 @@ def test_dates_in_another_format_count_as_missing(run, model, trees):
         told = run("predict", model, f"{name}.csv")
         assert told.exit_code == 0, told.output
         said = " ".join(told.stderr.split())
-        assert f"column 'seen' of {name}.csv held dates of the form %Y-%m-%d when the model was trained" in said
-        assert f"now holds '{first}' (row 1, 160 in all): taken as missing" in said
+        assert f"column 'seen' of {name}.csv had dates of the form %Y-%m-%d in training" in said
+        assert f"here holds '{first}' (row 1, 160 in all): taken as missing" in said
         pd.testing.assert_frame_equal(pd.read_csv("scores.csv"), pd.read_csv("none-scores.csv"))
     trees.assign(seen=trees["seen"].where(trees.index % 2 == 0, "?")).to_csv("gaps.csv", index=False)
     quiet = run("predict", model, "gaps.csv")
@@ -308,18 +311,18 @@ def test_outputs_spare_the_files_of_the_command(fails, model, trees, tmp_path):
     ):
         assert "would overwrite" in fails(*call)
     os.mkfifo(tmp_path / "pipe")
-    assert "pipe is no plain file" in fails("predict", model, "trees.csv", "--out", "pipe")
+    assert "pipe is not a regular file" in fails("predict", model, "trees.csv", "--out", "pipe")
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
 
 
 def test_names_say_what_is_written(fails, model, trees, tmp_path):
     fit = ("fit", "trees.csv", "--target", "species", *FAST)
     cases = {
-        ("predict", model, "trees.csv", "--out", "scores.xlsx"): "would be CSV, which its name does not say",
-        ("predict", model, "trees.csv", "--out", "scores.csv.gz"): "end it in .csv",
-        (*fit, "--out", "other.csv"): "other.csv would be a model file, which its name does not say: end it in .skops",
-        (*fit, "--report", "other.csv"): "other.csv would be a page, which its name does not say: end it in .html",
-        ("evaluate", "trees.csv", "--target", "species", "--report", "other.csv"): "end it in .html",
+        ("predict", model, "trees.csv", "--out", "scores.xlsx"): "is CSV, so it must end in .csv",
+        ("predict", model, "trees.csv", "--out", "scores.csv.gz"): "must end in .csv",
+        (*fit, "--out", "other.csv"): "other.csv is a model file, so it must end in .skops",
+        (*fit, "--report", "other.csv"): "other.csv is a page, so it must end in .html",
+        ("evaluate", "trees.csv", "--target", "species", "--report", "other.csv"): "must end in .html",
     }
     trees.to_csv("other.csv")
     before = {path.name for path in tmp_path.iterdir()}
@@ -341,12 +344,12 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
 
     (tmp_path / "text.skops").write_text("no model")
     skops.io.dump(LogisticRegression(), tmp_path / "other.skops")
-    tag = {"format": "mauc model 1"}
+    tag = {"format": "mauc model 2"}
     skops.io.dump(tag, tmp_path / "tag.skops")
-    skops.io.dump(tag | dict.fromkeys(("features", "classifier", "kinds", "target", "about"), 3), tmp_path / "3.skops")
+    skops.io.dump(tag | dict.fromkeys(("classifier", "kinds", "target", "about"), 3), tmp_path / "3.skops")
     for name in ("text.skops", "other.skops", "tag.skops", "3.skops"):
-        assert f"{name} is no model file of mauc fit" in fails("predict", name, "trees.csv")
-    assert "file not found: nowhere.skops" in fails("predict", "nowhere.skops", "trees.csv")
+        assert f"{name} is damaged or not a mauc model" in fails("predict", name, "trees.csv")
+    assert "File not found: nowhere.skops" in fails("predict", "nowhere.skops", "trees.csv")
     assert f"the model comes first: mauc predict {model} trees.csv" in fails("predict", "trees.csv", model, code=2)
     assert "--out" not in fails("predict", "trees.csv", "trees.csv"), "no hint that would overwrite the data"
     assert f"{model} is a model file, not a table" in fails("evaluate", model, "--target", "species")
@@ -372,7 +375,7 @@ def test_untrusted_types_are_listed_and_refused(fails, run, model, trees, monkey
 def test_max_size_allows_more(fails, run, model, trees):
     words = fails("predict", model, "trees.csv", "--max-size", 1e-5)
     assert "model.skops holds " in words or "model.skops unpacks from" in words
-    assert "raise --max-size if you know where the file comes from" in words
+    assert "raise --max-size if you trust the file" in words
     np.savez_compressed("zeros.npz", x=np.zeros(1_000_000), species=["a", "b"] * 500_000)
     for call in (("fit", "zeros.npz"), ("evaluate", "zeros.npz")):
         assert "zeros.npz unpacks from" in fails(*call, "--target", "species", "--max-size", 0.001)
@@ -393,7 +396,7 @@ def test_no_permission_and_no_space(fails, run, model, trees, tmp_path, monkeypa
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "fsync", full)
         words = fails(*fit)
-        assert "no space left to write model.skops, which is left as it was: free some, or choose" in words
+        assert "no space left to write model.skops, which is unchanged: free some, or choose" in words
     with monkeypatch.context() as patch:
         patch.setattr(files.os, "access", lambda *_: False)
         assert "no permission to write model.skops: choose another --out" in fails(*fit)
@@ -431,7 +434,7 @@ def test_streams_and_days_first(run, fails, trees, tmp_path):
     trees.assign(seen="12/31/2024").to_csv("us.csv", index=False)
     told = run("predict", "model.skops", "us.csv")
     assert told.exit_code == 0, told.output
-    assert "held dates with the day first when the model was trained" in told.stderr
+    assert "had dates with the day first in training" in told.stderr
     assert "--out - and --json both write" in fails("predict", "model.skops", "iso.csv", "--out", "-", "--json", code=2)
 
 
@@ -445,7 +448,7 @@ def test_days_first_in_the_time_column(run, fails, trees):
     trees.assign(seen=days.dt.strftime("%m/%d/%Y")).to_csv("t.csv", index=False)
     assert json.loads(run(*fit).stdout)["models"] == expected["models"]
     trees.assign(seen="01/02/2024").to_csv("t.csv", index=False)
-    assert "which could be either of two days: say which with --dates day-first" in fails(*fit)
+    assert "which could have the day or the month first: say which with --dates day-first" in fails(*fit)
     assert "--dates must be day-first or month-first, got 'x'" in fails(*fit, "--dates", "x", code=2)
 
 
@@ -453,7 +456,7 @@ def test_days_first_in_the_time_column(run, fails, trees):
 def test_what_is_told_of_dates_holds_whatever_stands_between_the_numbers(between):
     told = pd.Series([between.join(day) for day in (("01", "03", "2024"), ("02", "01", "2024"))])
     for order, first in (("month-first", 0), ("day-first", 1)):
-        assert np.argmin(times_of(told, "seen", Path("t"), order)) == first
+        assert np.argmin(parse_times(told, "seen", Path("t"), order)) == first
 
 
 def test_groups_go_to_every_interval(run, trees):

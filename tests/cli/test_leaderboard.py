@@ -1,4 +1,4 @@
-"""``mauc fit``: its leaderboard, decisions, doubts, reasons, cross-validation; and ``mauc compare``."""
+"""``mauc fit``: leaderboard, decisions, flags, importance, cross-validation; and ``mauc compare``."""
 
 import io
 import json
@@ -17,11 +17,9 @@ from sklearn.datasets import load_iris
 
 from mauc import compare_mauc, mauc_score
 from mauc._cli.output import Output
-from mauc._cli.progress import watching
-from mauc._tables.holdout import stratified
-from mauc._tables.kept import read_kept
-from mauc._tables.leaderboard import Entry, Moment
+from mauc._tables.data import stratified
 from mauc._tables.model_file import read_model
+from mauc._tables.saved_scores import read_saved_scores
 from mauc.ensemble.workers import Workers
 
 FIT = ("fit", "trees.csv", "--target", "species", "--no-report")
@@ -34,7 +32,7 @@ MEMBERS = ["extra trees", "logistic regression"]
 def test_the_members_of_the_stack_are_the_leaderboard(run, trees, small_stack):
     result = run("fit", "trees.csv", "--target", "species", "--no-importance")
     assert result.exit_code == 0, result.output
-    lines = re.findall(r"^(.+): MAUC (\d\.\d{4}) on validation rows, \d+\.\d s$", result.stderr, re.MULTILINE)
+    lines = re.findall(r"^(.+): validation MAUC (\d\.\d{4}), \d+\.\d s$", result.stderr, re.MULTILINE)
     assert [name for name, _ in lines] == MEMBERS, "a line for each, as it is done"
     shown = re.findall(
         r"^ ([^\d\n]+?) +(\d\.\d{4}) +\d\.\d{4} +\d\.\d{3}–\d\.\d{3} +(\S+) ", result.stdout, re.MULTILINE
@@ -48,10 +46,10 @@ def test_the_members_of_the_stack_are_the_leaderboard(run, trees, small_stack):
     assert "cut" not in result.stdout
 
     _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
-    model, kept = read_model(Path("model.skops")), read_kept(Path("model.skops"))
-    np.testing.assert_array_equal(kept.rows, test)
+    model, saved = read_model(Path("model.skops")), read_saved_scores(Path("model.skops"))
+    np.testing.assert_array_equal(saved.rows, test)
     scores = model.scores(trees.drop(columns="species").iloc[test])
-    np.testing.assert_allclose(kept.repeats[0], scores)
+    np.testing.assert_allclose(saved.repeats[0], scores)
     np.testing.assert_allclose(scores.sum(axis=1), 1.0, err_msg="they are probabilities")
     assert f"{mauc_score(trees['species'].iloc[test], scores):.4f}" in result.stdout
     assert run("predict", "model.skops", "trees.csv").exit_code == 0
@@ -65,7 +63,7 @@ def test_json_holds_the_comparison_and_the_decisions(run, trees, small_stack):
     assert board["winner"] == found["models"][0]["name"]
     assert {entry["name"] for entry in board["entries"]} >= {"class frequencies", *MEMBERS}
     assert found["cut"] == board["cut"] == []
-    assert found["doubts"] == []
+    assert found["flags"] == []
     columns = found["importance"]["columns"]
     assert [each["pair"] for each in columns] == [None] * 4 + [["oak", "elm"]] * 4
     assert {each["column"] for each in columns} == {"height", "soil", "seen", "plot"}
@@ -94,7 +92,7 @@ def test_decisions_follow_what_they_are_chosen_for(run, fails, trees, small_stac
         result = run(*QUICK, "--decide", goal)
         assert result.exit_code == 0, result.output
         words = {"balanced": "balanced accuracy", "accuracy": "accuracy"}.get(goal, "the costs in costs.csv")
-        assert f"decisions, chosen for {words}: accuracy 0." in result.stdout
+        assert f"(predicted classes chosen for {words})" in result.stdout
         assert run("predict", "model.skops", "trees.csv").exit_code == 0
         named[goal] = pd.read_csv("scores.csv")["predicted"].value_counts()
     assert named["costs.csv"].get("ash", 0) > 100, "what costs nearly nothing is decided for"
@@ -105,7 +103,7 @@ def test_decisions_follow_what_they_are_chosen_for(run, fails, trees, small_stac
     assert "costs.csv must hold a number in every cell" in fails(*QUICK, "--decide", "costs.csv")
 
 
-def test_the_test_rows_choose_nothing(run, trees, small_stack, monkeypatch):
+def test_the_test_rows_play_no_part_in_the_choice(run, trees, small_stack, monkeypatch):
     """Whatever the classes of the test rows are, the same models are trained and the same one is chosen."""
     _, test = stratified(trees["species"].to_numpy(str), 0.25, 0)
     train = np.setdiff1d(np.arange(160), test)
@@ -151,31 +149,31 @@ def iris():
     return table
 
 
-def test_doubts_are_told_and_suspects_are_left_out_only_on_demand(run, trees, iris, small_stack):
+def test_flags_are_printed_and_columns_are_dropped_only_on_demand(run, trees, iris, small_stack):
     call = ("fit", "iris.csv", "--target", "kind", "--no-importance", "--report", "r.html")
     told = run(*call)
     page = Path("r.html").read_text()
     assert page.index("looks like a row number") < page.index("Every pair of classes"), "beside the score"
     assert re.search(r"note: column 'Id' looks like a row number \(MAUC 0\.9\d\d alone\)", told.stderr)
     assert "note: column 'unit' has the same value in every row" in told.stderr
-    assert "the 2 flagged columns are used all the same: --drop-suspects leaves out" in told.stderr
+    assert "the 2 flagged columns are used: leave out flagged columns with --drop-suspects" in told.stderr
     assert "Id" in read_model(Path("model.skops")).kinds
     dropped = run(*call, "--drop-suspects", "--json")
     found = json.loads(dropped.stdout)
     assert found["dropped"] == ["Id", "unit"]
     assert "the same value in every row" in (page := Path("r.html").read_text())
     assert page.count("(left out)") == 2
-    assert [d["kind"] for d in found["doubts"] if d["column"]] == ["counter", "constant"]
+    assert [d["kind"] for d in found["flags"] if d["column"]] == ["counter", "constant"]
     assert list(read_model(Path("model.skops")).kinds) == list("abcd")
 
 
 def test_suspects_that_are_all_there_is(fails, iris):
     iris[["Id", "unit", "kind"]].to_csv("iris.csv", index=False)
     words = fails("fit", "iris.csv", "--target", "kind", "--drop-suspects")
-    assert "--drop-suspects leaves no column of iris.csv: choose by --drop" in words
+    assert "--drop-suspects would drop every column of iris.csv: name some with --drop" in words
 
 
-def test_repeated_rows_are_told(run, trees, small_stack):
+def test_duplicates_are_noted(run, trees, small_stack):
     pd.concat([trees, trees]).to_csv("trees.csv", index=False)
     result = run(*QUICK)
     assert re.search(r"note: \d+ test rows duplicate training rows", result.stderr)
@@ -186,17 +184,19 @@ def test_cross_validation_scores_every_row(run, trees, small_stack, options):
     result = run(*QUICK, "--cv", 3, "--repeats", 2, "--json", *options)
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert found["judged_by"] == "cross-validation in 3 folds, 2 times"
+    assert found["tested_on"] == "3-fold cross-validation, repeated 2 times"
     assert found["rows"] == len(trees)
-    kept = read_kept(Path("model.skops"))
-    assert [len(scores) for scores in kept.repeats] == [160, 160]
-    expected = np.mean([mauc_score(kept.labels, scores, labels=kept.classes) for scores in kept.repeats])
+    saved = read_saved_scores(Path("model.skops"))
+    assert [len(scores) for scores in saved.repeats] == [160, 160]
+    expected = np.mean([mauc_score(saved.labels, scores, labels=saved.classes) for scores in saved.repeats])
     assert found["models"][0]["mauc"]["score"] == pytest.approx(expected)
     names = [model["name"] for model in found["models"]]
     if options:
         assert names == ["MAUCClassifier"]
         whole = read_model(Path("model.skops")).scores(trees.drop(columns="species"))
-        assert not np.allclose(whole, kept.repeats[0], atol=1e-3), "kept scores are of models that did not see the row"
+        assert not np.allclose(whole, saved.repeats[0], atol=1e-3), (
+            "saved scores are of models that did not see the row"
+        )
     else:
         assert set(names) >= {*MEMBERS[1:], "class frequencies"}
 
@@ -204,10 +204,10 @@ def test_cross_validation_scores_every_row(run, trees, small_stack, options):
 def test_cross_validation_in_groups_and_in_words(run, trees, small_stack):
     result = run(*FIT, "--cv", 3, "--group", "plot")
     assert result.exit_code == 0, result.output
-    assert "(cross-validation in 3 folds of whole groups)" in result.stdout
-    assert "Each fold chose by its training rows alone" in result.stdout
-    assert "training 4 of 4: logistic regression: MAUC" in result.stderr
-    assert "decisions, chosen for balanced accuracy" in result.stdout
+    assert "(3-fold cross-validation of whole groups)" in result.stdout
+    assert "Each fold chose a model by its own training rows" in result.stdout
+    assert "training 4 of 4: logistic regression: validation MAUC" in result.stderr
+    assert "(predicted classes chosen for balanced accuracy)" in result.stdout
     assert "Permutation importance (MAUC drop): each column shuffled 5 times among" in result.stdout
 
 
@@ -218,12 +218,12 @@ def test_compare(run, fails, trees, small_stack, tmp_path):
     result = run("compare", "a.skops", "b.skops", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    a, b = read_kept(Path("a.skops")), read_kept(Path("b.skops"))
+    a, b = read_saved_scores(Path("a.skops")), read_saved_scores(Path("b.skops"))
     expected = np.mean([compare_mauc(a.labels, y, x).difference for x, y in zip(a.repeats, b.repeats, strict=True)])
     assert found["tests"][0]["difference"] == pytest.approx(expected)
     assert found["tests"][0]["difference"] < 0
     shown = run("compare", "a.skops", "b.skops")
-    assert "; cross-validation in 2 folds, 2 times" in shown.stdout
+    assert "; 2-fold cross-validation, repeated 2 times" in shown.stdout
     assert run(*QUICK, "--out", "c.skops").exit_code == 0
     some = run("compare", "a.skops", "c.skops")
     assert some.exit_code == 0, some.output
@@ -232,26 +232,26 @@ def test_compare(run, fails, trees, small_stack, tmp_path):
     trees.assign(height=trees["height"] + 1).to_csv("trees.csv", index=False)
     assert run(*QUICK, "--out", "d.skops").exit_code == 0
     assert "column 'height' differs between the tables of a.skops and d.skops" in fails("compare", "a.skops", "d.skops")
-    assert "two model files or more, each once" in fails("compare", "a.skops", code=2)
+    assert "needs two different model files or more" in fails("compare", "a.skops", code=2)
     assert "--level must be a number strictly between 0 and 1" in fails(
         "compare", "a.skops", "b.skops", "--level", 2, code=2
     )
     words = fails("compare", "trees.csv", "a.skops")
-    assert "trees.csv is no model file" in words
+    assert "trees.csv is not a model file" in words
     assert "mauc evaluate" in words
     (tmp_path / "b.scores.npz").unlink()
-    assert "b.scores.npz, the scores that b.skops was judged by, is not there" in fails("compare", "a.skops", "b.skops")
+    assert "File not found: b.scores.npz, the test scores of b.skops" in fails("compare", "a.skops", "b.skops")
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (("--time-limit", 0), "--time-limit must be a finite number of seconds above 0, got 0"),
-        (("--cv", 3, "--time-column", "seen"), "--cv holds out any rows and --time-column the latest"),
-        (("--cv", 3, "--holdout", 0.25), "--cv judges by all rows, in turns, and --holdout by a share of them"),
+        (("--cv", 3, "--time-column", "seen"), "--cv tests on all rows in turn and --time-column on the latest"),
+        (("--cv", 3, "--holdout", 0.25), "--cv tests on all rows in turn and --holdout on a share of them"),
         (("--cv", 3, "--refit"), "leave --refit out"),
-        (("--repeats", 2), "--repeats says how often to cross-validate: add --cv 5"),
-        (("--importance-pair", "oak", "el"), "--importance-pair 'el' is no class; did you mean 'elm'?"),
+        (("--repeats", 2), "--repeats repeats the cross-validation: add --cv 5"),
+        (("--importance-pair", "oak", "el"), "--importance-pair 'el' is not a class; did you mean 'elm'?"),
         (("--importance-pair", "oak", "oak"), "must name two different classes, got 'oak' twice"),
     ],
 )
@@ -265,8 +265,8 @@ def test_scores_never_replace_a_table(fails, trees, tmp_path):
     assert "would overwrite trees.scores.npz" in words
 
 
-def test_what_the_time_limit_cut_is_told_everywhere(run, trees, monkeypatch):
-    monkeypatch.setattr("mauc._cli.fitting.Workers", lambda n_workers=None, on_stop=None: Workers(0))
+def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
+    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Workers(0))
     call = ("fit", "trees.csv", "--target", "species", "--no-importance", "--time-limit", 0.5, "--report", "r.html")
     told = run(*call)
     assert told.exit_code == 0, told.output
@@ -280,31 +280,27 @@ def test_what_the_time_limit_cut_is_told_everywhere(run, trees, monkeypatch):
     assert run("predict", "model.skops", "trees.csv").exit_code == 0
 
 
-def test_progress_in_a_terminal_tells_model_fold_time_and_best():
+def test_progress_in_a_terminal_shows_model_fold_time_and_best():
     output = Output()
     screen = io.StringIO()
     output.errors = Console(file=screen, force_terminal=True, width=140, highlight=False, color_system=None)
-    best = Entry("logistic regression", "", 0.8765, 0.1)
-    with watching(output, time.monotonic() + 60.0) as watch:
-        watch.begins(Moment("random forest", "fold 2 of 5", best))
-        watch.progress.refresh()
-        watch.ends(Entry("random forest", "", 0.9, 3.21))
+    with output.training(time.monotonic() + 60.0) as progress:
+        progress.ends("lr", 0.8765, 0.1)
+        progress.begins("rf", "fold 2 of 5")
+        progress.lines.refresh()
+        progress.ends("rf", 0.9, 3.21)
     text = screen.getvalue()
     assert "random forest: fold 2 of 5" in text
     assert re.search(r"(60|59) s left", text)
     assert "best so far 0.8765, logistic regression" in text
-    assert "random forest: MAUC 0.9000 on validation rows, 3.2 s" in text
-    with watching(output, None) as watch:
-        watch.does("training on 9 rows")
-        watch.progress.refresh()
-    assert re.search(r"training on 9 rows +0 s", screen.getvalue())
+    assert "random forest: validation MAUC 0.9000, 3.2 s" in text
 
 
 def test_progress_elsewhere_is_one_line_for_each_model(capsys):
     for output, lines in ((Output(), 1), (Output(quiet=True), 0), (Output(as_json=True), 0)):
-        with watching(output, None) as watch:
-            watch.begins(Moment("a", "fold 1 of 5"))
-            watch.ends(Entry("a", "", 0.75, 3.21))
+        with output.training(0.0) as progress:
+            progress.begins("a", "fold 1 of 5")
+            progress.ends("a", 0.75, 3.21)
         seen = capsys.readouterr()
-        assert seen.err == "a: MAUC 0.7500 on validation rows, 3.2 s\n" * lines
+        assert seen.err == "a: validation MAUC 0.7500, 3.2 s\n" * lines
         assert seen.out == ""

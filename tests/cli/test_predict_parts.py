@@ -1,6 +1,7 @@
 """``mauc predict`` of a table in parts: the scores of the whole, part by part; a run that was stopped goes on."""
 
 import json
+import sys
 from functools import partial
 
 import numpy as np
@@ -11,15 +12,15 @@ pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
 
 import pandas as pd
 
-from mauc._cli import predict_parts
 from mauc._tables.parts import MANIFEST
 
+command = sys.modules["mauc._cli.predict"]
 EDGES = {"a": slice(0, 70), "b": slice(70, 70), "c": slice(70, 160)}
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch):
-    monkeypatch.setattr(predict_parts, "predict_parts", partial(predict_parts.predict_parts, part_rows=32))
+    monkeypatch.setattr(command, "predict_parts", partial(command.predict_parts, part_rows=32))
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_parts_are_scored_as_the_whole(run, model, big, tmp_path, kind):
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
     assert (said["rows"], said["parts"]) == (160, 6)
-    assert "of these 160 rows were trained on" in result.stderr
+    assert "of these 160 rows were training rows" in result.stderr
     found, names = written(tmp_path / "scores")
     assert names == [f"{name}.{kind}" for name in ("a-00000", "a-00001", "a-00002", "c-00000", "c-00001", "c-00002")]
     pd.testing.assert_frame_equal(found, pd.read_csv("whole-scores.csv"), check_dtype=False, rtol=1e-12)
@@ -68,7 +69,7 @@ def test_parts_are_scored_as_the_whole(run, model, big, tmp_path, kind):
 def test_a_run_that_was_stopped_goes_on(run, fails, model, big, tmp_path, monkeypatch):
     predict = ("predict", model, "big", "--out")
     assert run(*predict, "at-once").exit_code == 0
-    score_rows, calls = predict_parts.score_rows, []
+    score_rows, calls = command.score_rows, []
 
     def stopped(*arguments):
         calls.append(arguments)
@@ -76,14 +77,14 @@ def test_a_run_that_was_stopped_goes_on(run, fails, model, big, tmp_path, monkey
             raise KeyboardInterrupt
         return score_rows(*arguments)
 
-    monkeypatch.setattr(predict_parts, "score_rows", stopped)
+    monkeypatch.setattr(command, "score_rows", stopped)
     assert run(*predict, "scores").exit_code != 0
     assert len(written(tmp_path / "scores")[1]) == 3
     words = fails("evaluate", "scores", "--target", "species")
-    assert "the scores in scores are not complete: run the same mauc predict again, it goes on there" in words
+    assert "the scores in scores are incomplete: run the same mauc predict again to complete them" in words
     result = run(*predict, "scores")
     assert result.exit_code == 0, result.output
-    assert "3 of the 6 files were there already" in result.stderr
+    assert "3 of the 6 files existed already" in result.stderr
     assert len(calls) == 4 + 3, "what is there is not scored again"
     for path in (tmp_path / "at-once").iterdir():
         assert (tmp_path / "scores" / path.name).read_bytes() == path.read_bytes()

@@ -18,13 +18,13 @@ from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 
 from mauc import MAUCStackingClassifier, mauc_score
-from mauc._tables.data import Wanted, data_of
-from mauc._tables.fit import Options, fit_data
+from mauc._tables.data import prepare
+from mauc._tables.fit import fit_data
 from mauc._tables.model_file import read_model
-from mauc._tables.models import Choice
+from mauc._tables.options import Linear, Options
 from mauc.ensemble import TableColumns
 
-LINEAR = Options(importance=False, choice=Choice(alpha=4.0, l2=0.01))
+LINEAR = Options("kind", importance=False, linear=Linear(alpha=4.0, l2=0.01))
 OFFSETS = (1e9, -4e8, 1.7e9, 5e6, -1e12)
 
 
@@ -95,5 +95,5 @@ def _no_home(rng, folder):
 
 def _fitted(table: pd.DataFrame, y: np.ndarray):
     names = np.array(["ash", "elm", "oak", "yew"])[y]
-    data = data_of(table.assign(kind=names), Wanted("kind"), Path("t"))
+    data = prepare(table.assign(kind=names), LINEAR, Path("t"))
     return fit_data(data, LINEAR, began=time.monotonic())

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mauc._tables.read import Reading, read_table
+from mauc._tables.read import read_table
+from mauc._tables.text import Reading
 
 WORDS = ("oak", "a|b", "c;d", "e,f", 'g"h', "i'j", "yew\u2028", "Łódź", "k\tl", "=m", "{n}", "o%p", "été")
 TAGS = ("A1", "A1:B2", "C9:D9", "A1:XFD1048576", "B2:A1", "A3:ZZ3")

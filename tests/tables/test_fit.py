@@ -16,9 +16,10 @@ from sleeper import Sleeper
 
 import mauc
 from mauc import fit_table, mauc_score
-from mauc._tables.data import Wanted, data_of
-from mauc._tables.fit import Options, fit_data
+from mauc._tables.data import prepare
+from mauc._tables.fit import fit_data
 from mauc._tables.model_file import read_model
+from mauc._tables.options import Options
 from mauc.ensemble import default_estimators
 from mauc.ensemble.fitting import Here
 from mauc.ensemble.planner import Member, StackPlan
@@ -73,7 +74,8 @@ def test_a_frame_of_mixed_columns(planned, tmp_path):
     np.testing.assert_allclose(scores.sum(axis=1), 1.0)
     assert mauc_score(new["kind"], scores) > 0.85
     assert (decided == new["kind"]).mean() > 0.6
-    assert fitted.judged.decided.balanced_accuracy > 1.5 * fitted.judged.decided.balanced_accuracy_of_largest
+    found = fitted.evaluation.judgement
+    assert found.headline.balanced_accuracy > 1.5 * found.guess.balanced_accuracy
     assert fitted.report.judgement.headline.mauc.score == board["mauc"][0]
     assert {each.column for each in fitted.importance} == {"size", "soil", "seen", "note"}
     path = fitted.save(tmp_path / "m.skops")
@@ -107,12 +109,13 @@ def test_the_same_table_and_seed_give_the_same_model_wherever_it_is_trained(plan
 def test_a_member_that_never_ends_is_cut_and_named(planned):
     planned(names=("lr",), forever=Sleeper(), here=False)
     table = mixed(120)[["size", "soil", "kind"]]
-    data = data_of(table, Wanted("kind"), Path("t"))
+    options = Options("kind", time_limit=8.0, importance=False)
+    data = prepare(table, options, Path("t"))
     with Workers(2) as workers:
         workers.shared = 0
         list(workers.run([(operator.pos, ())] * 2, time.monotonic() + 600))  # they are there
         began = time.monotonic()
-        fitted = fit_data(data, Options(time_limit=8.0, importance=False), began=began, workers=workers)
+        fitted = fit_data(data, options, began=began, workers=workers)
     assert fitted.cut == ("forever was not ready in time",)
     assert list(fitted.leaderboard()["model"]) == ["logistic regression", "class frequencies"]
     assert "forever was not ready" in dict(fitted.details())["cut"]
@@ -166,8 +169,8 @@ def test_cross_validation_and_refit(planned):
     planned()
     table = mixed(150)[["size", "soil", "kind"]]
     crossed = fit_table(table, "kind", cv=3, importance=False)
-    assert len(crossed.judged.rows) == 150
-    assert crossed.how == "cross-validation in 3 folds"
+    assert len(crossed.evaluation.rows) == 150
+    assert crossed.how == "3-fold cross-validation"
     whole = fit_table(table, "kind", refit=True, importance=False)
     np.testing.assert_array_equal(whole.predict_proba(table), crossed.predict_proba(table))
 

@@ -17,18 +17,17 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc._tables.dates import as_iso, order_of, with_iso_dates
+from mauc._tables.columns import date_order, days_first_to_iso, with_iso_dates
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.layout import check_separator
-from mauc._tables.read import Reading, classes_of, labelled, read_table
-from mauc._tables.source import STDIN
+from mauc._tables.read import class_labels, has_class, read_table
+from mauc._tables.text import STDIN, Reading, check_separator
 
 FRAME = pd.DataFrame({"größe": [1.5, 2.25, 0.5], "ort": ["Köln", "Lübeck", "Łódź"]})
 SIMPLE = FRAME.assign(ort=["Köln", "Lübeck", "Gießen"])
 
 
-def told(path, **options):
-    """The table and what was said while reading it."""
+def read(path, **options):
+    """Return the table and the warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         table = read_table(path, **options)
@@ -42,7 +41,12 @@ def told(path, **options):
         ("utf-8-sig", ",", ".", None),
         ("utf-16", "\t", ".", "in UTF-16, with tabs between columns"),
         ("utf-16-le", ",", ".", "in UTF-16"),
-        ("cp1252", ";", ",", "in Windows-1252, with semicolons between columns, with decimal commas; --encoding"),
+        (
+            "cp1252",
+            ";",
+            ",",
+            "in Windows-1252, with semicolons between columns, with decimal commas; choose",
+        ),
         ("utf-8", "|", ".", "with bars between columns"),
         ("utf-8", ",", ",", "with decimal commas"),
     ],
@@ -50,7 +54,7 @@ def told(path, **options):
 def test_encodings_separators_and_decimal_commas(tmp_path, encoding, separator, decimal, says):
     frame = SIMPLE if encoding == "cp1252" else FRAME
     frame.to_csv(tmp_path / "t.csv", sep=separator, decimal=decimal, encoding=encoding, index=False)
-    table, said = told(tmp_path / "t.csv")
+    table, said = read(tmp_path / "t.csv")
     pd.testing.assert_frame_equal(table, frame)
     assert len(said) == (says is not None)
     assert says is None or f"t.csv is read as a table {says}" in said[0]
@@ -59,28 +63,28 @@ def test_encodings_separators_and_decimal_commas(tmp_path, encoding, separator, 
 def test_encodings_that_are_told_or_cannot_be(tmp_path):
     path = tmp_path / "t.csv"
     FRAME.to_csv(path, encoding="cp1250", index=False)
-    table, _ = told(path, how=Reading(encoding="cp1250"))
+    table, _ = read(path, how=Reading(encoding="cp1250"))
     pd.testing.assert_frame_equal(table, FRAME)
-    with pytest.raises(Usage, match="--encoding 'klingon' is unknown: name one such as utf-8, cp1252"):
+    with pytest.raises(Usage, match="--encoding 'klingon' is unknown: use one such as utf-8, cp1252"):
         read_table(path, how=Reading(encoding="klingon"))
     path.write_bytes(b"a,b\n\x81,1\n")
-    assert told(path)[1] == [f"{path} is read as a table in Latin-1; --encoding names another"]
+    assert read(path)[1] == [f"{path} is read as a table in Latin-1; choose another with --encoding"]
     path.write_bytes(b"a,b\n" + b"x" * (1 << 20) + "ü".encode()[:1])
-    assert "Windows-1252" in told(path)[1][0], "cut off within a letter, in a later block"
+    assert "Windows-1252" in read(path)[1][0], "cut off within a letter, in a later block"
     packed = gzip.compress(b"a,b\n1,x\n" * 9999)
     for damaged in (packed[:60], packed[:40] + b"x" * 20 + packed[60:]):
         (tmp_path / "t.csv.gz").write_bytes(damaged)
         with pytest.raises(Failure, match=r"t\.csv\.gz cannot be read as a table"):
             read_table(tmp_path / "t.csv.gz")
     path.write_bytes(bytes(range(256)))
-    with pytest.raises(Failure, match="is no text: check the file"):
+    with pytest.raises(Failure, match="is not text: check the file"):
         read_table(path)
 
 
 def test_the_separator_is_the_one_that_fits_the_rows(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text('"length, mm";"a,b";kind\n1,5;x;"p;q"\n2,5;y;r\n')
-    table, _ = told(path)
+    table, _ = read(path)
     assert list(table.columns) == ["length, mm", "a,b", "kind"]
     assert table["length, mm"].tolist() == [1.5, 2.5]
     assert table["kind"].tolist() == ["p;q", "r"]
@@ -89,57 +93,54 @@ def test_the_separator_is_the_one_that_fits_the_rows(tmp_path):
 def test_commas_in_numbers_are_taken_where_they_leave_no_doubt(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("open;sure;big;code;word\n1,234;0,5;1.234;1,5;1,5 kg\n2,345;1,25;12.345;2,5;x\n")
-    table, said = told(path, codes=["code"])
+    table, said = read(path, codes=["code"])
     assert table["open"].tolist() == [1.234, 2.345], "another column tells what a comma is"
     assert table["big"].tolist() == [1234, 12345], "and with it what a point is"
     assert table["code"].tolist() == ["1,5", "2,5"]
     assert table["word"].tolist() == ["1,5 kg", "x"]
     path.write_text('n,m\n"1,234","1,234,567"\n"2,345",3.5\n')
-    table, said = told(path)
+    table, said = read(path)
     assert table["n"].tolist() == [1234, 2345]
     assert table["m"].tolist() == [1234567, 3.5]
     assert "with commas between thousands" in said[0]
     path.write_text("n;x\n1,234;a\n12;b\n")
-    table, said = told(path)
+    table, said = read(path)
     assert table["n"].tolist() == ["1,234", "12"]
-    assert (
-        "numbers such as 1,234, whose comma may stand before decimals or after thousands: it is read as text"
-        in (said[0])
-    )
+    assert "numbers such as 1,234, whose comma may mark decimals or thousands: it is read as text" in (said[0])
 
 
 def test_points_among_decimal_commas_are_no_thousands_after_a_zero(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("sure;share;big;mixed\n1,5;0.125;1.234;0.125\n2,5;0.250;?;1,5\n")
-    table, _ = told(path, how=Reading(missing=("?",)))
+    table, _ = read(path, how=Reading(missing=("?",)))
     assert table["share"].tolist() == [0.125, 0.25]
     assert table["big"].dropna().tolist() == [1234], "beside a gap too"
     assert table["mixed"].tolist() == ["0.125", "1,5"]
     path.write_text("n;x\n1,234;a\n999.125;b\n")
-    table, said = told(path)
+    table, said = read(path)
     assert table["n"].tolist() == ["1,234", "999.125"], "1234 and 999.125, or 1.234 and 999125"
-    assert "may stand before decimals or after thousands" in said[0]
+    assert "may mark decimals or thousands" in said[0]
 
 
 def test_classes_named_as_gaps_are_and_what_counts_as_missing(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,z\nNA,None,1\n2,NA,NA\n-999,oak,2\n3,,3\n")
-    table, _ = told(path, names=["y", "z"])
+    table, _ = read(path, names=["y", "z"])
     assert table["x"].isna().tolist() == [True, False, False, False]
     assert table["y"].tolist()[:3] == ["None", "NA", "oak"]
     assert table["y"].isna().tolist() == [False, False, False, True]
     assert table["z"].isna().tolist() == [False, True, False, False], "beside numbers NA is a gap"
     with pytest.raises(Failure, match=r"has no class in 1 row .*or leave them out with --drop-unlabelled"):
-        classes_of(table["y"], "y", path)
+        class_labels(table["y"], "y", path)
     with pytest.warns(UserWarning, match="1 row of .* without a class in 'y' is left out"):
-        kept = labelled(table["y"], "y", path)
-    with pytest.warns(UserWarning, match="has a class named (NA|None); --missing (NA|None) makes it a gap"):
-        assert classes_of(table["y"][kept], "y", path).tolist() == ["None", "NA", "oak"]
-    table, _ = told(path, names=["y"], how=Reading(missing=("NA", "-999")))
+        kept = has_class(table["y"], "y", path)
+    with pytest.warns(UserWarning, match="has a class named (NA|None); if it means missing, use --missing (NA|None)"):
+        assert class_labels(table["y"][kept], "y", path).tolist() == ["None", "NA", "oak"]
+    table, _ = read(path, names=["y"], how=Reading(missing=("NA", "-999")))
     assert table["y"].isna().tolist() == [False, True, False, True]
     assert table["x"].isna().tolist() == [True, False, True, False]
     np.savez(tmp_path / "t.npz", x=np.array([1, -999]), y=np.array(["a", "NA"]))
-    table, _ = told(tmp_path / "t.npz", how=Reading(missing=("NA", "-999")))
+    table, _ = read(tmp_path / "t.npz", how=Reading(missing=("NA", "-999")))
     assert table.isna().to_numpy().tolist() == [[False, False], [True, True]]
 
 
@@ -188,7 +189,7 @@ def book(tmp_path):
 
 
 def test_excel(book):
-    table, said = told(book, names=["kind"], codes=["code"])
+    table, said = read(book, names=["kind"], codes=["code"])
     assert list(table.columns) == ["code", "height", "seen", "kind"]
     assert table["code"].tolist() == ["007", "10", "3"]
     np.testing.assert_array_equal(table["height"], [1.5, np.nan, 2.0])
@@ -197,7 +198,7 @@ def test_excel(book):
     assert any("has 2 sheets, and 'trees' is read; --sheet names another" in words for words in said)
     assert any("has 1 cell with an error such as #DIV/0!, read as missing" in words for words in said)
     assert read_table(book, how=Reading(sheet="notes")).to_numpy().tolist() == [["1;2;3", 2]]
-    with pytest.raises(Usage, match=r"--sheet 'x' is no sheet of .*; its sheets are trees, notes"):
+    with pytest.raises(Usage, match=r"--sheet 'x' is not a sheet of .*; its sheets are trees, notes"):
         read_table(book, how=Reading(sheet="x"))
 
 
@@ -222,7 +223,7 @@ def test_excel_without_openpyxl(tmp_path, monkeypatch):
         (["31/12/2024", "1/2/2024"], "day-first", "day-first"),
         (["01.02.2024", None], "day-first", "month-first"),
         (["12/31/2024 10:30", "01/02/2024 9:00"], "month-first", "month-first"),
-        (["01/02/2024"], "open", "month-first"),
+        (["01/02/2024"], "ambiguous", "month-first"),
         (["31/12/2024", "12/31/2024"], None, None),
         (["2024-12-31"], None, None),
         (["oak", "1/2/2024"], None, None),
@@ -230,15 +231,15 @@ def test_excel_without_openpyxl(tmp_path, monkeypatch):
     ],
 )
 def test_day_or_month_first(values, order, told):
-    assert order_of(pd.Series(values)) == order
-    assert order_of(pd.Series(values), "month-first") == told
+    assert date_order(pd.Series(values)) == order
+    assert date_order(pd.Series(values), "month-first") == told
 
 
 def test_days_first_become_iso():
-    turned = as_iso(pd.Series(["31/12/2024", None, "1/2/2024 10:30", "2024-01-05"], index=[3, 5, 7, 9]))
+    turned = days_first_to_iso(pd.Series(["31/12/2024", None, "1/2/2024 10:30", "2024-01-05"], index=[3, 5, 7, 9]))
     assert turned.loc[[3, 7, 9]].tolist() == ["2024-12-31", "2024-02-01 10:30", "2024-01-05"]
     assert turned.isna().tolist() == [False, True, False, False]
-    assert as_iso(pd.Series(["31/02/2024"])) is None, "no such day"
+    assert days_first_to_iso(pd.Series(["31/02/2024"])) is None, "no such day"
 
 
 def test_one_column_tells_of_another(tmp_path):
@@ -248,7 +249,7 @@ def test_one_column_tells_of_another(tmp_path):
         found, new = with_iso_dates(table, kinds, None, Path("t"))
     assert found["a"].tolist() == ["2024-02-01"]
     assert new == {"a": "day first", "b": "day first", "n": "number"}
-    with pytest.warns(UserWarning, match="the month is taken to come first; --dates day-first says otherwise"):
+    with pytest.warns(UserWarning, match="read with the month first; if the day is first, use --dates day-first"):
         assert with_iso_dates(table[["a"]], {"a": "other"}, None, Path("t"))[1] == {"a": "other"}
     with pytest.warns(UserWarning, match="with the day first"):
         assert with_iso_dates(table[["a"]], {"a": "other"}, "day-first", Path("t"))[1] == {"a": "day first"}
@@ -308,7 +309,7 @@ def test_gzipped_text_unpacks_within_max_size(tmp_path, monkeypatch):
         tracemalloc.start()
         with pytest.raises(
             Failure,
-            match=r"unpacks from \S+ to over 0\.01\d* GB, and 0\.01 more are allowed: raise --max-size if you know",
+            match=r"unpacks from \S+ to over 0\.01\d* GB, and 0\.01 more are allowed: raise --max-size if you trust",
         ):
             read_table(path, max_size=0.01)
         peak = tracemalloc.get_traced_memory()[1]
@@ -329,13 +330,13 @@ CARS = "vhigh,vhigh,2,2,small\nvhigh,low,2,4,small\nlow,low,3,4,big\n"
 def test_a_file_without_a_header_loses_no_row(tmp_path, text, encoding):
     path = tmp_path / "t.csv"
     path.write_text(text, encoding=encoding)
-    table, said = told(path)
+    table, said = read(path)
     cells = [line.split(",") for line in text.splitlines()]
     assert list(table.columns) == [f"column_{k + 1}" for k in range(len(cells[0]))]
     assert len(table) == len(cells)
     assert str(table.iloc[0, 0]) == cells[0][0]
-    assert any("seems to have no header, its first line is read as a row" in words for words in said)
-    assert not any("no header" in words for words in told(path, how=Reading(header=False))[1])
+    assert any("seems to have no header, so its first line is read as a row" in words for words in said)
+    assert not any("no header" in words for words in read(path, how=Reading(header=False))[1])
 
 
 @pytest.mark.parametrize(
@@ -355,29 +356,32 @@ def test_a_file_without_a_header_loses_no_row(tmp_path, text, encoding):
 def test_a_header_is_a_header(tmp_path, text):
     path = tmp_path / "t.csv"
     path.write_text(text)
-    assert list(map(str, told(path)[0].columns)) == text.split("\n")[0].split(",")
+    assert list(map(str, read(path)[0].columns)) == text.split("\n")[0].split(",")
     path.write_text(IRIS)
-    assert list(told(path, how=Reading(header=True))[0].columns)[-1] == "setosa"
+    assert list(read(path, how=Reading(header=True))[0].columns)[-1] == "setosa"
 
 
 def test_separators_that_are_told_and_lines_that_end_elsewhere(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a|b|c,d|e|f\n1|2|3,4|5|6\n")
-    assert told(path)[0].shape == (1, 5)
-    assert list(told(path, how=Reading(separator=","))[0].columns) == ["a|b|c", "d|e|f"]
+    assert read(path)[0].shape == (1, 5)
+    assert list(read(path, how=Reading(separator=","))[0].columns) == ["a|b|c", "d|e|f"]
     path.write_text("y,score:a|b|c,score:d|e|f\na|b|c,0.5,0.5\n")
-    assert told(path)[0].shape == (1, 3), "as mauc predict writes it"
+    assert read(path)[0].shape == (1, 3), "as mauc predict writes it"
     path.write_text("y;score:a,b;score:c,d\nx;1;2\n")
-    assert told(path)[0].shape == (1, 3)
+    assert read(path)[0].shape == (1, 3)
     path.write_text("y,score:yew\u2028a;b;c,score:oak\u2028a;b;c\nyew\u2028a;b;c,0.5,0.5\n", encoding="utf-8")
-    assert told(path)[0].shape == (1, 3)
+    assert read(path)[0].shape == (1, 3)
     path.write_text("\u2028x,y\n1,2\n", encoding="utf-8")
-    assert list(told(path)[0].columns) == ["\u2028x", "y"]
+    assert list(read(path)[0].columns) == ["\u2028x", "y"]
     assert [check_separator(each) for each in (None, "tab", "\\t", ";", "bar")] == [None, "\t", "\t", ";", "|"]
     with pytest.raises(Usage, match="--separator must be comma, semicolon, tab or bar, got '::'"):
         check_separator("::")
     np.savez(tmp_path / "t.npz", x=np.ones(3))
-    for how, words in ((Reading(separator=";"), "--separator is for text"), (Reading(header=False), "--no-header are")):
+    for how, words in (
+        (Reading(separator=";"), "--separator is for text"),
+        (Reading(header=False), "--header/--no-header is for text and Excel"),
+    ):
         with pytest.raises(Usage, match=words):
             read_table(tmp_path / "t.npz", how=how)
 
@@ -385,10 +389,10 @@ def test_separators_that_are_told_and_lines_that_end_elsewhere(tmp_path):
 def test_signs_among_numbers_are_hinted_at(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,z,w\n1,?,a,1\n?,2,1,2\n3,3,b,3\n4,-,c,4\n5,5,2,5\n")
-    assert sorted(told(path, codes=["w"])[1]) == [
-        f"column 'x' of {path} holds numbers, and '?' in 1 of 5 rows: it is read as text; --missing '?' reads numbers "
-        "with gaps",
-        f"column 'y' of {path} holds numbers, and '?' and '-' in 2 of 5 rows: it is read as text; --missing '?' "
-        "--missing '-' reads numbers with gaps",
+    assert sorted(read(path, codes=["w"])[1]) == [
+        f"column 'x' of {path} holds numbers, and '?' in 1 of 5 rows, so it is read as text; to read numbers with "
+        "missing values use --missing '?'",
+        f"column 'y' of {path} holds numbers, and '?' and '-' in 2 of 5 rows, so it is read as text; to read numbers "
+        "with missing values use --missing '?' --missing '-'",
     ]
-    assert told(path, how=Reading(missing=("?", "-")))[1] == []
+    assert read(path, how=Reading(missing=("?", "-")))[1] == []

@@ -21,14 +21,19 @@ pytest.importorskip("skops", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 import skops.io
+from sklearn.datasets import load_wine
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
 
 from mauc._cli import app
+from mauc._tables.columns import read_kinds
 from mauc._tables.errors import Failure
-from mauc._tables.features import kinds_of, make_features
-from mauc._tables.model_file import TableModel, read_model, write_model
+from mauc._tables.model_file import TableModel, packed_trees, read_model, unpack_trees, write_model
 from mauc._tables.model_schema import ALLOWED, foreign_parts, is_itself
 from mauc._tables.read import read_table
+from mauc._tables.training import numeric_columns
 from mauc.linear import MAUCClassifier
 
 NUMBER = itertools.count(1)
@@ -66,22 +71,19 @@ def as_partial(function, *args, name="functools.partial"):
 def genuine(tmp_path_factory):
     """The members of a small model file."""
     path = tmp_path_factory.mktemp("model") / "model.skops"
-    features = make_features()
-    X = np.asarray(features.fit_transform(TABLE), dtype=np.float64)
-    classifier = MAUCClassifier(max_iter=5, tol=1.0).fit(X, np.repeat(["a", "b", "c"], 10))
-    write_model(path, TableModel(features, classifier, kinds_of(TABLE), "class", "a model"))
+    classifier = make_pipeline(*numeric_columns(0), MAUCClassifier(max_iter=5, tol=1.0))
+    classifier.fit(TABLE, np.repeat(["a", "b", "c"], 10))
+    write_model(path, TableModel(classifier, read_kinds(TABLE), "class", "a model"))
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 @pytest.fixture
 def forge(genuine, tmp_path):
-    """A model file with another classifier, or with other members; without its features, unless they are needed."""
+    """A model file with another classifier, or with other members."""
 
-    def write(classifier=None, features=False, **members):
+    def write(classifier=None, **members):
         schema = json.loads(genuine["schema.json"])
-        if not features:
-            schema["content"]["features"] = as_json(None)
         if classifier is not None:
             schema["content"]["classifier"] = classifier
         path = tmp_path / "forged.skops"
@@ -115,7 +117,7 @@ def refused(monkeypatch):
 
 
 def test_the_genuine_file_loads(forge):
-    scores = read_model(forge(features=True)).scores(TABLE)
+    scores = read_model(forge()).scores(TABLE)
     assert scores.shape == (30, 3)
     assert np.isfinite(scores).all()
 
@@ -135,7 +137,7 @@ def test_classes_that_our_modules_import_are_not_ours(forge, refused, tmp_path, 
     folder = tmp_path / "precious"
     folder.mkdir()
     (folder / "file").write_text("kept")
-    path = forge(deletes(folder), features=True)
+    path = forge(deletes(folder))
     with pytest.raises(Failure, match=r"mauc\._io\.TemporaryDirectory") as caught:
         read_model(path).scores(TABLE)
     assert (folder / "file").read_text() == "kept"
@@ -242,7 +244,7 @@ def test_a_node_that_stands_for_another(forge, refused):
     ],
 )
 def test_trees_that_skops_does_not_write(forge, refused, classifier):
-    assert "its tree is forged or damaged" in refused(forge(classifier))
+    assert "is damaged or forged, its tree is not one of mauc fit" in refused(forge(classifier))
 
 
 def test_many_foreign_types_are_counted(forge, refused):
@@ -285,13 +287,13 @@ class Touch:
 def test_files_that_are_no_archives(refused, tmp_path):
     made = tmp_path / "made"
     (tmp_path / "pickle.skops").write_bytes(pickle.dumps(Touch(made)))
-    assert "is no model file of mauc fit" in refused(tmp_path / "pickle.skops")
+    assert "is damaged or not a mauc model" in refused(tmp_path / "pickle.skops")
     (tmp_path / "cut.skops").write_bytes(b"PK\x03\x04 cut short")
     assert "is damaged, or not a zip archive" in refused(tmp_path / "cut.skops")
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     assert "is a folder" in refused(tmp_path / "link")
     os.mkfifo(tmp_path / "pipe")
-    assert "is no plain file" in refused(tmp_path / "pipe")
+    assert "is not a regular file" in refused(tmp_path / "pipe")
     assert not made.exists()
 
 
@@ -335,7 +337,7 @@ def test_bombs_are_refused_from_the_directory(forge, refused, tmp_path):
     for trust in (False, True):
         told = refused(path, max_size=0.01, trust=trust)
         assert "unpacks from" in told
-        assert re.search(r"to 0\.05\d* GB, and 0\.01 more are allowed: raise --max-size if you know", told)
+        assert re.search(r"to 0\.05\d* GB, and 0\.01 more are allowed: raise --max-size if you trust", told)
     assert "holds a tree of" in refused(forge(**{"schema.json": " " * 5_000_000 + "{}"}), max_size=0.01)
     assert "members, and" in refused(forge(), max_size=1e-5)
     assert peak_of(lambda: refused(path, max_size=0.01)) < 5_000_000
@@ -419,7 +421,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc._cli.fitting.Workers", lambda n_workers=None, on_stop=None: Here(None))
+    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Here(None))
     # All have a say, so that all are written.
     monkeypatch.setattr("mauc.ensemble.classifier._learn", lambda _, data, risk, pairs, random_state: mean_or_best(data, pairs))
     monkeypatch.setattr("mauc.ensemble.combination.OutOfFold.best_model", lambda *_: 0)
@@ -477,3 +479,46 @@ def test_skops_is_imported_without_array_libraries_which_stay_importable():
         "print(u.find_spec('numpy') is not None)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
+
+
+@pytest.fixture
+def boosted():
+    X, y = load_wine(return_X_y=True)
+    X[:, 0] = y[::-1]
+    booster = HistGradientBoostingClassifier(max_iter=4, categorical_features=[0], min_samples_leaf=5)
+    return {"classifier": [make_pipeline(StandardScaler().set_output(transform="default"), booster).fit(X, y)]}, X
+
+
+def test_boosted_trees_predict_the_same_after_packing(boosted):
+    parts, X = boosted
+    (pipeline,) = parts["classifier"]
+    before, trees = pipeline.predict_proba(X), pipeline[-1]._predictors
+    with packed_trees(parts):
+        packed = pipeline[-1]._predictors
+        assert packed["per_round"] == 3
+        assert len(packed["ends"]) == 12
+    assert pipeline[-1]._predictors is trees
+    pipeline[-1]._predictors = packed
+    unpack_trees(parts)
+    np.testing.assert_array_equal(pipeline.predict_proba(X), before)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("left", 2**31, "leads out of its tree"),
+        ("right", 0, "leads out of its tree"),
+        ("feature_idx", 13, "names a column"),
+        ("feature_idx", -1, "names a column"),
+    ],
+)
+def test_a_forged_node_of_a_tree_is_refused(boosted, field, value, message):
+    parts, _ = boosted
+    booster = parts["classifier"][0][-1]
+    with packed_trees(parts):
+        packed = booster._predictors
+    packed["nodes"] = packed["nodes"].copy()
+    packed["nodes"][0][field] = value
+    booster._predictors = packed
+    with pytest.raises(ValueError, match=message):
+        unpack_trees(parts)

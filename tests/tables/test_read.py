@@ -11,9 +11,11 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc._tables.doubts import column_doubts, suspects
+from mauc._tables.columns import column_kinds, describe_kinds
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.read import Reading, classes_of, column, nearest, read_table, without_repeats
+from mauc._tables.flags import flag_columns, flagged_columns
+from mauc._tables.read import class_labels, drop_duplicates, get_column, nearest, read_table
+from mauc._tables.text import Reading
 
 FRAME = pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]})
 
@@ -66,8 +68,8 @@ def test_decimals_are_numbers(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     read, text = (read_table(tmp_path / name) for name in ("t.parquet", "t.csv"))
     pd.testing.assert_frame_equal(read, text)
-    assert suspects(column_doubts(read[["price", "count"]], frame["kind"].to_numpy(), "kind")) == [], "no code"
-    assert classes_of(read["count"], "count", tmp_path).tolist() == [str(c) for c in cents]
+    assert flagged_columns(flag_columns(read[["price", "count"]], frame["kind"].to_numpy(), "kind")) == [], "no code"
+    assert class_labels(read["count"], "count", tmp_path).tolist() == [str(c) for c in cents]
 
 
 def test_two_columns_of_one_name(tmp_path):
@@ -124,7 +126,7 @@ def test_npz_that_does_not_fit(tmp_path):
 
 def test_files_that_are_no_tables(tmp_path):
     (tmp_path / "patients.csv").write_text("a\n1\n")
-    with pytest.raises(Failure, match=r"file not found: .*; did you mean 'patients.csv'\?"):
+    with pytest.raises(Failure, match=r"File not found: .*; did you mean 'patients.csv'\?"):
         read_table(tmp_path / "patient.csv")
     with pytest.raises(Failure, match="is a folder"):
         read_table(tmp_path)
@@ -149,10 +151,10 @@ def test_unreadable_text(tmp_path, content, words):
 
 def test_unknown_column(tmp_path):
     path = tmp_path / "t.csv"
-    with pytest.raises(Usage, match=r"--target 'speces' is no column of .*; did you mean 'Species'\?"):
-        column(pd.DataFrame({"Species": [1], "height": [2]}), "speces", "--target", path)
+    with pytest.raises(Usage, match=r"--target 'speces' is not a column of .*; did you mean 'Species'\?"):
+        get_column(pd.DataFrame({"Species": [1], "height": [2]}), "speces", "--target", path)
     with pytest.raises(Usage, match="its columns are a, b"):
-        column(FRAME, "zzzzzz", "--target", path)
+        get_column(FRAME, "zzzzzz", "--target", path)
     assert nearest("HIGHT", ["height", "weight", "soil"])[0] == "height"
 
 
@@ -162,33 +164,33 @@ def test_unknown_column(tmp_path):
         (["a", None, "b"], r"has no class in 1 row \(first: row 2\): fill them in, or leave them out"),
         ([1.5, 2.0, 3.0], "holds measurements such as 1.5, not classes"),
         ([1.0, np.inf], "holds infinite numbers, not classes"),
-        ([1.0, -3e20], "holds -3e\\+20, too large for its last digits to be kept"),
+        ([1.0, -3e20], "holds -3e\\+20, which loses its last digits"),
         ([["a"], ["b"]], r"holds lists \(first: row 1\), not classes: choose another column"),
-        (["a", "b", " a"], "holds 'a' and ' a', which differ in blanks alone: write them alike"),
+        (["a", "b", " a"], "holds 'a' and ' a', which differ only in blanks: write them alike"),
         (["a", "a", "a"], "has one class, 'a': multiclass AUC needs two or more"),
         (
             np.arange(1000) ** 2 // 7,
-            r"holds measurements such as 0 and 1 \(9\d\d numbers in 1000 rows\), not classes: choose another, join",
+            r"holds measurements such as 0 and 1 \(9\d\d numbers in 1000 rows\), not classes: choose another",
         ),
     ],
 )
 def test_columns_that_are_no_classes(tmp_path, values, words):
     with pytest.raises(Failure, match=words):
-        classes_of(pd.Series(values), "y", tmp_path / "t.csv")
+        class_labels(pd.Series(values), "y", tmp_path / "t.csv")
 
 
 @pytest.mark.parametrize("values", [[1, 2], [1.0, 2.0], ["1", "2"], [" 1", "2 "]])
 def test_classes_are_strings(tmp_path, values):
-    assert classes_of(pd.Series(values), "y", tmp_path).tolist() == ["1", "2"]
+    assert class_labels(pd.Series(values), "y", tmp_path).tolist() == ["1", "2"]
 
 
 def test_whole_numbers_that_may_be_classes(tmp_path):
     codes, rare = np.arange(1000) % 500, np.repeat([3, 10**6, 5 * 10**6], 9)
     often = np.tile(np.arange(150) ** 2, 20)
     for values in (codes, rare, often):
-        assert len(classes_of(pd.Series(values), "y", tmp_path)) == len(values)
+        assert len(class_labels(pd.Series(values), "y", tmp_path)) == len(values)
     prices = pd.Series(np.arange(1000) ** 2)
-    assert len(classes_of(prices, "y", tmp_path, as_named=True)) == 1000, "scores name them as classes"
+    assert len(class_labels(prices, "y", tmp_path, as_named=True)) == 1000, "scores name them as classes"
 
 
 def test_arff(tmp_path):
@@ -214,10 +216,10 @@ def test_arff(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("@relation r\n@attribute x numeric\n@data\n{0 1}\n", "line 4: rows in braces, which leave out zeros"),
+        ("@relation r\n@attribute x numeric\n@data\n{0 1}\n", "line 4: sparse rows, in braces, are not read"),
         ("@relation r\n@attribute x numeric\n@data\n1,2\n", "line 4: 1 values are needed, got 2"),
         ("@relation r\n@attribute x numeric\n@data\noak\n", "column 'x' of .* is numeric, and holds 'oak'"),
-        ("@relation r\n@attribute x relational\n@data\n1\n", "of the type relational, which is not read"),
+        ("@relation r\n@attribute x relational\n@data\n1\n", "has the type relational, which mauc does not read"),
         ("@relation r\n@attribute x numeric\n@attribute x numeric\n@data\n1,2\n", "two columns named 'x'"),
         ("@relation r\n@attribute x numeric\n1\n", "line 3: got '1' before @data"),
         ("@relation r\n", "no line @data"),
@@ -248,5 +250,29 @@ def test_parts_of_a_second_are_kept(tmp_path):
 def test_repeated_rows_are_taken_once(tmp_path):
     frame = pd.DataFrame({"x": [1, 1, 2, 1], "y": ["a", "a", "b", "b"], "z": [[1], [1], [1], [1]]})
     for table in (frame, frame[["x", "y"]]):
-        with pytest.warns(UserWarning, match=r"1 row of t\.csv repeats another in every column, and is left out"):
-            assert without_repeats(table, Path("t.csv"))["x"].tolist() == [1, 2, 1]
+        with pytest.warns(UserWarning, match=r"1 duplicate row of t\.csv is dropped"):
+            assert drop_duplicates(table, Path("t.csv"))["x"].tolist() == [1, 2, 1]
+
+
+def test_kinds_of_columns():
+    table = pd.DataFrame(
+        {
+            "number": [1.0, None, 3.0],
+            "yes": pd.Series([True, None, False], dtype=object),
+            "price": pd.Series([Decimal("1.5"), None, Decimal("2")], dtype=object),
+            "soil": pd.Categorical(["sand", "clay", None]),
+            "day": ["2021-01-01", None, "2021-05-01"],
+            "moment": pd.date_range("2021-01-01", periods=3),
+            "empty": pd.Series([None, None, None], dtype=object),
+        }
+    )
+    kinds = column_kinds(table)
+    assert list(kinds.values()) == ["number", "number", "number", "category", "date", "date", "category"]
+    words = pd.DataFrame({"note": [f"leaf {k} of a tree" for k in range(50)]})
+    assert column_kinds(words) == {"note": "text"}
+    assert column_kinds(words, most_categories=50) == {"note": "category"}
+
+
+def test_kinds_in_words():
+    kinds = {f"x{k}": "number" for k in range(6)} | {"day": "date"}
+    assert describe_kinds(kinds) == "7: 6 numbers (x0, x1, x2, x3, …), 1 date (day)"

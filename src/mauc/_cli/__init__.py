@@ -11,7 +11,7 @@ except ImportError as error:
     _missing = str(error)
 
     def main() -> None:
-        """What the script says that pip installs even without the extra ``cli``."""
+        """Say what to install: pip installs the script even without the extra ``cli``."""
         sys.exit(f"mauc: {_missing}")
 
 

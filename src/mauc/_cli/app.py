@@ -8,15 +8,47 @@ from typing import Annotated, Any
 
 import typer
 
-from mauc._cli.output import Output, speaking
+from mauc._cli.output import Output, use_output
 from mauc._tables.errors import Failure, explain, in_plain_words
 
-__all__ = ["App"]
-
+TABLE = "CSV, TSV, Excel, ARFF, Parquet or NPZ file; - is standard input."
+MaxSize = Annotated[
+    float,
+    typer.Option(min=0.0, help="GB that unpacking a model, Excel, NPZ or .gz file may add to its size."),
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Text that counts as missing, in the target too; can be repeated. Empty cells always count as missing; "
+        "NA, null and the like do in all columns but the target.",
+        show_default=False,
+    ),
+]
+Encoding = Annotated[
+    str | None, typer.Option(help="Encoding of a text file, such as cp1250; default: detected.", show_default=False)
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="Between columns of a text file: comma, semicolon, tab or bar; default: detected.", show_default=False
+    ),
+]
+Header = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header", help="Whether the first line names the columns; default: detected.", show_default=False
+    ),
+]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of an Excel file; default: the first.", show_default=False)]
+Dates = Annotated[
+    str | None,
+    typer.Option(help="day-first or month-first, for dates such as 01/02/2024; default: detected.", show_default=False),
+]
+DropUnlabelled = Annotated[bool, typer.Option("--drop-unlabelled", help="Leave out rows without a class.")]
 COMMON = {
-    "json": (Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")], False),
+    "json": (Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")], False),
     "quiet": (Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")], False),
-    "debug": (Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")], False),
+    "debug": (Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")], False),
 }
 
 
@@ -37,7 +69,7 @@ class App(typer.Typer):
 def _with_common_options(function: Callable[..., None]) -> Callable[..., None]:
     def run(**arguments: Any) -> None:
         common = {name: arguments.pop(name) for name in COMMON}
-        with speaking(Output(as_json=common["json"], quiet=common["quiet"])) as output:
+        with use_output(Output(as_json=common["json"], quiet=common["quiet"])) as output:
             _run(lambda: function(**arguments), output, debug=common["debug"])
 
     signature = inspect.signature(function)
@@ -59,7 +91,11 @@ def _run(work: Callable[[], None], output: Output, *, debug: bool) -> None:
             try:
                 work()
             finally:
-                _tell(caught, output)
+                # Each warning once, as a note; those for programmers are left out.
+                for_programmers = (DeprecationWarning, FutureWarning, ResourceWarning)
+                texts = [str(w.message) for w in caught if not issubclass(w.category, for_programmers)]
+                for text in dict.fromkeys(in_plain_words(text) for text in texts if text.strip()):
+                    output.note(text)
     except Exception as error:
         # Typer's own: usage errors, Exit, Abort.
         if isinstance(error, typer.Abort) or (hasattr(error, "exit_code") and not isinstance(error, Failure)):
@@ -68,13 +104,3 @@ def _run(work: Callable[[], None], output: Output, *, debug: bool) -> None:
             raise
         output.fail(explain(error))
         raise typer.Exit(error.exit_code if isinstance(error, Failure) else 1) from None
-
-
-def _tell(caught: list[warnings.WarningMessage], output: Output) -> None:
-    """Warnings as notes, each once; those for programmers are left out."""
-    for text in dict.fromkeys(
-        in_plain_words(str(w.message))
-        for w in caught
-        if not issubclass(w.category, DeprecationWarning | FutureWarning | ResourceWarning) and str(w.message).strip()
-    ):
-        output.note(text)

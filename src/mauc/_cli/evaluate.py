@@ -1,5 +1,6 @@
-"""``mauc evaluate``: scores from any program → metrics, intervals, paired tests, report."""
+"""``mauc evaluate``: scores of any program → metrics, intervals, paired tests, report."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -7,16 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from mauc._archive import MAX_SIZE
+from mauc._cli.app import DropUnlabelled, Encoding, Header, MaxSize, Missing, Separator, Sheet
 from mauc._cli.files import REPORTS, check_ending, check_writable
-from mauc._cli.options import DropUnlabelled, Encoding, Header, MaxSize, Missing, Separator, Sheet
 from mauc._cli.output import current
 from mauc._io import write_whole
 from mauc._tables.errors import Failure, Usage
-from mauc._text import visible
-
-__all__ = ["evaluate"]
+from mauc._text import as_cell, visible
 
 REPORT = REPORTS / "evaluation.html"
+GIB = 2.0**30
+NAME_TRUTH = "; if another table of the same rows has it, name that table with --truth"
 
 
 def evaluate(
@@ -33,20 +34,20 @@ def evaluate(
     ] = None,
     compare: Annotated[
         list[Path] | None,
-        typer.Option(readable=False, help="Scores of another model on the same rows; may be repeated."),
+        typer.Option(readable=False, help="Scores of another model on the same rows; can be repeated."),
     ] = None,
     truth: Annotated[
-        Path | None, typer.Option(readable=False, help="Table with the target, where it is another one.")
+        Path | None, typer.Option(readable=False, help="Table with the target, if the scores do not have it.")
     ] = None,
     prefix: Annotated[
-        str | None, typer.Option(help="Text before the class in the names of score columns (default: detected).")
+        str | None, typer.Option(help="Text before the class in the names of score columns; default: detected.")
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(help="Column of what rows belong to, such as the patient: intervals are those of groups."),
+        typer.Option(help="Column of groups, such as the patient: intervals account for dependent rows."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="Column of subgroups, such as the sex: each level against the other rows.")
+        str | None, typer.Option(help="Column of subgroups, such as the sex: each is compared with the other rows.")
     ] = None,
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     drop_unlabelled: DropUnlabelled = False,
@@ -61,21 +62,20 @@ def evaluate(
         bool | None,
         typer.Option(
             "--stream/--no-stream",
-            help="Read a single file in parts, or whole; parts unless it fits in memory.",
+            help="Read a single file in parts, or whole; default: whole if it fits in memory.",
             show_default=False,
         ),
     ] = None,
-    memory: Annotated[float, typer.Option(min=0.5, help="GiB to stay within where tables are read in parts.")] = 2.0,
+    memory: Annotated[float, typer.Option(min=0.5, help="GiB to use at most where tables are read in parts.")] = 2.0,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
-    """Judge scores of any program, and compare models.
+    """Evaluate the scores of any program, and compare models.
 
-    Score columns are named as the classes, with the same text before each or none: "cat", "score:cat", "p_cat".
+    Score columns have the names of the classes, with the same text before each or none: "cat", "score:cat", "p_cat".
     """
     from mauc._cli.summary import as_json, comparison, headline, sizes, subgroups, worst_pairs
-    from mauc._tables.layout import check_separator
-    from mauc._tables.parts import find_parts, no_target
-    from mauc._tables.read import Reading
+    from mauc._tables.parts import find_parts, target_missing
+    from mauc._tables.text import Reading, check_separator
     from mauc.report import judge, render
 
     output = current()
@@ -84,53 +84,48 @@ def evaluate(
     parts, others = find_parts(scores, "SCORES"), [find_parts([path], "--compare") for path in compare or []]
     true_parts = None if truth is None else find_parts([truth], "--truth")
     how = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
-    kept = _kept(parts, target, compare, truth, max_size)
-    target = kept.target if kept else target
+    saved = _saved_scores(parts, target, others, true_parts, max_size)
+    target = saved.target if saved else target
     if target is None:
-        raise no_target(true_parts or parts, how, max_size)
+        raise target_missing(true_parts or parts, how, max_size)
     tables = [parts, *others, *([] if true_parts is None else [true_parts])]
     if not no_report:
         check_writable(report, "--report", [path for table in tables for path in table.paths])
         check_ending(report, "--report", "a page", "html")
-    if kept:
+    if saved:
         if group or by:
             raise Usage(
-                f"{parts.shown} holds no columns but scores, and the groups that mauc fit --group was given: leave "
+                f"{parts.display} holds scores, and the groups of mauc fit --group, but no other columns: leave "
                 "--group and --by out"
             )
-        output.note(f"{parts.shown} holds scores of {kept.about}; {kept.how}")
-        scores_of = {parts.name: kept.repeats}
-        found = judge(kept.labels, scores_of, labels=kept.classes, groups=kept.groups, level=level)
+        output.note(f"{parts.display} holds scores of {saved.about}; {saved.how}")
+        found = judge(saved.labels, {parts.name: saved.repeats}, labels=saved.classes, groups=saved.groups, level=level)
     elif _streams(tables, stream):
         if how != Reading() or drop_unlabelled or group or by:
             raise Usage(
-                f"{parts.shown} is read in parts, where --missing, --encoding, --separator, --header, --sheet, "
+                f"{parts.display} is read in parts, where --missing, --encoding, --separator, --header, --sheet, "
                 "--drop-unlabelled, --group and --by have no effect: leave them out, or name one file that fits in "
                 "memory"
             )
-        from mauc._cli.evaluate_parts import judge_parts
-
-        size = f"{len(parts.paths)} files, " if parts.several else ""
-        output.note(f"{parts.shown} ({size}{_as_text(parts.n_bytes)}) is read in parts")
-        with output.working(f"judging {parts.shown}"):
+        n_files = f"{len(parts.paths)} files, " if parts.several else ""
+        output.note(f"{parts.display} ({n_files}{parts.n_bytes / 1e6:.3g} MB) is read in parts")
+        with output.working(f"evaluating {parts.display}"):
             found = judge_parts(parts, target, others, true_parts, prefix, level=level, memory=memory)
     else:
-        with output.working(f"judging {parts.shown}"):
-            wanted = _Wanted(target, group, by, prefix, drop_unlabelled, max_size, how)
-            labels, classes, models, belonging = _read(scores[0], compare or [], truth, wanted)
-            found = judge(labels, models, labels=classes, **belonging, level=level)
+        with output.working(f"evaluating {parts.display}"):
+            settings = _Settings(target, group, by, prefix, drop_unlabelled, max_size, how)
+            found = _judge_whole(scores[0], compare or [], truth, settings, level)
     files = {}
     if not no_report:
-        details = [("scores", parts.shown), ("target", target), *(("compared with", p.shown) for p in others)]
-        write_whole(report, render(found, title=f"{target} by {parts.name}", details=details))
+        details = [("scores", parts.display), ("target", target), *(("compared with", p.display) for p in others)]
+        write_whole(report, render(found, title=f"{parts.name}: predicting {target}", details=details))
         files["report"] = report
     if found.absent:
         output.note(f"classes without a row are left out: {', '.join(map(visible, found.absent[:8]))}")
-    several = [comparison(found)] if found.tests else []
     output.say(
         *headline(found),
         "",
-        *several,
+        *([comparison(found)] if found.tests else []),
         *subgroups(found),
         sizes(found),
         worst_pairs(found),
@@ -139,44 +134,38 @@ def evaluate(
     output.result({**as_json(found), "files": files})
 
 
-def _kept(parts: Any, target: str | None, compare: list[Path] | None, truth: Path | None, max_size: float) -> Any:
-    """The scores that mauc fit kept beside a model, which have classes and target in them; None for other files."""
-    from mauc._tables.kept import is_kept, read_scores
+def _saved_scores(parts: Any, target: str | None, others: list[Any], truth: Any, max_size: float) -> Any:
+    """Return the scores that mauc fit saved beside a model, which include classes and target; None for other files."""
+    from mauc._tables.saved_scores import is_saved_scores, read_saved_scores
 
-    if parts.several or not is_kept(parts.paths[0]):
+    if parts.several or not is_saved_scores(parts.paths[0]):
         return None
-    found = read_scores(parts.paths[0], max_size)
+    found = read_saved_scores(parts.paths[0], max_size)
     if target not in (None, found.target):
-        raise Usage(f"--target {target!r} is not the target of {parts.shown}, which is {found.target!r}: leave it out")
-    if compare or truth:
+        raise Usage(f"--target {target!r} is not the target of {parts.display}, {found.target!r}: leave it out")
+    if others or truth:
         raise Usage(
-            f"{parts.shown} holds the scores of a model and their classes: leave --truth out, and compare models by "
-            "mauc compare a.skops b.skops"
+            f"{parts.display} holds the scores of a model and their classes: leave --truth out, and compare models "
+            "with mauc compare a.skops b.skops"
         )
     return found
 
 
-def _as_text(n_bytes: float) -> str:
-    """A size that can be read at a glance."""
-    unit, name = next(((u, n) for u, n in ((1e9, "GB"), (1e6, "MB")) if n_bytes >= u), (1e3, "kB"))
-    return f"{n_bytes / unit:.3g} {name}"
-
-
 def _streams(tables: list[Any], asked: bool | None) -> bool:
-    """Whether tables are read in parts: several files, what does not fit in memory, or what the user says."""
+    """Return whether to read tables in parts: several files, one that does not fit in memory, or as asked."""
     several = [table for table in tables if table.several]
     if several and asked is False:
-        raise Usage(f"--no-stream reads single files, and {several[0].shown} is not one: leave it out")
+        raise Usage(f"--no-stream reads single files, and {several[0].display} is not one: leave it out")
     if several or asked:
-        unfit = [table for table in tables if table.kind not in ("csv", "parquet")]
+        unfit = [table for table in tables if table.format not in ("csv", "parquet")]
         if unfit and all(path.exists() for path in unfit[0].paths):
-            raise Failure(f"{unfit[0].shown} cannot be read in parts: save it as CSV or Parquet")
+            raise Failure(f"{unfit[0].display} cannot be read in parts: save it as CSV or Parquet")
     return bool(several) or (asked if asked is not None else not all(table.fits() for table in tables))
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """What the options say about all tables of one call."""
+class _Settings:
+    """The options for reading all tables of one call."""
 
     target: str
     group: str | None
@@ -186,101 +175,177 @@ class _Wanted:
     max_size: float
     how: Any
 
+    def read(self, path: Path) -> Any:
+        """Read a table, with the target under its own name where ``mauc predict`` had to quote it."""
+        from mauc._tables.columns import check_single
+        from mauc._tables.read import read_table
 
-def _read(path: Path, others: list[Path], truth: Path | None, wanted: _Wanted) -> tuple[Any, Any, Any, Any]:
-    """True classes, the class of each column, the scores of each model by name, and groups and subgroups of rows."""
+        target = self.target
+        codes = [name for name in (self.group, self.by) if name]
+        table = read_table(path, codes=codes, max_size=self.max_size, names=[target, as_cell(target)], how=self.how)
+        if target not in table.columns:
+            table = table.rename(columns={as_cell(target): target})
+        check_single(table[[n for n in table.columns if n == target]], path, "choose another --target")
+        return table
+
+    def without_keys(self, table: Any) -> Any:
+        """Return the columns that may be scores: target, group and subgroup may be named as scores are."""
+        return table.drop(columns=[name for name in (self.target, self.group, self.by) if name], errors="ignore")
+
+
+def _judge_whole(path: Path, others: list[Path], truth: Path | None, settings: _Settings, level: float) -> Any:
+    """Judge tables that fit in memory."""
     import numpy as np
 
-    from mauc._tables.read import classes_of, column, labelled
-    from mauc._tables.row_hashes import TRAINED_ON, known_note
+    from mauc._tables.data import parse_groups
+    from mauc._tables.read import class_labels, get_column, has_class
+    from mauc._tables.saved_scores import TRAINED_ON, trained_note
     from mauc._tables.scores import as_in_columns, scored_rows, scores_in
-    from mauc._tables.source import shown
+    from mauc._tables.text import display_path
+    from mauc.report import judge
 
-    target, prefix = wanted.target, wanted.prefix
-    table = _read_table(path, wanted)
-    path = shown(path)
-    true_path, true_table = (path, table) if truth is None else (shown(truth), _read_table(truth, wanted))
-    otherwise = "" if truth else "; a table of the same rows that has it can be named with --truth"
+    target, prefix = settings.target, settings.prefix
+    table = settings.read(path)
+    path = display_path(path)
+    true_path, true_table = (path, table) if truth is None else (display_path(truth), settings.read(truth))
     if truth and target not in true_table.columns and target in table.columns:
-        raise Usage(f"--truth {truth} has no column {target!r}, and {path} has it: name the scores first, then --truth")
-    true_classes = column(true_table, target, "--target", true_path, otherwise)
-    _same_length(path, len(table), true_path, len(true_classes))
+        raise Usage(f"--truth {truth} has no column {target!r}, but {path} has: name the scores first, then --truth")
+    true_classes = get_column(true_table, target, "--target", true_path, "" if truth else NAME_TRUTH)
+    _check_same_rows(str(path), len(table), str(true_path), len(true_classes))
     kept = np.ones(len(table), dtype=bool)
-    if wanted.drop_unlabelled:
-        kept = labelled(true_classes, target, true_path).copy()
-    written = classes_of(true_classes[kept], target, true_path, as_named=True)
-    labels = as_in_columns(written, table, prefix)
-    names = [str(name) for name in _without(table, wanted).columns]
+    if settings.drop_unlabelled:
+        kept = has_class(true_classes, target, true_path).copy()
+    labels = as_in_columns(class_labels(true_classes[kept], target, true_path, as_named=True), table, prefix)
+    names = [str(name) for name in settings.without_keys(table).columns]
     scored = scored_rows(names, *np.unique(labels, return_inverse=True), path, prefix)
     kept[kept], labels = scored, labels[scored]
-    belonging = _belonging(wanted, {true_path: true_table, path: table}, kept)
+    belonging: dict[str, Any] = {}
+    for keyword, option, name in (("groups", "--group", settings.group), ("subgroups", "--by", settings.by)):
+        if name is not None:
+            in_scores = name not in true_table.columns and name in table.columns
+            source, columns = (path, table) if in_scores else (true_path, true_table)
+            values = get_column(columns, name, option, source)[kept]
+            belonging[keyword] = parse_groups(values, name, source, option)
     table = table[kept].reset_index(drop=True)
     if TRAINED_ON in table.columns and target != TRAINED_ON:
-        trained = known_note(int((table[TRAINED_ON] == "yes").sum()), len(table))
-        if trained:
-            current().note(trained)
-    first = scores_in(_without(table, wanted), labels, path, prefix)
-    models = {path.name if path.name not in {p.name for p in others} else str(path): first.values}
+        note = trained_note(int((table[TRAINED_ON] == "yes").sum()), len(table))
+        if note:
+            current().note(note)
+    classes, first = scores_in(settings.without_keys(table), labels, path, prefix)
+    models = {path.name if path.name not in {p.name for p in others} else str(path): first}
     for other in others:
-        second = _read_table(other, wanted)
-        _same_length(other, len(second), path, len(kept))
+        second = settings.read(other)
+        _check_same_rows(str(other), len(second), str(path), len(kept))
         second = second[kept].reset_index(drop=True)
         if target in second.columns:
-            theirs = as_in_columns(classes_of(second[target], target, other, as_named=True), second, prefix)
-            differ = np.flatnonzero(theirs != labels)
-            if len(differ):
-                row = np.flatnonzero(kept)[differ[0]] + 1
-                raise Failure(
-                    f"{other} has other classes in {target!r} than {true_path} (first: row {row}): "
-                    "paired tests need the same rows in the same order"
-                )
-        found = scores_in(_without(second, wanted), labels, other, prefix)
-        if set(found.classes) != set(first.classes):
-            odd = sorted(set(found.classes) ^ set(first.classes))[0]
-            raise Failure(
-                f"{other} and {path} score different classes ({odd!r} is in one of them): compare like with like"
-            )
+            theirs = as_in_columns(class_labels(second[target], target, other, as_named=True), second, prefix)
+            _check_same_classes(np.flatnonzero(kept)[theirs != labels], str(other), str(true_path), target)
+        their_classes, values = scores_in(settings.without_keys(second), labels, other, prefix)
+        _check_same_columns(their_classes, classes, str(other), str(path))
         name = other.name if other.name not in models else str(other)
-        if name in models:
-            raise Usage(f"--compare {other} is named twice, or is the file itself: name other scores")
-        models[name] = found.values[:, [found.classes.index(c) for c in first.classes]]
-    return labels, np.array(first.classes), models, belonging
+        _check_new_name(name, models, str(other))
+        models[name] = values[:, [their_classes.index(c) for c in classes]]
+    return judge(labels, models, labels=np.array(classes), **belonging, level=level)
 
 
-def _belonging(wanted: _Wanted, tables: dict[Path, Any], kept: Any) -> dict[str, Any]:
-    """Groups and subgroups of the rows, from the first table that has the column, for the judgement."""
-    from mauc._tables.data import groups_of
-    from mauc._tables.read import column
+def judge_parts(
+    scores: Any, target: str, others: Sequence[Any], truth: Any, prefix: str | None, *, level: float, memory: float
+) -> Any:
+    """Judge tables in parts, as ``mauc.report.judge`` judges them read whole, within ``memory`` GiB."""
+    import numpy as np
+    import pandas as pd
 
-    found = {}
-    for keyword, option, name in (("groups", "--group", wanted.group), ("subgroups", "--by", wanted.by)):
-        if name is not None:
-            path = next((path for path, table in tables.items() if name in table.columns), next(iter(tables)))
-            found[keyword] = groups_of(column(tables[path], name, option, path)[kept], name, path, option)
-    return found
+    from mauc._tables.parts import ScoreColumns, read_target, smallest_ints
+    from mauc._tables.scores import as_in_columns, score_columns, scored_rows
+    from mauc.report.judgement import judge_rows
+
+    def classes_of(parts: Any, otherwise: str = "") -> Any:
+        found = read_target(parts, target_name(parts, target, otherwise))
+        columns = pd.DataFrame(columns=(parts if parts is not truth else scores).names)
+        return found.renamed(as_in_columns(found.labels, columns, prefix))
+
+    def score_names(parts: Any) -> list[str]:
+        hidden = target if target in parts.names else as_cell(target)
+        return [name for name in parts.names if name != hidden]
+
+    source = scores if truth is None else truth
+    all_true = classes_of(source, "" if truth else NAME_TRUTH)
+    _check_memory(len(all_true.codes), memory, scores.display)
+    rows = scored_rows(score_names(scores), all_true.labels.tolist(), all_true.codes, scores.display, prefix)
+    true = all_true if rows.all() else all_true.subset(rows)
+    columns = score_columns(score_names(scores), true.labels.tolist(), scores.display, prefix)
+    classes = list(columns)
+    column_of = np.array([classes.index(label) for label in true.labels.tolist()])
+    counts = np.bincount(column_of[true.codes], minlength=len(classes))
+    order = np.argsort(-counts, kind="stable")
+    order = order[counts[order] > 0]
+    place = np.zeros(len(classes), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    codes = smallest_ints(place[column_of], len(order))[true.codes]
+    present = [classes[k] for k in order]
+    models: dict[str, Any] = {}
+    for parts in (scores, *others):
+        found = score_columns(score_names(parts), true.labels.tolist(), parts.display, prefix)
+        if parts is not scores:
+            if {target, as_cell(target)} & set(parts.names):
+                theirs = classes_of(parts)
+                _check_same_rows(parts.display, len(theirs.codes), source.display, len(rows))
+                index = {label: k for k, label in enumerate(all_true.labels.tolist())}
+                translated = np.array([index.get(c, -1) for c in theirs.labels.tolist()])[theirs.codes]
+                _check_same_classes(np.flatnonzero(translated != all_true.codes), parts.display, source.display, target)
+            _check_same_columns(list(found), classes, parts.display, scores.display)
+        name = parts.name if parts.name not in {p.name for p in (scores, *others) if p is not parts} else parts.display
+        _check_new_name(name, models, parts.display)
+        if parts is not source:
+            _check_same_rows(parts.display, parts.n_rows, source.display, len(rows))
+        models[name] = ScoreColumns(parts, [found[c] for c in present], codes, counts[order], rows)
+    absent = [c for c, n in zip(classes, counts, strict=True) if not n]
+    return judge_rows(models, present, absent, level=level, budget=memory * GIB)
 
 
-def _read_table(path: Path, wanted: _Wanted) -> Any:
-    """The target under its own name, where ``mauc predict`` had to put a quote before it."""
-    from mauc._tables.features import check_single
-    from mauc._tables.read import read_table
-    from mauc._text import as_cell
+def target_name(parts: Any, target: str, otherwise: str = "") -> str:
+    """Return the name of the target column, which ``mauc predict`` may have quoted."""
+    import pandas as pd
 
-    target = wanted.target
-    codes = [name for name in (wanted.group, wanted.by) if name]
-    table = read_table(path, codes=codes, max_size=wanted.max_size, names=[target, as_cell(target)], how=wanted.how)
-    if target not in table.columns:
-        table = table.rename(columns={as_cell(target): target})
-    check_single(table[[n for n in table.columns if n == target]], path, "choose another --target")
-    return table
+    from mauc._tables.read import get_column
+
+    if target not in parts.names and as_cell(target) in parts.names:
+        return str(as_cell(target))
+    get_column(pd.DataFrame(columns=parts.names), target, "--target", Path(parts.display), otherwise)
+    return target
 
 
-def _without(table: Any, wanted: _Wanted) -> Any:
-    """The target, the group and the subgroup may be named as scores are, and hold none."""
-    named = [name for name in (wanted.target, wanted.group, wanted.by) if name]
-    return table.drop(columns=named, errors="ignore")
-
-
-def _same_length(path: Path, n: int, other: Path, m: int) -> None:
+def _check_same_rows(name: str, n: int, other: str, m: int) -> None:
     if n != m:
-        raise Failure(f"{path} has {n} rows and {other} has {m}: they must be of the same rows in the same order")
+        raise Failure(f"{name} has {n} rows and {other} has {m}: they must be of the same rows in the same order")
+
+
+def _check_same_classes(differ: Any, name: str, other: str, target: str) -> None:
+    if len(differ):
+        raise Failure(
+            f"{name} has other classes in {target!r} than {other} (first: row {differ[0] + 1}): paired tests need the "
+            "same rows in the same order"
+        )
+
+
+def _check_same_columns(classes: Sequence[str], others: Sequence[str], name: str, other: str) -> None:
+    if set(classes) != set(others):
+        odd = sorted(set(classes) ^ set(others))[0]
+        raise Failure(f"only one of {name} and {other} scores the class {odd!r}: both must score the same classes")
+
+
+def _check_new_name(name: str, models: dict[str, Any], given: str) -> None:
+    if name in models:
+        raise Usage(f"--compare {given} is named twice, or is the scores themselves: name other scores")
+
+
+def _check_memory(n_rows: int, memory: float, name: str) -> None:
+    """Check the memory for each row's score of its own class, one column and the classes, however small the parts."""
+    from mauc._tables.parts import available_memory
+
+    needed = n_rows * (8.0 + 8.0 + 1.0)
+    if needed > max(available_memory(), memory * GIB):
+        raise Failure(
+            f"{name} has {n_rows} rows, which need {needed / GIB:.1f} GiB of memory, and "
+            f"{available_memory() / GIB:.1f} are free: use a larger machine, or mauc.dask on several"
+        )

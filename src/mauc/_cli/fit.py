@@ -1,17 +1,20 @@
-"""``mauc fit``: a table → a model file and a report on rows it has not seen."""
+"""``mauc fit``: a table → a model file and a report on test rows."""
 
+import threading
 import time
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from mauc._archive import MAX_SIZE
-from mauc._cli.files import REPORTS
-from mauc._cli.options import TABLE, Dates, DropUnlabelled, Encoding, Header, MaxSize, Missing, Separator, Sheet
+from mauc._cli.app import TABLE, Dates, DropUnlabelled, Encoding, Header, MaxSize, Missing, Separator, Sheet
+from mauc._cli.files import REPORTS, check_ending, check_writable
+from mauc._cli.output import TextTable, current
+from mauc._io import write_whole
 from mauc._tables.errors import Usage
-
-__all__ = ["fit"]
+from mauc._text import visible
 
 REPORT = REPORTS / "index.html"
 
@@ -25,10 +28,10 @@ def fit(
     time_limit: Annotated[float, typer.Option(help="Seconds for the whole run: a deadline.")] = 60.0,
     effort: Annotated[str, typer.Option(help="How much to train: quick, normal or best.")] = "normal",
     decide: Annotated[
-        str, typer.Option(help="What decisions are chosen for: balanced, accuracy, or a table such as costs.csv.")
+        str, typer.Option(help="What predicted classes optimise: balanced, accuracy, or a table such as costs.csv.")
     ] = "balanced",
     model: Annotated[
-        str | None, typer.Option(help="Train this one alone in place of the stack: linear.", show_default=False)
+        str | None, typer.Option(help="linear: train a linear model instead of the stack.", show_default=False)
     ] = None,
     surrogate: Annotated[
         str | None, typer.Option(help="Pair loss of the linear model; default: exponential.", show_default=False)
@@ -37,138 +40,231 @@ def fit(
         float | None, typer.Option(help="Margin of its loss; default: cross-validated.", show_default=False)
     ] = None,
     log_loss: Annotated[
-        float | None, typer.Option(help="Weight of the log-loss beside it.", show_default=False)
+        float | None, typer.Option(help="Weight of the log-loss added to it.", show_default=False)
     ] = None,
     l2: Annotated[float | None, typer.Option(help="Its penalty; default: cross-validated.", show_default=False)] = None,
     time_column: Annotated[
-        str | None, typer.Option(help="Hold out the latest rows by this column, which is no feature then.")
+        str | None, typer.Option(help="Test on the latest rows by this column, which is then not a feature.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Keep rows of one group on one side; the column is no feature then.")
+        str | None, typer.Option(help="Never split the groups of this column, which is then not a feature.")
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="Leave this column out, such as a row number.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="Leave this column out; can be repeated.")] = None,
     drop_suspects: Annotated[
-        bool, typer.Option("--drop-suspects", help="Leave out the columns that are flagged, as a row number is.")
+        bool, typer.Option("--drop-suspects", help="Leave out columns flagged before training, such as a row number.")
     ] = False,
     holdout: Annotated[
-        float | None, typer.Option(help="Share of the rows to hold out for judging; default: 0.25.", show_default=False)
+        float | None, typer.Option(help="Share of the rows to test on; default: 0.25.", show_default=False)
     ] = None,
     cv: Annotated[
-        int | None, typer.Option(min=2, help="Judge by cross-validation in so many folds.", show_default=False)
+        int | None, typer.Option(min=2, help="Test by cross-validation with this many folds.", show_default=False)
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="How often to cross-validate, by other folds.")] = 1,
+    repeats: Annotated[int, typer.Option(min=1, help="Repeat the cross-validation with other folds.")] = 1,
     min_rows: Annotated[int, typer.Option(min=1, help="Leave out classes with fewer rows.")] = 1,
     drop_unlabelled: DropUnlabelled = False,
-    drop_duplicates: Annotated[
-        bool, typer.Option("--drop-duplicates", help="Take rows that are alike in every column once each.")
-    ] = False,
+    drop_duplicates: Annotated[bool, typer.Option("--drop-duplicates", help="Use duplicate rows only once.")] = False,
     missing: Missing = None,
     dates: Dates = None,
     encoding: Encoding = None,
     separator: Separator = None,
     header: Header = None,
     sheet: Sheet = None,
-    refit: Annotated[bool, typer.Option("--refit", help="After judging, train again on all rows.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of all random choices.")] = 0,
+    refit: Annotated[bool, typer.Option("--refit", help="After testing, train again on all rows.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random choices.")] = 0,
     importance: Annotated[
-        bool, typer.Option("--importance/--no-importance", help="Shuffle each column to see what it is worth.")
+        bool, typer.Option("--importance/--no-importance", help="Compute permutation importance.")
     ] = True,
     importance_pair: Annotated[
         tuple[str, str] | None,
-        typer.Option(help="Two classes: what each column is worth to tell them apart.", show_default=False),
+        typer.Option(help="Add the importance of each column for these two classes.", show_default=False),
     ] = None,
     report: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     engine: Annotated[
-        str, typer.Option(help="memory, or dask: the linear model on a table in parts, or too large for memory.")
+        str, typer.Option(help="memory, or dask: a linear model on a table in parts or larger than memory.")
     ] = "memory",
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler; default: workers are started here.")
+        str | None, typer.Option(help="Address of a Dask scheduler; default: workers on this machine.")
     ] = None,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
-    """Train on a table, judge on rows not trained on, write model and report.
+    """Train the best model on a table, test it, and write model and report.
 
-    Columns may hold numbers, categories, dates or text, with gaps. A stack of models is trained within --time-limit;
-    what is written is chosen by training rows that were held out: the test rows choose nothing.
+    Columns may hold numbers, categories, dates or text, with missing values. A stack of models is trained within
+    --time-limit. The model to write is chosen on part of the training rows; the test rows play no part in the choice.
     """
     given = dict(locals())
     began = time.monotonic()
-    from mauc._cli.fitting import Job
-    from mauc._tables.data import Wanted
-    from mauc._tables.fit import Options
-    from mauc._tables.layout import check_separator
-    from mauc._tables.models import Choice
-    from mauc._tables.parts import find_parts
-    from mauc._tables.text import Reading
+    from mauc._tables.options import Linear, Options
+    from mauc._tables.parts import check_fits, find_parts, target_missing
+    from mauc._tables.saved_scores import scores_path
+    from mauc._tables.text import Reading, check_separator
 
-    _check_together(given)
-    named = any(each is not None for each in (model, surrogate, alpha, l2, log_loss))
+    if model not in (None, "linear"):
+        raise Usage(f"--model must be 'linear', got {model!r}: leave it out to train the stack")
+    if cv and holdout is not None:
+        raise Usage("--cv tests on all rows in turn and --holdout on a share of them: leave one of them out")
+    is_linear = any(each is not None for each in (model, surrogate, alpha, l2, log_loss))
+    same = set(Options.__dataclass_fields__) - {"holdout", "drop"}
     options = Options(
-        time_limit=time_limit,
-        effort=cast(Any, effort),
+        **{name: value for name, value in given.items() if name in same},
+        drop=tuple(drop or ()),
         holdout=0.25 if holdout is None else holdout,
-        cv=cv,
-        repeats=repeats,
-        seed=seed,
-        decide=decide,
-        drop_suspects=drop_suspects,
-        refit=refit,
-        importance=importance,
         importance_pairs=(importance_pair,) if importance_pair else (),
-        choice=Choice(model or "linear", surrogate, alpha, l2, seed, log_loss) if named else None,
+        linear=Linear(surrogate, alpha, l2, log_loss) if is_linear else None,
     )
-    job = Job(
-        table=table,
-        parts=find_parts([table], "TABLE"),
-        wanted=Wanted(
-            target or "", time_column, group, tuple(drop or ()), min_rows, drop_unlabelled, dates, drop_duplicates
-        ),
-        reading=Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header),
-        max_size=max_size,
-        options=options,
-        model=out,
-        report=None if no_report else report,
-        began=began,
-    )
-    job.check()
+    how = Reading(tuple(missing or ()), encoding, sheet, check_separator(separator), header)
+    parts = find_parts([table], "TABLE")
+    if target is None:
+        raise target_missing(parts, how, max_size)
+    files = {"model": out, "scores": scores_path(out)} | ({} if no_report else {"report": report})
+    _check_files(files, parts.paths)
     if engine != "memory" or scheduler is not None:
-        _on_dask(job, given)
+        from mauc._cli.fit_dask import check_dask_options, fit_on_dask
+
+        check_dask_options(given)
+        fit_on_dask(parts, options, scheduler, out, files.get("report"))
         return
-    job.run()
+    check_fits(parts)
+    fitted = _train(table, options, max_size, how, began)
+    _print_notes(fitted)
+    fitted.save(out)
+    if not no_report:
+        write_whole(report, fitted.page())
+    _print_summary(fitted, files)
 
 
-def _check_together(given: dict[str, Any]) -> None:
-    """Options that contradict one another."""
-    cv = given["cv"]
-    if given["time_column"] and given["group"]:
-        raise Usage("--time-column and --group each say what to hold out: leave one of them out")
-    if cv and given["time_column"]:
-        raise Usage("--cv holds out any rows and --time-column the latest: leave one of them out")
-    if cv and given["holdout"] is not None:
-        raise Usage("--cv judges by all rows, in turns, and --holdout by a share of them: leave one of them out")
-    if cv and given["refit"]:
-        raise Usage("--cv trains on all rows after judging, as --refit does: leave --refit out")
-    if given["repeats"] > 1 and not cv:
-        raise Usage("--repeats says how often to cross-validate: add --cv 5, or leave it out")
+def _check_files(files: dict[str, Path], tables: tuple[Path, ...]) -> None:
+    """Check that all files can be written, and that none is one of those read."""
+    model, scores = files["model"], files["scores"]
+    check_writable(model, "--out", tables)
+    check_ending(model, "--out", "a model file", "skops")
+    if scores.parent.is_dir():
+        check_writable(scores, "--out", (*tables, model))
+    if "report" in files:
+        check_writable(files["report"], "--report", (*tables, model, scores))
+        check_ending(files["report"], "--report", "a page", "html")
 
 
-def _on_dask(job: Any, given: dict[str, Any]) -> None:
-    """The linear model on a table in parts; it takes some of the options."""
-    from mauc._cli.fit_dask import fit_on_dask
-    from mauc._tables.models import Choice
+def _train(table: Path, options: Any, max_size: float, how: Any, began: float) -> Any:
+    """Read the table, train and test."""
+    from mauc._tables.fit import fit_data, read_data
+    from mauc._tables.model_file import load_skops
+    from mauc._tables.text import display_path
+    from mauc.ensemble.workers import Workers
 
-    if given["engine"] != "dask":
-        raise Usage(f"--engine must be memory or dask, and dask with --scheduler, got {given['engine']!r}")
-    unused = [
-        "time_column", "group", "refit", "drop_unlabelled", "missing", "dates", "encoding", "separator",
-        "drop_duplicates", "sheet", "cv", "drop_suspects", "importance_pair",
-    ]  # fmt: skip
-    told = [name for name in unused if given[name]] + [name for name in ("header",) if given[name] is not None]
-    told += ["min_rows"] if given["min_rows"] > 1 else []
-    if told:
-        raise Usage(f"--engine dask has no use for --{told[0].replace('_', '-')}: leave it out")
-    options = job.options
-    linear = options.choice or Choice(seed=options.seed)
-    drop = list(job.wanted.drop)
-    fit_on_dask(job.parts, job.wanted.target, drop, linear, options.holdout, given["scheduler"], job.model, job.report)
+    output = current()
+
+    def stopped() -> None:
+        output.note("stopped: the best model so far is used; press Ctrl-C again to end without one")
+
+    with Workers(options.n_workers, on_stop=stopped) as workers:
+        with output.working(f"reading {display_path(table)}"):
+            data = read_data(table, options, max_size, how)
+            _check_pairs(options.importance_pairs, data.labels)
+        # skops takes seconds to import; meanwhile the workers train.
+        threading.Thread(target=load_skops, daemon=True).start()
+        with output.training(began + options.time_limit) as progress:
+            return fit_data(data, options, began=began, workers=workers, progress=progress)
+
+
+def _check_pairs(pairs: Any, labels: Any) -> None:
+    from mauc._tables.read import nearest
+
+    classes = sorted(set(map(str, labels)))
+    for pair in pairs:
+        unknown = [name for name in pair if name not in classes]
+        if unknown:
+            near = nearest(unknown[0], classes)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; the classes are {', '.join(classes[:8])}"
+            raise Usage(f"--importance-pair {unknown[0]!r} is not a class{hint}")
+        if pair[0] == pair[1]:
+            raise Usage(f"--importance-pair must name two different classes, got {pair[0]!r} twice")
+
+
+def _print_notes(fitted: Any) -> None:
+    """Print flags, what could not be tested and what was cut, on standard error."""
+    from mauc._tables.fit import MAY_DIFFER
+
+    output, found = current(), fitted.evaluation
+    for text in fitted.flag_texts():
+        output.note(text)
+    before = [flag.column for flag in fitted.flags if flag.kind in ("counter", "target", "constant", "code")]
+    if before and not fitted.dropped:
+        used = f"column {before[0]!r} is" if len(before) == 1 else f"the {len(before)} flagged columns are"
+        output.note(f"{used} used: leave out flagged columns with --drop-suspects, or a single one with --drop")
+    if found.n_untested:
+        output.note(
+            f"{found.n_untested} held-out rows are not tested: no training row has their class, or there are hundreds "
+            "of classes and some were drawn"
+        )
+    present = set(fitted.data.labels[found.probe_rows])
+    for name in sorted({name for pair in fitted.options.importance_pairs for name in pair} - present):
+        output.note(f"--importance-pair: no test row is of class {name!r}")
+    for each in fitted.cut:
+        output.note(f"cut: {each}")
+    if fitted.cut:
+        output.note(MAY_DIFFER)
+
+
+def _print_summary(fitted: Any, files: dict[str, Path]) -> None:
+    """Print the summary for people, or the JSON for programs."""
+    from mauc._cli.summary import advice, as_json, headline, importance_tables, sizes, worst_pairs
+
+    output, found, options = current(), fitted.evaluation.judgement, fitted.options
+    n_training = sum(fitted.training_rows.values())
+    goal = {"balanced": "balanced accuracy", "accuracy": "accuracy"}.get(
+        options.decide, f"the costs in {options.decide}"
+    )
+    output.say(
+        f"{fitted.model.about}: {n_training} training rows, {len(fitted.evaluation.rows)} test rows ({fitted.how})\n",
+        *headline(found, f"predicted classes chosen for {goal}" if fitted.board else ""),
+        "",
+        *_models_compared(fitted),
+        sizes(found, fitted.training_rows),
+        worst_pairs(found),
+        *importance_tables(fitted.importance, fitted.importance_note),
+        *advice(found),
+        *(f"wrote {visible(file)}" for file in files.values()),
+    )
+    guess, model = found.guess, found.headline
+    output.result(
+        {
+            **as_json(found),
+            "model": fitted.model.about,
+            "tested_on": fitted.how,
+            "decisions": {
+                "decide": options.decide,
+                "accuracy": model.accuracy,
+                "balanced_accuracy": model.balanced_accuracy,
+                "largest": guess.label,
+                "accuracy_of_largest": guess.accuracy,
+                "balanced_accuracy_of_largest": guess.balanced_accuracy,
+            },
+            "leaderboard": asdict(fitted.board) if fitted.board else None,
+            "cut": list(fitted.cut),
+            "flags": [asdict(flag) for flag in fitted.flags],
+            "dropped": fitted.dropped,
+            "importance": {
+                "how": fitted.importance_note,
+                "columns": [each.to_json() for each in fitted.importance],
+            },
+            "training_rows": fitted.training_rows,
+            "files": files,
+        }
+    )
+
+
+def _models_compared(fitted: Any) -> list[str | TextTable]:
+    """Return the models side by side, how one was chosen, and what the time limit cut."""
+    from mauc._cli.summary import comparison, leaderboard
+    from mauc._tables.fit import MAY_DIFFER
+
+    board, found = fitted.board, fitted.evaluation.judgement
+    if board is None:
+        return []
+    chosen = f"{board.winner} was chosen by {board.chosen_by}; the test rows played no part in the choice."
+    if fitted.options.cv:
+        chosen = f"Each fold chose a model by its own training rows, and is tested with that choice. {chosen}"
+    cut = [f"Cut: {'; '.join(board.cut)}. {MAY_DIFFER}"] if board.cut else []
+    return [comparison(found) if fitted.options.cv else leaderboard(found, board), chosen, *cut, ""]

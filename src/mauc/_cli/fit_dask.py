@@ -1,137 +1,205 @@
-"""``mauc fit --engine dask``: the linear model on all rows of a table of which only a sample is held here.
+"""``mauc fit --engine dask``: a linear model on all rows of a table, of which only a sample is held in memory.
 
-classes of all rows → side of each row: held out, trained on, of these some the sample
-sample → features, and what the options leave open → all other rows, as features, on the workers → model
+A sample of the training rows gives the features and the parameters; the workers hold the features of all rows.
 """
 
-import dataclasses
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from mauc._cli.output import current
 from mauc._io import write_whole
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.models import Choice
-from mauc._tables.parts import Parts, available_memory, opened, table_rows
+from mauc._tables.options import Linear, Options, describe
+from mauc._tables.parts import Parts, available_memory, open_parquet, read_target, table_rows
 from mauc._text import visible
 
-__all__ = ["connected", "fit_on_dask"]
+UNUSED = (
+    *("time_column", "group", "refit", "drop_unlabelled", "drop_duplicates", "drop_suspects", "cv", "importance_pair"),
+    *("missing", "dates", "encoding", "separator", "header", "sheet"),
+)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Partition:
-    """Rows that a worker reads at a time, and where they are read."""
+    """The rows that a worker reads at a time."""
 
     parts: Parts
     path: Path
     groups: tuple[int, ...] | None
-    """Groups of rows of a Parquet file; None: all of a file of CSV."""
+    """Row groups of a Parquet file; None: a whole file of CSV."""
     rows: slice
     """Among all rows of the table."""
 
 
+def check_dask_options(given: dict[str, Any]) -> None:
+    """Refuse options of ``mauc fit`` that the Dask engine does not have."""
+    if given["engine"] != "dask":
+        raise Usage(f"--engine must be memory or dask, and dask with --scheduler, got {given['engine']!r}")
+    unused = [name for name in UNUSED if given[name] not in (None, False)]
+    unused += ["min_rows"] if given["min_rows"] > 1 else []
+    if unused:
+        raise Usage(f"--engine dask does not support --{unused[0].replace('_', '-')}: leave it out")
+    if given["surrogate"] not in (None, "exponential", "squared"):
+        raise Usage(
+            f"--engine dask trains the surrogates exponential and squared, got {given['surrogate']!r}: choose one of "
+            "them, or leave --engine out"
+        )
+
+
 def fit_on_dask(
     parts: Parts,
-    target: str,
-    drop: list[str],
-    choice: Choice,
-    holdout: float,
+    options: Options,
     scheduler: str | None,
     out: Path,
     report: Path | None,
     *,
     sample_rows: int = 100_000,
-    judged_rows: int = 2_000_000,
+    most_tested: int = 2_000_000,
 ) -> None:
-    """Train, judge by held-out rows, write model and report. The workers must see the files under the same names.
+    """Train, test, write model and report. The workers must see the files under the same names.
 
-    Of the held-out rows at most ``judged_rows`` are scored: intervals do not get narrower in the digits that are shown.
+    At most ``most_tested`` test rows are scored: more would not change the digits shown.
     """
-    import numpy as np
+    from sklearn.pipeline import Pipeline
 
-    from mauc._cli.evaluate_parts import target_name
-    from mauc._tables.holdout import places
+    from mauc._cli.evaluate import target_name
+    from mauc._tables.data import stratified
     from mauc._tables.model_file import TableModel, write_model
-    from mauc._tables.models import describe
-    from mauc._tables.score_parts import read_classes
+    from mauc.model_selection import some_of_each
 
-    output = current()
-    column = target_name(parts, target, "")
-    _check_options(parts, drop, choice)
-    with output.working(f"reading {parts.shown}"), connected(scheduler):
-        true = read_classes(parts, column)
-        partitions = _partitions(parts, true.part_rows)
-        side = places(true.codes, holdout, choice.seed)
-        kinds = _kinds(partitions, [column, *drop])
-        output.note(f"{len(side)} rows in {len(partitions)} partitions; a sample of them chooses the features")
-
-        def between(low: float, high: float) -> list[tuple[_Partition, Any]]:
-            """Of each partition the rows on that side."""
-            return [(p, np.flatnonzero((side[p.rows] >= low) & (side[p.rows] < high))) for p in partitions]
-
-        def labels(chosen: list[tuple[_Partition, Any]]) -> Any:
-            return [true.labels[true.codes[p.rows][rows]] for p, rows in chosen]
-
-        sampled = between(holdout, holdout + min(1.0, sample_rows / len(side)))
-        tables = _run(_known, [(*each, kinds) for each in sampled])
-        features, settings = _chosen(tables, np.concatenate(labels(sampled)), choice)
-        train = between(holdout, 2.0)
-        local = _fit([(*each, kinds, features) for each in train if len(each[1])], labels(train), settings)
-        model = TableModel(features, local, kinds, target, f"{describe(local)}, l2 {local.l2:g}")
-        test = between(0.0, min(holdout, judged_rows / len(side)))
-        scores = np.concatenate(_run(_scores, [(*each, kinds, model) for each in test]))
-    counts = np.bincount(true.codes[side >= holdout], minlength=len(true.labels))
-    training = dict(zip(map(str, true.labels), counts.tolist(), strict=True))
-    write_model(out, model)
-    found = _judged(model, np.concatenate(labels(test)), scores, training)
-    _tell(found, model, training, parts, {"model": out} if report is None else {"model": out, "report": report})
-
-
-def _check_options(parts: Parts, drop: list[str], choice: Choice) -> None:
-    for name in drop:
+    output, seed = current(), options.seed
+    column = target_name(parts, options.target)
+    for name in options.drop:
         if name not in parts.names:
-            raise Usage(f"--drop {name!r} is no column of {parts.shown}")
-    if choice.surrogate not in (None, "exponential", "squared"):
-        raise Usage(
-            f"--engine dask trains the surrogates exponential and squared, got {choice.surrogate!r}: choose one of "
-            "them, or leave --engine out"
-        )
+            raise Usage(f"--drop {name!r} is not a column of {parts.display}")
+    with output.working(f"reading {parts.display}"), connected(scheduler):
+        true = read_target(parts, column)
+        partitions = _partitions(parts, true.part_rows)
+        train, test = stratified(true.codes, options.holdout, seed)
+        sample = train[some_of_each(true.codes[train], sample_rows, seed)]
+        test = test[some_of_each(true.codes[test], most_tested, seed)]
+        output.note(f"{len(true.codes)} rows in {len(partitions)} partitions; a sample of them chooses the features")
+        kinds = _kinds(partitions, [column, *options.drop])
+        tables = _run(_read, [(p, rows, kinds) for p, rows in _by_partition(partitions, sample)])
+        features, parameters = _learn(tables, true.labels[true.codes[sample]], options.linear or Linear(), seed)
+        classifier = _fit(_by_partition(partitions, train), true, kinds, features, parameters)
+        model = Pipeline([*features.steps, ("classifier", classifier)])
+        scores = np.concatenate(_run(_scores, [(p, rows, kinds, model) for p, rows in _by_partition(partitions, test)]))
+    table_model = TableModel(model, kinds, options.target, f"{describe(classifier)}, l2 {classifier.l2:g}")
+    write_model(out, table_model)
+    counts = np.bincount(true.codes[train], minlength=len(true.labels))
+    training = dict(zip(map(str, true.labels), counts.tolist(), strict=True))
+    labels = true.labels[true.codes[test]]
+    _report(table_model, labels, scores, training, parts, {"model": out} | ({"report": report} if report else {}))
 
 
-def _judged(model: Any, labels: Any, scores: Any, training: Mapping[str, int]) -> Any:
-    """The judgement by held-out rows of classes that were trained on."""
-    import numpy as np
+def _partitions(parts: Parts, part_rows: tuple[int, ...], rows: int = 200_000) -> list[_Partition]:
+    """Return row groups of Parquet files that a worker holds easily, or whole files of CSV."""
+    found, first = [], 0
+    most = parts.rows_that_fit()
+    for path, n_rows in zip(parts.paths, part_rows, strict=True):
+        sizes = [n_rows]
+        if parts.format == "parquet":
+            metadata = open_parquet(path).metadata
+            sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+        elif n_rows > most:
+            raise Failure(f"{path} has {n_rows} rows, and about {most} fit in memory: split it, or save it as Parquet")
+        groups: list[int] = []
+        begin = first
+        for k, size in enumerate(sizes):
+            groups.append(k)
+            first += size
+            if first > begin and (first - begin >= rows or k == len(sizes) - 1):
+                chosen = tuple(groups) if parts.format == "parquet" else None
+                found.append(_Partition(parts, path, chosen, slice(begin, first)))
+                groups, begin = [], first
+    return found
 
-    from mauc.report import judge
+
+def _by_partition(partitions: list[_Partition], rows: Any) -> list[tuple[_Partition, Any]]:
+    """Return the partitions that have some of these rows, which are sorted, and which of its own rows these are."""
+    found = []
+    for p in partitions:
+        begin, end = np.searchsorted(rows, (p.rows.start, p.rows.stop))
+        if end > begin:
+            found.append((p, rows[begin:end] - p.rows.start))
+    return found
+
+
+def _kinds(partitions: list[_Partition], left_out: list[str]) -> dict[str, str]:
+    """Return the kind of each column; one that is a number in one file of CSV and text in another is text."""
+    asked = partitions[:1] if partitions[0].groups else partitions
+    found = _run(_read_kinds, [(p, left_out) for p in asked])
+    return {name: max((kinds[name] for kinds in found), key=("number", "other").index) for name in found[0]}
+
+
+def _learn(tables: list[Any], labels: Any, linear: Linear, seed: int) -> tuple[Any, dict[str, Any]]:
+    """Return fitted features, and the parameters of the linear model, cross-validated on the sample if not given."""
+    import pandas as pd
+    from sklearn.pipeline import make_pipeline
+
+    from mauc._tables.training import numeric_columns
+
+    features = make_pipeline(*numeric_columns(seed))
+    X = features.fit_transform(pd.concat(tables, ignore_index=True))
+    classifier, suffix = linear.classifier(), ""
+    if hasattr(classifier, "cv"):
+        # A class that the sample has once or twice cannot be cross-validated.
+        common, counts = np.unique(labels, return_counts=True)
+        kept = np.isin(labels, common[counts > classifier.cv])
+        classifier.fit(X[kept], labels[kept])
+        suffix = "_"
+    parameters = {name: getattr(classifier, name + suffix) for name in ("alpha", "l2", "log_loss")}
+    return features, {"surrogate": linear.surrogate or "exponential", **parameters}
+
+
+def _fit(chosen: list[tuple[_Partition, Any]], true: Any, kinds: Any, features: Any, parameters: Any) -> Any:
+    """Fit the linear model on the features of all partitions, which stay on the workers."""
+    import dask.array as da
+
+    from mauc.dask import MAUCClassifier
+    from mauc.dask._partitions import task
+
+    width = len(features.get_feature_names_out())
+    blocks = [
+        da.from_delayed(task(_transform, p, rows, kinds, features), (len(rows), width), np.float32)
+        for p, rows in chosen
+    ]
+    labels = [true.labels[true.codes[p.rows][rows]] for p, rows in chosen]
+    y = da.concatenate([da.from_array(each, chunks=len(each)) for each in labels])
+    return MAUCClassifier(**parameters).fit(da.concatenate(blocks), y).to_local()
+
+
+def _report(
+    model: Any, labels: Any, scores: Any, training: dict[str, int], parts: Parts, files: dict[str, Path]
+) -> None:
+    """Judge by test rows of classes that were trained on, write the report, and print the summary."""
+    from mauc._cli.summary import as_json, headline, sizes, worst_pairs
+    from mauc.report import judge, render
     from mauc.theory.imbalance import imbalance_of_counts
 
     known = np.isin(labels, model.classifier.classes_)
-    name = model.about.partition(":")[0]
-    found = judge(labels[known], {name: scores[known]}, labels=model.classifier.classes_)
+    found = judge(labels[known], {model.about.partition(":")[0]: scores[known]}, labels=model.classifier.classes_)
     trained = {label: n for label, n in training.items() if n}
-    of_training = imbalance_of_counts(np.array(list(trained)), np.array(list(trained.values())))
-    return dataclasses.replace(found, imbalance=of_training, of_training=True)
-
-
-def _tell(found: Any, model: Any, training: Mapping[str, int], parts: Parts, files: Mapping[str, Path]) -> None:
-    """Write the report where it is wanted, and say what came out."""
-    from mauc._cli.summary import as_json, headline, sizes, worst_pairs
-    from mauc.report import render
-
+    imbalance = imbalance_of_counts(np.array(list(trained)), np.array(list(trained.values())))
+    found = replace(found, imbalance=imbalance, of_training=True)
     n_rows = sum(training.values())
     if "report" in files:
         details = [
-            ("table", parts.shown),
+            ("table", parts.display),
             ("target", model.target),
             ("model", model.about),
             ("training rows", str(n_rows)),
-            ("test rows", f"{len(found.codes)} (random rows, stratified by class)"),
+            ("test rows", f"{len(found.codes)} (random, stratified rows)"),
             ("columns", str(len(model.kinds))),
         ]
-        write_whole(files["report"], render(found, title=f"{model.target} of {parts.name}", details=details))
+        write_whole(files["report"], render(found, title=f"{parts.name}: predicting {model.target}", details=details))
     output = current()
     output.say(
         f"{model.about}: {n_rows} training rows, {len(found.codes)} test rows\n",
@@ -144,94 +212,25 @@ def _tell(found: Any, model: Any, training: Mapping[str, int], parts: Parts, fil
     output.result({**as_json(found), "model": model.about, "training_rows": training, "files": files})
 
 
-def _partitions(parts: Parts, part_rows: tuple[int, ...], rows: int = 200_000) -> list[_Partition]:
-    """Groups of rows of Parquet files that a worker holds easily; whole files of CSV."""
-    found, first = [], 0
-    most = parts.rows_that_fit()
-    for path, n_rows in zip(parts.paths, part_rows, strict=True):
-        sizes = [n_rows]
-        if parts.kind == "parquet":
-            metadata = opened(path).metadata
-            sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
-        elif n_rows > most:
-            raise Failure(f"{path} has {n_rows} rows, and about {most} fit in memory: split it, or save it as Parquet")
-        groups: list[int] = []
-        begin = first
-        for k, size in enumerate(sizes):
-            groups.append(k)
-            first += size
-            if first > begin and (first - begin >= rows or k == len(sizes) - 1):
-                chosen = tuple(groups) if parts.kind == "parquet" else None
-                found.append(_Partition(parts, path, chosen, slice(begin, first)))
-                groups, begin = [], first
-    return found
-
-
-def _kinds(partitions: list[_Partition], left_out: list[str]) -> dict[str, str]:
-    """Of each column; what is read as a number in one file of CSV and as text in another is text."""
-    asked = partitions[:1] if partitions[0].groups else partitions
-    found = _run(_kinds_of, [(p, left_out) for p in asked])
-    return {name: max((kinds[name] for kinds in found), key=("number", "other").index) for name in found[0]}
-
-
-def _chosen(tables: list[Any], labels: Any, choice: Choice) -> tuple[Any, dict[str, Any]]:
-    """Features, and the parameters of the linear model: those given, the others by cross-validation on the sample."""
-    import numpy as np
-    import pandas as pd
-
-    from mauc._tables.features import make_features
-    from mauc._tables.models import make_classifier
-
-    features = make_features(choice.seed)
-    X = np.asarray(features.fit_transform(pd.concat(tables, ignore_index=True)), dtype=np.float64)
-    classifier = make_classifier(choice)
-    names = {"surrogate": choice.surrogate or "exponential"}
-    if not hasattr(classifier, "cv"):
-        return features, {**names, **{k: getattr(classifier, k) for k in ("alpha", "l2", "log_loss")}}
-    # A class that the sample has once or twice cannot be cross-validated.
-    common, counts = np.unique(labels, return_counts=True)
-    kept = np.isin(labels, common[counts > classifier.cv])
-    classifier.fit(X[kept], labels[kept])
-    return features, {**names, **{k: getattr(classifier, f"{k}_") for k in ("alpha", "l2", "log_loss")}}
-
-
-def _fit(arguments: list[Any], labels: list[Any], settings: dict[str, Any]) -> Any:
-    """The linear model of the features of all partitions, which stay on the workers."""
-    import dask.array as da
-    import numpy as np
-
-    from mauc.dask import MAUCClassifier
-    from mauc.dask._partitions import task
-
-    labels = [y for y in labels if len(y)]
-    width = len(arguments[0][-1].get_feature_names_out())
-    blocks = [
-        da.from_delayed(task(_as_features, *each), (len(y), width), np.float32)
-        for each, y in zip(arguments, labels, strict=True)
-    ]
-    y = da.concatenate([da.from_array(each, chunks=len(each)) for each in labels])
-    return MAUCClassifier(**settings).fit(da.concatenate(blocks), y).to_local()
-
-
 def _run(function: Any, arguments: list[Any]) -> list[Any]:
-    """The results of the workers, in order."""
+    """Return the results of the workers, in order."""
     from mauc.dask._partitions import run, task
 
     return list(run(*(task(function, *each) for each in arguments)))
 
 
-# What the workers do.
+# Run by the workers.
 
 
-def _kinds_of(partition: _Partition, left_out: list[str]) -> dict[str, str]:
-    from mauc._tables.features import kinds_of
+def _read_kinds(partition: _Partition, left_out: list[str]) -> dict[str, str]:
+    from mauc._tables.columns import read_kinds
 
-    return kinds_of(table_rows(partition.parts, partition.path, partition.groups, ()).drop(columns=left_out))
+    return read_kinds(table_rows(partition.parts, partition.path, partition.groups, ()).drop(columns=left_out))
 
 
-def _known(partition: _Partition, rows: Any, kinds: Mapping[str, str]) -> Any:
-    """Some rows, with the columns that the model knows."""
-    from mauc._tables.features import check_finite, check_single, same_columns, text_columns
+def _read(partition: _Partition, rows: Any, kinds: dict[str, str]) -> Any:
+    """Return some rows, with the columns of the model."""
+    from mauc._tables.columns import check_finite, check_single, same_columns, text_columns
 
     table = table_rows(partition.parts, partition.path, partition.groups, text_columns(kinds))
     known, _ = same_columns(table, kinds, partition.path)
@@ -240,26 +239,17 @@ def _known(partition: _Partition, rows: Any, kinds: Mapping[str, str]) -> Any:
     return known.iloc[rows]
 
 
-def _as_features(partition: _Partition, rows: Any, kinds: Mapping[str, str], features: Any) -> Any:
-    import numpy as np
-
-    from mauc._tables.features import check_dates
-
-    known = _known(partition, rows, kinds)
-    check_dates(known, features, partition.path)
-    return np.asarray(features.transform(known), dtype=np.float32)
+def _transform(partition: _Partition, rows: Any, kinds: dict[str, str], features: Any) -> Any:
+    return np.asarray(features.transform(_read(partition, rows, kinds)), dtype=np.float32)
 
 
-def _scores(partition: _Partition, rows: Any, kinds: Mapping[str, str], model: Any) -> Any:
-    import numpy as np
-
-    known = _known(partition, rows, kinds)
-    return np.asarray(model.scores(known)) if len(known) else np.empty((0, len(model.classifier.classes_)))
+def _scores(partition: _Partition, rows: Any, kinds: dict[str, str], model: Any) -> Any:
+    return np.asarray(model.predict_proba(_read(partition, rows, kinds)))
 
 
 @contextmanager
 def connected(scheduler: str | None, within: str = "10s") -> Iterator[None]:
-    """Workers: those of a scheduler, or one for each core of this machine; they spill to disk what they cannot hold."""
+    """Connect to the workers of a scheduler, or start one for each core; they spill to disk what they cannot hold."""
     try:
         import dask
         from distributed import Client, LocalCluster
@@ -274,8 +264,8 @@ def connected(scheduler: str | None, within: str = "10s") -> Iterator[None]:
         except (OSError, ValueError):
             dask.config.set(scheduler=before)  # a client that fails leaves itself there
             raise Failure(
-                f"--scheduler {scheduler} cannot be reached within {within}: check the address, and that "
-                "dask scheduler runs there"
+                f"--scheduler {scheduler} cannot be reached within {within}: check the address, and that dask "
+                "scheduler runs there"
             ) from None
         with client:
             yield

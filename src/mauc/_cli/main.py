@@ -2,9 +2,15 @@
 
 import io
 import os
+import shutil
+import signal
 import sys
+import tempfile
 import traceback
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
@@ -15,11 +21,8 @@ from mauc._cli.demo import demo
 from mauc._cli.evaluate import evaluate
 from mauc._cli.fit import fit
 from mauc._cli.predict import predict
-from mauc._cli.private import private_folder
 from mauc._tables.errors import NO_SPACE, explain
 from mauc._text import visible
-
-__all__ = ["app", "main"]
 
 EXAMPLES = """\b
 Examples:
@@ -38,18 +41,18 @@ app = App(
 )
 
 
-def _tell_version(asked: bool) -> None:
+def _print_version(asked: bool) -> None:
     if asked:
         typer.echo(f"mauc {mauc.__version__}")
         raise typer.Exit
 
 
-Version = Annotated[bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Print the version.")]
+Version = Annotated[bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")]
 
 
 @app.callback()
 def before_all(version: Version = False) -> None:
-    """Before every command."""
+    """Take the options of the command itself."""
 
 
 for command in (demo, fit, predict, evaluate, compare):
@@ -57,9 +60,9 @@ for command in (demo, fit, predict, evaluate, compare):
 
 
 def main() -> None:
-    """Entry point of the command."""
+    """Run the command and exit."""
     is_closed = sys.stdout is None
-    _open_all()
+    _open_closed_streams()
     if is_closed:
         sys.stderr.write("mauc: standard output is closed: send it to a file, or to /dev/null\n")
         sys.exit(1)
@@ -67,35 +70,35 @@ def main() -> None:
         # Class names may hold characters that the terminal cannot show.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    with private_folder():
+    with temporary_folder():
         code = _run()
     sys.exit(code)
 
 
 def _run() -> int:
-    """The command; returns its exit code."""
+    """Run the command and return its exit code."""
     try:
         code = app(standalone_mode=False)
         if code:
-            _forget_output()  # the command has said why
+            _discard_output()  # the command has said why
         else:
             sys.stdout.flush()
     except Exception as error:
         code = getattr(error, "exit_code", 1)
-        sys.stderr.write(visible(_shown(error), lines=True))
-        _forget_output()
+        sys.stderr.write(visible(_error_text(error), lines=True))
+        _discard_output()
     return int(code or 0)
 
 
-def _open_all() -> None:
-    """Standard output and error, where they are closed, go nowhere: no file of ours is opened in their place."""
+def _open_closed_streams() -> None:
+    """Open closed standard streams to nowhere, so that no file of ours takes their place."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, as long as the process lives
 
 
-def _shown(error: Exception) -> str:
-    """Typer's own errors as it shows them; where all others come from, which ``--debug`` asks for."""
+def _error_text(error: Exception) -> str:
+    """Return Typer's own errors as it shows them, and the traceback of others, for ``--debug``."""
     if isinstance(error, typer.Abort):
         return "Aborted.\n"
     if isinstance(error, OSError) and error.errno in NO_SPACE:
@@ -107,9 +110,57 @@ def _shown(error: Exception) -> str:
     return shown.getvalue()
 
 
-def _forget_output() -> None:
-    """What a full disk did not take, Python would try to write once more at exit, and complain."""
+def _discard_output() -> None:
+    """Discard what a full disk did not take: Python would try to write it again at exit, and complain."""
     try:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@contextmanager
+def temporary_folder() -> Iterator[None]:
+    """Put all temporary files, and caches that the user does not have, into a folder that is removed at the end.
+
+    torch's compiler, Dask and :mod:`tempfile` follow ``TMPDIR``, matplotlib ``MPLCONFIGDIR``. TERM and HUP, which end
+    a process at once, end the command as an error does, so that nothing stays behind.
+    """
+    owner = os.getpid()
+    with suppress(OSError):  # nothing is writable: what needs a file will say so
+        folder = tempfile.mkdtemp(prefix="mauc-")
+        tempfile.tempdir = os.environ["TMPDIR"] = folder
+        if "MPLCONFIGDIR" not in os.environ and not _has_fonts():
+            os.environ["MPLCONFIGDIR"] = folder
+    _end_by_signals()
+    try:
+        yield
+    finally:
+        if tempfile.tempdir is not None and os.getpid() == owner:
+            shutil.rmtree(tempfile.tempdir, ignore_errors=True)
+
+
+def _has_fonts() -> bool:
+    """Return whether matplotlib has its list of fonts, which takes seconds to make, in the user's home."""
+    config = cache = Path(os.path.expanduser("~"), ".matplotlib")
+    if sys.platform.startswith(("linux", "freebsd")):
+        config = Path(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "matplotlib")
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "matplotlib")
+    return os.access(config, os.W_OK) and os.access(cache, os.W_OK) and any(cache.glob("fontlist-*.json"))
+
+
+def _end_by_signals() -> None:
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    # Under nohup, HUP stays ignored.
+    numbers = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+
+    def end(number: int, _: Any) -> None:
+        raise SystemExit(128 + number)
+
+    def as_before() -> None:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+    for number in numbers:
+        signal.signal(number, end)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=as_before)  # a child that is ended must end at once

@@ -1,10 +1,11 @@
-"""Where commands speak: results on standard output, notes and progress on standard error.
+"""The output of commands: results on standard output, notes and progress on standard error.
 
-Names of files, columns and classes are other people's text: every way out of here escapes what would steer a terminal.
+Names of files, columns and classes may hold control characters: everything printed here escapes them.
 """
 
 import json
 import math
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -12,19 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.progress import Progress as RichProgress
+from rich.progress import ProgressColumn, SpinnerColumn, Task
+from rich.table import Column, Table
 from rich.text import Text
 
+from mauc._tables.progress import Progress, full_name
 from mauc._text import visible
-
-__all__ = ["Output", "TextTable", "current", "speaking"]
 
 
 class TextTable(Table):
     """A table of plain text: no markup, no control characters, in titles, headings or cells."""
 
     def __init__(self, title: str, **kwargs: Any) -> None:
-        # A title may be wider than its table: it is not wrapped for that.
+        # A title may be wider than its table, and is not wrapped.
         text = Text(visible(title), style="table.title", no_wrap=True, overflow="ignore")
         super().__init__(title=text, title_justify="left", **kwargs)
 
@@ -42,7 +44,7 @@ def _text(cell: Any) -> Text:
 
 
 class Output:
-    """What a command says, under ``--json`` and ``--quiet``."""
+    """Prints what a command says, unless ``--json`` or ``--quiet`` forbid it."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json = as_json
@@ -50,65 +52,74 @@ class Output:
         self.console = Console(highlight=False, markup=False, emoji=False)
         self.errors = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
+    @property
+    def results_only(self) -> bool:
+        """Whether to print nothing but results and errors."""
+        return self.quiet or self.as_json
+
     def say(self, *things: str | TextTable) -> None:
-        """For people: lines and tables."""
-        if not self.silent:
+        """Print lines and tables for people."""
+        if not self.results_only:
             for thing in things:
                 if isinstance(thing, TextTable):
                     self.console.print(thing)
                 else:
-                    # Long lines are for the terminal to wrap: a path must survive copying.
+                    # The terminal wraps long lines: a path must survive copying.
                     self.console.print(visible(thing, lines=True), soft_wrap=True)
 
-    @property
-    def silent(self) -> bool:
-        """Nothing but results and errors is wanted."""
-        return self.quiet or self.as_json
-
-    def tell(self, text: str) -> None:
-        """How far the work is, on standard error."""
-        if not self.silent:
+    def progress(self, text: str) -> None:
+        """Print how far the work is, on standard error."""
+        if not self.results_only:
             self.errors.print(visible(text), soft_wrap=True)
 
     def note(self, text: str) -> None:
-        """Worth knowing, and no result."""
+        """Print a note on standard error."""
         if not self.quiet:
             self.errors.print(f"note: {visible(text)}", soft_wrap=True)
 
     def fail(self, text: str) -> None:
-        """Why there is no result, in one or two lines."""
+        """Print why there is no result, in one or two lines."""
         self.errors.print(f"mauc: {visible(text, lines=True)}", soft_wrap=True)
 
     def result(self, found: Mapping[str, Any]) -> None:
-        """For machines: one JSON object."""
+        """Print one JSON object for programs, if asked for."""
         if self.as_json:
             # JSON escapes all control characters but one.
             print(json.dumps(_plain(found), allow_nan=False).replace("\x7f", "\\u007f"), flush=True)
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
-        """Show that something takes a while."""
-        if self.silent or not self.errors.is_terminal:
+        """Show in a terminal that something takes a while."""
+        if self.results_only or not self.errors.is_terminal:
             yield
             return
         with self.errors.status(_text(text)):
             yield
 
-    def progress_console(self) -> Console:
-        """For progress bars: silent where it must be."""
-        return Console(stderr=True, quiet=self.silent)
+    @contextmanager
+    def training(self, ends: float) -> Iterator["TrainingProgress"]:
+        """Show the progress of a training up to a deadline, in the seconds of :func:`time.monotonic`.
+
+        In a terminal, one line changes; elsewhere, each finished model is a line.
+        """
+        if self.results_only or not self.errors.is_terminal:
+            yield TrainingProgress(self, None, ends)
+            return
+        columns = (SpinnerColumn(), *(each(table_column=Column(no_wrap=True)) for each in (_Step, _TimeLeft, _Best)))
+        with RichProgress(*columns, console=self.errors, transient=True) as lines:
+            yield TrainingProgress(self, lines, ends)
 
 
 _current: ContextVar[Output | None] = ContextVar("output", default=None)
 
 
 def current() -> Output:
-    """The output of the command that is running."""
+    """Return the output of the running command."""
     return _current.get() or Output()
 
 
 @contextmanager
-def speaking(output: Output) -> Iterator[Output]:
+def use_output(output: Output) -> Iterator[Output]:
     """Make it the current one."""
     token = _current.set(output)
     try:
@@ -117,8 +128,55 @@ def speaking(output: Output) -> Iterator[Output]:
         _current.reset(token)
 
 
+class TrainingProgress(Progress):
+    """Shows the running fit, the seconds left and the best model so far."""
+
+    def __init__(self, output: Output, lines: RichProgress | None, ends: float) -> None:
+        self.output, self.lines, self.prefix = output, lines, ""
+        self.best = (-1.0, "")
+        if lines is not None:
+            self.task = lines.add_task("", ends=ends, best="")
+
+    def step(self, text: str) -> None:
+        """A step begins."""
+        if self.lines is not None:
+            score, name = self.best
+            best = f"best so far {score:.4f}, {name}" if name else ""
+            self.lines.update(self.task, description=visible(self.prefix + text), best=visible(best))
+
+    def begins(self, name: str, step: str) -> None:
+        """A fit of a member of the stack begins."""
+        self.step(f"{full_name(name)}: {step}")
+
+    def ends(self, name: str, score: float, seconds: float) -> None:
+        """A member of the stack is complete."""
+        name = full_name(name)
+        self.best = max(self.best, (float("-inf") if math.isnan(score) else score, name))
+        self.output.progress(f"{self.prefix}{name}: validation MAUC {score:.4f}, {seconds:.1f} s")
+
+
+class _Step(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """Show the running step."""
+        return Text(task.description)
+
+
+class _TimeLeft(ProgressColumn):
+    max_refresh = 0.5
+
+    def render(self, task: Task) -> Text:
+        """Show the seconds until the time limit."""
+        return Text(f"{max(0.0, task.fields['ends'] - time.monotonic()):.0f} s left")
+
+
+class _Best(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        """Show the best of the complete models."""
+        return Text(task.fields["best"])
+
+
 def _plain(value: Any) -> Any:
-    """As JSON has it: NaN is null, NumPy's numbers are numbers, paths are strings."""
+    """Return a value as JSON has it: NaN is null, NumPy's numbers are numbers, paths are strings."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

@@ -1,31 +1,28 @@
-"""``mauc predict``: a model file and a table → the scores of every row."""
+"""``mauc predict``: a model file and a table → the scores of every row.
+
+A table in parts is scored part by part, so that a run that was stopped can continue.
+"""
 
 import csv
+import hashlib
+import io
+import json
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from mauc._archive import MAX_SIZE
-from mauc._cli.files import check_ending, check_writable
-from mauc._cli.options import TABLE, Encoding, Header, MaxSize, Missing, Separator, Sheet
+from mauc._cli.app import TABLE, Encoding, Header, MaxSize, Missing, Separator, Sheet
+from mauc._cli.files import check_ending, check_folder, check_writable
 from mauc._cli.output import current
 from mauc._io import write_whole
 from mauc._tables.errors import Failure, Usage
 from mauc._text import as_cell, visible
-
-__all__ = [
-    "as_csv",
-    "n_trained",
-    "note_quoted",
-    "note_trained",
-    "note_unused",
-    "predict",
-    "score_rows",
-    "without_formulas",
-]
 
 SCORES = Path("scores.csv")
 STDOUT = Path("-")
@@ -38,45 +35,48 @@ def predict(
         typer.Argument(
             metavar="TABLE...",
             readable=False,
-            help=f"The same columns in {TABLE} Or the parts of a table, or their folder.",
+            help=f"{TABLE} Or the parts of a table, or their folder. It needs the columns of the training table; extra "
+            "columns are ignored.",
             show_default=False,
         ),
     ],
     out: Annotated[
         Path,
         typer.Option(
-            readable=False, help="CSV file to write; - is standard output. Of a table in parts, a folder of parts."
+            readable=False, help="CSV file to write; - is standard output. For a table in parts, a folder of parts."
         ),
     ] = SCORES,
-    keep: Annotated[list[str] | None, typer.Option(help="Copy this column too, such as a row number.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Copy this column to the scores, such as an ID; can be repeated.")
+    ] = None,
     raw_cells: Annotated[
-        bool, typer.Option("--raw-cells", help="Leave cells that a spreadsheet would run as formulas unquoted.")
+        bool, typer.Option("--raw-cells", help="Do not quote cells that a spreadsheet would run as formulas.")
     ] = False,
     missing: Missing = None,
     encoding: Encoding = None,
     separator: Separator = None,
     header: Header = None,
     sheet: Sheet = None,
-    trust: Annotated[bool, typer.Option("--trust", help="Load types that mauc does not know.")] = False,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Load a model with types that mauc does not know, which may run code.")
+    ] = False,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Score the rows of a table by a model of mauc fit.
 
-    Writes the predicted class and one column of scores per class, and the target where the table has it, so that mauc
-    evaluate can read it. Text that a spreadsheet would run as a formula (=, +, -, @ first) gets a quote before it.
+    Writes the predicted class and one column of scores per class, and the target if the table has it, so that mauc
+    evaluate can read the file. Text that a spreadsheet would run as a formula (=, +, -, @ first) is quoted.
     """
-    import pandas as pd
-
-    from mauc._tables.features import text_columns
-    from mauc._tables.layout import check_separator
-    from mauc._tables.model_file import read_model
+    from mauc._tables.columns import text_columns
+    from mauc._tables.model_file import is_model, read_model
     from mauc._tables.parts import find_parts
-    from mauc._tables.read import Reading, read_table
-    from mauc._tables.row_hashes import TRAINED_ON
-    from mauc._tables.source import shown
+    from mauc._tables.read import read_table
+    from mauc._tables.saved_scores import TRAINED_ON
+    from mauc._tables.text import Reading, check_separator, display_path
 
-    output = current()
-    _check_order(model, tables[0])
+    output, keep = current(), keep or []
+    if is_model(tables[0]) and not is_model(model):
+        raise Usage(f"the model comes first: mauc predict {tables[0]} {model}")
     to_stdout = out == STDOUT
     if to_stdout and output.as_json:
         raise Usage("--out - and --json both write to standard output: leave one of them out")
@@ -85,161 +85,251 @@ def predict(
     if parts.several or out.is_dir():
         if how != Reading():
             raise Usage(
-                f"{parts.shown} is read in parts, where --missing, --encoding, --separator, --header and --sheet have "
-                "no effect: leave them out, or name one file and a file to write"
+                f"{parts.display} is read in parts, where --missing, --encoding, --separator, --header and --sheet "
+                "have no effect: leave them out, or name one file and a file to write"
             )
-        from mauc._cli.predict_parts import predict_parts
-
-        with output.working(f"scoring {parts.shown}"):
+        with output.working(f"scoring {parts.display}"):
             loaded = read_model(model, trust=trust, max_size=max_size)
-            predict_parts(model, loaded, parts, out, keep or [], raw_cells=raw_cells)
+            predict_parts(model, loaded, parts, out, keep, raw_cells=raw_cells)
         return
     table = tables[0]
     if not to_stdout:
         check_writable(out, "--out", (model, table))
         check_ending(out, "--out", "CSV", "csv", "txt")
     if not parts.fits():
-        output.note(f"{table} may not fit in memory: --out with the name of a folder that is there scores it in parts")
-    with output.working(f"scoring {shown(table)}"):
+        output.note(f"{table} may not fit in memory: to score it in parts, name an existing folder by --out")
+    with output.working(f"scoring {display_path(table)}"):
         loaded = read_model(model, trust=trust, max_size=max_size)
-        names = [loaded.target, *(keep or [])]
+        names = [loaded.target, *keep]
         rows = read_table(table, text_columns(loaded.kinds), max_size=max_size, names=names, how=how)
-        _note_new_values(rows, loaded.features, shown(table))
-        copied, written, extra = score_rows(rows, loaded, keep or [], shown(table))
-        note_unused(extra)
-        if not note_trained(n_trained(written), len(rows), loaded):
-            written.pop(TRAINED_ON, None)  # a column of "no" alone says nothing
-    classes = [str(c) for c in loaded.classifier.classes_]
-    frame = pd.DataFrame({**copied, **written})
-    if not raw_cells:
-        frame, n_quoted = without_formulas(frame)
-        note_quoted(n_quoted)
+        _note_new_values(rows, loaded.columns, display_path(table))
+        scored = score_rows(rows, loaded, keep, display_path(table))
+        if not scored.n_trained:
+            scored.results.pop(TRAINED_ON, None)  # a column of "no" alone says nothing
+    text, n_quoted = _as_csv(scored, raw_cells)
+    _print_notes(scored.extra, scored.n_trained, len(rows), loaded, n_quoted)
     if to_stdout:
-        sys.stdout.write(as_csv(frame))
+        sys.stdout.write(text)
         return
-    write_whole(out, as_csv(frame))
-    output.say(f"{loaded.about}: {len(rows)} rows scored for {len(classes)} classes", f"wrote {visible(out)}")
-    output.result({"model": loaded.about, "rows": len(rows), "classes": classes, "files": {"scores": out}})
+    write_whole(out, text)
+    output.say(f"{loaded.about}: {len(rows)} rows scored for {len(loaded.classes)} classes", f"wrote {visible(out)}")
+    output.result({"model": loaded.about, "rows": len(rows), "classes": loaded.classes, "files": {"scores": out}})
 
 
-def score_rows(
-    rows: Any, loaded: Any, keep: list[str], table: Path
-) -> tuple[dict[str, Any], dict[str, Any], list[str]]:
-    """Columns that are copied, columns of results, and the names of columns that the model does not know."""
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The columns that ``mauc predict`` writes."""
+
+    copied: dict[str, Any]
+    results: dict[str, Any]
+    extra: list[str]
+    """Names of columns that the model does not use."""
+    n_trained: int
+    """Rows that the model was trained on."""
+
+
+def score_rows(rows: Any, loaded: Any, keep: list[str], table: Path) -> Scored:
+    """Score the rows of a table, or of a part."""
     import numpy as np
     import pandas as pd
 
-    from mauc._tables.features import check_dates, check_finite, check_single, same_columns
-    from mauc._tables.read import column
-    from mauc._tables.row_hashes import TRAINED_ON, are_known
-    from mauc._tables.scores import PREFIX
+    from mauc._tables.columns import check_finite, check_single, same_columns, warn_of_other_dates
+    from mauc._tables.read import get_column
+    from mauc._tables.saved_scores import TRAINED_ON, were_trained_on
+    from mauc._tables.text import PREFIX
 
-    columns = {name: column(rows, name, "--keep", table) for name in keep}
-    check_single(pd.DataFrame(columns), table, "do not keep it")
+    copied = {name: get_column(rows, name, "--keep", table) for name in keep}
+    check_single(pd.DataFrame(copied), table, "do not keep it")
     known, unknown = same_columns(rows, loaded.kinds, table)
     check_single(known, table)
     check_finite(known, table)
-    check_dates(known, loaded.features, table)
-    scores = np.asarray(loaded.scores(known), dtype=np.float64)
+    warn_of_other_dates(known, loaded.columns, table)
+    scores = loaded.scores(known)
     if not np.isfinite(scores).all():
         raise Failure(f"the model gives no finite score for some rows of {table}: check its numbers for huge values")
-    extra = [name for name in unknown if name != loaded.target and name not in columns]
+    extra = [name for name in unknown if name != loaded.target and name not in copied]
     if loaded.target in rows.columns:
-        columns[loaded.target] = rows[loaded.target]
-    classes = [str(c) for c in loaded.classifier.classes_]
-    name = "predicted" if "predicted" not in columns else "mauc:predicted"
-    written = {}
+        copied[loaded.target] = rows[loaded.target]
+    results, n_trained = {}, 0
     if loaded.trained is not None:
-        written[TRAINED_ON] = np.where(are_known(known, loaded.trained, list(loaded.kinds)), "yes", "no").astype(object)
-    written |= {name: np.asarray(classes, dtype=object)[loaded.decided(scores)]}
-    written |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(classes)}
-    _check_distinct(columns, written, loaded.target, table)
-    return columns, written, extra
+        trained = were_trained_on(known, loaded.trained, list(loaded.kinds))
+        results[TRAINED_ON] = np.where(trained, "yes", "no").astype(object)
+        n_trained = int(trained.sum())
+    name = "predicted" if "predicted" not in copied else "mauc:predicted"
+    results[name] = np.asarray(loaded.classes, dtype=object)[loaded.decided(scores)]
+    results |= {f"{PREFIX}{label}": scores[:, k] for k, label in enumerate(loaded.classes)}
+    for name in set(copied) & set(results):
+        is_target = name == loaded.target
+        raise Failure(
+            f"{'the target' if is_target else '--keep'} {name!r} of {table} has the name of a column that mauc predict "
+            f"writes: rename it in the table{'' if is_target else ', or do not keep it'}"
+        )
+    return Scored(copied, results, extra, n_trained)
 
 
-def n_trained(written: dict[str, Any]) -> int:
-    """How many rows are marked as trained on."""
-    from mauc._tables.row_hashes import TRAINED_ON
-
-    return int((written[TRAINED_ON] == "yes").sum()) if TRAINED_ON in written else 0
-
-
-def note_trained(n_found: int, n_rows: int, loaded: Any) -> bool:
-    """How many of the rows the model was trained on; returns whether there are any."""
-    from mauc._tables.row_hashes import estimated, known_note
-
-    if not n_found:
-        return False
-    n_known, exact = estimated(n_found, n_rows, loaded.trained)
-    current().note(known_note(n_known, n_rows, exact=exact))
-    return True
-
-
-def _note_new_values(rows: Any, features: Any, table: Path) -> None:
-    """Which columns hold categories that training did not have."""
+def _note_new_values(rows: Any, columns: Any, table: Path) -> None:
+    """Print which columns hold categories that training did not have."""
     import pandas as pd
 
-    columns = features[0] if hasattr(features, "steps") else features
+    from mauc._tables.read import count_of
+
     for name, categories in columns.known_categories().items():
         if name not in rows.columns:
             continue
         values = rows[name].dropna()
         new = values[~values.astype(str).isin([str(c) for c in categories if not pd.isna(c)])]
         if len(new):
-            rows_of = "1 row" if len(new) == 1 else f"{len(new)} rows"
             current().note(
-                f"column {name!r} of {table} holds values that training did not have, such as {new.iloc[0]!r} "
-                f"({rows_of}): these count as none of the known ones"
+                f"column {name!r} of {table} holds values that the training rows do not have, such as {new.iloc[0]!r} "
+                f"({count_of(len(new))}): these are treated as unknown"
             )
 
 
-def note_unused(names: list[str]) -> None:
-    """What the table has and the model does not know."""
-    if names:
-        shown = ", ".join(map(visible, names[:5])) + (", …" if len(names) > 5 else "")
-        current().note(f"columns that the model does not know are not used: {shown}")
+def _print_notes(extra: list[str], n_trained: int, n_rows: int, loaded: Any, n_quoted: int) -> None:
+    from mauc._tables.read import first_names
+    from mauc._tables.saved_scores import estimate_trained, trained_note
 
-
-def note_quoted(n_quoted: int) -> None:
-    """How many cells were changed for spreadsheets."""
+    output = current()
+    if extra:
+        output.note(f"extra columns are ignored: {first_names(extra, 5)}")
+    if n_trained:
+        number, exact = estimate_trained(n_trained, n_rows, loaded.trained)
+        output.note(trained_note(number, n_rows, exact=exact))
     if n_quoted:
-        current().note(
-            f"a spreadsheet would run {n_quoted} of the cells as formulas: they get a quote before them, "
-            "which mauc evaluate reads past; --raw-cells leaves them as they are"
+        output.note(
+            f"{n_quoted} cells or column names that a spreadsheet would run as formulas are quoted by ', which mauc "
+            "evaluate understands; to leave them unquoted use --raw-cells"
         )
 
 
-def as_csv(frame: Any) -> str:
-    """The text of a CSV file."""
-    text = str(frame.to_csv(index=False))
+def _as_csv(scored: Scored, raw_cells: bool) -> tuple[str, int]:
+    """Return the text of a CSV file, and how many cells and names were quoted against formulas."""
+    import pandas as pd
+
+    frame = pd.DataFrame({**scored.copied, **scored.results})
+    n_quoted = 0
+    if not raw_cells:
+        text = frame.select_dtypes(exclude=["number", "bool"])
+        safe = text.map(as_cell)
+        names = {name: as_cell(name) for name in frame.columns}
+        n_quoted = int((safe.ne(text) & text.notna()).to_numpy().sum())
+        n_quoted += sum(name != safe_name for name, safe_name in names.items())
+        frame[text.columns] = safe
+        frame = frame.rename(columns=names)
+    written = str(frame.to_csv(index=False))
     # The csv module does not quote a lone carriage return, which readers take for the end of a row.
-    return str(frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)) if "\r" in text else text
+    return str(frame.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC)) if "\r" in written else written, n_quoted
 
 
-def _check_order(model: Path, table: Path) -> None:
-    """The model comes first."""
-    from mauc._tables.model_file import is_model
+def predict_parts(
+    model: Path, loaded: Any, parts: Any, out: Path, keep: list[str], *, raw_cells: bool, part_rows: int = 1 << 17
+) -> None:
+    """Write ``out/NAME-00000.parquet`` (or .csv, as the table is) and so on for each part of the table.
 
-    if is_model(table) and not is_model(model):
-        raise Usage(f"the model comes first: mauc predict {table} {model}")
+    Each file is written whole or not at all, and an existing one is not made again. The manifest says which model and
+    table the scores are of, and whether they are complete: scores of another run are refused, and incomplete ones are
+    refused by ``mauc evaluate``. A file holds ``part_rows`` rows, the most that are in memory at a time.
+    """
+    from mauc._tables.parts import MANIFEST
+
+    output = current()
+    check_folder(out, "--out")
+    manifest = {
+        "model": hashlib.sha256(model.read_bytes()).hexdigest(),
+        "tables": [[str(path), path.stat().st_size, path.stat().st_mtime_ns] for path in parts.paths],
+        "keep": keep,
+        "raw_cells": raw_cells,
+        "part_rows": part_rows,
+    }
+    _check_output_folder(out, parts, manifest)
+    names = parts.names  # compares all headers before the first part is scored
+    write_whole(out / MANIFEST, json.dumps({**manifest, "complete": False}))
+    counts: Counter[str] = Counter()
+    extra: list[str] = []
+    for path, k, first, chunk, batch in _chunks(parts, part_rows, [loaded.target, *keep], loaded.kinds):
+        file = out / f"{path.name.partition('.')[0]}-{k:05d}.{'parquet' if parts.format == 'parquet' else 'csv'}"
+        counts.update(rows=len(chunk), files=1)
+        if file.exists():
+            counts["reused"] += 1
+            continue
+        place = Path(f"{path} (rows {first + 1} to {first + len(chunk)})")
+        scored = score_rows(chunk, loaded, keep, place)
+        extra = scored.extra
+        counts.update(scored=len(chunk), trained=scored.n_trained)
+        if batch is not None:
+            write_whole(file, _as_parquet(batch, scored))
+            continue
+        text, n_quoted = _as_csv(scored, raw_cells)
+        write_whole(file, text)
+        counts["quoted"] += n_quoted
+    if not counts["rows"]:
+        raise Failure(f"{parts.display} has no rows: check that it is the right table")
+    write_whole(out / MANIFEST, json.dumps({**manifest, "complete": True}))
+    _print_notes(
+        [name for name in names if name in extra], counts["trained"], counts["scored"], loaded, counts["quoted"]
+    )
+    if counts["reused"]:
+        output.note(f"{counts['reused']} of the {counts['files']} files existed already and were not scored again")
+    output.say(
+        f"{loaded.about}: {counts['rows']} rows scored for {len(loaded.classes)} classes",
+        f"wrote {counts['files']} files to {visible(out)}",
+    )
+    output.result(
+        {
+            "model": loaded.about,
+            "rows": counts["rows"],
+            "classes": loaded.classes,
+            "parts": counts["files"],
+            "files": {"scores": out},
+        }
+    )
 
 
-def _check_distinct(columns: Iterable[str], written: Iterable[str], target: str, path: Path) -> None:
-    """Columns that are copied and columns of results have different names."""
-    for name in set(columns) & set(written):
-        what = "the target" if name == target else "--keep"
-        raise Failure(
-            f"{what} {name!r} of {path} has the name of the column {name!r} that mauc predict writes: "
-            "rename it in the table" + ("" if name == target else ", or do not keep it")
-        )
+def _chunks(
+    parts: Any, rows: int, written: list[str], kinds: dict[str, str]
+) -> Iterator[tuple[Path, int, int, Any, Any]]:
+    """Yield for each chunk its part, number and first row, its table, and its batch of pyarrow."""
+    from mauc._tables.columns import text_columns
+    from mauc._tables.parts import table_chunks
+
+    for path in parts.paths:
+        first = 0
+        for k, (chunk, batch) in enumerate(table_chunks(parts, path, rows, [*text_columns(kinds), *written])):
+            yield path, k, first, chunk, batch
+            first += len(chunk)
 
 
-def without_formulas(frame: Any) -> tuple[Any, int]:
-    """The table with the cells and names quoted that a spreadsheet would run, and how many these are."""
-    text = frame.select_dtypes(exclude=["number", "bool"])
-    safe = text.map(as_cell)
-    n_quoted = int((safe.ne(text) & text.notna()).to_numpy().sum())
-    names = {name: as_cell(name) for name in frame.columns}
-    n_quoted += sum(name != safe_name for name, safe_name in names.items())
-    frame[text.columns] = safe
-    return frame.rename(columns=names), n_quoted
+def _check_output_folder(out: Path, parts: Any, manifest: dict[str, Any]) -> None:
+    """Check that the folder is empty, or holds scores of the same model and table."""
+    from mauc._tables.parts import MANIFEST, format_of
+
+    if out.resolve() in {path.resolve().parent for path in parts.paths}:
+        raise Failure(f"--out {out} is the folder of the table itself: choose another one")
+    stems = Counter(path.name.partition(".")[0] for path in parts.paths)
+    for stem in (stem for stem, times in stems.items() if times > 1):
+        raise Failure(f"two parts are named {stem!r}, and so would their scores be: rename one of them")
+    old = out / MANIFEST
+    if old.is_file():
+        found = json.loads(old.read_text(encoding="utf-8"))
+        different = [key for key, value in manifest.items() if found.get(key) != value]
+        if different:
+            what = {"model": "another model", "tables": "another table, or one that has changed"}
+            raise Failure(
+                f"--out {out} holds scores of {what.get(different[0], 'a run with other options')}: choose another "
+                "folder, or remove it"
+            )
+    elif out.is_dir() and any(format_of(path) for path in out.iterdir()):
+        raise Failure(f"--out {out} holds other tables: choose another folder, or a new one")
+
+
+def _as_parquet(batch: Any, scored: Scored) -> bytes:
+    """Return a Parquet file; copied columns keep the type they have in the table, the same in all parts."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = dict(zip(map(str, batch.schema.names), batch.columns, strict=True))
+    columns = {name: names[name] for name in scored.copied}
+    columns |= {name: pa.array(values) for name, values in scored.results.items()}
+    content = io.BytesIO()
+    pq.write_table(pa.table(columns), content)
+    return content.getvalue()

@@ -1,4 +1,4 @@
-"""A judgement in the terminal and in JSON."""
+"""A judgement in the terminal."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,32 +6,20 @@ from collections.abc import Mapping, Sequence
 from rich.box import SIMPLE_HEAD
 
 from mauc._cli.output import TextTable
-from mauc._tables.leaderboard import Leaderboard
+from mauc._tables.training import Leaderboard
 from mauc.metrics import Importance
 from mauc.report import Judgement
 from mauc.report.advice import advice as advice_of
 from mauc.report.judgement import PairedTest
-from mauc.report.numbers import as_json
-
-__all__ = [
-    "advice",
-    "as_json",
-    "comparison",
-    "headline",
-    "importance",
-    "leaderboard",
-    "sizes",
-    "subgroups",
-    "worst_pairs",
-]
+from mauc.report.numbers import as_json as as_json
 
 WORST = 5
 COLUMNS = 10
 MOST_SIZES = 20
 
 
-def headline(judgement: Judgement) -> list[str]:
-    """Test scores, each beside what always guessing the largest class would reach."""
+def headline(judgement: Judgement, decided: str = "") -> list[str]:
+    """Return the test scores, beside those of always guessing the largest class; ``decided`` says how it predicts."""
     model, guess = judgement.headline, judgement.guess
     reach = f"{judgement.level_text} interval {model.mauc.low:.4f} to {model.mauc.high:.4f}"
     always = f"always guessing {guess.label}:"
@@ -42,11 +30,11 @@ def headline(judgement: Judgement) -> list[str]:
         f"balanced accuracy                                {model.balanced_accuracy:.4f}   {always} "
         f"{guess.balanced_accuracy:.4f}",
     ]
-    return [*lines, *judgement.notes]
+    return [*lines, *([f"({decided})"] if decided else []), *judgement.notes]
 
 
 def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> TextTable:
-    """Rows of each class, the rarest ones if there are many."""
+    """Return the rows of each class, or of the rarest if there are many."""
     labels = judgement.labels
     shown = range(len(labels)) if len(labels) <= MOST_SIZES else range(len(labels) - MOST_SIZES, len(labels))
     title = "Classes" if len(shown) == len(labels) else f"The {MOST_SIZES} rarest of {len(labels)} classes"
@@ -65,7 +53,7 @@ def sizes(judgement: Judgement, training: Mapping[str, int] | None = None) -> Te
 
 
 def worst_pairs(judgement: Judgement) -> TextTable:
-    """The pairs that the test rows show to be ranked worst: by the high end of their intervals."""
+    """Return the pairs with the lowest upper ends of their intervals: those surely ranked badly."""
     pairs = judgement.worst[:WORST]
     table = TextTable("Weakest class pair" if len(pairs) == 1 else "Weakest class pairs")
     for heading in ("class", "test rows", "and", "test rows", "mean AUC", f"{judgement.level_text} interval"):
@@ -79,15 +67,15 @@ def worst_pairs(judgement: Judgement) -> TextTable:
 
 
 def advice(judgement: Judgement) -> list[str]:
-    """What the test rows say about the next step; often nothing."""
+    """Return what the test rows suggest to do next; often nothing."""
     found = advice_of(judgement)
     return ["What to do next", *(f"- {line}" for line in found), ""] if found else []
 
 
 def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
-    """The models that were compared, the chosen one first, by validation score and by test score."""
+    """Return validation and test scores of all models, the chosen one first."""
     table = TextTable(
-        "Models compared; validation: out-of-fold MAUC of training rows; p: paired test against the first",
+        "Models compared; p: paired test against the first",
         box=SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
@@ -96,7 +84,7 @@ def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
         table.add_column(heading, justify="right")
     tests = {test.name: test for test in judgement.tests}
     scores = {model.name: model for model in judgement.models}
-    for entry in board.tried:
+    for entry in board.entries:
         found = scores[entry.name].mauc
         validation = "–" if math.isnan(entry.validation) else f"{entry.validation:.4f}"
         reach = f"{found.low:.3f}–{found.high:.3f}"
@@ -104,24 +92,24 @@ def leaderboard(judgement: Judgement, board: Leaderboard) -> TextTable:
     return table
 
 
-def importance(found: Sequence[Importance], how: str) -> list[str | TextTable]:
-    """The most important columns, over all pairs of classes and for each pair that was asked for."""
-    said: list[str | TextTable] = []
+def importance_tables(found: Sequence[Importance], how: str) -> list[str | TextTable]:
+    """Return the most important columns, over all pairs of classes and for each pair that was asked for."""
+    lines: list[str | TextTable] = []
     for pair in dict.fromkeys(each.pair for each in found):
         rows = [each for each in found if each.pair == pair]
         of = "MAUC drop" if pair is None else f"AUC drop of {pair[0]} and {pair[1]}"
-        which = f"; the first {COLUMNS} of {len(rows)} columns" if len(rows) > COLUMNS else ""
+        which = f"; the top {COLUMNS} of {len(rows)} columns" if len(rows) > COLUMNS else ""
         table = TextTable("")
         for heading in ("column", "drop", "standard error"):
             table.add_column(heading, justify="right")
         for each in rows[:COLUMNS]:
             table.add_row(each.column, f"{each.drop:z.4f}", f"{each.stderr:.4f}")
-        said += [f"Permutation importance ({of}): {how}{which}", table]
-    return said or ([how] if how else [])
+        lines += [f"Permutation importance ({of}): {how}{which}", table]
+    return lines or ([how] if how else [])
 
 
 def comparison(judgement: Judgement) -> TextTable:
-    """All models; differences and paired tests against the first."""
+    """Return the scores of all models, with paired tests against the first."""
     title = f"Models compared; p: paired test against {judgement.headline.name}"
     table = TextTable(title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("model", overflow="fold")
@@ -137,7 +125,7 @@ def comparison(judgement: Judgement) -> TextTable:
 
 
 def subgroups(judgement: Judgement) -> list[TextTable]:
-    """The first model on the rows of each level; nothing where no column was named."""
+    """Return the scores of the first model on each subgroup; nothing where there are none."""
     if not judgement.subgroups:
         return []
     table = TextTable("Subgroups, each against the other rows; p: corrected for the number of levels")
@@ -158,7 +146,7 @@ def subgroups(judgement: Judgement) -> list[TextTable]:
 
 
 def _tested(test: PairedTest | None) -> tuple[str, str]:
-    """The difference and its p-value, as cells."""
+    """Return the difference and its p-value as cells."""
     if test is None:
         return "–", "–"
     return f"{test.comparison.difference:+z.4f}", "<0.001" if test.holm < 0.001 else f"{test.holm:.3f}"

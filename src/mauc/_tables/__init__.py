@@ -1,8 +1,6 @@
-"""From a file to a fitted model.
+"""From a file to a tested model.
 
-read.py → features.py, holdout.py → models.py → model_file.py
-read.py → scores.py
-parts.py → score_parts.py: tables in parts, which are read in batches
+text, formats → read → columns → data → training → fit → model_file, saved_scores; parts and scores: tables of scores
 """
 
 from mauc._lazy import spare_home

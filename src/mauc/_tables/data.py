@@ -1,4 +1,4 @@
-"""From a table to rows that can be trained on: classes, features, what rows belong together, how they are split."""
+"""From a table to labelled rows with features, and their split into training rows and test rows."""
 
 import warnings
 from collections.abc import Sequence
@@ -9,28 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc._tables.dates import as_iso, check_order, order_of, with_iso_dates
+from mauc import model_selection
+from mauc._tables.columns import check_finite, check_single, date_order, days_first_to_iso, read_kinds, with_iso_dates
 from mauc._tables.errors import Failure
-from mauc._tables.features import check_finite, check_single, kinds_of
-from mauc._tables.holdout import by_group, by_time, stratified
-from mauc._tables.read import Table, classes_of, column, labelled, without_repeats
+from mauc._tables.options import Options
+from mauc._tables.read import Table, class_labels, count_of, drop_duplicates, first_names, get_column, has_class
 from mauc._typing import Ints
 
-__all__ = ["Data", "Wanted", "data_of", "groups_of"]
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Which columns and rows of a table are meant, and for what."""
-
-    target: str
-    time_column: str | None = None
-    group: str | None = None
-    drop: tuple[str, ...] = ()
-    min_rows: int = 1
-    drop_unlabelled: bool = False
-    dates: str | None = None
-    drop_duplicates: bool = False
+Split = tuple[Ints, Ints]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,27 +24,28 @@ class Data:
     """Rows with a class each."""
 
     path: Path
-    """Where they come from, as messages name it."""
+    """The file, as messages name it."""
     target: str
     labels: NDArray[Any]
     features: Table
     kinds: dict[str, str]
+    """How to read each column again: ``"number"``, ``"other"`` or ``"day first"``."""
     left_out: str = ""
-    """Classes that have too few rows, in words."""
+    """Classes with too few rows, in words."""
     times: NDArray[Any] | None = None
     groups: NDArray[Any] | None = None
     order: tuple[str, ...] | None = None
-    """The classes from the lowest to the highest, where the target has an ordered data type."""
+    """The classes from lowest to highest, where the target has an ordered data type."""
 
     def without(self, names: Sequence[str]) -> "Data":
-        """Without these columns."""
+        """Return the data without these columns."""
         kinds = {name: kind for name, kind in self.kinds.items() if name not in names}
         if not kinds:
-            raise Failure(f"--drop-suspects leaves no column of {self.path}: choose by --drop which ones to leave out")
+            raise Failure(f"--drop-suspects would drop every column of {self.path}: name some with --drop instead")
         return replace(self, features=self.features[list(kinds)], kinds=kinds)
 
-    def split(self, share: float, seed: int) -> tuple[Ints, Ints]:
-        """Rows to train on and test rows: the latest, whole groups, or any."""
+    def split(self, share: float, seed: int) -> Split:
+        """Return training rows and test rows: the latest, whole groups, or random."""
         if self.times is not None:
             return by_time(self.labels, self.times, share)
         if self.groups is not None:
@@ -66,109 +53,61 @@ class Data:
         return stratified(self.labels, share, seed)
 
 
-def data_of(table: Table, wanted: Wanted, path: Path) -> Data:
-    """The rows of a table that was read, or that the user has."""
-    check_order(wanted.dates)
-    target = wanted.target
+def prepare(table: Table, options: Options, path: Path) -> Data:
+    """Return the rows and columns of a table that the options ask for."""
+    target = options.target
     order = table.attrs.get("ordered", {}).get(target)
-    if wanted.drop_duplicates:
-        table = without_repeats(table, path)
-    single = column(table, target, "--target", path).to_frame()
+    if options.drop_duplicates:
+        table = drop_duplicates(table, path)
+    single = get_column(table, target, "--target", path).to_frame()
     check_single(single, path, "choose another --target")
-    if wanted.drop_unlabelled:
-        table = table[labelled(single[target], target, path)].reset_index(drop=True)
+    if options.drop_unlabelled:
+        table = table[has_class(single[target], target, path)].reset_index(drop=True)
         single = table[[target]]
-    labels = classes_of(single[target], target, path)
-    options = (("--time-column", wanted.time_column), ("--group", wanted.group))
-    others = {option: column(table, name, option, path) for option, name in options if name}
+    labels = class_labels(single[target], target, path)
+    named = {"--time-column": options.time_column, "--group": options.group}
+    others = {option: get_column(table, name, option, path) for option, name in named.items() if name}
     for option, values in others.items():
         check_single(values.to_frame(), path, f"choose another {option}")
-    for name in wanted.drop:
-        column(table, name, "--drop", path)
-    kept, left_out = _frequent(labels, wanted.min_rows)
+    for name in options.drop:
+        get_column(table, name, "--drop", path)
+    kept, left_out = _frequent(labels, options.min_rows)
     if left_out:
         warnings.warn(f"left out: {left_out}", stacklevel=2)
-    used = {target, *wanted.drop, *(name for _, name in options if name)}
-    features = table.drop(columns=list(used))[kept]
+    features = table.drop(columns=list({target, *options.drop, *filter(None, named.values())}))[kept]
     if not features.notna().to_numpy().any():
-        raise Failure(
-            f"{path} has no column besides {target!r} that holds a value: a model needs at least one to learn from"
-        )
+        raise Failure(f"{path} has no column besides {target!r} that holds a value: a model needs at least one")
     check_single(features, path, "spread them over columns, or leave the column out with --drop")
     check_finite(features, path)
-    features, kinds = with_iso_dates(features.reset_index(drop=True), kinds_of(features), wanted.dates, path)
-    _check_no_singles(labels[kept])
-    times = others.get("--time-column")
-    groups = others.get("--group")
+    features, kinds = with_iso_dates(features.reset_index(drop=True), read_kinds(features), options.dates, path)
+    labels = labels[kept]
+    _check_no_singles(labels)
+    times, groups = (None if values is None else values[kept] for values in map(others.get, named))
     return Data(
         path,
         target,
-        labels[kept],
+        labels,
         features,
         kinds,
         left_out,
-        times=None if times is None else times_of(times[kept], str(wanted.time_column), path, wanted.dates),
-        groups=None if groups is None else groups_of(groups[kept], str(wanted.group), path),
+        times=None if times is None else parse_times(times, str(options.time_column), path, options.dates),
+        groups=None if groups is None else parse_groups(groups, str(options.group), path),
         order=None if order is None else tuple(order),
     )
 
 
 def _frequent(labels: NDArray[Any], min_rows: int) -> tuple[NDArray[np.bool_], str]:
-    """Which rows are of classes with so many, and in words which classes are not."""
+    """Return which rows belong to classes of at least ``min_rows`` rows, and the other classes in words."""
     names, counts = np.unique(labels, return_counts=True)
     kept = np.isin(labels, names[counts >= min_rows])
     if len(np.unique(labels[kept])) < 2:
         raise Failure(f"fewer than two classes have {min_rows} rows: lower --min-rows, or collect more rows")
-    rare, n_rows = names[counts < min_rows].tolist(), int((~kept).sum())
+    rare = names[counts < min_rows].tolist()
     if not rare:
         return kept, ""
-    which = ", ".join(map(repr, rare[:8])) + (", …" if len(rare) > 8 else "")
     classes = "1 class" if len(rare) == 1 else f"{len(rare)} classes"
-    rows = "1 row" if n_rows == 1 else f"{n_rows} rows"
-    return kept, f"{classes} of fewer than {min_rows} rows ({rows} in all): {which}"
-
-
-def times_of(values: Any, name: str, path: Path, order: str | None) -> NDArray[np.float64]:
-    """Numbers as they are, all else as dates; 01/02/2024 is refused where it may be either of two days."""
-    import pandas as pd
-
-    without = f"column {name!r} of {path} has rows without a time: fill them in or drop them"
-    if values.isna().any():
-        raise Failure(without)
-    found = order_of(values, order)
-    if found == "open":
-        raise Failure(
-            f"column {name!r} of {path} holds dates such as {values.iloc[0]}, which could be either of two days: "
-            "say which with --dates day-first or --dates month-first"
-        )
-    try:
-        if values.dtype.kind in "iuf":
-            times = values
-        elif found == "month-first":
-            times = pd.to_datetime(values, dayfirst=False, utc=True).astype("int64")
-        else:
-            turned = as_iso(values) if found == "day-first" else None
-            times = pd.to_datetime(values if turned is None else turned, format="ISO8601", utc=True).astype("int64")
-    except (ValueError, TypeError):
-        raise Failure(
-            f"column {name!r} of {path} holds neither numbers nor dates like 2024-03-31: write them so, "
-            "or choose another --time-column"
-        ) from None
-    array = np.asarray(times, dtype=np.float64)
-    if not np.isfinite(array).all():
-        raise Failure(without)
-    return array
-
-
-def groups_of(values: Any, name: str, path: Path, option: str = "--group") -> NDArray[Any]:
-    """The group of each row, as text; every row must have one."""
-    missing = int(values.isna().sum())
-    if missing:
-        rows = "1 row" if missing == 1 else f"{missing} rows"
-        raise Failure(
-            f"column {name!r} of {path} has no group in {rows}: fill them in, drop them, or leave {option} out"
-        )
-    return np.asarray(values.astype(str).to_numpy())
+    rows = count_of(int((~kept).sum()))
+    return kept, f"{classes} of fewer than {min_rows} rows ({rows} in all): {first_names(list(map(repr, rare)))}"
 
 
 def _check_no_singles(labels: NDArray[Any]) -> None:
@@ -179,6 +118,127 @@ def _check_no_singles(labels: NDArray[Any]) -> None:
             f"class {single[0]!r} has" if len(single) == 1 else f"{len(single)} classes, such as {single[0]!r}, have"
         )
         raise Failure(
-            f"{which} a single row, which cannot be both trained on and judged by: add rows, join classes, "
-            "or leave such classes out with --min-rows 2"
+            f"{which} a single row, and training and testing need one each: add rows, merge classes, or leave such "
+            "classes out with --min-rows 2"
         )
+
+
+def parse_times(values: Any, name: str, path: Path, order: str | None) -> NDArray[np.float64]:
+    """Return numbers as they are, and dates as numbers; refuse dates that could have the day or the month first."""
+    import pandas as pd
+
+    missing = f"column {name!r} of {path} has rows without a time: fill them in or drop them"
+    if values.isna().any():
+        raise Failure(missing)
+    found = date_order(values, order)
+    if found == "ambiguous":
+        raise Failure(
+            f"column {name!r} of {path} holds dates such as {values.iloc[0]}, which could have the day or the month "
+            "first: say which with --dates day-first or --dates month-first"
+        )
+    try:
+        if values.dtype.kind in "iuf":
+            times = values
+        elif found == "month-first":
+            times = pd.to_datetime(values, dayfirst=False, utc=True).astype("int64")
+        else:
+            iso = days_first_to_iso(values) if found == "day-first" else None
+            times = pd.to_datetime(values if iso is None else iso, format="ISO8601", utc=True).astype("int64")
+    except (ValueError, TypeError):
+        raise Failure(
+            f"column {name!r} of {path} holds neither numbers nor dates like 2024-03-31: write them like this, or "
+            "choose another --time-column"
+        ) from None
+    array = np.asarray(times, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise Failure(missing)
+    return array
+
+
+def parse_groups(values: Any, name: str, path: Path, option: str = "--group") -> NDArray[Any]:
+    """Return the group of each row as text; every row must have one."""
+    missing = int(values.isna().sum())
+    if missing:
+        raise Failure(
+            f"column {name!r} of {path} has no group in {count_of(missing)}: fill them in, drop them, or leave "
+            f"{option} out"
+        )
+    return np.asarray(values.astype(str).to_numpy())
+
+
+def stratified(labels: Any, share: float, seed: int) -> Split:
+    """Split at random within each class; a class of two rows or more is in both parts.
+
+    >>> import numpy as np
+    >>> train, test = stratified(np.repeat(["a", "b", "c"], [20, 3, 2]), 0.25, seed=0)
+    >>> [int(np.sum(test < 20)), int(np.sum((test >= 20) & (test < 23))), int(np.sum(test >= 23))]
+    [5, 1, 1]
+    """
+    rng = np.random.default_rng(seed)
+    held = np.zeros(len(labels), dtype=bool)
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        wanted = int(np.clip(np.rint(share * len(members)), 1, max(1, len(members) - 1)))
+        if len(members) > 1:
+            held[members[:wanted]] = True
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def by_time(labels: Any, times: Any, share: float) -> Split:
+    """Hold out the latest rows; rows of one time stay together."""
+    order = np.argsort(times, kind="stable")
+    cut = times[order[min(len(times) - 1, int(np.ceil((1.0 - share) * len(times))))]]
+    held = times >= cut
+    if held.all():
+        raise Failure(
+            "the rows of --time-column cannot be split into earlier and later ones: use more rows, or leave it out"
+        )
+    return _checked(labels, held, "earlier than the test rows; change their share with --holdout")
+
+
+def by_group(labels: Any, groups: Any, share: float, seed: int) -> Split:
+    """Hold out whole groups; a class that occurs in two groups or more is in both parts where possible."""
+    rng = np.random.default_rng(seed)
+    _, codes = np.unique(labels, return_inverse=True)
+    names, of_row = np.unique(groups, return_inverse=True)
+    table = np.zeros((len(names), codes.max() + 1), dtype=np.int64)
+    np.add.at(table, (of_row, codes), 1)
+    in_groups = (table > 0).sum(axis=0)
+    held = np.zeros(len(names), dtype=bool)
+
+    def is_free(group: int) -> bool:
+        """Every class of the group stays in training without it."""
+        present = table[group] > 0
+        return not held[group] and bool(np.all(table[~held].sum(axis=0)[present] > table[group][present]))
+
+    for label in np.argsort(in_groups, kind="stable"):
+        if in_groups[label] > 1 and not table[held, label].any():
+            free = [g for g in rng.permutation(np.flatnonzero(table[:, label])) if is_free(int(g))]
+            if free:
+                held[min(free, key=lambda g: table[g].sum())] = True
+    for group in rng.permutation(len(names)):
+        rows = table.sum(axis=1)
+        if rows[held].sum() + rows[group] / 2 <= share * len(labels) and is_free(int(group)):
+            held[group] = True
+    return _checked(labels, held[of_row], "in two groups or more; add groups, or leave --group out")
+
+
+def group_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split]:
+    """Return the folds of :func:`mauc.model_selection.group_folds` whose test rows have two classes or more.
+
+    >>> import numpy as np
+    >>> labels, groups = np.array(list("aabbaabb")), np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    >>> sorted((train.tolist(), test.tolist()) for train, test in group_folds(labels, groups, 5, seed=0))
+    [([0, 1, 2, 3], [4, 5, 6, 7]), ([4, 5, 6, 7], [0, 1, 2, 3])]
+    """
+    folds = model_selection.group_folds(labels, groups, n_folds, seed)
+    return [(train, test) for train, test in folds if len(np.unique(labels[test])) > 1]
+
+
+def _checked(labels: Any, held: Any, advice: str) -> Split:
+    """Return the parts; both must hold two classes that the training part knows."""
+    known = np.unique(labels[~held])
+    test = np.isin(labels, known) & held
+    if len(known) < 2 or len(np.unique(labels[test])) < 2:
+        raise Failure(f"the split leaves fewer than two classes to train or test on: two classes must be {advice}")
+    return np.flatnonzero(~held), np.flatnonzero(test)

@@ -1,4 +1,4 @@
-"""From probabilities to decisions: learnt from rows that the model was not trained on."""
+"""From probabilities to predicted classes, learned from validation rows."""
 
 from pathlib import Path
 from typing import Any, Self
@@ -14,21 +14,19 @@ from mauc.decision.posterior import log_scores, posterior_of
 from mauc.decision.sweep import cheapest
 from mauc.model_selection import some_of_each
 
-__all__ = ["DECIDE", "Decision", "costs_of", "decisions_of", "learn_decision", "read_costs"]
-
 DECIDE = ("balanced", "accuracy")
 Decision = dict[str, Any]
-"""``scale``, ``offsets`` and ``lowest`` of the logs of probabilities, and ``costs`` or None, as a model file has it."""
+"""``scale``, ``offsets`` and ``lowest`` of log-probabilities, and ``costs`` or None, as a model file holds them."""
 
 
-class _Given(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose probabilities are what it is given."""
+class _GivenProbabilities(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier that returns the probabilities it is given."""
 
     def __init__(self, classes: NDArray[Any]) -> None:
         self.classes_ = classes
 
     def fit(self, X: Any, y: Any) -> Self:
-        """There is nothing to learn."""
+        """Learn nothing."""
         return self
 
     def predict_proba(self, probabilities: Floats) -> Floats:
@@ -46,10 +44,10 @@ def learn_decision(
     most_classes: int = 40,
     most_rows: int = 5_000,
 ) -> Decision:
-    """How to decide by ``(N, C)`` probabilities of held-out rows, at the best balanced accuracy, accuracy or costs.
+    """Learn from ``(N, C)`` probabilities of validation rows how to decide for balanced accuracy, accuracy or costs.
 
-    ``shares`` are those of the classes among all training rows. Beyond so many classes nothing is learnt: the
-    probabilities are taken as they are.
+    ``shares`` are those of the classes among all training rows. With more than ``most_classes`` nothing is learned:
+    the probabilities are taken as they are.
     """
     n_classes = len(shares)
     wrong = 1.0 - np.eye(n_classes) if decide == "accuracy" and n_classes <= most_classes else None
@@ -58,13 +56,13 @@ def learn_decision(
         offsets = -np.log(shares) if decide == "balanced" else np.zeros(n_classes)
         return {"scale": 1.0, "offsets": offsets, "lowest": np.full(n_classes, 1e-12), "costs": costs}
     rows = some_of_each(codes, most_rows, seed)
-    learnt = MAUCDecision(_Given(np.arange(n_classes)), cv="prefit", costs=costs)
-    learnt.fit(probabilities[rows], codes[rows])
-    return {"scale": learnt.scale_, "offsets": learnt.offsets_, "lowest": learnt._lowest, "costs": learnt.costs_}
+    learned = MAUCDecision(_GivenProbabilities(np.arange(n_classes)), cv="prefit", costs=costs)
+    learned.fit(probabilities[rows], codes[rows])
+    return {"scale": learned.scale_, "offsets": learned.offsets_, "lowest": learned._lowest, "costs": learned.costs_}
 
 
 def decisions_of(probabilities: Floats, decision: Decision | None) -> Ints:
-    """``(N,)`` code of the class decided for; the likeliest where nothing was learnt."""
+    """Return ``(N,)`` code of the predicted class; the most probable one where no decision was learned."""
     if decision is None:
         return np.asarray(probabilities.argmax(axis=1))
     logs = log_scores(probabilities, decision["lowest"])
@@ -74,7 +72,7 @@ def decisions_of(probabilities: Floats, decision: Decision | None) -> Ints:
 
 
 def read_costs(decide: str) -> Any:
-    """The table that ``--decide costs.csv`` names; None for ``balanced`` and ``accuracy``."""
+    """Return the table that ``--decide costs.csv`` names; None for ``balanced`` and ``accuracy``."""
     import pandas as pd
 
     if decide in DECIDE:
@@ -90,14 +88,14 @@ def read_costs(decide: str) -> Any:
 
 
 def costs_of(table: Any, classes: NDArray[Any], path: str) -> Floats:
-    """``(C, C)`` costs of taking the class of a row for that of a column, in the order of the classes."""
+    """Return ``(C, C)`` costs of predicting the class of the column for the class of the row."""
     names = [str(name) for name in classes]
     for where, there in (("row", table.index), ("column", table.columns)):
         missing = [name for name in names if name not in there]
         if missing:
             raise Failure(
-                f"{path} has no {where} {missing[0]!r}: it needs a row and a column for each class, with the cost of "
-                "taking the class of the row for that of the column"
+                f"{path} has no {where} {missing[0]!r}: it needs a row for each true class and a column for each "
+                "predicted one, and in each cell the cost"
             )
     found = table.loc[names, names].to_numpy()
     try:
@@ -105,5 +103,5 @@ def costs_of(table: Any, classes: NDArray[Any], path: str) -> Floats:
     except (TypeError, ValueError):
         costs = np.full((1, 1), np.nan)
     if not np.isfinite(costs).all():
-        raise Failure(f"{path} must hold a number in every cell: the cost of taking the class of the row for another")
+        raise Failure(f"{path} must hold a number in every cell: the cost of predicting the class of the column")
     return costs

@@ -1,7 +1,7 @@
-"""Model files: skops, never pickle. Loading one runs no code but that of the listed types, or of those its user trusts.
+"""Model files: skops, never pickle. Loading one runs only code of listed types, unless the user trusts the file.
 
-A file is read once, its archive checked and unpacked within bounds (:mod:`mauc._archive`), its tree compared with the
-list (:mod:`mauc._tables.model_schema`); what skops then loads is packed anew from the parts that were checked.
+A file is read once, its archive checked and unpacked within bounds (:mod:`mauc._archive`), and its tree compared with
+the list (:mod:`mauc._tables.model_schema`). skops then loads an archive made anew from the parts that were checked.
 """
 
 import io
@@ -9,7 +9,8 @@ import json
 import sys
 import threading
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,61 +19,67 @@ import numpy as np
 
 from mauc._archive import GB, MAX_SIZE, Refused, TooLarge, check_header, open_archive, printable, read_member
 from mauc._io import write_whole
-from mauc._tables.boosted_trees import packed_trees, unpack_trees
 from mauc._tables.errors import Failure
 from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 
-__all__ = ["TableModel", "is_model", "load_skops", "read_model", "write_model"]
-
-FORMAT = "mauc model 1"
+FORMAT = "mauc model 2"
 SCHEMA = "schema.json"
 REAL = (ImportError, MemoryError, OSError)
-"""Errors that say nothing about the file: they are told as they are."""
-SCHEMA_SHARE = 0.25  # of the size allowed: as Python objects it takes several times its length
+"""Errors that say nothing about the file: they are raised as they are."""
+SCHEMA_SHARE = 0.25  # of the size allowed: as Python objects the tree takes several times its length
 
 
 @dataclass(frozen=True)
 class TableModel:
-    """A classifier with the columns it wants."""
+    """A fitted classifier, and the columns that it takes."""
 
-    features: Any
-    """From a table to numbers, fitted."""
     classifier: Any
+    """Takes tables, by :class:`mauc.ensemble.TableColumns`."""
     kinds: dict[str, str]
     target: str
     about: str
     decision: dict[str, Any] | None = None
-    """How to decide by the scores (:mod:`mauc._tables.decide`); None: for the class of the highest."""
+    """How to decide by the scores (:mod:`mauc._tables.decide`); None: for the highest one."""
     trained: Any = None
-    """Hashes of the training rows (:func:`mauc._tables.row_hashes.training_hashes`); None: not known."""
+    """Hashes of the training rows (:func:`mauc._tables.saved_scores.training_hashes`); None: unknown."""
 
     def scores(self, table: Any) -> Any:
-        """``(N, C)`` scores, columns in the order of ``classifier.classes_``."""
-        return self.classifier.predict_proba(self.features.transform(table))
+        """Return ``(N, C)`` scores, columns in the order of ``classifier.classes_``."""
+        return np.asarray(self.classifier.predict_proba(table), dtype=np.float64)
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes, in the order of the scores."""
+        return [str(c) for c in self.classifier.classes_]
+
+    @property
+    def columns(self) -> Any:
+        """The fitted :class:`mauc.ensemble.TableColumns`."""
+        return self.classifier[0] if hasattr(self.classifier, "steps") else self.classifier.columns_
 
     def decided(self, scores: Any) -> Any:
-        """``(N,)`` place of the class decided for among ``classifier.classes_``."""
+        """Return ``(N,)`` index of the predicted class in ``classifier.classes_``."""
         from mauc._tables.decide import decisions_of
 
         return decisions_of(scores, self.decision)
 
 
 def load_skops() -> Any:
-    """Import skops, which imports all of scikit-learn to list its classes, and so the array libraries beside it.
+    """Import skops, which imports all of scikit-learn to list its classes, and so the array libraries.
 
-    These are not found meanwhile, in this thread: torch alone takes longer to import than all the rest.
+    In this thread these are not found meanwhile: torch alone takes longer to import than all the rest.
     """
-    absent = _Absent()
-    sys.meta_path.insert(0, absent)
+    hidden = _NoArrayLibraries()
+    sys.meta_path.insert(0, hidden)
     try:
         import skops.io
     finally:
-        sys.meta_path.remove(absent)
+        sys.meta_path.remove(hidden)
     return skops
 
 
-class _Absent:
-    """Finds no array library for the thread that made it; what is imported already stays as it is."""
+class _NoArrayLibraries:
+    """An import finder that hides array libraries from the thread that made it, unless they are imported already."""
 
     def __init__(self) -> None:
         self.thread = threading.get_ident()
@@ -84,21 +91,21 @@ class _Absent:
 
 
 def write_model(path: Path, model: TableModel) -> None:
-    """Write the file in one step: a run that is cut off leaves the old one, or none."""
+    """Write the file in one step: a run that is killed leaves the old one, or none."""
     skops = load_skops()
     parts = {name: getattr(model, name) for name in TableModel.__dataclass_fields__}
     with packed_trees(parts):
         data = skops.io.dumps({"format": FORMAT, **parts})
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = {member.filename: archive.read(member) for member in archive.infolist()}
-    # skops indents its tree, which makes it five times as long.
+    # skops indents its tree, which makes it five times longer.
     members[SCHEMA] = json.dumps(json.loads(members[SCHEMA]), separators=(",", ":")).encode()
     # Level 1 takes a third of the time of level 6, and the file is a quarter larger.
     write_whole(path, _packed(members, zipfile.ZIP_DEFLATED, level=1))
 
 
 def is_model(path: Path) -> bool:
-    """Whether a file looks like one of these, by its directory alone."""
+    """Return whether a file looks like a model file, by the directory of its archive alone."""
     try:
         with zipfile.ZipFile(path) as archive:
             return SCHEMA in archive.namelist()
@@ -107,17 +114,17 @@ def is_model(path: Path) -> bool:
 
 
 def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -> TableModel:
-    """The model in a file; parts that ``mauc fit`` does not write are refused, unless trusted.
+    """Return the model in a file; refuse parts that ``mauc fit`` does not write, unless trusted.
 
-    ``max_size`` is how many GB unpacking may add, trusted or not.
+    ``max_size`` is how many GB unpacking may add to the file's size, trusted or not.
     """
     skops = load_skops()
     if path.is_dir():
         raise Failure(f"{path} is a folder: name the model file that mauc fit wrote")
     if path.exists() and not path.is_file():
-        raise Failure(f"{path} is no plain file: name the model file that mauc fit wrote")
+        raise Failure(f"{path} is not a regular file: name the model file that mauc fit wrote")
     # No name for the new file: the one given may hold the user's data.
-    another = f"{path} is no model file of mauc fit: mauc fit TABLE --target COLUMN writes one, model.skops"
+    another = f"{path} is damaged or not a mauc model: mauc fit TABLE --target COLUMN writes one, model.skops"
     # Read once: what is checked must be what is loaded.
     data = path.read_bytes()
     if not data.startswith(b"PK"):
@@ -127,22 +134,26 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         schema = json.loads(members[SCHEMA])
         foreign = [] if trust else foreign_parts(schema, members.keys() - {SCHEMA})
         clean = _packed(members, zipfile.ZIP_STORED)
-        # Without trust, what skops takes is what is listed here: it need not be asked what it would refuse.
+        # Without trust skops may load what is listed here, and need not be asked what it would refuse.
         needed = skops.io.get_untrusted_types(data=clean) if trust else set().union(*ALLOWED.values())
     except TooLarge as error:
-        raise Failure(f"{path} {error}: raise --max-size if you know where the file comes from") from None
+        raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None
     except Refused as error:
-        raise Failure(f"{path} {error}: a model of mauc fit does not, so it is not loaded") from None
+        raise Failure(f"{path} {error}, unlike models of mauc fit: it is not loaded") from None
     except Malformed as error:
         raise Failure(
-            f"{path} is no model file of mauc fit, its tree is forged or damaged ({printable(str(error))}): "
-            "it is not loaded"
+            f"{path} is damaged or forged, its tree is not one of mauc fit ({printable(str(error))}): it is not loaded"
         ) from None
     except REAL:
         raise
     except Exception:
         raise Failure(another) from None
-    _refuse(foreign, path)
+    if foreign:
+        names = ", ".join(map(printable, foreign[:6])) + (f" and {len(foreign) - 6} more" if len(foreign) > 6 else "")
+        raise Failure(
+            f"{path} holds types that mauc does not know, and loading them could run their code: {names}\n"
+            "pass --trust if you know where the file comes from"
+        )
     try:
         parts = skops.io.loads(clean, trusted=sorted(needed))
         unpack_trees(parts)
@@ -156,18 +167,8 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
     return TableModel(**{name: parts.get(name) for name in TableModel.__dataclass_fields__})
 
 
-def _refuse(foreign: list[str], path: Path) -> None:
-    if not foreign:
-        return
-    shown = ", ".join(map(printable, foreign[:6])) + (f" and {len(foreign) - 6} more" if len(foreign) > 6 else "")
-    raise Failure(
-        f"{path} holds types that mauc does not know, and loading them could run their code: {shown}\n"
-        "pass --trust if you know where the file comes from"
-    )
-
-
 def _members(data: bytes, max_size: float, *, trust: bool) -> dict[str, bytes]:
-    """The tree and the arrays by file name; other files only if trusted."""
+    """Return the tree and the arrays by file name; refuse other files, unless trusted."""
     with open_archive(io.BytesIO(data), max_size) as archive:
         for member in archive.infolist():
             if member.filename == SCHEMA and member.file_size > max_size * SCHEMA_SHARE * GB:
@@ -190,18 +191,22 @@ def _packed(members: Mapping[str, bytes], method: int, level: int | None = None)
 
 
 def _is_ours(parts: Any) -> bool:
-    """All parts of a model are there, each of its kind."""
+    """Return whether all parts of a model are there, each of its kind."""
     from sklearn.pipeline import Pipeline
 
-    from mauc.ensemble import TableColumns
+    from mauc.ensemble import MAUCStackingClassifier, TableColumns
 
     if not isinstance(parts, dict) or parts.get("format") != FORMAT:
         return False
-    kinds, classifier = parts.get("kinds"), parts.get("classifier")
+    kinds, classifier, decision, trained = (parts.get(name) for name in ("kinds", "classifier", "decision", "trained"))
+    are_hashes = isinstance(trained, np.ndarray) and trained.dtype == np.uint64 and trained.ndim == 1 and len(trained)
+    columns = classifier[0] if isinstance(classifier, Pipeline) else None
+    columns = classifier.columns_ if isinstance(classifier, MAUCStackingClassifier) else columns
+    decides = isinstance(decision, dict) and decision.keys() == {"scale", "offsets", "lowest", "costs"}
     return (
-        isinstance(parts.get("features"), Pipeline | TableColumns)
-        and _is_decision(parts.get("decision"))
-        and _are_hashes(parts.get("trained"))
+        isinstance(columns, TableColumns)
+        and (decision is None or decides)
+        and (trained is None or bool(are_hashes))
         and hasattr(classifier, "predict_proba")
         and hasattr(classifier, "classes_")
         and isinstance(kinds, dict)
@@ -209,11 +214,85 @@ def _is_ours(parts: Any) -> bool:
     )
 
 
-def _are_hashes(trained: Any) -> bool:
-    plain = isinstance(trained, np.ndarray) and trained.dtype == np.uint64 and trained.ndim == 1
-    return trained is None or (plain and len(trained) > 0)
+# The trees of histogram boosting as a few arrays: a file of thousands of small objects takes a minute to write.
+# HistGradientBoostingClassifier has a list of objects with three arrays each. In a file, all trees of a model are one
+# array of nodes, one of where each tree ends, and two of categories. No public call gives or takes the trees, so this
+# reads ``_predictors``; a test fails where a new scikit-learn renames it.
 
 
-def _is_decision(decision: Any) -> bool:
-    names = {"scale", "offsets", "lowest", "costs"}
-    return decision is None or (isinstance(decision, dict) and decision.keys() == names)
+@contextmanager
+def packed_trees(model: Any) -> Iterator[None]:
+    """Let the boosted models within ``model`` hold their trees as arrays meanwhile."""
+    boosters = list(_boosters(model))
+    before = [booster._predictors for booster in boosters]
+    try:
+        for booster in boosters:
+            booster._predictors = _as_arrays(booster._predictors)
+        yield
+    finally:
+        for booster, trees in zip(boosters, before, strict=True):
+            booster._predictors = trees
+
+
+def unpack_trees(model: Any) -> None:
+    """Turn the arrays into trees again; raise a ValueError where a node leads out of its tree or names no column."""
+    for booster in _boosters(model):
+        if isinstance(booster._predictors, dict):
+            booster._predictors = _as_trees(booster._predictors, int(booster._n_features))
+
+
+def _boosters(model: Any) -> Iterator[Any]:
+    """Yield the boosted models within estimators, lists and dicts, each once."""
+    from sklearn.base import BaseEstimator
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    waiting, seen = [model], set()
+    while waiting:
+        each = waiting.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, HistGradientBoostingClassifier):
+            yield each
+        elif isinstance(each, BaseEstimator):
+            waiting.extend(vars(each).values())
+        elif isinstance(each, dict):
+            waiting.extend(each.values())
+        elif isinstance(each, list | tuple):
+            waiting.extend(each)
+
+
+def _as_arrays(trees: list[list[Any]]) -> dict[str, Any]:
+    every = [tree for of_round in trees for tree in of_round]
+    return {
+        "nodes": np.concatenate([tree.nodes for tree in every]),
+        "ends": np.cumsum([len(tree.nodes) for tree in every]),
+        "binned": np.concatenate([tree.binned_left_cat_bitsets for tree in every]),
+        "raw": np.concatenate([tree.raw_left_cat_bitsets for tree in every]),
+        "category_ends": np.cumsum([len(tree.raw_left_cat_bitsets) for tree in every]),
+        "per_round": len(trees[0]),
+    }
+
+
+def _as_trees(arrays: dict[str, Any], n_features: int) -> list[list[Any]]:
+    from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
+
+    nodes = np.split(arrays["nodes"], arrays["ends"][:-1])
+    binned, raw = (np.split(arrays[name], arrays["category_ends"][:-1]) for name in ("binned", "raw"))
+    for tree, categories in zip(nodes, raw, strict=True):
+        _check_nodes(tree, len(categories), n_features)
+    trees = [TreePredictor(*each) for each in zip(nodes, binned, raw, strict=True)]
+    step = int(arrays["per_round"])
+    return [trees[k : k + step] for k in range(0, len(trees), step)]
+
+
+def _check_nodes(tree: Any, n_categories: int, n_features: int) -> None:
+    """Refuse what would let prediction, which checks no index, read outside of the arrays."""
+    places = np.flatnonzero(tree["is_leaf"] == 0)
+    inner = tree[places]
+    first, last = (which(inner["left"], inner["right"]) for which in (np.minimum, np.maximum))
+    columns, sets = inner["feature_idx"], inner["bitset_idx"][inner["is_categorical"] != 0]
+    if not len(tree) or (first <= places).any() or (last >= len(tree)).any():
+        raise ValueError("a node of a boosted tree leads out of its tree")
+    if (columns < 0).any() or (columns >= n_features).any() or (sets >= n_categories).any():
+        raise ValueError("a node of a boosted tree names a column or categories that are not there")

@@ -1,8 +1,8 @@
-"""What a model file may hold: the list of types that ``mauc fit`` writes, and the walk that finds anything else.
+"""The types that ``mauc fit`` writes to a model file, and the search for anything else.
 
 A skops file is a tree of nodes in ``schema.json``. Each names a loader, which decides what skops does with the node,
-and a type, which is imported. skops trusts all of scikit-learn and what its user adds by name, whichever loader asks
-for it; here a type is allowed with its own loader only, and a loader only with the fields that ``mauc fit`` writes. No
+and a type, which is imported. skops trusts all of scikit-learn, and any type its user adds, whichever loader asks for
+it. Here a type is allowed with its own loader only, and a loader only with the fields that ``mauc fit`` writes. No
 loader that calls what a file names (partials, bound methods, operators) is on the list.
 """
 
@@ -12,8 +12,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from importlib import import_module
 from typing import Any
-
-__all__ = ["ALLOWED", "Malformed", "foreign_parts", "is_itself"]
 
 NUMPY_SCALARS = (
     *("bool", "bool_", "str_", "float16", "float32", "float64", "longlong", "ulonglong"),
@@ -111,7 +109,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
         }
     ),
 }
-# The one value of attributes by which a listed class would read files, write them or start processes.
+# The only value allowed for attributes that could make a listed class read or write files, or start processes.
 FIXED = {
     "decode_error": '"strict"',
     "encoding": '"utf-8"',
@@ -120,20 +118,20 @@ FIXED = {
     "n_jobs": "null",
     "rename_columns": '"{}"',
 }
-# A setting that is text is a plain word: a name of a file, a data type such as "datetime64[ns, ZONE]", or a format
-# string is none, and what pandas or scikit-learn would do with it need not be known.
+# A setting that is text must be a plain word. A file name, a data type such as "datetime64[ns, ZONE]" or a format
+# string is not one, so it does not matter what pandas or scikit-learn would do with it.
 WORD = re.compile(r"[\w.+-]*", re.ASCII)
 ZONE = re.compile(r"(?!dateutil/)[A-Za-z][\w+:-]*(/[A-Za-z][\w+-]*){0,2}", re.ASCII)
 ANY = re.compile(r".*", re.DOTALL)
 TEXTS = {
     "_thousand": re.compile(r".?"),  # between thousands, in numbers
-    "format_": ANY,  # of dates, for strptime, which does nothing else with it
+    "format_": ANY,  # of dates, used by strptime only
     "input_name_": ANY,  # of a column
     # pandas opens the file that stands after "dateutil/".
     "output_time_zone_": ZONE,
     "tz": ZONE,
     "selector_repr": ANY,  # shown, and never read
-    "token_pattern": ANY,  # may be slow, as all else in a forged model
+    "token_pattern": ANY,  # may be slow, like anything in a forged model
 }
 BIT_GENERATORS = frozenset(f'"{name}"' for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"))
 
@@ -155,13 +153,13 @@ class Malformed(ValueError):
 
 
 def foreign_parts(schema: Any, files: Collection[str] = ()) -> list[str]:
-    """Names of all that a model file holds beyond what ``mauc fit`` writes; nothing is imported but listed modules.
+    """Return the names of all that a model file holds beyond what ``mauc fit`` writes; import only listed modules.
 
     ``files`` are the array files in the archive. Raises :class:`Malformed` where the tree itself is forged.
     """
     if not isinstance(schema, dict):
         raise Malformed("no tree")
-    # A node stands for an earlier one of the same number, whatever else it says: rules about a place are about all.
+    # skops takes a node for an earlier one of the same number, whatever it says: check all nodes of a number together.
     by_id: dict[int, list[Node]] = defaultdict(list)
     found: set[str] = set()
     waiting = [{key: value for key, value in schema.items() if key not in ("protocol", "_skops_version")}]
@@ -178,12 +176,12 @@ def foreign_parts(schema: Any, files: Collection[str] = ()) -> list[str]:
     names = {f"{n['__module__']}.{n['__class__']}" for same in by_id.values() for n in same}
     if not found:
         found.update(name for name in names if not is_itself(name))
-        found.update(_in_the_wrong_place(by_id))
+        found.update(_harmful_attributes(by_id))
     return sorted(found)
 
 
 def is_itself(name: str) -> bool:
-    """The name leads to a thing that was defined under it; for names on the list alone, whose modules are imported."""
+    """Return whether a listed name leads to something that was defined under this name; import its module."""
     module, _, attribute = name.rpartition(".")
     if module in ("builtins", "numpy", "datetime"):
         return True
@@ -206,7 +204,7 @@ def _check_common(node: Any) -> None:
 
 
 def _children(node: Node, files: Collection[str]) -> list[Node]:
-    """The nodes that skops makes of this one; Malformed unless it has the fields of its loader, each of its kind."""
+    """Return the child nodes; raise Malformed unless the node has the fields of its loader, each of its kind."""
     loader, content = node["__loader__"], node.get("content")
     fields = node.keys() - COMMON
     if loader == "ObjectNode" and not fields:
@@ -250,7 +248,7 @@ def _children_of_array(node: Node, fields: Collection[str], files: Collection[st
 
 
 def _nodes_within(values: list[Any]) -> Iterator[Node]:
-    """Of a node whose loader is not known: whatever looks like one, so that a refusal can name it."""
+    """Yield whatever looks like a node within an unknown loader's node, so that a refusal can name it."""
     while values:
         value = values.pop()
         if isinstance(value, dict) and value.keys() >= COMMON:
@@ -261,10 +259,9 @@ def _nodes_within(values: list[Any]) -> Iterator[Node]:
             values.extend(value)
 
 
-def _in_the_wrong_place(by_id: Mapping[int, list[Node]]) -> Iterator[str]:
-    """Listed types whose attributes would make them do more than predict."""
-
-    # Thousands of nodes may stand for one number: each number is looked at once.
+def _harmful_attributes(by_id: Mapping[int, list[Node]]) -> Iterator[str]:
+    """Yield listed types whose attributes would make them do more than predict."""
+    # Thousands of nodes may share one number: each number is checked once.
     contents: dict[int, set[str | None]] = {}
     texts: dict[int, set[str]] = {}
 
@@ -297,7 +294,7 @@ def _in_the_wrong_place(by_id: Mapping[int, list[Node]]) -> Iterator[str]:
                     yield f"{node['__class__']} with attributes that are no dict"
                 continue
             for key, value in attributes["content"].items():
-                # NumPy takes an address in memory from an attribute of such a name.
+                # From an attribute of such a name NumPy would take an address in memory.
                 harmful = key.startswith("__") or (key in FIXED and not is_json(value, (FIXED[key],)))
                 found = () if key in FIXED else texts_of(value["__id__"])
                 if harmful or any(not TEXTS.get(key, WORD).fullmatch(text) for text in found):
@@ -305,9 +302,9 @@ def _in_the_wrong_place(by_id: Mapping[int, list[Node]]) -> Iterator[str]:
 
 
 def _text_of(node: Node) -> str | None:
-    """The text that skops makes of a node; None where it makes something else."""
+    """Return the text that skops makes of a node; None where it makes something else."""
     if node["__loader__"] == "NdArrayNode" and node["__class__"] == "str_":
-        return "\0"  # in a file of its own: mauc fit writes none, and it fits no pattern
+        return "\0"  # mauc fit writes none; matches no pattern
     if node["__loader__"] != "JsonNode":
         return None
     try:

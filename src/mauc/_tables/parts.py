@@ -1,5 +1,7 @@
-"""A table in parts: the files of a folder, of a pattern or of a list, read in batches of bounded size."""
+"""Tables in parts: the files of a folder, of a pattern or of a list, read in batches of bounded size."""
 
+import csv
+import io
 import json
 import os
 import re
@@ -11,68 +13,72 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.layout import has_header, no_table, separator_of
-from mauc._tables.read import READABLE, Reading, Table, as_in_text, date_form, first_of, read_table
-from mauc._tables.source import Source, shown
-from mauc._tables.text import check_names
+from mauc._tables.read import (
+    READABLE,
+    Table,
+    as_in_text,
+    class_labels,
+    count_of,
+    date_format,
+    first_names,
+    read_table,
+)
+from mauc._tables.text import (
+    Reading,
+    Source,
+    as_code,
+    check_names,
+    detect_separator,
+    display_path,
+    has_header,
+    unreadable_text,
+)
+from mauc._typing import Ints
 
-__all__ = [
-    "MANIFEST",
-    "Parts",
-    "available_memory",
-    "check_fits",
-    "find_parts",
-    "kind_of",
-    "no_number",
-    "no_target",
-    "opened",
-    "part_batches",
-    "table_chunks",
-    "table_rows",
-]
-
-KINDS = {"csv": "csv", "tsv": "csv", "tab": "csv", "txt": "csv", "parquet": "parquet", "pq": "parquet", "npz": "npz"}
+FORMATS = {"csv": "csv", "tsv": "csv", "tab": "csv", "txt": "csv", "parquet": "parquet", "pq": "parquet", "npz": "npz"}
 MANIFEST = ".mauc-predict.json"
-"""In a folder of scores that ``mauc predict`` writes in parts: of what, and whether it is complete."""
+"""In a folder of scores that ``mauc predict`` writes in parts: of which table, and whether it is complete."""
 BATCH_ROWS = 1 << 18
 BYTES_PER_CELL = 40
-"""Of a table that is read whole and judged: the cell, its copies, and what is worked out of it."""
-CELL_OF_TEXT, CELL_ZIPPED = 8, 3
+"""Memory of a table that is read whole and evaluated: the cell, its copies, and results."""
+CSV_CELL, GZIPPED_CELL = 8, 3
 """Bytes that a cell of CSV takes, about."""
-UNREADABLE = (UnicodeError, ValueError)
-"""What pandas raises for a file that is no table; its own errors are among them."""
-SHARE = 0.5
-"""Of the memory that is free, what reading a table whole may take."""
+MEMORY_SHARE = 0.5
+"""Of the free memory, for a table that is read whole."""
 
 
-def kind_of(path: Path) -> str:
-    """``"csv"``, ``"parquet"`` or ``"npz"`` by the name of the file; ``""`` where it ends in nothing known."""
-    return KINDS.get(path.name.removesuffix(".gz").rpartition(".")[2].lower(), "")
+def format_of(path: Path) -> str:
+    """Return ``"csv"``, ``"parquet"`` or ``"npz"`` by the name of the file, else ``""``."""
+    return FORMATS.get(path.name.removesuffix(".gz").rpartition(".")[2].lower(), "")
 
 
 def find_parts(given: Sequence[Path], option: str) -> "Parts":
-    """The files that are meant: those of a folder, those that a pattern matches, or these themselves."""
+    """Return the files that are meant: those of a folder, those that match a pattern, or these themselves."""
     found = [file for path in given for file in _expanded(path)]
-    twice = [path for path, times in Counter(found).items() if times > 1]
-    if twice:
-        raise Usage(f"{option} names {twice[0]} twice: its rows would count twice")
+    duplicates = [path for path, times in Counter(found).items() if times > 1]
+    if duplicates:
+        raise Usage(f"{option} names {duplicates[0]} twice: its rows would count twice")
     for folder in dict.fromkeys(path.parent for path in found):
-        _check_complete(folder)
+        manifest = folder / MANIFEST
+        if manifest.is_file() and not json.loads(manifest.read_text(encoding="utf-8")).get("complete"):
+            raise Failure(f"the scores in {folder} are incomplete: run the same mauc predict again to complete them")
     parts = Parts(tuple(given), tuple(found))
-    if parts.several:
-        for path in found:
-            if kind_of(path) not in ("csv", "parquet"):
-                raise Failure(f"{path} cannot be one of several parts: a part must end in .csv, .tsv or .parquet")
-            if kind_of(path) != parts.kind:
-                raise Failure(f"{path} and {found[0]} are of different kinds: the parts of a table must be of one")
+    for path in found if parts.several else ():
+        if format_of(path) not in ("csv", "parquet"):
+            raise Failure(f"{path} cannot be one of several parts: a part must end in .csv, .tsv or .parquet")
+        if format_of(path) != parts.format:
+            raise Failure(f"{path} and {found[0]} have different formats: all parts of a table must have one format")
     return parts
 
 
 def _expanded(path: Path) -> list[Path]:
     if path.is_dir():
         # Spark and Dask put files such as _SUCCESS and _metadata beside the parts.
-        files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith((".", "_")) and kind_of(p))
+        files = sorted(p for p in path.iterdir() if p.is_file() and not p.name.startswith((".", "_")) and format_of(p))
         if not files:
             raise Failure(f"the folder {path} holds no file that ends in {READABLE}: check the name")
         return files
@@ -84,13 +90,6 @@ def _expanded(path: Path) -> list[Path]:
     return [path]
 
 
-def _check_complete(folder: Path) -> None:
-    """A number of a part of the rows is not that of all."""
-    manifest = folder / MANIFEST
-    if manifest.is_file() and not json.loads(manifest.read_text(encoding="utf-8")).get("complete"):
-        raise Failure(f"the scores in {folder} are not complete: run the same mauc predict again, it goes on there")
-
-
 @dataclass(frozen=True)
 class Parts:
     """The files of one table, in order."""
@@ -100,55 +99,63 @@ class Parts:
 
     @property
     def several(self) -> bool:
-        """More than one file, or a folder or a pattern that happens to stand for one."""
+        """Whether there is more than one file, or a folder or pattern that stands for one."""
         return len(self.paths) > 1 or self.paths != self.given
 
     @property
-    def kind(self) -> str:
-        return kind_of(self.paths[0])
+    def format(self) -> str:
+        return format_of(self.paths[0])
 
     @property
-    def shown(self) -> str:
-        """For messages: what was typed, or the first of many and how many follow."""
-        return str(shown(self.given[0])) if len(self.given) == 1 else f"{self.given[0]} and {len(self.given) - 1} more"
+    def display(self) -> str:
+        """The name in messages: what was typed, or the first of many."""
+        first = display_path(self.given[0])
+        return str(first) if len(self.given) == 1 else f"{first} and {len(self.given) - 1} more"
 
     @property
     def name(self) -> str:
-        """For a report: of a file or a folder its name, of others that of the folder they are all in."""
-        if len(self.given) == 1 and self.paths == self.given:
-            return shown(self.given[0]).name
-        if len(self.given) == 1 and self.given[0].exists():
-            return self.given[0].name
+        """The name in a report: that of the file or folder, or of the folder that all files are in."""
+        if len(self.given) == 1 and (self.paths == self.given or self.given[0].exists()):
+            return display_path(self.given[0]).name
         folders = {path.parent for path in self.paths}
         return (len(folders) == 1 and folders.pop().name) or f"{self.paths[0].name} and {len(self.paths) - 1} more"
 
     @cached_property
     def names(self) -> list[str]:
-        """The columns of the first part, which all others have too, of the same types."""
+        """The columns of the first part; all parts must have the same columns, of the same types."""
         first = self.paths[0]
         expected = _header(first)
         for path in self.paths[1:]:
-            _check_alike(path, _header(path), first, expected)
+            found = _header(path)
+            for name in expected.keys() ^ found.keys():
+                has, lacks = (path, first) if name in found else (first, path)
+                raise Failure(f"{lacks} has no column {name!r}, but {has} has: all parts need the same columns")
+            for name, kind in found.items():
+                if kind != expected[name] and "null" not in (kind, expected[name]):  # a column without a value
+                    raise Failure(
+                        f"column {name!r} of {path} holds {kind}, and {expected[name]} in {first}: write all parts "
+                        "with one type"
+                    )
         return list(expected)
 
     @cached_property
-    def date_forms(self) -> dict[str, str]:
-        """How each column of dates in Parquet is written: with hours where any row of any part has some."""
+    def date_formats(self) -> dict[str, str]:
+        """How to write each column of dates in Parquet: with hours where any row of any part has some."""
         import pyarrow as pa
 
-        dates = [str(f.name) for f in opened(self.paths[0]).schema_arrow if pa.types.is_timestamp(f.type)]
+        dates = [str(f.name) for f in open_parquet(self.paths[0]).schema_arrow if pa.types.is_timestamp(f.type)]
         forms = dict.fromkeys(dates, "")
         for path in self.paths if dates else ():
             for batch in part_batches(path, dates):
                 for name, values in pa.Table.from_batches([batch]).to_pandas()[dates].items():
-                    forms[str(name)] = max(forms[str(name)], date_form(values), key=len)
+                    forms[str(name)] = max(forms[str(name)], date_format(values), key=len)
         return forms
 
     @property
     def n_rows(self) -> int:
-        """Of all parts; those of CSV are read for it."""
-        if self.kind == "parquet":
-            return sum(opened(path).metadata.num_rows for path in self.paths)
+        """Rows of all parts; counting those of CSV reads the files."""
+        if self.format == "parquet":
+            return sum(open_parquet(path).metadata.num_rows for path in self.paths)
         return sum(_csv(path, self.names[:1], text=True).count_rows() for path in self.paths)
 
     @property
@@ -156,51 +163,49 @@ class Parts:
         return sum(path.stat().st_size for path in self.paths)
 
     def rows_that_fit(self) -> int:
-        """How many rows of the table can be read and worked on in the memory that is free, about."""
-        return int(SHARE * available_memory() / (BYTES_PER_CELL * max(1, len(self.names))))
+        """Return about how many rows can be read whole and evaluated in the free memory."""
+        return int(MEMORY_SHARE * available_memory() / (BYTES_PER_CELL * max(1, len(self.names))))
 
     def fits(self) -> bool:
-        """Whether the whole table can be read and worked on in the memory that is free."""
-        if self.kind == "npz" or not all(path.is_file() for path in self.paths):
-            return True  # read whole, or refused, by others
-        cells = sum(
-            path.stat().st_size / (CELL_ZIPPED if path.suffix == ".gz" else CELL_OF_TEXT) for path in self.paths
-        )
-        if self.kind == "parquet":
-            metadata = [opened(path).metadata for path in self.paths]
+        """Return whether the whole table can be read and evaluated in the free memory."""
+        if self.format == "npz" or not all(path.is_file() for path in self.paths):
+            return True  # read whole, or refused, elsewhere
+        cells = sum(path.stat().st_size / (GZIPPED_CELL if path.suffix == ".gz" else CSV_CELL) for path in self.paths)
+        if self.format == "parquet":
+            metadata = [open_parquet(path).metadata for path in self.paths]
             cells = sum(m.num_rows * m.num_columns for m in metadata)
-        return cells * BYTES_PER_CELL < SHARE * available_memory()
+        return cells * BYTES_PER_CELL < MEMORY_SHARE * available_memory()
 
 
 def check_fits(parts: Parts) -> None:
-    """What is trained on in memory is read whole."""
+    """Refuse to read a table whole that is in parts, or larger than the free memory."""
     if parts.several:
         raise Failure(
-            f"mauc fit reads a single file into memory, and {parts.shown} stands for {len(parts.paths)}: join them, or "
-            "train on all of them with --engine dask"
+            f"mauc fit reads a single file into memory, and {parts.display} stands for {len(parts.paths)}: join them, "
+            "or train on all of them with --engine dask"
         )
     if not parts.fits():
         raise Failure(
-            f"{parts.shown} does not fit in memory ({parts.n_bytes / 1e9:.2g} GB, and {available_memory() / 1e9:.2g} "
-            f"are free): about {parts.rows_that_fit()} of its rows do; take as many of them, at random, or train on "
+            f"{parts.display} does not fit in memory ({parts.n_bytes / 1e9:.2g} GB, and {available_memory() / 1e9:.2g} "
+            f"are free), only about {parts.rows_that_fit()} of its rows do: take a random sample of them, or train on "
             "all of them with --engine dask"
         )
 
 
-def no_target(parts: Parts, how: Reading, max_size: float) -> Usage:
-    """What to say where no target is told: the columns there are to choose from."""
+def target_missing(parts: Parts, how: Reading, max_size: float) -> Usage:
+    """Return the error for a missing ``--target``, which names the columns to choose from."""
     if parts.several or not parts.fits():
         names = parts.names
     else:
         names = [str(name) for name in read_table(parts.paths[0], max_size=max_size, how=how).columns]
     return Usage(
-        f"--target must name the column of {parts.shown} that holds the class of each row, got none: "
-        f"choose one of {first_of(names)}"
+        f"--target is required: name the column of {parts.display} that holds the class of each row, one of "
+        f"{first_names(names)}"
     )
 
 
 def available_memory() -> float:
-    """Bytes that may still be used, of the machine or of the container; 8 GiB where nothing tells."""
+    """Return the free bytes of the machine or of the container; 8 GiB where the system does not say."""
     free = 8.0 * 2**30
     if hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
         free = float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -220,14 +225,14 @@ def available_memory() -> float:
 def part_batches(
     path: Path, columns: Sequence[str] | None = None, rows: int = BATCH_ROWS, *, text: bool = False
 ) -> Iterator[Any]:
-    """Record batches of pyarrow, of these columns or of all; those of CSV are read as text, or else as numbers.
+    """Yield record batches of pyarrow, of these columns or of all; those of CSV are read as text, or as numbers.
 
-    Parquet is not read through pyarrow.dataset, which decodes a group of rows whole: 10,000,000 rows of five scores in
-    one group took 340 MB that way, and nothing beyond a batch this way.
+    Parquet is not read through pyarrow.dataset, which decodes a row group whole: 10,000,000 rows of five scores in one
+    group took 340 MB that way, and nothing beyond a batch this way.
     """
     try:
-        if kind_of(path) == "parquet":
-            yield from opened(path).iter_batches(rows, columns=columns)
+        if format_of(path) == "parquet":
+            yield from open_parquet(path).iter_batches(rows, columns=columns)
         else:
             yield from _csv(path, columns or (), text=text).to_batches(batch_size=rows)
     except Failure:
@@ -236,8 +241,8 @@ def part_batches(
         raise _unreadable(path, error) from None
 
 
-def opened(path: Path) -> Any:
-    """The Parquet file, read through a small buffer: a group of rows may hold all of them."""
+def open_parquet(path: Path) -> Any:
+    """Open a Parquet file with a small buffer: one row group may hold all rows."""
     with _needing_pyarrow(path):
         import pyarrow.parquet as pq
     try:
@@ -247,17 +252,17 @@ def opened(path: Path) -> Any:
 
 
 def _csv(path: Path, columns: Sequence[str], *, text: bool) -> Any:
-    """Some columns of a CSV file as a dataset of pyarrow. Of text, nothing but an empty cell is a gap."""
+    """Return some columns of a CSV file as a dataset of pyarrow; in text, only an empty cell is missing."""
     with _needing_pyarrow(path):
         import pyarrow as pa
-        import pyarrow.csv as csv
+        import pyarrow.csv as csv_reader
         import pyarrow.dataset as ds
     types = dict.fromkeys(columns, pa.string() if text else pa.float64())
-    gaps = {"null_values": [""]} if text else {}
+    missing = {"null_values": [""]} if text else {}
     layout = ds.CsvFileFormat(
-        parse_options=csv.ParseOptions(delimiter=separator_of(Source(path)), newlines_in_values=True),
-        read_options=csv.ReadOptions(block_size=1 << 23),
-        convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True, **gaps),
+        parse_options=csv_reader.ParseOptions(delimiter=detect_separator(Source(path)), newlines_in_values=True),
+        read_options=csv_reader.ReadOptions(block_size=1 << 23),
+        convert_options=csv_reader.ConvertOptions(column_types=types, strings_can_be_null=True, **missing),
     )
     return ds.dataset([str(path)], format=layout, schema=pa.schema(list(types.items())))
 
@@ -267,33 +272,32 @@ def _needing_pyarrow(path: Path) -> Iterator[None]:
     try:
         yield
     except ImportError:
-        other = "save the table as CSV" if kind_of(path) == "parquet" else "name one file that fits in memory"
+        other = "save the table as CSV" if format_of(path) == "parquet" else "name one file that fits in memory"
         raise Failure(f"reading {path} needs pyarrow: pip install 'mauc[parquet]', or {other}") from None
 
 
 def _unreadable(path: Path, error: Exception) -> Exception:
     if isinstance(error, OSError) and error.errno is not None:
         return error
-    if kind_of(path) != "parquet":
+    if format_of(path) != "parquet":
         place = re.search(r"In CSV column #(\d+): .*conversion error to double", str(error))
-        return no_table(path, error) if place is None else no_number(list(_header(path))[int(place[1])], path)
+        return unreadable_text(path, error) if place is None else _not_numbers(list(_header(path))[int(place[1])], path)
     return Failure(f"{path} cannot be read as Parquet ({str(error).splitlines()[0]}): write it again")
 
 
-def no_number(name: str, path: Path) -> Failure:
-    """What to say of a column of scores that holds something else."""
-    return Failure(f"column {name!r} of {path} must hold numbers: it is read as the scores of a class")
+def _not_numbers(name: str, path: Path) -> Failure:
+    return Failure(f"column {name!r} of {path} must hold numbers, the scores of a class: correct it")
 
 
 def _header(path: Path) -> dict[str, str]:
-    """Name → type of the columns of a part; the types of a CSV file are those of its values."""
+    """Return name → type of the columns of a part; all columns of CSV are text."""
     import pandas as pd
 
-    if kind_of(path) == "csv":
+    if format_of(path) == "csv":
         if not path.exists():
-            raise Failure(f"file not found: {path}")
+            raise Failure(f"File not found: {path}")
         try:
-            separator = separator_of(Source(path))
+            separator = detect_separator(Source(path))
             written = pd.read_csv(path, sep=separator, header=None, nrows=50, dtype=str, keep_default_na=False)
             first, *rows = written.to_numpy().tolist()
             if not has_header(first, rows):
@@ -301,49 +305,35 @@ def _header(path: Path) -> dict[str, str]:
             names = pd.Index(first)
             check_names(names[names != ""], path)
             return dict.fromkeys(pd.read_csv(path, sep=separator, nrows=0).columns, "text")
-        except UNREADABLE as error:
-            raise no_table(path, error) from None
-    schema = opened(path).schema_arrow
+        except ValueError as error:
+            raise unreadable_text(path, error) from None
+    schema = open_parquet(path).schema_arrow
     index = (schema.pandas_metadata or {}).get("index_columns", [])
     check_names(pd.Index(schema.names), path)
     return {field.name: _type_name(field.type) for field in schema if field.name not in index}
 
 
-def _type_name(of: Any) -> str:
-    """Text is text and a date is a date, however it is stored."""
+def _type_name(kind: Any) -> str:
+    """Return the type, the same for all ways to store text or dates."""
     import pyarrow as pa
 
-    of = of.value_type if pa.types.is_dictionary(of) else of
-    if pa.types.is_timestamp(of):
-        return "timestamp" if of.tz is None else f"timestamp of {of.tz}"
-    return "string" if pa.types.is_large_string(of) or pa.types.is_string_view(of) else str(of)
-
-
-def _check_alike(path: Path, found: Mapping[str, str], first: Path, expected: Mapping[str, str]) -> None:
-    for name in expected:
-        if name not in found:
-            raise Failure(f"{path} has no column {name!r}, which {first} has: parts of a table have the same columns")
-    for name, of in found.items():
-        if name not in expected:
-            raise Failure(f"{path} has a column {name!r}, which {first} lacks: parts of a table have the same columns")
-        if of != expected[name] and "null" not in (of, expected[name]):  # the type of a column without a value
-            raise Failure(
-                f"column {name!r} of {path} holds {of}, and {expected[name]} in {first}: write all parts with one type"
-            )
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    if pa.types.is_timestamp(kind):
+        return "timestamp" if kind.tz is None else f"timestamp of {kind.tz}"
+    return "string" if pa.types.is_large_string(kind) or pa.types.is_string_view(kind) else str(kind)
 
 
 def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> Iterator[tuple[Table, Any]]:
-    """One of the parts as tables of so many rows, read as the whole would be; columns in ``text`` as they are written.
+    """Yield tables of so many rows of a part, as the whole would be read; columns in ``text`` as they are written.
 
-    With each table comes the batch of pyarrow that it was made of, None if it was made of CSV. CSV is read by pandas,
-    as a whole table is: pyarrow takes the types of the columns from the first block, and fails where a later one has
-    others.
+    With each table comes its batch of pyarrow, None for CSV. pandas reads CSV, as in a whole table: pyarrow takes the
+    types of the columns from the first block, and fails where a later one has others.
     """
-    if parts.kind == "parquet":
+    if parts.format == "parquet":
         for batch in part_batches(path, rows=rows):
-            import pyarrow as pa  # after the reader has said what is missing
+            import pyarrow as pa  # after the reader has said that it is missing
 
-            yield _as_table(pa.Table.from_batches([batch]), parts.date_forms), batch
+            yield _as_table(pa.Table.from_batches([batch]), parts.date_formats), batch
         return
     with _read_csv(path, text, chunksize=rows) as chunks:
         for chunk in chunks:
@@ -352,25 +342,25 @@ def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> It
 
 
 def table_rows(parts: Parts, path: Path, groups: Sequence[int] | None, text: Sequence[str]) -> Table:
-    """Some groups of rows of a Parquet part, or a whole one of CSV, read as :func:`table_chunks` reads them."""
-    if parts.kind == "parquet":
-        return _as_table(opened(path).read_row_groups(list(groups or ())), parts.date_forms)
+    """Return some row groups of a Parquet part, or a whole part of CSV, read as :func:`table_chunks` reads them."""
+    if parts.format == "parquet":
+        return _as_table(open_parquet(path).read_row_groups(list(groups or ())), parts.date_formats)
     with _read_csv(path, text) as table:
         return table
 
 
 @contextmanager
 def _read_csv(path: Path, text: Sequence[str], **options: Any) -> Iterator[Any]:
-    """The table, or its chunks."""
+    """Yield the table, or its chunks."""
     import pandas as pd
 
     try:
         dtypes = dict.fromkeys(text, str)
-        found = pd.read_csv(path, sep=separator_of(Source(path)), dtype=dtypes, low_memory=False, **options)
+        found = pd.read_csv(path, sep=detect_separator(Source(path)), dtype=dtypes, low_memory=False, **options)
         with found if "chunksize" in options else nullcontext():
             yield found
-    except UNREADABLE as error:
-        raise no_table(path, error) from None
+    except ValueError as error:
+        raise unreadable_text(path, error) from None
 
 
 def _as_table(rows: Any, forms: Mapping[str, str]) -> Table:
@@ -378,3 +368,159 @@ def _as_table(rows: Any, forms: Mapping[str, str]) -> Table:
     for name, form in forms.items():
         table[name] = table[name].dt.strftime(form)
     return as_in_text(table.reset_index(drop=True))
+
+
+@dataclass(frozen=True, eq=False)
+class TrueClasses:
+    """The class of every row of a table in parts."""
+
+    labels: NDArray[np.str_]
+    """Classes, sorted."""
+    codes: NDArray[Any]
+    """``(N,)`` index of each row's class, in as few bytes as possible."""
+    part_rows: tuple[int, ...] = ()
+    """Rows of each part."""
+
+    def renamed(self, names: NDArray[np.str_]) -> "TrueClasses":
+        """Return the same rows with other names for the labels; labels of one name become one."""
+        labels, place = np.unique(names, return_inverse=True)
+        return TrueClasses(labels, smallest_ints(place, len(labels))[self.codes], self.part_rows)
+
+    def subset(self, rows: NDArray[np.bool_]) -> "TrueClasses":
+        """Return some of the rows, and the labels that they have."""
+        used, codes = np.unique(self.codes[rows], return_inverse=True)
+        return TrueClasses(self.labels[used], smallest_ints(codes, len(used)))
+
+
+def read_target(parts: Parts, name: str, most_values: int = 100_000) -> TrueClasses:
+    """Return the classes in column ``name``, as :func:`class_labels` writes them where a table is read whole."""
+    places: dict[Any, int] = {}
+    found: list[NDArray[Any]] = []
+    part_rows = []
+    for path in parts.paths:
+        missing, first_missing, row = 0, 0, 0
+        for values, index in _distinct_values(path, name):
+            empty = np.flatnonzero(index < 0)
+            first_missing = row + int(empty[0]) + 1 if len(empty) and not missing else first_missing
+            missing += len(empty)
+            row += len(index)
+            place = np.array([places.setdefault(value, len(places)) for value in values], dtype=np.int64)
+            if len(places) > most_values:
+                raise Failure(
+                    f"column {name!r} of {parts.display} holds over {most_values} different values, not classes: "
+                    "choose another column"
+                )
+            if not missing:
+                found.append(smallest_ints(place, len(places))[index])
+        if missing:
+            raise Failure(
+                f"column {name!r} of {path} has no class in {count_of(missing)} (first: row {first_missing}): fill "
+                "them in or drop them"
+            )
+        part_rows.append(row)
+    if not places:
+        raise Failure(f"{parts.display} has no rows: check that it is the right file")
+    labels = class_labels(_as_series(parts, name, list(places)), name, Path(parts.display), as_named=True)
+    codes = np.empty(sum(map(len, found)), smallest_ints(np.zeros(0), len(places)).dtype)
+    end = 0
+    while found:  # frees each part once it is copied
+        part = found.pop(0)
+        codes[end : end + len(part)] = part
+        end += len(part)
+    return TrueClasses(np.arange(len(places)).astype(str), codes, tuple(part_rows)).renamed(labels)
+
+
+def smallest_ints(index: Any, n: int) -> NDArray[Any]:
+    """Return numbers below n in as few bytes as possible."""
+    return np.asarray(index).astype(np.min_scalar_type(max(n - 1, 0)))
+
+
+def _distinct_values(path: Path, name: str) -> Iterator[tuple[list[Any], Ints]]:
+    """Yield for each batch of a column its distinct values, and the index of each row's value, -1 where missing.
+
+    Those of CSV are text: whether NA is missing or a class depends on the other values.
+    """
+    for batch in part_batches(path, [name], 1 << 20, text=True):
+        import pyarrow.types as t  # after the reader has said that it is missing
+
+        values = batch.column(0)
+        if t.is_nested(values.type):
+            raise Failure(f"column {name!r} of {path} holds lists, not classes: choose another column")
+        coded = values if t.is_dictionary(values.type) else values.dictionary_encode()
+        index = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+        distinct = coded.dictionary.to_pylist()
+        absent = [k for k, value in enumerate(distinct) if value is None or value != value]
+        index[np.isin(index, absent)] = -1
+        used = np.unique(index[index >= 0])
+        place = np.full(len(distinct) + 1, -1)  # the last for those at -1
+        place[used] = np.arange(len(used))
+        yield [distinct[k] for k in used], place[index]
+
+
+def _as_series(parts: Parts, name: str, values: list[Any]) -> Any:
+    """Return distinct values of a column, with the type that the column has where it is read whole."""
+    import pandas as pd
+
+    if parts.format == "parquet":
+        import pyarrow as pa
+
+        kind = open_parquet(parts.paths[0]).schema_arrow.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        return as_in_text(pa.table({name: pa.array(values, type=kind)}).to_pandas())[name]
+    text = io.StringIO(pd.DataFrame({name: values}).to_csv(index=False, quoting=csv.QUOTE_ALL))
+    written = pd.Series(values, dtype=str)
+    typed = as_code(pd.read_csv(text, low_memory=False)[name], written, literal=True)
+    missing = written[typed.isna()].tolist()
+    if missing:
+        raise Failure(
+            f"column {name!r} of {parts.display} holds {missing[0]!r} among numbers: fill it in or drop such rows"
+        )
+    return typed
+
+
+class ScoreColumns:
+    """Columns of scores in parts, read again whenever needed; a :class:`mauc.metrics.out_of_core.ScoredRows`."""
+
+    def __init__(
+        self, parts: Parts, names: Sequence[str], codes: NDArray[Any], counts: Ints, rows: NDArray[np.bool_]
+    ) -> None:
+        """Take the ``rows`` of the parts; ``codes`` and ``counts`` are of these alone."""
+        self.parts, self.names, self.codes, self.counts = parts, list(names), codes, counts
+        self.rows = rows
+        self._checked: set[str] = set()
+
+    def scan(self, columns: Sequence[int], n_rows: int) -> Iterator[tuple[int, list[NDArray[np.floating]]]]:
+        """Yield as :class:`mauc.metrics.out_of_core.ScoredRows` does; check what is read for the first time."""
+        names = [self.names[k] for k in columns]
+        first = n_before = 0
+        for path in self.parts.paths:
+            row = 0
+            for batch in part_batches(path, names, n_rows):
+                found = dict(zip(batch.schema.names, batch.columns, strict=True))
+                arrays = [self._numbers(found[name], name, path, row) for name in names]
+                wanted = self.rows[first + row : first + row + len(arrays[0])]
+                row += len(arrays[0])
+                if wanted.any():
+                    yield n_before, arrays if wanted.all() else [array[wanted] for array in arrays]
+                n_before += int(wanted.sum())
+            first += row
+        self._checked.update(names)
+
+    def _numbers(self, values: Any, name: str, path: Path, row: int) -> NDArray[np.floating]:
+        import pyarrow.types as t
+
+        kind = values.type
+        if not any(is_kind(kind) for is_kind in (t.is_floating, t.is_integer, t.is_boolean, t.is_decimal)):
+            raise _not_numbers(name, path)
+        single = t.is_float16(kind) or t.is_float32(kind)
+        array = values.to_numpy(zero_copy_only=False).astype(np.float32 if single else np.float64, copy=False)
+        if name not in self._checked:
+            finite = np.isfinite(array)
+            if not finite.all():
+                k = int(np.argmin(finite))
+                what = "missing" if np.isnan(array[k]) else "infinite"
+                raise Failure(
+                    f"column {name!r} of {path} has a score that is {what} (row {row + k + 1}): every row needs a "
+                    "finite score for every class"
+                )
+        return np.asarray(array)

@@ -1,44 +1,33 @@
-"""Tables of scores, from ``mauc predict`` or any other program: which columns are scores, and of which class."""
+"""Tables of scores, of ``mauc predict`` or any other program: which columns are scores, and of which class."""
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mauc._tables.errors import Failure
-from mauc._tables.layout import PREFIX
-from mauc._tables.read import Table, nearest
+from mauc._tables.read import Table, count_of, first_names, nearest
+from mauc._tables.text import PREFIX
 from mauc._text import of_cell
 
-__all__ = ["PREFIX", "Scores", "as_in_columns", "score_columns", "scored_rows", "scores_in"]
 
+def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) -> tuple[list[str], Any]:
+    """Return the classes and ``(N, C)`` scores of columns with the prefix, else of columns named as the classes.
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """``(N, C)`` scores and the class of each column."""
-
-    classes: list[str]
-    values: Any
-
-
-def scores_in(table: Table, labels: Any, path: Path, prefix: str | None = None) -> Scores:
-    """The score columns: those that start with the prefix, else those that are named as the classes.
-
-    With a prefix, a class may have a column and no row; without one, nothing tells such a column from other columns.
+    With a prefix, a class may have a column but no row; without one, such a column cannot be recognised.
     """
     columns = score_columns([str(c) for c in table.columns], np.unique(labels).tolist(), path, prefix)
-    return Scores(list(columns), _numbers(table, list(columns.values()), path))
+    return list(columns), _numbers(table, list(columns.values()), path)
 
 
 def scored_rows(names: Sequence[str], classes: Any, codes: Any, path: Path | str, prefix: str | None = None) -> Any:
-    """``(N,)`` which rows are of classes that have scores, in a table of ``mauc predict``; the others are told.
+    """Return ``(N,)`` which rows have classes with scores, in a table of ``mauc predict``; warn of the others.
 
-    ``codes`` are the places of the rows' classes among ``classes``. A model does not know the classes that
-    ``--min-rows`` left out of its training. Elsewhere a class without scores is a slip, and so is one that differs from
-    another in capitals or blanks: all rows stay, for :func:`score_columns` to say so.
+    ``codes`` are the indices of the rows' classes in ``classes``. A model does not know the classes that ``--min-rows``
+    left out. In other tables a class without scores is a mistake, and so is one that differs only in case or blanks:
+    all rows stay, and :func:`score_columns` refuses them.
     """
     before = PREFIX if prefix is None else prefix
     known = np.array([before + c in names for c in classes])
@@ -48,17 +37,16 @@ def scored_rows(names: Sequence[str], classes: Any, codes: Any, path: Path | str
         return np.ones(len(codes), dtype=bool)
     rows = known[codes]
     n = int((~rows).sum())
-    which = ", ".join(map(repr, unknown[:5])) + (", …" if len(unknown) > 5 else "")
+    which = first_names(list(map(repr, unknown)), 5)
     warnings.warn(
-        f"{n} {'row' if n == 1 else 'rows'} of {path} without scores left out, of classes that the model does not "
-        f"know: {which}",
+        f"{count_of(n)} of {path} left out: the model does not know the classes {which}",
         stacklevel=2,
     )
     return rows
 
 
 def score_columns(names: list[str], classes: list[str], path: Path | str, prefix: str | None = None) -> dict[str, str]:
-    """Class → the name of its column, of all that :func:`scores_in` takes."""
+    """Return class → the name of its column, for all score columns."""
     detected = prefix is None
     prefix = _prefix(names, prefix, classes)
     missing = [c for c in classes if prefix + c not in names]
@@ -68,16 +56,16 @@ def score_columns(names: list[str], classes: list[str], path: Path | str, prefix
         hint = f"; the nearest column is {close[0]!r}" if close else ""
         raise Failure(
             f"{path} has no column {wanted!r} with the scores of class {missing[0]!r}{hint}\n"
-            "name the score columns as the classes, or say what stands before the class with --prefix"
+            "name the score columns as the classes, or give the text before the class with --prefix"
         )
-    # A prefix that was found may stand before other columns too: p_cat, and p_value.
+    # Other columns may have a detected prefix too: p_cat, and p_value.
     known = not prefix or (detected and prefix != PREFIX)
     found = classes if known else [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
     return {c: prefix + c for c in found}
 
 
 def as_in_columns(labels: Any, table: Table, prefix: str | None = None) -> Any:
-    """Classes as the score columns name them: ``mauc predict`` puts a quote before a class that reads as a formula."""
+    """Return classes as score columns name them: ``mauc predict`` quotes a class that reads as a formula."""
     names = [str(c) for c in table.columns]
     found, code = np.unique(labels, return_inverse=True)
     before = _prefix(names, prefix, [of_cell(str(c)).strip() for c in found])
@@ -88,7 +76,7 @@ def as_in_columns(labels: Any, table: Table, prefix: str | None = None) -> Any:
 
 
 def _prefix(names: list[str], prefix: str | None, classes: Sequence[str]) -> str:
-    """What stands before the class in the names of score columns: as told, ours, none, or one that fits all classes."""
+    """Return the text before the class in the names of score columns: as given, ours, none, or one that fits."""
     if prefix is not None:
         return prefix
     if any(name.startswith(PREFIX) for name in names):
@@ -101,7 +89,7 @@ def _prefix(names: list[str], prefix: str | None, classes: Sequence[str]) -> str
     if len(fitting) > 1:
         raise Failure(
             f"there are columns {fitting[0] + classes[0]!r} and {fitting[1] + classes[0]!r} for the class "
-            f"{classes[0]!r}: say which are the scores, with --prefix {fitting[0]} or --prefix {fitting[1]}"
+            f"{classes[0]!r}: choose one with --prefix {fitting[0]} or --prefix {fitting[1]}"
         )
     return fitting[0] if fitting else ""
 
@@ -112,7 +100,7 @@ def _numbers(table: Table, names: list[str], path: Path) -> Any:
         try:
             values = np.asarray(table[name], dtype=np.float64)
         except (TypeError, ValueError):
-            raise Failure(f"column {name!r} of {path} must hold numbers: it is read as the scores of a class") from None
+            raise Failure(f"column {name!r} of {path} must hold numbers, the scores of a class: correct it") from None
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
             what = "missing" if np.isnan(values[bad[0]]) else "infinite"

@@ -1,41 +1,47 @@
-"""Tables as text: in which encoding, between which separators, with which decimal sign; detected, and told.
+"""Text tables: their bytes, encoding, separator, header line and decimal signs.
 
-What is plain is not mentioned: UTF-8, commas (tabs in .tsv), decimal points. All else is one warning for each file.
+All of these are detected. A warning says so where a file is not UTF-8 with commas (tabs in .tsv) and decimal points.
 """
 
 import codecs
+import csv
 import gzip
+import io
 import re
+import sys
 import warnings
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
+from mauc._archive import GB, MAX_SIZE
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.source import Source
 
-__all__ = ["Reading", "as_code", "check_names", "read_text"]
-
+PREFIX = "score:"
+"""``mauc predict`` writes this before the class in the name of a score column."""
+STDIN = Path("-")
 BLOCK = 1 << 20
 UNREADABLE = (EOFError, UnicodeError, ValueError, gzip.BadGzipFile, zlib.error)
-"""What pandas raises for text that is no table, and what damaged archives raise."""
+"""Raised by pandas for text that is no table, and for damaged archives."""
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-"""The likelier ones first where all else is equal: commas also stand in numbers and in text."""
-MARKS = {
+"""The more likely first where all else is equal: commas also occur in numbers and text."""
+BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-NAMES = {
+ENCODINGS = {
     "utf-16": "UTF-16",
-    "cp1252": "Windows-1252",
-    "latin-1": "Latin-1",
     "utf-16-le": "UTF-16",
     "utf-16-be": "UTF-16",
+    "cp1252": "Windows-1252",
+    "latin-1": "Latin-1",
 }
 # A comma before other than three digits, or after a 0, is a decimal one; two commas, or one before a point, are not.
 # Nobody writes a 0 before thousands: beside decimal commas 0.125 is no number, and 1.125 is one thousand.
@@ -47,154 +53,335 @@ WITH_THOUSANDS_POINT = r"[+-]?(?:0|[1-9]\d{0,2}(?:\.\d{3})*)"
 
 @dataclass(frozen=True)
 class Reading:
-    """What the user says about a file, where detection would not do."""
+    """The user's options for reading a file; None: detected."""
 
     missing: tuple[str, ...] = ()
     """Texts that count as missing in every column, beside empty cells."""
     encoding: str | None = None
     sheet: str | None = None
-    """Of an Excel file."""
     separator: str | None = None
-    """Between the columns of a text file."""
     header: bool | None = None
-    """Whether its first line names the columns."""
+    """Whether the first line names the columns."""
 
 
-def read_text(
-    source: Source,
-    text: Collection[str],
-    codes: Collection[str],
-    names: Collection[str],
-    how: Reading,
-    separator: str,
-) -> Any:
-    """A pandas DataFrame; parameters as in :func:`mauc._tables.read.read_table`."""
-    import pandas as pd
+def display_path(path: Path) -> Path:
+    """Return the path as messages name it.
 
-    try:
-        encoding = _encoding(source) if how.encoding is None else _known(how.encoding)
-
-        def parsed(**options: Any) -> Any:
-            with source.open() as stream:
-                return pd.read_csv(stream, sep=separator, encoding=encoding, **options)
-
-        # By itself: pandas renames the second of two columns of one name.
-        header = pd.Index(parsed(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0])
-        check_names(header[header != ""], source.path)
-        table = parsed(low_memory=False, dtype=dict.fromkeys(text, str), na_values=list(how.missing))
-        written = _as_written(parsed, set(codes) & set(table.columns), how.missing)
-    except UNREADABLE as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise Failure(
-            f"{source.path} cannot be read as a table ({reason}): save it as CSV in UTF-8, one header line, one line "
-            "per row"
-        ) from None
-    for name, values in written.items():
-        table[name] = as_code(table[name], values, literal=name in names)
-    decimal = _with_commas(table, {*text, *codes}, partial(parsed, na_values=list(how.missing)), source)
-    told = [] if encoding in ("utf-8", "utf-8-sig") else [f"in {NAMES.get(encoding, encoding)}"]
-    if separator != ("\t" if source.kind in ("tsv", "tab") else ",") and len(header) > 1:
-        told.append(f"with {SEPARATORS[separator]} between columns")
-    if told or decimal:
-        told += [f"with {decimal}"] if decimal else []
-        other = "; --encoding names another" if encoding in ("cp1252", "latin-1") and how.encoding is None else ""
-        warnings.warn(f"{source.path} is read as a table {', '.join(told)}{other}", stacklevel=3)
-    return table
+    >>> str(display_path(Path("-"))), str(display_path(Path("trees.csv")))
+    ('standard input', 'trees.csv')
+    """
+    return Path("standard input") if path == STDIN else path
 
 
-def check_names(names: Any, path: Path) -> None:
-    """No column twice."""
-    twice = names[names.duplicated()]
-    if len(twice):
-        raise Failure(f"{path} has two columns named {twice[0]!r}: rename one of them")
+@dataclass(frozen=True)
+class Source:
+    """The bytes of a table, which can be read more than once."""
+
+    path: Path
+    content: bytes | None = None
+    """The bytes of a stream; None for a file."""
+    max_size: float = MAX_SIZE
+    """GB that unpacking may add to its size."""
+
+    @classmethod
+    def of(cls, path: Path, max_size: float = MAX_SIZE) -> "Source":
+        """Read a stream, which is ``-`` or a pipe such as ``<(zcat trees.csv.gz)``; leave a file for later."""
+        if path == STDIN:
+            if sys.stdin is None:
+                raise Failure("standard input is closed: name a file, or send a table to the command")
+            return cls(display_path(path), sys.stdin.buffer.read(), max_size)
+        if path.exists() and not path.is_file() and not path.is_dir():
+            return cls(path, path.read_bytes(), max_size)
+        return cls(path, None, max_size)
+
+    @property
+    def kind(self) -> str:
+        """The file's suffix in lower case, without ``.gz``; for a stream, the format that its first bytes show."""
+        if self.content is None:
+            return self.path.name.lower().removesuffix(".gz").rpartition(".")[2]
+        # A column may be named PK or PAR1: the marks of both formats are longer.
+        if self.content.startswith(b"PAR1") and self.content.endswith(b"PAR1"):
+            return "parquet"
+        if self.content.startswith(b"PK\3\4"):
+            return "xlsx" if b"xl/workbook.xml" in self.content else "npz"
+        return "csv"
+
+    def raw(self) -> BinaryIO:
+        """Open the bytes as they are."""
+        return self.path.open("rb") if self.content is None else io.BytesIO(self.content)
+
+    @contextmanager
+    def open(self) -> Iterator[BinaryIO]:
+        """Open the bytes, unpacked if they are gzipped, but no more of them than ``max_size`` allows."""
+        with self.raw() as stream:
+            is_packed = stream.read(2) == b"\x1f\x8b"
+            n_packed = stream.seek(0, 2)
+            stream.seek(0)
+            if not is_packed:
+                yield stream
+                return
+            with gzip.GzipFile(fileobj=stream) as unpacked:
+                yield cast(BinaryIO, io.BufferedReader(_Bounded(unpacked, n_packed, self)))
 
 
-def _known(encoding: str) -> str:
+class _Bounded(io.RawIOBase):
+    """A gzip stream that fails once it unpacks to more than the user allows."""
+
+    def __init__(self, unpacked: gzip.GzipFile, n_packed: int, source: Source) -> None:
+        self.unpacked, self.n_packed, self.source = unpacked, n_packed, source
+        self.left = n_packed + source.max_size * GB
+
+    def readable(self) -> bool:
+        """As in :mod:`io`."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """As in :mod:`io`."""
+        n = self.unpacked.readinto(buffer)
+        self.left -= n
+        if self.left < 0:
+            allowed = (self.n_packed + self.source.max_size * GB) / GB
+            raise Failure(
+                f"{self.source.path} unpacks from {self.n_packed / GB:.3g} to over {allowed:.3g} GB, and "
+                f"{self.source.max_size:g} more are allowed: raise --max-size if you trust the file"
+            )
+        return n
+
+
+def check_separator(separator: str | None) -> str | None:
+    """Return the character that ``--separator`` gives, or names."""
+    names = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|"}
+    if separator is None or separator in SEPARATORS:
+        return separator
+    if separator not in names:
+        raise Usage(f"--separator must be comma, semicolon, tab or bar, got {separator!r}: save the file with one")
+    return names[separator]
+
+
+def check_encoding(encoding: str) -> str:
+    """Return the normal name of an encoding."""
     try:
         return codecs.lookup(encoding).name
     except LookupError:
-        raise Usage(f"--encoding {encoding!r} is unknown: name one such as utf-8, cp1252, cp1250 or utf-16") from None
+        raise Usage(f"--encoding {encoding!r} is unknown: use one such as utf-8, cp1252, cp1250 or utf-16") from None
 
 
-def _encoding(source: Source) -> str:
-    """UTF-8 where every byte fits it; else by its mark or its zeros UTF-16, and Windows-1252 for all the rest."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    undefined = False
-    with source.open() as stream:
-        start = block = stream.read(BLOCK)
-        for mark, encoding in MARKS.items():
-            if start.startswith(mark):
-                return encoding
-        if b"\0" in start:
-            return _by_zeros(start, source)
-        is_utf8 = True
-        while block:
-            try:
-                if is_utf8:
-                    decoder.decode(block)
-            except UnicodeDecodeError:
-                is_utf8 = False
-            # Windows-1252 has no letter for these five; an old Latin-1 file may.
-            undefined = undefined or bool(re.search(rb"[\x81\x8d\x8f\x90\x9d]", block))
-            block = stream.read(BLOCK)
+def check_names(names: Any, path: Path) -> None:
+    """Refuse two columns of one name."""
+    duplicates = names[names.duplicated()]
+    if len(duplicates):
+        raise Failure(f"{path} has two columns named {duplicates[0]!r}: rename one of them")
+
+
+def unreadable_text(path: Path, error: Exception) -> Failure:
+    """Return the error for a text file that cannot be parsed."""
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return Failure(
+        f"{path} cannot be read as a table ({reason}): save it as CSV in UTF-8, one header line, one line per row"
+    )
+
+
+def read_text(
+    source: Source, text: Collection[str], codes: Collection[str], names: Collection[str], how: Reading
+) -> Any:
+    """Return a pandas DataFrame; parameters as in :func:`mauc._tables.read.read_table`."""
+    import pandas as pd
+
+    def parse(**options: Any) -> Any:
+        with source.open() as stream:
+            return pd.read_csv(stream, sep=separator, encoding=encoding, **options)
+
     try:
-        decoder.decode(b"", final=is_utf8)
-    except UnicodeDecodeError:
-        is_utf8 = False
-    return "utf-8" if is_utf8 else "latin-1" if undefined else "cp1252"
+        encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
+        sample = _sample(source, encoding)
+        separator = how.separator or _best_separator(sample)
+        source = _with_header(source, _rows(sample, separator), separator, encoding, how.header)
+        # Read by itself, because pandas renames the second of two columns of one name.
+        header = pd.Index(parse(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0])
+        check_names(header[header != ""], source.path)
+        missing = list(how.missing)
+        table = parse(low_memory=False, dtype=dict.fromkeys(text, str), na_values=missing)
+        coded = sorted(set(codes) & set(table.columns))
+        if coded:
+            written = parse(usecols=coded, dtype=str, keep_default_na=False, na_values=["", *missing])
+            for name in coded:
+                table[name] = as_code(table[name], written[name], literal=name in names)
+    except UNREADABLE as error:
+        raise unreadable_text(source.path, error) from None
+    decimal = _parse_commas(table, {*text, *codes}, partial(parse, na_values=missing), source.path)
+    notes = [] if encoding in ("utf-8", "utf-8-sig") else [f"in {ENCODINGS.get(encoding, encoding)}"]
+    if separator != ("\t" if source.kind in ("tsv", "tab") else ",") and len(header) > 1:
+        notes.append(f"with {SEPARATORS[separator]} between columns")
+    if decimal:
+        notes.append(f"with {decimal}")
+    if notes:
+        other = "; choose another with --encoding" if encoding in ("cp1252", "latin-1") and not how.encoding else ""
+        warnings.warn(f"{source.path} is read as a table {', '.join(notes)}{other}", stacklevel=3)
+    return table
 
 
-def _by_zeros(start: bytes, source: Source) -> str:
-    """UTF-16 without a mark: in most scripts every second byte of separators and digits is zero."""
-    low, high = start[1::2].count(0), start[0::2].count(0)
-    if max(low, high) > 0.2 * len(start) and min(low, high) < 0.01 * len(start):
-        return "utf-16-le" if low > high else "utf-16-be"
-    raise Failure(f"{source.path} is no text: check the file, or give it the ending of what it is")
+def detect_encoding(source: Source) -> str:
+    """Return UTF-8 where every byte fits it; UTF-16 by its mark or its zeros; else Windows-1252, or Latin-1."""
+    with source.open() as stream:
+        start = stream.read(BLOCK)
+    for mark, encoding in BYTE_ORDER_MARKS.items():
+        if start.startswith(mark):
+            return encoding
+    if b"\0" in start:
+        # UTF-16 without a mark: in most scripts every second byte of separators and digits is zero.
+        low, high = start[1::2].count(0), start[0::2].count(0)
+        if max(low, high) > 0.2 * len(start) and min(low, high) < 0.01 * len(start):
+            return "utf-16-le" if low > high else "utf-16-be"
+        raise Failure(f"{source.path} is not text: check the file, or give it the right suffix")
+    for encoding in ("utf-8", "cp1252"):
+        with source.open() as stream, suppress(UnicodeDecodeError):
+            for _ in codecs.iterdecode(iter(partial(stream.read, BLOCK), b""), encoding):
+                pass
+            return encoding
+    return "latin-1"  # five bytes have no letter in Windows-1252
 
 
-def _as_written(parsed: Any, names: Collection[str], missing: Collection[str]) -> dict[str, Any]:
-    """These columns as text, in which only empty cells and what the user named are missing."""
-    if not names:
-        return {}
-    found = parsed(usecols=sorted(names), dtype=str, keep_default_na=False, na_values=["", *missing])
-    return {name: found[name] for name in found.columns}
+def detect_separator(source: Source) -> str:
+    """Return the separator of a text file in UTF-8, or with a byte order mark; read only its first lines."""
+    try:
+        with source.open() as stream:
+            start = Source(source.path, stream.read(BLOCK))
+        return _best_separator(_sample(start, detect_encoding(start)))
+    except UNREADABLE as error:
+        raise unreadable_text(source.path, error) from None
+
+
+def _sample(source: Source, encoding: str) -> str:
+    """Return the first lines."""
+    with source.open() as stream:
+        start = stream.read(BLOCK)
+    text = start.decode(encoding, errors="replace")
+    return text if len(start) < BLOCK else text[: text.rfind("\n") + 1] or text
+
+
+def _rows(sample: str, separator: str, most: int = 50) -> list[list[str]]:
+    """Return the cells of the first lines; a line ends where pandas ends it, not at U+2028, which a name may hold."""
+    try:
+        lines = csv.reader(io.StringIO(sample, newline=""), delimiter=separator)
+        return [row for row in islice(lines, most) if row]
+    except csv.Error:
+        return []
+
+
+def _best_separator(sample: str) -> str:
+    """Return the separator that gives most of the first lines as many cells as the header, then most cells.
+
+    A header of ``mauc predict`` has commas, whatever its classes are called.
+    """
+    by_commas = _rows(sample, ",")
+    if by_commas and sum(name.startswith(PREFIX) for name in by_commas[0]) > 1:
+        return ","
+
+    def merit(separator: str) -> tuple[float, int]:
+        widths = [len(row) for row in _rows(sample, separator)]
+        if not widths or widths[0] < 2:
+            return 0.0, 0
+        return widths.count(widths[0]) / len(widths), widths[0]
+
+    best = max(SEPARATORS, key=merit)
+    return best if merit(best)[1] else ","
+
+
+def _with_header(source: Source, rows: list[list[str]], separator: str, encoding: str, header: bool | None) -> Source:
+    """Return the text with a header line: ``column_1``, ``column_2``, … where it has none."""
+    if header is None and rows and not has_header(rows[0], rows[1:]):
+        header = False
+        warnings.warn(
+            f"{source.path} seems to have no header, so its first line is read as a row and its columns are named "
+            f"column_1 to column_{len(rows[0])}; if the first line names them, use --header",
+            stacklevel=4,
+        )
+    if header is not False or not rows:
+        return source
+    with source.open() as stream:
+        data = stream.read()
+    mark = next((mark for mark in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
+    plain = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le" if mark == b"\xff\xfe" else "utf-16-be", "utf-32": "utf-32-le"}
+    names = separator.join(f"column_{k}" for k in range(1, len(rows[0]) + 1))
+    line = (names + "\n").encode(plain.get(encoding, encoding))
+    return Source(source.path, mark + line + data[len(mark) :], source.max_size)
+
+
+def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Decide whether the first line names columns: yes unless its words recur below, or its numbers are measurements.
+
+    A word above numbers, or above words that recur without it, is a name. Numbers that rise from column to column,
+    such as wavelengths, and whole ones, such as years, may be names.
+
+    >>> has_header(["5.1", "3.5", "setosa"], [["4.9", "3.0", "setosa"]])
+    False
+    >>> has_header(["400.5", "401.0", "401.5"], [["4.9", "3.0", "5.1"]])
+    True
+    """
+    numbers = [value for cell in first if (value := _as_number(cell)) is not None]
+    words = {k: cell.strip() for k, cell in enumerate(first) if _as_number(cell) is None and cell.strip()}
+    below = {k: [row[k].strip() for row in rows if len(row) > k and row[k].strip()] for k in words}
+    n_again = sum(words[k] in below[k] for k in words)
+    for k, word in words.items():
+        is_above_numbers = bool(below[k]) and all(_as_number(cell) is not None for cell in below[k])
+        if is_above_numbers and any(map(str.isalpha, word)):
+            return True
+    if words and 2 * n_again >= len(words) and n_again + len(numbers) > 1:
+        return False
+    if any(words[k] not in below[k] and 2 * len(set(below[k])) <= len(below[k]) for k in words):
+        return True
+    written = [cell.strip() for cell in first if _as_number(cell) is not None]
+    measured = len(set(written)) < len(written) or any(value != int(value) for value in numbers)
+    rising = all(a < b for a, b in pairwise(numbers))
+    return not (measured and len(numbers) > 1 and 2 * len(numbers) > len(first) and not rising)
+
+
+def _as_number(cell: str) -> float | None:
+    try:
+        value = float(cell)
+    except ValueError:
+        return None
+    return value if abs(value) < 1e300 else None  # neither nan nor inf
 
 
 def as_code(values: Any, written: Any, *, literal: bool) -> Any:
-    """A column of codes: text where a number would lose a leading zero, or where ``NA`` and the like are names."""
+    """Return a column of codes as text where a number would lose a leading zero.
+
+    If ``literal``, also where ``NA`` and the like are names.
+    """
     is_number = values.dtype.kind in "iuf"
     if is_number and written.str.match(r"\s*0\d").any():
         return written.where(values.notna())
-    # Beside numbers, NA is a gap; beside words it may well be one of them.
+    # Beside numbers, NA is missing; beside words it may be one of them.
     return written if literal and not is_number and bool((values.isna() & written.notna()).any()) else values
 
 
-def _with_commas(table: Any, as_they_are: Collection[str], parsed: Any, source: Source) -> str | None:
-    """Turn columns of numbers with commas into numbers, in place; returns what the commas are."""
+def _parse_commas(table: Any, unchanged: Collection[str], parse: Any, path: Path) -> str | None:
+    """Turn columns of numbers with commas into numbers, in place; return what the commas are."""
     conventions = {
         name: found
         for name in table.columns
-        if name not in as_they_are
+        if name not in unchanged
         and table[name].dtype.kind not in "iufbM"
         and (found := _convention(table[name])) is not None
     }
-    settled = set(conventions.values()) - {"open"}
-    if len(settled) != 1:
+    known = set(conventions.values()) - {"ambiguous"}
+    if len(known) != 1:
         for name in conventions:
             example = next(value for value in table[name].dropna() if "," in value)
             warnings.warn(
-                f"column {name!r} of {source.path} holds numbers such as {example}, whose comma may stand before "
-                "decimals or after thousands: it is read as text; write them without commas",
+                f"column {name!r} of {path} holds numbers such as {example}, whose comma may mark decimals or "
+                "thousands: it is read as text; write them without commas",
                 stacklevel=4,
             )
         return None
-    (convention,) = settled
+    (convention,) = known
     for name in conventions:
         table[name] = _as_numbers(table[name], convention)
     if convention == "thousands":
         return "commas between thousands"
-    pointed = [n for n in table.columns if n not in conventions and n not in as_they_are and table[n].dtype.kind == "f"]
-    written = parsed(usecols=pointed, dtype=str) if pointed else {}
+    pointed = [n for n in table.columns if n not in conventions and n not in unchanged and table[n].dtype.kind == "f"]
+    written = parse(usecols=pointed, dtype=str) if pointed else {}
     for name in pointed:
         cells = written[name].dropna().str.strip()
         # Beside decimal commas, 1.234 is one thousand.
@@ -204,20 +391,18 @@ def _with_commas(table: Any, as_they_are: Collection[str], parsed: Any, source: 
 
 
 def _convention(values: Any) -> str | None:
-    """Of a column of numbers with commas: ``"decimal"``, ``"thousands"``, or ``"open"`` if each could be either."""
+    """Return ``"decimal"``, ``"thousands"`` or ``"ambiguous"`` for a column of numbers with commas, else None."""
     cells = values.dropna()
-    # The first cell tells most columns of words from numbers.
+    # The first cell is enough to skip most columns of words.
     if not len(cells) or not isinstance(cells.iloc[0], str) or not re.fullmatch(r"[\s\d.,eE+-]+", cells.iloc[0]):
         return None
     cells = cells.astype(str).str.strip()
     if not cells.str.contains(",", regex=False).any():
         return None
-    decimal = cells.str.fullmatch(WITH_DECIMAL_COMMA)
-    thousands = cells.str.fullmatch(f"{WITH_THOUSANDS_COMMA}|{NUMBER}")
-    if decimal.all():
+    if cells.str.fullmatch(WITH_DECIMAL_COMMA).all():
         either = cells.str.fullmatch(rf"[+-]?[1-9]\d{{0,2}},\d{{3}}|{NUMBER}")
-        return "open" if either.all() else "decimal"
-    return "thousands" if thousands.all() else None
+        return "ambiguous" if either.all() else "decimal"
+    return "thousands" if cells.str.fullmatch(f"{WITH_THOUSANDS_COMMA}|{NUMBER}").all() else None
 
 
 def _as_numbers(values: Any, convention: str) -> Any:

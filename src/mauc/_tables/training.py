@@ -1,45 +1,81 @@
-"""Train on some rows of a table: the stack, or one linear model that the user names."""
+"""Train the stack, or a linear model, on some rows of a table, and evaluate it on others.
 
+The model to write is chosen on validation rows, which are part of the training rows. The test rows play no part in the
+choice, so the score on them is not too good.
+"""
+
+import math
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from mauc._tables.decide import Decision, learn_decision
+from mauc._tables.data import Data, Split, by_time, group_folds
+from mauc._tables.decide import Decision, decisions_of, learn_decision
 from mauc._tables.errors import Failure
-from mauc._tables.features import make_features
-from mauc._tables.holdout import by_time, group_folds
-from mauc._tables.leaderboard import FREQUENCIES, STACK, Entry, Leaderboard, Moment, Silent, in_full
-from mauc._tables.models import Choice, describe, make_classifier
-from mauc._tables.read import Table
+from mauc._tables.options import Linear, Options, describe
+from mauc._tables.progress import Progress, full_name
 from mauc._typing import Floats, Ints
 from mauc.ensemble import MAUCStackingClassifier, TableColumns
 from mauc.ensemble.combination import Combination
-from mauc.ensemble.fitting import Fits
 from mauc.ensemble.workers import Workers
+from mauc.model_selection import RareClassKFold, of_some_classes, some_of_each
+from mauc.report import Judgement, judge
 
-__all__ = ["Round", "Trainer"]
+FREQUENCIES = "class frequencies"
+STACK = "stack of models"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model of the leaderboard."""
+
+    name: str
+    about: str
+    """Its class, with the parameters that were chosen."""
+    validation: float
+    """Multiclass AUC on training rows that were held out from it; NaN where there is none."""
+    seconds: float
+    """Time of all its fits."""
+    weight: float = math.nan
+    """In the stack."""
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The models that were trained, which one is written, and what the time limit cut."""
+
+    entries: tuple[Entry, ...]
+    """The winner first, then by falling validation score."""
+    winner: str
+    chosen_by: str
+    """How the winner was chosen, in words."""
+    cut: tuple[str, ...] = ()
+    """What the time limit cut, or what failed, in words; if empty, another machine gives the same model."""
 
 
 @dataclass(frozen=True, eq=False)
-class Round:
-    """What one training gave."""
+class Trained:
+    """The result of one training."""
 
-    features: Any
-    """From a table to numbers, fitted."""
     classifier: Any
-    """The model to write."""
+    """The model to write, which takes tables."""
     about: str
     """It in a few words, with its parameters."""
     test_scores: dict[str, Floats]
-    """``(n, C)`` of each model by name, that to write first, for the test rows."""
+    """``(n, C)`` scores of the test rows by name of the model, the one to write first."""
     decision: Decision | None = None
     board: Leaderboard | None = None
 
     @property
     def name(self) -> str:
-        """Of the model to write."""
+        """Name of the model to write."""
         return next(iter(self.test_scores))
 
     @property
@@ -50,159 +86,232 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Trainer:
-    """The rows of a table, and what to train on them."""
+    """Trains on some rows of the data, and scores others."""
 
-    table: Table
-    labels: NDArray[Any]
-    groups: NDArray[Any] | None
-    times: NDArray[Any] | None
-    choice: Choice | None
-    """None: the stack."""
-    effort: Literal["quick", "normal", "best"]
-    decide: str
+    data: Data
+    options: Options
     costs: Floats | None
-    seed: int
-    watch: Silent
+    progress: Progress
     workers: Workers | None
-    order: tuple[str, ...] | None = None
-    """The classes from the lowest to the highest, where they have an order."""
 
-    def train(self, rows: Ints, test: Ints, deadline: float) -> Round:
-        """On these rows alone, until a deadline in the seconds of :func:`time.monotonic`; the test rows are scored."""
-        if self.choice is not None:
-            return self._one(rows, test, self.choice)
-        labels = self.labels[rows]
-        features = TableColumns(self.seed)
-        self.watch.does(f"making numbers of {self.table.shape[1]} columns")
-        X = features.fit_transform(self.table.iloc[rows])
-        if X.shape[1] == 0:
+    def train(self, rows: Ints, test: Ints, deadline: float) -> Trained:
+        """Train on these rows until a deadline, in the seconds of :func:`time.monotonic`; score the test rows."""
+        if self.options.linear is not None:
+            return self._train_linear(rows, test, self.options.linear)
+        data, options = self.data, self.options
+        labels, table = data.labels[rows], data.features.iloc[rows]
+        if not table.notna().to_numpy().any():
             raise Failure("every column is empty in the training rows: a model needs one that holds values")
+        self.progress.step(f"preparing {table.shape[1]} columns")
+        latest = self._latest(rows)
+        groups = self._groups(rows)
         stack = MAUCStackingClassifier(
-            effort=self.effort,
-            columns=None,
+            effort=options.effort,
+            columns=TableColumns(options.seed),
             calibrate="normalized",
-            random_state=self.seed,
-            cv=self._cv(rows),
-            ordinal=None if self.order is None else [name for name in self.order if name in set(labels)],
+            random_state=options.seed,
+            cv=latest,
+            ordinal=None if data.order is None else [name for name in data.order if name in set(labels)],
         )
-        extra = features.transform(self.table.iloc[test])
-        told = _Told(self.watch)
         fits = stack._train(
-            X,
+            table,
             labels,
-            groups=self._groups(rows),
-            extra=extra,
-            layout=features.layout(),
+            groups=groups,
+            extra=data.features.iloc[test],
             deadline=deadline,
             workers=self.workers,
-            watch=told,
+            watch=self.progress,
         )
-        return self._round(stack, fits, features, labels, rows)
-
-    def _round(
-        self, stack: MAUCStackingClassifier, fits: Fits, features: Any, labels: NDArray[Any], rows: Ints
-    ) -> Round:
         names = list(stack.named_estimators_)
-        shares = np.array([np.mean(labels == c) for c in stack.classes_])
-        own = {name: fits.extra(name) for name in names}
-        scores = stack._probabilities(stack._combination.scores(np.array(list(own.values()))))
+        scores = {name: fits.extra(name) for name in names}
+        combined = stack._probabilities(stack._combination.scores(np.array(list(scores.values()))))
         used = [name for name, needed in zip(names, stack._combination.used, strict=True) if needed]
-        winner = STACK if len(used) > 1 else in_full(used[0])
-        test_scores = {winner: scores}
-        test_scores |= {in_full(name): values for name, values in own.items() if in_full(name) != winner}
-        test_scores[FREQUENCIES] = np.tile(shares, (len(scores), 1))
-        board = _board(stack, used, winner, self._how(rows))
+        winner = STACK if len(used) > 1 else full_name(used[0])
+        shares = np.array([np.mean(labels == c) for c in stack.classes_])
+        test_scores = {winner: combined}
+        test_scores |= {full_name(name): values for name, values in scores.items() if full_name(name) != winner}
+        test_scores[FREQUENCIES] = np.tile(shares, (len(test), 1))
         held_out = np.flatnonzero(~np.isnan(stack.oof_combination_[:, 0]))
         codes = np.searchsorted(stack.classes_, labels[held_out])
         out_of_fold = stack._probabilities(stack.oof_combination_[held_out])
-        decision = learn_decision(out_of_fold, codes, shares, self.decide, self.costs, seed=self.seed)
-        return Round(features, _shipped(stack), board.tried[0].about, test_scores, decision, board)
+        decision = learn_decision(out_of_fold, codes, shares, options.decide, self.costs, seed=options.seed)
+        source = "the latest fifth of the training rows" if latest is not None else "the training rows"
+        source = source if groups is None else "whole groups of the training rows"
+        board = _leaderboard(stack, used, winner, f"{len(held_out)} validation rows, held out from {source}")
+        return Trained(_stripped(stack), board.entries[0].about, test_scores, decision, board)
 
-    def _one(self, rows: Ints, test: Ints, choice: Choice) -> Round:
-        """The linear model that the user named: its scores rank, and are no probabilities."""
-        features = make_features(self.seed)
-        X = np.asarray(features.fit_transform(self.table.iloc[rows]), dtype=np.float64)
-        classifier, labels = make_classifier(choice), self.labels[rows]
-        n_folds = getattr(classifier, "cv", None)
-        groups = self._groups(rows)
+    def _train_linear(self, rows: Ints, test: Ints, linear: Linear) -> Trained:
+        """Train the linear model that the user asked for; its scores rank, and are not probabilities."""
+        data, seed, labels = self.data, self.options.seed, self.data.labels[rows]
+        classifier = linear.classifier()
+        model = make_pipeline(*numeric_columns(seed), classifier)
+        n_folds, groups = getattr(classifier, "cv", None), self._groups(rows)
         if n_folds is not None and groups is not None:
-            classifier.set_params(cv=group_folds(labels, groups, n_folds, self.seed))
-        classifier.fit(X, labels)
+            classifier.set_params(cv=group_folds(labels, groups, n_folds, seed))
+        model.fit(data.features.iloc[rows], labels)
         if n_folds is not None:
-            # Rows of the training table have no place in the model's file.
-            classifier.set_params(cv=n_folds)
+            classifier.set_params(cv=n_folds)  # a model file must not hold row numbers of the training table
         about = describe(classifier)
-        scores = np.asarray(classifier.predict_proba(features.transform(self.table.iloc[test])))
-        return Round(features, classifier, about, {about.partition(":")[0]: scores})
+        scores = np.asarray(model.predict_proba(data.features.iloc[test]))
+        return Trained(model, about, {about.partition(":")[0]: scores})
 
     def _groups(self, rows: Ints) -> NDArray[Any] | None:
-        """Those of the rows, unless no class is in two of them."""
-        if self.groups is None or not group_folds(self.labels[rows], self.groups[rows], 3, self.seed):
+        """Return the groups of the rows, unless no class is in two of them."""
+        labels, groups = self.data.labels, self.data.groups
+        if groups is None or not group_folds(labels[rows], groups[rows], 3, self.options.seed):
             return None
-        return self.groups[rows]
+        return groups[rows]
 
-    def _cv(self, rows: Ints) -> Any:
-        """The latest rows hold out where the table has times; else what the planner wants."""
-        if self.times is None:
+    def _latest(self, rows: Ints) -> list[Split] | None:
+        """Return a split that validates on the latest rows, where the table has times; None: as the planner wants."""
+        if self.data.times is None:
             return None
         try:
-            return [by_time(self.labels[rows], self.times[rows], 0.2)]
+            return [by_time(self.data.labels[rows], self.data.times[rows], 0.2)]
         except Failure:
-            return None  # too few moments: any rows will do
-
-    def _how(self, rows: Ints) -> str:
-        """By which rows the winner is chosen, in words."""
-        if self._cv(rows) is not None:
-            return "the latest fifth of the training rows"
-        return "whole groups of the training rows" if self._groups(rows) is not None else "the training rows"
+            return None  # too few times
 
 
-def _board(stack: MAUCStackingClassifier, used: list[str], winner: str, how: str) -> Leaderboard:
+def numeric_columns(seed: int) -> list[Any]:
+    """Return the steps from a table to numbers without missing values, as a linear model needs them."""
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    return [TableColumns(seed), imputer, StandardScaler()]
+
+
+def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, chosen_by: str) -> Leaderboard:
+    def class_name(name: str) -> str:
+        model = stack.named_estimators_[name]
+        first = model.estimators[0] if hasattr(model, "estimators") else model
+        return type(first.steps[-1][1] if hasattr(first, "steps") else first).__name__
+
     members = [
-        Entry(in_full(name), _about(stack, name), stack.oof_scores_[name], stack.seconds_[name], stack.weights_[name])
+        Entry(full_name(name), class_name(name), stack.oof_scores_[name], stack.seconds_[name], stack.weights_[name])
         for name in stack.named_estimators_
-        if in_full(name) != winner
+        if full_name(name) != winner
     ]
+    members.append(Entry(FREQUENCIES, "the share of each class", 0.5, 0.0))
     seconds = sum(stack.seconds_.values()) if winner == STACK else stack.seconds_[used[0]]
-    about = f"MAUCStackingClassifier: {', '.join(used)}"
-    ship = Entry(winner, about, stack.oof_scores_["combination"], seconds)
-    rows = int((~np.isnan(stack.oof_combination_[:, 0])).sum())
-    cut = tuple(f"{in_full(name)} {why}" for name, why in stack.cut_.items())
-    frequencies = Entry(FREQUENCIES, "the share of each class", 0.5, 0.0)
-    return Leaderboard((frequencies, *members, ship), winner, f"{rows} validation rows, held out from {how}", cut)
+    first = Entry(winner, f"MAUCStackingClassifier: {', '.join(used)}", stack.oof_scores_["combination"], seconds)
+    members.sort(key=lambda entry: -1.0 if math.isnan(entry.validation) else entry.validation, reverse=True)
+    cut = tuple(f"{full_name(name)} {reason}" for name, reason in stack.cut_.items())
+    return Leaderboard((first, *members), winner, chosen_by, cut)
 
 
-def _about(stack: MAUCStackingClassifier, name: str) -> str:
-    model = stack.named_estimators_[name]
-    first = model.estimators[0] if hasattr(model, "estimators") else model
-    return type(first.steps[-1][1] if hasattr(first, "steps") else first).__name__
-
-
-def _shipped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
-    """As a model file has it: without scores and numbers of training rows, and without models that have no say."""
-    kept = np.flatnonzero(stack._combination.used)
-    names = [list(stack.named_estimators_)[k] for k in kept]
+def _stripped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
+    """Remove from the stack, in place, all that predictions do not need: unused models, scores of training rows."""
+    used = np.flatnonzero(stack._combination.used)
+    names = [list(stack.named_estimators_)[k] for k in used]
     stack.named_estimators_ = {name: stack.named_estimators_[name] for name in names}
     stack.weights_ = {name: stack.weights_[name] for name in names}
     before = stack._combination
-    stack._combination = Combination(before.weights[kept], before.floors, before.share)
+    stack._combination = Combination(before.weights[used], before.floors, before.share)
     for name in ("oof_model_scores_", "oof_combination_", "seconds_", "cut_"):
         delattr(stack, name)
     return stack.set_params(cv=None)
 
 
-class _Told:
-    """Passes on what the stack tells."""
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A model to write, and the scores of it, or of models trained in the same way, on test rows."""
 
-    def __init__(self, watch: Silent) -> None:
-        self.watch, self.done = watch, list[Entry]()
+    final: Trained
+    """The training whose model is written."""
+    judgement: Judgement
+    rows: Ints
+    """The test rows."""
+    classes: NDArray[Any]
+    """``(C,)``"""
+    scores: dict[str, Any]
+    """Of all models; ``(n, C)`` arrays, or lists of them with cross-validation."""
+    probe: Trained
+    """A training that did not see the rows ``probe_rows``; the final one, where possible."""
+    probe_rows: Ints
+    n_untested: int
+    """Held-out rows that could not be tested: no training row has their class."""
 
-    def begins(self, name: str, step: str) -> None:
-        """A fit begins."""
-        best = max(self.done, key=lambda entry: np.nan_to_num(entry.validation), default=None)
-        self.watch.begins(Moment(in_full(name), step, best))
+    @property
+    def repeats(self) -> list[Floats]:
+        """``(n, C)`` scores of the model reported, one array for each repeat of cross-validation."""
+        first = next(iter(self.scores.values()))
+        return first if isinstance(first, list) else [first]
 
-    def ends(self, name: str, score: float, seconds: float) -> None:
-        """A model is complete."""
-        self.done.append(Entry(in_full(name), "", score, seconds))
-        self.watch.ends(self.done[-1])
+
+def evaluate_holdout(
+    trainer: Trainer, train: Ints, test: Ints, deadline: float, most_scores: int = 4_000_000
+) -> Evaluation:
+    """Train on one part of the rows, and test the model to write on the other.
+
+    With hundreds of classes or more, only the rows of some classes, drawn at random, are tested: class pairs are many,
+    and every row has a score for every class.
+    """
+    data, seed = trainer.data, trainer.options.seed
+    labels = data.labels
+    some = test[of_some_classes(labels[test], seed)]
+    some = some[some_of_each(labels[some], max(1_000, most_scores // len(np.unique(labels))), seed)]
+    trained = trainer.train(train, some, deadline)
+    trainer.progress.step("scoring the test rows")
+    scores, classes = trained.test_scores, trained.classes
+    predicted = classes[decisions_of(scores[trained.name], trained.decision)]
+    groups = None if data.groups is None else data.groups[some]
+    found = judge(labels[some], scores, labels=classes, y_train=labels[train], y_pred=predicted, groups=groups)
+    n_untested = len(labels) - len(train) - len(some)
+    return Evaluation(trained, found, some, classes, scores, trained, some, n_untested)
+
+
+def cv_folds(labels: Any, groups: Any, n_folds: int, n_repeats: int, seed: int) -> list[list[Split]]:
+    """Return the folds of each repeat: stratified, with every class in every training part; or of whole groups."""
+    if groups is None:
+        return [list(RareClassKFold(n_folds, random_state=seed + k).split(labels, labels)) for k in range(n_repeats)]
+    found = [group_folds(labels, groups, n_folds, seed + k) for k in range(n_repeats)]
+    if not all(found):
+        raise Failure("--cv needs two groups or more, and two classes in a group: add groups, or leave --group out")
+    return found
+
+
+def cross_validate(trainer: Trainer, repeats: Sequence[Sequence[Split]], deadline: float) -> Evaluation:
+    """Score every row by models that did not see it; then train on all rows.
+
+    All trainings share the time. Each fold contributes the model it would write; a model that is not in every fold is
+    left out of the comparison.
+    """
+    data, labels, progress = trainer.data, trainer.data.labels, trainer.progress
+    classes = np.unique(labels)
+    n_trainings = sum(map(len, repeats)) + 1
+    shape = (len(labels), len(classes))
+    chosen: list[Floats] = [np.full(shape, np.nan) for _ in repeats]
+    others: dict[str, list[Floats]] = {}
+    winners: set[str] = set()
+    predicted = np.zeros(len(labels), dtype=np.int64)
+    done: list[tuple[Trained, Ints]] = []
+    for k, folds in enumerate(repeats):
+        for train, test in folds:
+            progress.prefix = f"training {len(done) + 1} of {n_trainings}: "
+            trained = trainer.train(train, test, _share(deadline, n_trainings - len(done)))
+            columns = np.searchsorted(classes, trained.classes)
+            winners.add(trained.name)
+            for name, values in trained.test_scores.items():
+                arrays = [others.setdefault(name, [np.full(shape, np.nan) for _ in repeats])[k]]
+                for array in [*arrays, chosen[k]] if name == trained.name else arrays:
+                    array[test] = 0.0
+                    array[np.ix_(test, columns)] = values
+            if k == 0:
+                predicted[test] = columns[decisions_of(trained.test_scores[trained.name], trained.decision)]
+            done.append((trained, test))
+    rows = np.flatnonzero(~np.any([np.isnan(array[:, 0]) for array in chosen], axis=0))
+    (name,) = winners if len(winners) == 1 else ["the model chosen in each fold"]
+    scores = {name: [array[rows] for array in chosen]}
+    for other, arrays in others.items():
+        if other != name and not any(np.isnan(array[rows, 0]).any() for array in arrays):
+            scores[other] = [array[rows] for array in arrays]
+    groups = None if data.groups is None else data.groups[rows]
+    found = judge(labels[rows], scores, labels=classes, y_train=labels, y_pred=classes[predicted[rows]], groups=groups)
+    progress.prefix = f"training {n_trainings} of {n_trainings}: "
+    probe, probe_rows = max(done, key=lambda fold: len(np.unique(labels[fold[1]])))
+    final = trainer.train(np.arange(len(labels)), probe_rows, _share(deadline, 1))
+    return Evaluation(final, found, rows, classes, scores, probe, probe_rows, len(labels) - len(rows))
+
+
+def _share(deadline: float, n_trainings: int) -> float:
+    """Return when the next of so many trainings must end."""
+    now = time.monotonic()
+    return now + (deadline - now) / n_trainings

@@ -7,7 +7,7 @@ pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
 
 import pandas as pd
 
-from mauc._tables.why import importance_within
+from mauc._tables.importance import importance_within
 
 CLASSES = np.array(["a", "b"])
 

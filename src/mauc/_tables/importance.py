@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mauc._tables.doubts import recall_alone
-from mauc._tables.holdout import some_of_each
+from mauc._tables.flags import column_recall
 from mauc._tables.read import Table
 from mauc.metrics import Importance, mauc_importance
-
-__all__ = ["importance_within"]
+from mauc.model_selection import some_of_each
 
 PLANS = ((100, 1), (500, 1), (2_000, 1), (2_000, 5))
-"""Rows and shuffles, from the quickest plan to the most exact one."""
+"""Rows and shuffles, from the quickest plan to the most precise one."""
 
 
 def importance_within(
@@ -32,33 +30,33 @@ def importance_within(
     plans: Sequence[tuple[int, int]] = PLANS,
     clock: Callable[[], float] = time.perf_counter,
 ) -> tuple[list[Importance], str]:
-    """:func:`mauc.metrics.mauc_importance` of test rows, and how it was done, in words.
+    """Return :func:`mauc.metrics.mauc_importance` of test rows, and a sentence on how it was computed.
 
-    Five shuffles among up to 2,000 rows. Where these would take longer than ``seconds``, there are fewer shuffles, then
-    fewer rows, then only the columns that predict best by themselves, at least one. Two runs with the same plan give
-    the same numbers.
+    Each column is shuffled five times among up to 2,000 rows. Where this would take longer than ``seconds``, there are
+    fewer shuffles, then fewer rows, then only the columns that predict best by themselves, at least one. Two runs with
+    the same plan give the same numbers.
     """
     if len(np.unique(labels)) < 2:
         return [], "no permutation importance: the test rows are of one class"
 
-    def needed(rows: Any) -> float:
-        """Seconds to shuffle every column once."""
+    def seconds_of(rows: Any) -> float:
+        """Return about how long it takes to shuffle every column once."""
         began = clock()
         scores(table.iloc[rows])
         return table.shape[1] * (clock() - began)
 
     most, n_repeats = plans[0]
     rows = some_of_each(labels, most, seed, at_least=min(100, most // 5))
-    once = needed(rows)
+    once = seconds_of(rows)
     for more, repeats in plans[1:]:
         if repeats * once > seconds:  # more rows take at least as long
             break
         others = some_of_each(labels, more, seed)
         if len(others) > len(rows):
-            taken = needed(others)
-            if repeats * taken > seconds:
+            longer = seconds_of(others)
+            if repeats * longer > seconds:
                 break
-            once = taken
+            once = longer
         rows, n_repeats, most = others, repeats, more
     columns = _best_columns(table.iloc[rows], labels[rows], max(1, int(seconds / once * table.shape[1])))
     found = mauc_importance(
@@ -73,21 +71,19 @@ def importance_within(
         random_state=seed,
         watch=watch,
     )
-    reduced = (most, n_repeats) != plans[-1] or len(columns) < table.shape[1]
-    return found, _in_words(len(columns), table.shape[1], n_repeats, len(rows), reduced=reduced)
+    n_all = table.shape[1]
+    some = f"the {len(columns)} of {n_all} columns that predict best alone, each"
+    which = "each column" if len(columns) == n_all else some
+    shuffles = "once" if n_repeats == 1 else f"{n_repeats} times"
+    reduced = (most, n_repeats) != plans[-1] or len(columns) < n_all
+    limit = "; a longer --time-limit allows more" if reduced else ""
+    return found, f"{which} shuffled {shuffles} among {len(rows)} test rows{limit}"
 
 
 def _best_columns(table: Table, labels: NDArray[Any], most: int) -> list[str]:
-    """All columns where they are few enough, else those that predict best by themselves."""
+    """Return all columns where they are few enough, else those that predict best by themselves."""
     names = [str(name) for name in table.columns]
     if len(names) <= most:
         return names
-    alone = [recall_alone(table[name], labels) for name in names]
+    alone = [column_recall(table[name], labels) for name in names]
     return [names[k] for k in np.argsort(-np.array(alone), kind="stable")[:most]]
-
-
-def _in_words(n_columns: int, of: int, n_repeats: int, n_rows: int, *, reduced: bool) -> str:
-    which = "each column" if n_columns == of else f"the {n_columns} of {of} columns that predict best alone, each"
-    shuffles = "once" if n_repeats == 1 else f"{n_repeats} times"
-    why = "; a longer --time-limit allows more" if reduced else ""
-    return f"{which} shuffled {shuffles} among {n_rows} test rows{why}"

@@ -1,5 +1,6 @@
-"""Leaks and flattering splits are named, and honest tables raise no alarm."""
+"""Flags: each kind of leak and flattering split is found, and honest tables have none."""
 
+import math
 import os
 from pathlib import Path
 
@@ -13,9 +14,100 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.ensemble import RandomForestClassifier
 
 from mauc import mauc_score
-from mauc._tables.holdout import some_of_each, stratified
-from mauc._tables.leaks import find_leaks, leaking_columns, recurring_codes, times_that_matter
+from mauc._tables.data import stratified
+from mauc._tables.flags import (
+    column_scores,
+    flag_codes,
+    flag_columns,
+    flag_duplicates,
+    flag_leaks,
+    flag_splits,
+    flag_times,
+    flagged_columns,
+)
 from mauc.metrics import mauc_importance
+from mauc.model_selection import some_of_each
+
+
+@pytest.fixture
+def iris():
+    data = load_iris(as_frame=True)
+    return data.data, data.target_names[data.target]
+
+
+def test_each_kind_is_found_and_honest_columns_are_not(iris):
+    table, labels = iris
+    rng = np.random.default_rng(0)
+    n = len(table)
+    odd = {
+        "Id": ("counter", np.arange(1, n + 1)),
+        "shuffled": ("counter", rng.permutation(n).astype(float)),
+        "gaps": ("counter", np.cumsum(rng.integers(1, 50, n))),
+        "copy": ("target", np.where(labels == "setosa", "x", np.where(labels == "virginica", "z", "y"))),
+        "leak": ("target", pd.Series(labels).astype("category").cat.codes + rng.normal(0, 0.01, n)),
+        "unit": ("constant", "cm"),
+        "empty": ("constant", np.nan),
+        "serial": ("code", [f"A{k:05d}" for k in rng.permutation(n)]),
+        "patient_id": ("code", rng.choice(10**6, n, replace=False)),
+    }
+    fine = {
+        "seen": pd.date_range("2021-01-01", periods=n).astype(str),
+        "notes": [f"leaf {k} of the third tree" for k in range(n)],
+        "price": rng.choice(10**6, n, replace=False),
+        "soil": rng.choice(["sand", "clay"], n),
+        "gap": np.where(rng.random(n) < 0.5, np.nan, 1.0),
+    }
+    table = table.assign(**{name: values for name, (_, values) in odd.items()}, **fine)
+    found = flag_columns(table, labels, "species")
+    assert {d.column: d.kind for d in found} == {name: kind for name, (kind, _) in odd.items()}
+    assert flagged_columns(found) == list(odd)
+    alone = {d.column: d.mauc for d in found}
+    assert alone["Id"] > 0.97
+    assert alone["copy"] == alone["leak"] == 1.0
+    assert 0.35 < alone["serial"] < 0.65
+    assert np.isnan(alone["unit"])
+    assert all(repr(d.column) in d.text for d in found)
+    text = {d.column: d.text for d in found}
+    question = "will you have it at prediction time?"
+    assert text["copy"] == f"column 'copy' alone predicts 'species' almost perfectly (MAUC 1.000); {question}"
+    assert "column 'serial' is different in nearly every row, like an ID (MAUC 0." in text["serial"]
+
+
+def test_scores_of_a_column_are_learnt_without_the_row():
+    labels = np.repeat(["a", "b"], 30)
+    own = pd.Series([f"row {k}" for k in range(60)])
+    rows, scores = column_scores(own, labels)
+    assert len(rows) == 60
+    np.testing.assert_allclose(scores[:, 0], scores[0, 0]), "a value never seen says nothing"
+
+
+def test_class_labels_one_row_and_tiny_tables():
+    table = pd.DataFrame({"x": [1.0, 2.0, 5.0], "k": [1, 1, 1]})
+    (found,) = flag_columns(table, np.array(["a", "b", "c"]), "y")
+    assert found.kind == "constant"
+
+
+def test_rows_in_both_parts():
+    table = pd.DataFrame({"x": [1.0, 2.0, 1.0, np.nan, np.nan, 7.0], "s": ["a", "b", "a", None, None, "c"]})
+    (found,) = flag_duplicates(table, np.array([0, 1, 3]), np.array([2, 4, 5]))
+    assert (found.kind, found.column) == ("rows", None)
+    assert found.text.startswith("2 test rows duplicate training rows (66.7 % of the test rows): drop duplicates")
+    assert flag_duplicates(table, np.array([0, 2]), np.array([1, 3])) == []
+    counted = table.assign(Id=range(6))
+    assert flag_duplicates(counted, np.array([0, 1, 3]), np.array([2, 4, 5])) == []
+    (found,) = flag_duplicates(counted, np.array([0, 1, 3]), np.array([2, 4, 5]), ignore=["Id"])
+    assert "2 test rows duplicate training rows in all columns that are not flagged (66.7 %" in found.text
+    (one,) = flag_duplicates(table, np.array([0, 1]), np.array([2, 5]))
+    assert one.text.startswith("1 test row duplicates a training row (50.0 %")
+
+
+def test_decimals_are_numbers_not_codes():
+    from decimal import Decimal
+
+    rng = np.random.default_rng(0)
+    values = [Decimal(f"{x:.6f}") for x in rng.normal(size=60)]
+    table = pd.DataFrame({"price": pd.Series(values, dtype=object)})
+    assert flag_columns(table, rng.choice(["a", "b"], 60), "y") == []
 
 
 def as_numbers(table):
@@ -37,8 +129,13 @@ def forest(table, labels, train):
     return model.fit(table.iloc[train], labels[train])
 
 
-def asked(table, labels, target="y", *, scored=True, **options):
-    """What is found after a training with a random split."""
+def no_time(*_):
+    """A scorer without time for a score."""
+    return math.nan
+
+
+def flags_after(table, labels, target="y", *, scored=True):
+    """The flags after a training with a random split."""
     numbers = as_numbers(table)
     train, test = stratified(labels, 0.25, 0)
     model = forest(numbers, labels, train)
@@ -50,10 +147,9 @@ def asked(table, labels, target="y", *, scored=True, **options):
         return mauc_score(labels[test], model.predict_proba(inside.iloc[test]), labels=model.classes_, absent="ignore")
 
     importance = mauc_importance(model, numbers.iloc[test], labels[test], n_repeats=1)
-    given = fit_and_score if scored else None
-    return find_leaks(
-        table, labels, train, test, target, score=score, importance=importance, fit_and_score=given, **options
-    )
+    scorer = fit_and_score if scored else no_time
+    leaks = flag_leaks(table, labels, train, test, target, score, importance, scorer)
+    return leaks + flag_splits(table, labels, train, test, scorer)
 
 
 def taxis(n=1500):
@@ -86,7 +182,7 @@ def congress(n_persons=250):
 
 @pytest.mark.parametrize("scored", [False, True])
 def test_a_column_without_which_nothing_is_left(scored):
-    (found,) = asked(*taxis(), "payment", scored=scored)
+    (found,) = flags_after(*taxis(), "payment", scored=scored)
     assert (found.kind, found.column) == ("leak", "tip")
     assert found.mauc == pytest.approx(0.95, abs=0.02)
     assert found.text.startswith("column 'tip' alone predicts 'payment' almost perfectly (MAUC 0.9")
@@ -95,28 +191,27 @@ def test_a_column_without_which_nothing_is_left(scored):
 
 @pytest.mark.parametrize("scored", [False, True])
 def test_codes_that_recur(scored):
-    (found,) = asked(*congress(), "party", scored=scored)
+    (found,) = flags_after(*congress(), "party", scored=scored)
     assert (found.kind, found.column) == ("group", "bioguide")
     assert found.text.startswith("column 'bioguide' holds codes that are in both training and test rows")
     assert found.text.endswith("if new rows will have new codes, use --group bioguide")
     assert ("with whole groups held out)" in found.text) == scored
-    assert asked(*congress(), "party", scored=False, random_split=False) == [], "the user chose the split"
 
 
 def test_numbers_as_codes_and_codes_that_say_nothing():
     table, labels = congress()
     numbered = table.assign(member_id=pd.factorize(table.pop("bioguide"))[0] * 7919 % 10007)
-    (found,) = asked(numbered, labels, "party", scored=False)
+    (found,) = flags_after(numbered, labels, "party", scored=False)
     assert found.column == "member_id"
     rng = np.random.default_rng(0)
     train, test = stratified(labels, 0.25, 0)
     shuffled = numbered.assign(member_id=rng.permutation(numbered["member_id"]))
-    assert recurring_codes(shuffled[["member_id"]], labels, train, test) == []
+    assert flag_codes(shuffled[["member_id"]], labels, train, test, no_time) == []
     unique = pd.DataFrame({"id": [f"A{k:05d}" for k in range(len(labels))]})
-    assert recurring_codes(unique, labels, train, test) == [], "no code recurs"
+    assert flag_codes(unique, labels, train, test, no_time) == [], "no code recurs"
     graded = pd.DataFrame({"number": np.repeat(np.arange(40), 20)})
     train, test = stratified(np.repeat(["a", "b"], 400), 0.25, 0)
-    assert recurring_codes(graded, np.repeat(["a", "b"], 400), train, test) == [], "it measures"
+    assert flag_codes(graded, np.repeat(["a", "b"], 400), train, test, no_time) == [], "it measures"
 
 
 def drifting(n=1200):
@@ -129,22 +224,23 @@ def drifting(n=1200):
 
 
 def test_later_rows_that_are_predicted_worse():
-    (found,) = asked(*drifting())
+    (found,) = flags_after(*drifting())
     assert (found.kind, found.column) == ("time", "day")
     assert found.text.endswith("if the model is for later rows, use --time-column day")
     table, labels = drifting()
-    assert times_that_matter(table, labels) == [], "not without the score both ways"
+    assert flag_times(table, labels, no_time) == [], "not without the score both ways"
     steady = np.where(table["x"] > 0, "up", "down")
-    assert asked(table.assign(x=table["x"] + np.random.default_rng(0).normal(size=len(table))), steady) == []
+    assert flags_after(table.assign(x=table["x"] + np.random.default_rng(0).normal(size=len(table))), steady) == []
 
 
 @pytest.mark.parametrize("load", [load_wine, load_iris, load_breast_cancer, load_digits], ids=lambda f: f.__name__[5:])
 @pytest.mark.parametrize("scored", [False, True])
-def test_honest_tables_raise_no_alarm(load, scored):
+def test_honest_tables_are_not_flagged(load, scored):
     data = load(as_frame=True)
     labels = np.char.add("class ", data.target.to_numpy().astype(str))
     rows = some_of_each(labels, 500, 0, at_least=20)
-    assert asked(data.data.iloc[rows], labels[rows], scored=scored) == []
+    assert flags_after(data.data.iloc[rows], labels[rows], scored=scored) == []
+    assert load is load_digits or flag_columns(data.data, labels, "y") == []
 
 
 @pytest.mark.slow
@@ -154,7 +250,7 @@ def test_honest_tables_raise_no_alarm(load, scored):
         "balance", "dermatology", "ecoli", "new-thyroid", "pageblocks", "segment-imb", "shuttle", "svmguide2", "yeast",
     ],
 )  # fmt: skip
-def test_tables_of_the_paper_raise_no_alarm(name):
+def test_tables_of_the_paper_are_not_flagged(name):
     folder = os.environ.get("MAUC_DATA_HOME")
     if folder is None:
         pytest.skip("needs the data sets of the paper: set MAUC_DATA_HOME")
@@ -164,21 +260,21 @@ def test_tables_of_the_paper_raise_no_alarm(name):
     names, counts = np.unique(y[rows], return_counts=True)
     rows = rows[np.isin(y[rows], names[counts >= 4])]
     table = pd.DataFrame(X[rows], columns=[f"x{k}" for k in range(X.shape[1])])
-    assert asked(table, y[rows]) == []
+    assert flags_after(table, y[rows]) == []
 
 
-def test_differences_that_chance_makes_are_not_told():
+def test_differences_within_chance_are_not_flagged():
     table, labels = congress()
     train, test = stratified(labels, 0.25, 0)
-    for lower, told in ((0.86, 0), (0.7, 1)):
+    for lower, n_flags in ((0.86, 0), (0.7, 1)):
         scores = iter([0.9, lower])
-        assert len(recurring_codes(table, labels, train, test, lambda *_, scores=scores: next(scores))) == told
+        assert len(flag_codes(table, labels, train, test, lambda *_, scores=scores: next(scores))) == n_flags
 
 
 def test_no_time_for_the_other_score():
     table, labels = congress()
     train, test = stratified(labels, 0.25, 0)
-    (found,) = recurring_codes(table, labels, train, test, lambda *_: float("nan"))
+    (found,) = flag_codes(table, labels, train, test, no_time)
     assert "MAUC" not in found.text
-    assert times_that_matter(*drifting(), lambda *_: float("nan")) == []
-    assert leaking_columns(table, labels, train, test, "party", 0.9, []) == []
+    assert flag_times(*drifting(), no_time) == []
+    assert flag_leaks(table, labels, train, test, "party", 0.9, [], no_time) == []

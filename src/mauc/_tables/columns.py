@@ -1,0 +1,230 @@
+"""Columns of a table: their kinds, dates with the day first, checks, and what changed since training."""
+
+import re
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mauc._tables.errors import Failure, Usage
+from mauc._tables.read import Table, count_of, first_names, nearest, rows_with_lists
+
+KINDS = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}
+"""Each kind and its plural."""
+DAY_FIRST = "day first"
+"""A kind of column in a model file, beside ``"number"`` and ``"other"``."""
+WRITTEN = r"\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4})((?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?)\s*"
+ISO = r"\s*\d{4}-\d{2}-\d{2}.*"
+# Forests take numbers as float32.
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def column_kinds(table: Table, *, most_categories: int = 40) -> dict[str, str]:
+    """Return ``number``, ``category``, ``date`` or ``text`` for each column, as reports name them.
+
+    Booleans are numbers. A column of words is a category up to ``most_categories`` different values, else text.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"x": [1.5, 2.0], "soil": ["sand", "clay"], "seen": ["2021-01-01", "2021-01-02"]})
+    >>> column_kinds(table)
+    {'x': 'number', 'soil': 'category', 'seen': 'date'}
+    """
+    from pandas.api.types import infer_dtype
+
+    def kind(values: Any) -> str:
+        numeric = ("boolean", "decimal", "integer", "floating")
+        if values.dtype.kind in "iufb" or infer_dtype(values, skipna=True) in numeric:
+            return "number"
+        known = values.dropna()
+        if values.dtype.kind == "M" or (len(known) and are_dates(known.astype(str))):
+            return "date"
+        return "category" if known.nunique() <= most_categories else "text"
+
+    return {str(name): kind(table[name]) for name in table.columns}
+
+
+def describe_kinds(kinds: Mapping[str, str]) -> str:
+    """Return how many columns of each kind there are, with the first names.
+
+    >>> describe_kinds({"x": "number", "soil": "category", "y": "number"})
+    '3: 2 numbers (x, y), 1 category (soil)'
+    """
+    parts = []
+    for kind, plural in KINDS.items():
+        names = [name for name, each in kinds.items() if each == kind]
+        if names:
+            parts.append(f"{len(names)} {kind if len(names) == 1 else plural} ({first_names(names, 4)})")
+    return f"{len(kinds)}: {', '.join(parts)}"
+
+
+def read_kinds(table: Table) -> dict[str, str]:
+    """Return ``"number"`` or ``"other"`` for each column, which says how to read it again; booleans are numbers."""
+    from pandas.api.types import infer_dtype
+
+    def is_number(values: Any) -> bool:
+        return values.dtype.kind in "iufb" or (values.dtype == object and infer_dtype(values) == "boolean")
+
+    return {name: "number" if is_number(table[name]) else "other" for name in table.columns}
+
+
+def text_columns(kinds: Mapping[str, str]) -> list[str]:
+    """Return the columns to read as they are written: a code such as 01 must not become the number 1."""
+    return [name for name, kind in kinds.items() if kind != "number"]
+
+
+def are_dates(words: Any) -> bool:
+    """Return whether nine tenths of the first strings can be read as dates."""
+    import pandas as pd
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that formats are guessed
+        return bool(pd.to_datetime(words.head(200), errors="coerce", utc=True).notna().mean() > 0.9)
+
+
+def check_single(table: Table, path: Path, advice: str = "spread them over columns") -> None:
+    """Refuse lists, which Parquet may hold."""
+    for name in table.columns:
+        bad = rows_with_lists(table[name])
+        if bad:
+            raise Failure(
+                f"column {name!r} of {path} holds lists (first: row {bad[0] + 1}), not single values: {advice}"
+            )
+
+
+def check_finite(table: Table, path: Path) -> None:
+    """Refuse infinite or huge numbers: they are mistakes, and would dwarf all others."""
+    for name in table.columns:
+        if table[name].dtype.kind != "f":
+            continue
+        numbers = np.asarray(table[name], dtype=np.float64)
+        bad = np.flatnonzero(np.isinf(numbers))
+        if len(bad):
+            raise Failure(
+                f"column {name!r} of {path} has {count_of(len(bad), 'infinite number')} (first: row {bad[0] + 1}): "
+                "correct or empty such cells"
+            )
+        huge = np.flatnonzero(np.abs(numbers) > LARGEST)
+        if len(huge):
+            raise Failure(
+                f"column {name!r} of {path} holds {numbers[huge[0]]:g} (row {huge[0] + 1}), and the largest allowed "
+                f"number is {LARGEST:.2g}: correct or empty such cells, or use another unit"
+            )
+
+
+def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Table, list[str]]:
+    """Return the columns of the model, in its order and of its kinds; and the names of extra columns."""
+    names = [str(c) for c in table.columns]
+    missing = [name for name in kinds if name not in names]
+    if missing:
+        close = nearest(missing[0], [n for n in names if n not in kinds])
+        hint = f" ({missing[0]!r} may now be {close[0]!r})" if close else ""
+        raise Failure(
+            f"{path} lacks {count_of(len(missing), 'column')} that the model was trained on: "
+            f"{first_names(list(map(repr, missing)), 5)}{hint}\n"
+            "add them under these names, or train again with mauc fit"
+        )
+    known = table[list(kinds)].copy()
+    for name, kind in kinds.items():
+        values = known[name]
+        # TableColumns takes what is no number any more as missing, with a warning.
+        if kind != "number" and values.dtype.kind in "iufb":
+            known[name] = values.astype(object).where(values.notna(), None).map(str, na_action="ignore")
+        if kind == DAY_FIRST:
+            dates = days_first_to_iso(values)
+            if dates is None:
+                warnings.warn(
+                    f"column {name!r} of {path} had dates with the day first in training, but not here, so it is taken "
+                    "as missing: write all dates like 31/12/2024 or 2024-12-31",
+                    stacklevel=2,
+                )
+            known[name] = dates
+    return known, [name for name in names if name not in kinds]
+
+
+def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
+    """Warn of dates in another format than in training: they count as missing."""
+    import pandas as pd
+
+    for name, steps in getattr(columns.vectorizer_, "all_processing_steps_", {}).items():
+        values = table[name]
+        for step in steps:
+            kind = type(step).__name__
+            if kind == "CleanNullStrings" and values.dtype.kind == "O":
+                values = step.transform(values)
+            elif kind == "ToDatetime":
+                dates = pd.to_datetime(values, format=step.format_, errors="coerce", utc=True)
+                bad = np.flatnonzero(np.asarray(dates.isna() & values.notna()))
+                if len(bad):
+                    form = f" of the form {step.format_}" if step.format_ else ""
+                    warnings.warn(
+                        f"column {name!r} of {path} had dates{form} in training, and here holds "
+                        f"{values.iloc[bad[0]]!r} (row {bad[0] + 1}, {len(bad)} in all): taken as missing",
+                        stacklevel=2,
+                    )
+
+
+def check_date_order(order: str | None) -> None:
+    """Check the value of ``--dates``."""
+    if order not in (None, "day-first", "month-first"):
+        raise Usage(f"--dates must be day-first or month-first, got {order!r}")
+
+
+def date_order(values: Any, given: str | None = None) -> str | None:
+    """Return ``"day-first"``, ``"month-first"``, ``"ambiguous"`` if every date could be either, None if not dates.
+
+    ``given`` is the user's answer for ambiguous dates; without it, points between the numbers mean that the day is
+    first.
+    """
+    cells = values.dropna()
+    if values.dtype.kind in "iufbM" or not len(cells) or not re.fullmatch(WRITTEN, str(cells.iloc[0])):
+        return None
+    parts = cells.astype(str).str.extract(f"^{WRITTEN}$")
+    if parts[0].isna().any() or parts[1].nunique() > 1:
+        return None
+    first, second = (int(parts[k].astype(int).max()) for k in (0, 2))
+    if first > 12 or second > 12:
+        return "day-first" if second <= 12 else "month-first" if first <= 12 else None
+    return given or ("day-first" if parts[1].iloc[0] == "." else "ambiguous")
+
+
+def days_first_to_iso(values: Any) -> Any:
+    """Return a column with the day first as text like 2024-12-31, which may occur too; None if a cell is neither."""
+    import pandas as pd
+
+    cells = values.dropna().astype(str)
+    parts = cells.str.extract(f"^{WRITTEN}$")
+    dates = parts[3] + "-" + parts[2].str.zfill(2) + "-" + parts[0].str.zfill(2) + parts[4]
+    dates = dates.where(~cells.str.fullmatch(ISO), cells)
+    if pd.to_datetime(dates, format="ISO8601", errors="coerce", utc=True).isna().any():
+        return None
+    return dates.reindex(values.index)
+
+
+def with_iso_dates(table: Any, kinds: dict[str, str], given: str | None, path: Path) -> tuple[Any, dict[str, str]]:
+    """Return the table with day-first dates in ISO format, and its kinds, in which such columns are ``DAY_FIRST``.
+
+    Ambiguous columns follow ``given``, else the other columns, else the month is taken to be first, as skrub does.
+    """
+    orders = {name: order for name in table.columns if (order := date_order(table[name], given)) is not None}
+    known = set(orders.values()) - {"ambiguous"}
+    common = known.pop() if len(known) == 1 else None
+    table, kinds = table.copy(), dict(kinds)
+    for name, order in orders.items():
+        example = table[name].dropna().iloc[0]
+        if order == "ambiguous" and common is None:
+            warnings.warn(
+                f"column {name!r} of {path} holds dates such as {example}, and all of them could have the day or the "
+                "month first: they are read with the month first; if the day is first, use --dates day-first",
+                stacklevel=2,
+            )
+        if (common if order == "ambiguous" else order) != "day-first":
+            continue
+        dates = days_first_to_iso(table[name])
+        if dates is not None:
+            table[name], kinds[name] = dates, DAY_FIRST
+            warnings.warn(f"column {name!r} of {path} holds dates with the day first, such as {example}", stacklevel=2)
+    return table, kinds

@@ -1,0 +1,458 @@
+"""Flags columns that may leak the answer, test rows that duplicate training rows, and splits that flatter the score.
+
+A flag changes nothing unless the user says so: a column that looks like a leak may be the one good measurement.
+
+Before training, each column is looked at by itself. After training, three more questions are asked where the data give
+a reason, with the score of a quick model both ways where there is time:
+
+- a column without which the score falls near chance: will it be known at prediction time?
+- a column of codes, such as a person's, that are in both training and test rows: should --group keep them together?
+- a column of dates, where the score on later rows is lower: should --time-column hold out the latest rows?
+"""
+
+import math
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mauc._tables.columns import are_dates
+from mauc._tables.data import by_group, by_time, stratified
+from mauc._tables.errors import Failure
+from mauc._tables.read import Table
+from mauc._tables.saved_scores import row_hashes
+from mauc._typing import Ints
+from mauc.metrics import Importance, mauc_score
+from mauc.model_selection import RareClassKFold, some_of_each
+
+FEW_ROWS = 10  # below this, any column is unique by chance
+NEARLY_UNIQUE = 0.9  # distinct values per row of an ID
+NEARLY_PERFECT = 0.998  # multiclass AUC from which on a column may repeat the target
+IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|idx|index|uuid|guid|key|nr|no|number|row|rowid|unnamed)([^a-z]|$)")
+FitAndScore = Callable[[Table, Ints, Ints], float]
+"""Fits a quick model on the training rows of a table; returns its MAUC on the test rows, or NaN without time."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A column, or rows, that a reader should think about before believing the score."""
+
+    kind: str
+    """counter, target, constant or code (before training); leak, group or time (after); rows for duplicates."""
+    column: str | None
+    mauc: float
+    """Multiclass AUC of this column alone, out of fold; NaN where that says nothing."""
+    text: str
+
+
+def flag_columns(
+    table: Table, labels: NDArray[Any], target: str, seed: int = 0, *, many_columns: int = 100
+) -> list[Flag]:
+    """Flag columns of the training rows, which must be in the order of the file.
+
+    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly by itself, or is
+    different in nearly every row, as an ID is. With more than ``many_columns``, :func:`column_recall` skips columns
+    that cannot predict the target almost perfectly.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> table = pd.DataFrame({"Id": np.arange(60), "unit": "cm", "code": np.repeat([7, 8, 9], 20)})
+    >>> for flag in flag_columns(table, np.repeat(["oak", "elm", "yew"], 20), "species"):
+    ...     print(flag.column, flag.kind, round(flag.mauc, 2))
+    Id counter 1.0
+    unit constant nan
+    code target 1.0
+    """
+    rows = some_of_each(labels, int(np.clip(200_000 // max(1, table.shape[1]), 1_000, 5_000)), seed)
+    some_labels = labels[rows]
+    enough = np.unique(some_labels, return_counts=True)[1].min() >= FEW_ROWS
+    found = []
+    for name in map(str, table.columns):
+        values = table[name]
+        if values.nunique(dropna=False) < 2:
+            found.append(Flag("constant", name, float("nan"), f"column {name!r} has the same value in every row"))
+            continue
+        counts, is_map, is_code = _counts_rows(values), _is_map(values, labels), _is_code(name, values)
+        flagged = counts or is_map or is_code
+        if not flagged and table.shape[1] > many_columns and column_recall(values.iloc[rows], some_labels) < 0.9:
+            continue
+        alone = _column_mauc(values.iloc[rows], some_labels, seed)
+        if counts:
+            kind = "counter"
+            text = f"looks like a row number (MAUC {alone:.3f} alone): new rows will have other numbers"
+        elif is_map or (enough and alone >= NEARLY_PERFECT):
+            kind = "target"
+            text = (
+                f"alone predicts {target!r} almost perfectly (MAUC {alone:.3f}); will you have it at prediction time?"
+            )
+        elif is_code:
+            kind = "code"
+            text = f"is different in nearly every row, like an ID (MAUC {alone:.3f} alone): new rows will have others"
+        else:
+            continue
+        found.append(Flag(kind, name, alone, f"column {name!r} {text}"))
+    return found
+
+
+def flagged_columns(flags: Sequence[Flag]) -> list[str]:
+    """Return the columns among the flags."""
+    return [flag.column for flag in flags if flag.column is not None]
+
+
+def flag_duplicates(table: Table, train: Ints, test: Ints, ignore: Sequence[str] = ()) -> list[Flag]:
+    """Flag test rows that equal training rows in every column, except those to ``ignore``, such as a row number."""
+    hashes = row_hashes(table, [str(name) for name in table.columns if name not in ignore] or None)
+    n = int(np.isin(hashes[test], hashes[train]).sum())
+    if not n:
+        return []
+    rows = "1 test row duplicates a training row" if n == 1 else f"{n} test rows duplicate training rows"
+    text = (
+        f"{rows}{' in all columns that are not flagged' if ignore else ''} ({100 * n / len(test):.1f} % of the test "
+        "rows): drop duplicates, or keep related rows together with --group"
+    )
+    return [Flag("rows", None, float("nan"), text)]
+
+
+def column_scores(values: Any, labels: NDArray[Any], seed: int = 0) -> tuple[Ints, NDArray[np.float64]]:
+    """Return the rows that can be held out, and their ``(n, C)`` out-of-fold scores by one column alone.
+
+    Numbers go through a decision tree, all others through the class frequencies of each value, with equal weight for
+    every class. A value without training rows gets the same score for every class.
+    """
+    _, codes = np.unique(labels, return_inverse=True)
+    is_number = values.dtype.kind in "iufb"
+    cells = np.asarray(values, dtype=np.float64)[:, None] if is_number else _factorised(values)
+    scores = np.full((len(codes), codes.max() + 1), np.nan)
+    for train, test in RareClassKFold(3, random_state=seed).split(codes, codes):
+        if len(test):
+            learn = _tree if is_number else _frequencies
+            scores[test] = learn(cells[train], codes[train], cells[test], scores.shape[1])
+    rows = np.flatnonzero(~np.isnan(scores[:, 0]))
+    return rows, scores[rows]
+
+
+def _column_mauc(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
+    """Return the out-of-fold MAUC of one column; NaN where fewer than two classes can be held out."""
+    rows, scores = column_scores(values, labels, seed)
+    if len(np.unique(labels[rows])) < 2:
+        return float("nan")
+    return mauc_score(labels[rows], scores, labels=np.unique(labels), absent="ignore")
+
+
+def column_recall(values: Any, labels: NDArray[Any], most_bins: int = 100) -> float:
+    """Return the balanced accuracy, on the same rows, of the best class of each range of numbers or each text.
+
+    It bounds what a column can do, for a hundredth of the time of its out-of-fold MAUC.
+
+    >>> import pandas as pd
+    >>> column_recall(pd.Series(np.arange(40.0)), np.repeat(["a", "b"], 20))
+    1.0
+    """
+    n_bins = int(np.clip(len(labels) // 10, 2, most_bins))
+    _, codes = np.unique(labels, return_inverse=True)
+    if values.dtype.kind in "iufb":
+        distinct, cells = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True)
+        cells = cells * n_bins // max(n_bins, len(distinct))
+    else:
+        cells = _factorised(values)
+    counts = np.zeros((int(cells.max()) + 1, int(codes.max()) + 1))
+    np.add.at(counts, (cells, codes), 1.0)
+    shares = counts / counts.sum(axis=0)
+    right = np.where(np.arange(shares.shape[1]) == shares.argmax(axis=1)[:, None], shares, 0.0)
+    return float(right.sum(axis=0).mean())
+
+
+def _tree(cells: Any, codes: Ints, new: Any, n_classes: int) -> NDArray[np.float64]:
+    from sklearn.tree import DecisionTreeClassifier
+
+    tree = DecisionTreeClassifier(max_leaf_nodes=64, min_samples_leaf=2, class_weight="balanced", random_state=0)
+    scores = np.zeros((len(new), n_classes))
+    scores[:, np.unique(codes)] = tree.fit(cells, codes).predict_proba(new)
+    return scores
+
+
+def _frequencies(cells: Ints, codes: Ints, new: Ints, n_classes: int) -> NDArray[np.float64]:
+    counts = np.zeros((max(cells.max(), new.max()) + 1, n_classes))
+    np.add.at(counts, (cells, codes), 1.0)
+    shares = (counts + 1e-3) / np.maximum(counts.sum(axis=0), 1.0)
+    return np.asarray((shares / shares.sum(axis=1, keepdims=True))[new])
+
+
+def _factorised(values: Any) -> Ints:
+    import pandas as pd
+
+    texts = values if values.dtype.kind in "iufb" else values.astype(str).where(values.notna())
+    return np.asarray(pd.factorize(texts, use_na_sentinel=False)[0])
+
+
+def _counts_rows(values: Any) -> bool:
+    """Return whether these are whole numbers that rise or fall from row to row, or fill half of their range."""
+    if values.dtype.kind not in "iuf" or len(values) < FEW_ROWS or values.isna().any() or not values.is_unique:
+        return False
+    numbers = np.asarray(values, dtype=np.float64)
+    steps = np.diff(numbers)
+    runs = (steps > 0).all() or (steps < 0).all() or np.ptp(numbers) < 2 * len(numbers)
+    return bool(runs and np.array_equal(numbers, np.floor(numbers)))
+
+
+def _is_map(values: Any, labels: NDArray[Any]) -> bool:
+    """Return whether every value has one class, and occurs three times or more on average."""
+    if 3 * values.nunique(dropna=False) > len(values):
+        return False
+    cells = _factorised(values)
+    _, codes = np.unique(labels, return_inverse=True)
+    return len(np.unique(cells * (codes.max() + 1) + codes)) == int(cells.max()) + 1
+
+
+def _is_code(name: str, values: Any) -> bool:
+    """Return whether these are nearly unique words, or whole numbers with the name of an ID, and no dates."""
+    from pandas.api.types import infer_dtype
+
+    known = values.dropna()
+    if len(known) < FEW_ROWS or known.nunique() < NEARLY_UNIQUE * len(known):
+        return False
+    if values.dtype.kind in "iuf":
+        return bool(np.array_equal(known, np.floor(known)) and _is_named_as_id(name))
+    words = known.astype(str).str.strip()
+    is_decimal = infer_dtype(known) == "decimal"  # numbers, in Parquet
+    return not is_decimal and bool(words.str.contains(r"\s").mean() < 0.5) and not are_dates(words)
+
+
+def _is_named_as_id(name: str) -> bool:
+    """Return whether a column's name has a word such as id, key or index.
+
+    >>> [_is_named_as_id(name) for name in ("PatientId", "row_id", "width", "idea")]
+    [True, True, False, False]
+    """
+    return IDENTIFIER.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()) is not None
+
+
+def flag_leaks(
+    table: Table,
+    labels: NDArray[Any],
+    train: Ints,
+    test: Ints,
+    target: str,
+    score: float,
+    importance: Sequence[Importance],
+    fit_and_score: FitAndScore,
+    *,
+    least_alone: float = 0.9,
+    most_left: float = 1 / 3,
+    most_rows: int = 5_000,
+    seed: int = 0,
+) -> list[Flag]:
+    """Flag columns that reach ``least_alone`` alone, and without which little of the ``score`` above chance is left.
+
+    At most ``most_left`` of it is left for a model fitted without the column or, without time, for the model with the
+    column shuffled. The former is fairer: a model that relied on a column would have used others.
+    """
+    rows = train[some_of_each(labels[train], most_rows, seed)]
+    found = []
+    for each in importance:
+        if each.pair is not None or score - each.drop - 0.5 > most_left * (score - 0.5):
+            continue
+        alone = _column_mauc(table[each.column].iloc[rows], labels[rows], seed)
+        if not alone >= least_alone:
+            continue
+        refitted = fit_and_score(table.drop(columns=each.column), train, test) if table.shape[1] > 1 else math.nan
+        without = score - each.drop if math.isnan(refitted) else refitted
+        if without - 0.5 <= most_left * (score - 0.5):
+            text = (
+                f"column {each.column!r} alone predicts {target!r} almost perfectly (MAUC {alone:.3f} alone, "
+                f"{without:.3f} without it); will you have it at prediction time?"
+            )
+            found.append(Flag("leak", each.column, alone, text))
+    return found
+
+
+def flag_splits(
+    table: Table, labels: NDArray[Any], train: Ints, test: Ints, fit_and_score: FitAndScore, *, seed: int = 0
+) -> list[Flag]:
+    """Flag columns by which a random split flatters the score: :func:`flag_codes` and :func:`flag_times`."""
+    return [
+        *flag_codes(table, labels, train, test, fit_and_score, seed=seed),
+        *flag_times(table, labels, fit_and_score, seed=seed),
+    ]
+
+
+def flag_codes(
+    table: Table,
+    labels: NDArray[Any],
+    train: Ints,
+    test: Ints,
+    fit_and_score: FitAndScore,
+    *,
+    least_alone: float = 0.6,
+    least_loss: float = 0.03,
+    most_rows: int = 5_000,
+    most_scored: int = 2,
+    seed: int = 0,
+) -> list[Flag]:
+    """Flag columns of codes that are in training and test rows and predict the class: persons, devices, …
+
+    For the ``most_scored`` strongest ones, a quick model is scored with a random split and with whole groups held out.
+    A column whose groups cost less than ``least_loss``, or no more than chance may, is not flagged.
+    """
+    rows = train[some_of_each(labels[train], most_rows, seed)]
+    found = []
+    for name in map(str, table.columns):
+        values = table[name]
+        if not _are_codes(name, values):
+            continue
+        if values.iloc[test].isin(values.iloc[train].dropna()).mean() < 0.5:
+            continue
+        some = values.iloc[rows]
+        alone = _column_mauc(some.astype(str), labels[rows], seed)
+        # A number that predicts as well by its size as by its exact value is a measurement.
+        measures = values.dtype.kind in "iuf" and _column_mauc(some, labels[rows], seed) > alone - 0.03
+        if alone >= least_alone and not measures:
+            found.append((alone, name))
+    flags = []
+    for alone, name in sorted(found, reverse=True)[:most_scored]:
+        keys = np.asarray(table[name].astype(str))
+        scores = _score_both_ways(table, labels, name, keys, fit_and_score, most_rows, seed, by_times=False)
+        if scores is not None and scores[0] - scores[1] < max(least_loss, scores[2]):
+            continue
+        both = "" if scores is None else f" (MAUC {scores[0]:.3f}, but {scores[1]:.3f} with whole groups held out)"
+        text = (
+            f"column {name!r} holds codes that are in both training and test rows{both}: if new rows will have new "
+            f"codes, use --group {name}"
+        )
+        flags.append(Flag("group", name, alone, text))
+    return flags
+
+
+def flag_times(
+    table: Table,
+    labels: NDArray[Any],
+    fit_and_score: FitAndScore,
+    *,
+    least_loss: float = 0.03,
+    most_rows: int = 5_000,
+    most_scored: int = 2,
+    seed: int = 0,
+) -> list[Flag]:
+    """Flag the first column of dates by which the latest rows are predicted worse than random rows.
+
+    Worse is by ``least_loss`` and beyond chance. At most ``most_scored`` columns are tried.
+    """
+    columns = ((str(name), _times(table[name])) for name in table.columns)
+    for name, times in [(name, times) for name, times in columns if times is not None][:most_scored]:
+        scores = _score_both_ways(table, labels, name, times, fit_and_score, most_rows, seed, by_times=True)
+        if scores is not None and scores[0] - scores[1] >= max(least_loss, scores[2]):
+            text = (
+                f"the latest rows by column {name!r} are predicted worse than random rows (MAUC {scores[1]:.3f} and "
+                f"{scores[0]:.3f}): if the model is for later rows, use --time-column {name}"
+            )
+            return [Flag("time", name, float("nan"), text)]
+    return []
+
+
+def _score_both_ways(
+    table: Table,
+    labels: NDArray[Any],
+    name: str,
+    keys: NDArray[Any],
+    fit_and_score: FitAndScore,
+    most_rows: int,
+    seed: int,
+    *,
+    by_times: bool,
+    share: float = 0.25,
+) -> tuple[float, float, float] | None:
+    """Return the score with a random split, that by groups or times, and two standard errors of the difference.
+
+    None where one of the scores is unknown.
+    """
+    rows = some_of_each(labels, most_rows, seed) if by_times else _rows_of_some_groups(keys, most_rows, seed)
+    try:
+        split = (
+            by_time(labels[rows], keys[rows], share) if by_times else by_group(labels[rows], keys[rows], share, seed)
+        )
+    except Failure:  # too few groups or times
+        return None
+    random_split = stratified(labels[rows], share, seed)
+    random = fit_and_score(table, *(rows[part] for part in random_split))
+    other = fit_and_score(table.drop(columns=name), *(rows[part] for part in split)) if table.shape[1] > 1 else 0.5
+    if math.isnan(random + other):
+        return None
+    tests = ((random, random_split[1]), (other, split[1]))
+    return random, other, 2.0 * math.sqrt(sum(_variance(score, labels[rows[test]]) for score, test in tests))
+
+
+def _variance(score: float, labels: NDArray[Any]) -> float:
+    """Return about the variance of a multiclass AUC θ of these test rows: ``θ(1 − θ)/3 · Σ_i (2/C)² / n_i``."""
+    counts = np.unique(labels, return_counts=True)[1]
+    return score * (1.0 - score) / 3.0 * float(np.sum((2.0 / len(counts)) ** 2 / counts))
+
+
+def _rows_of_some_groups(keys: NDArray[Any], most: int, seed: int) -> Ints:
+    """Return all rows of some groups, about ``most`` rows at most."""
+    _, codes, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    order = np.random.default_rng(seed).permutation(len(counts))
+    n_groups = max(2, int(np.searchsorted(np.cumsum(counts[order]), most, side="right")))
+    return np.flatnonzero(np.isin(codes, order[:n_groups]))
+
+
+def _are_codes(name: str, values: Any, *, least_codes: int = 20, least_rows: float = 1.5) -> bool:
+    """Return whether there are many values, each in a few rows, named or written as IDs: letters with digits."""
+    known = values.dropna()
+    codes = known.unique()
+    if len(codes) < least_codes or len(known) < least_rows * len(codes) or values.dtype.kind in "bM":
+        return False
+    if values.dtype.kind == "f" and not np.array_equal(known, np.floor(known)):
+        return False
+    if _is_named_as_id(name):
+        return True
+    words = codes[:500].astype(str) if values.dtype.kind not in "iuf" else []
+    mixed = [any(c.isdigit() for c in w) and any(c.isalpha() for c in w) and " " not in w.strip() for w in words]
+    return bool(mixed) and float(np.mean(mixed)) > 0.9 and min(map(len, words)) >= 4
+
+
+def _times(values: Any, *, least: int = 20) -> NDArray[np.float64] | None:
+    """Return dates as numbers; None where the column holds none, or has missing values."""
+    import pandas as pd
+
+    is_other = values.dtype.kind in "iufb" or values.nunique() < least or values.isna().any()
+    if is_other or not are_dates(values.astype(str)):
+        return None
+    dates = pd.to_datetime(values, errors="coerce", utc=True, format="mixed")
+    return None if dates.isna().any() else np.asarray(dates.astype("int64"), dtype=np.float64)
+
+
+def quick_scorer(
+    labels: NDArray[Any], deadline: float, seed: int = 0, *, most_rows: int = 3_000, most_classes: int = 100
+) -> FitAndScore:
+    """Return a scorer that fits extra trees on some of the training rows.
+
+    It returns NaN where the time until the ``deadline``, in the seconds of :func:`time.monotonic`, is less than twice
+    that of the last call, or where there are too many classes.
+    """
+    longest = 0.0
+
+    def fit_and_score(table: Table, train: Ints, test: Ints) -> float:
+        nonlocal longest
+        began = time.monotonic()
+        if began + 2.0 * longest > deadline or len(np.unique(labels)) > most_classes:
+            return math.nan
+        from sklearn.ensemble import ExtraTreesClassifier
+
+        from mauc.ensemble import TableColumns
+
+        fitted, scored = (part[some_of_each(labels[part], most_rows, seed)] for part in (train, test))
+        columns = TableColumns()
+        X = columns.fit_transform(table.iloc[fitted], labels[fitted])
+        model = ExtraTreesClassifier(60, min_samples_leaf=2, random_state=seed).fit(X, labels[fitted])
+        scored = scored[np.isin(labels[scored], model.classes_)]
+        scores = model.predict_proba(columns.transform(table.iloc[scored]))
+        found = mauc_score(labels[scored], scores, labels=model.classes_, absent="ignore")
+        longest = max(longest, time.monotonic() - began)
+        return float(found)
+
+    return fit_and_score

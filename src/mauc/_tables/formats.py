@@ -1,0 +1,207 @@
+"""Excel workbooks, and ARFF files as Weka and OpenML have them."""
+
+import csv
+import io
+import re
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from typing import Any
+
+from mauc._archive import GB, Refused, TooLarge, open_archive
+from mauc._tables.errors import Failure, Usage
+from mauc._tables.text import Source, check_encoding, detect_encoding
+
+MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14
+"""Of a sheet, in every version of Excel."""
+BYTES_OF_CELL, BYTES_OF_TEXT = 8, 56
+"""Memory of a cell, and more where it is filled."""
+QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
+ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}\S+)\s+(.+)", re.IGNORECASE)
+CELL = re.compile(rf"\s*({QUOTED}[^,]*?)\s*(,|$)")
+NUMERIC = ("numeric", "real", "integer")
+
+
+def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
+    """Return a sheet as CSV, the first one unless named; dates as 2024-03-31, errors such as #DIV/0! empty."""
+    try:
+        from openpyxl import load_workbook
+    except ModuleNotFoundError:
+        raise Failure(
+            f"reading {source.path} needs openpyxl: pip install 'mauc[excel]', or save the sheet as CSV"
+        ) from None
+    with source.raw() as stream:
+        try:
+            open_archive(stream, max_size)
+            stream.seek(0)
+            book = load_workbook(stream, read_only=True, data_only=True)
+            chosen = _sheet(book, sheet, source)
+            chosen.reset_dimensions()  # what the sheet says about its size may be wrong
+            cells = _filled(chosen.iter_rows(), stream.seek(0, 2) + max_size * GB)
+        except TooLarge as error:
+            raise Failure(f"{source.path} {error}: raise --max-size if you trust the file") from None
+        except (Refused, KeyError, ValueError, TypeError, OSError, SyntaxError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise Failure(
+                f"{source.path} cannot be read as an Excel file ({error}): save it again, or as CSV"
+            ) from None
+    if sheet is None and len(book.worksheets) > 1:
+        warnings.warn(
+            f"{source.path} has {len(book.worksheets)} sheets, and {chosen.title!r} is read; --sheet names another",
+            stacklevel=3,
+        )
+    if n := cells.n_errors:
+        which = "1 cell with an error" if n == 1 else f"{n} cells with errors"
+        warnings.warn(f"{source.path} has {which} such as #DIV/0!, read as missing", stacklevel=3)
+    text = io.StringIO()
+    csv.writer(text).writerows(cells.table())
+    return Source(source.path, text.getvalue().encode())
+
+
+def _sheet(book: Any, name: str | None, source: Source) -> Any:
+    titles = [sheet.title for sheet in book.worksheets]
+    if not titles:
+        raise Failure(f"{source.path} has no sheet of cells: check that it is the right file")
+    if name is not None and name not in titles:
+        raise Usage(f"--sheet {name!r} is not a sheet of {source.path}; its sheets are {', '.join(titles[:8])}")
+    return book.worksheets[0 if name is None else titles.index(name)]
+
+
+@dataclass
+class _Cells:
+    """The filled cells of a sheet, and the memory they take."""
+
+    rows: list[tuple[int, list[str]]] = field(default_factory=list)
+    """For each row that is not empty: the place of its first filled cell, and the texts from there to its last."""
+    first: int = MOST_COLUMNS
+    last: int = -1
+    n_errors: int = 0
+    n_bytes: int = 0
+
+    def add(self, line: Iterable[Any]) -> None:
+        """Add one row of the sheet."""
+        texts = {}
+        for k, cell in enumerate(line):
+            is_error = cell.data_type == "e"
+            self.n_errors += is_error
+            if not is_error and (text := _text(cell.value)):
+                texts[k] = text
+        if texts:
+            first, last = min(texts), max(texts)
+            self.rows.append((first, [texts.get(k, "") for k in range(first, last + 1)]))
+            self.first, self.last = min(self.first, first), max(self.last, last)
+            self.n_bytes += sum(BYTES_OF_TEXT + len(text) for text in texts.values())
+
+    @property
+    def width(self) -> int:
+        """Columns from the first filled one to the last."""
+        return self.last - self.first + 1
+
+    def table(self) -> Iterator[list[str]]:
+        """Yield the rows, all of one width."""
+        for first, texts in self.rows:
+            before = first - self.first
+            yield [*[""] * before, *texts, *[""] * (self.width - before - len(texts))]
+
+
+def _filled(lines: Iterable[Sequence[Any]], allowed: float) -> _Cells:
+    """Collect the cells within ``allowed`` bytes: a single cell far out would make a table of many columns."""
+    cells = _Cells()
+    for number, line in enumerate(lines, 1):
+        if number > MOST_ROWS:
+            raise Refused(f"it holds a row beyond the last of a sheet, {MOST_ROWS}")
+        cells.add(line)
+        if cells.n_bytes + BYTES_OF_CELL * len(cells.rows) * cells.width > allowed:
+            raise TooLarge(
+                f"holds a sheet of {len(cells.rows)} rows or more and {cells.width} columns, which takes over "
+                f"{allowed / GB:.2g} GB"
+            )
+    return cells
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, datetime):
+        return value.date().isoformat() if value.time() == time(0) else value.isoformat(sep=" ")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return str(value)
+
+
+def read_arff(source: Source, text: Collection[str], encoding: str | None) -> Any:
+    """Return a pandas DataFrame: numbers, and all else as it is written; ``?`` is missing.
+
+    The columns named in ``text`` are not read as numbers. Sparse rows, which are in braces, are refused.
+    """
+    import pandas as pd
+
+    found = detect_encoding(source) if encoding is None else check_encoding(encoding)
+    kinds: dict[str, str] = {}
+    rows: list[list[str | None]] = []
+    in_data = False
+    with source.open() as stream:
+        # Not splitlines, which also cuts at U+2028.
+        for number, line in enumerate(stream.read().decode(found, errors="replace").split("\n"), 1):
+            line = line.strip()
+            if not line or line.startswith("%"):
+                continue
+            if in_data:
+                rows.append(_cells(line, len(kinds), number, source))
+            elif match := ATTRIBUTE.fullmatch(line):
+                name = _unquoted(match[1])
+                if name in kinds:
+                    raise Failure(f"{source.path} has two columns named {name!r}: rename one of them")
+                kinds[name] = match[2].strip().lower()
+            elif line.lower().startswith("@data"):
+                in_data = True
+            elif not line.lower().startswith("@relation"):
+                raise _unreadable(source, number, f"got {line[:40]!r} before @data")
+    if not in_data:
+        raise Failure(f"{source.path} cannot be read as ARFF (it has no line @data): save it as CSV")
+    table = pd.DataFrame(rows, columns=list(kinds), dtype=object)
+    for name, kind in kinds.items():
+        if kind in NUMERIC and name not in text:
+            numbers = pd.to_numeric(table[name], errors="coerce")
+            wrong = table[name][numbers.isna() & table[name].notna()]
+            if len(wrong):
+                raise Failure(f"column {name!r} of {source.path} is numeric, and holds {wrong.iloc[0]!r}: correct it")
+            table[name] = numbers
+        elif kind not in NUMERIC and not kind.startswith(("{", "string", "date")):
+            raise Failure(
+                f"column {name!r} of {source.path} has the type {kind[:40]}, which mauc does not read: save the table "
+                "as CSV"
+            )
+    return table
+
+
+def _cells(line: str, n_columns: int, number: int, source: Source) -> list[str | None]:
+    if line.startswith("{"):
+        raise _unreadable(source, number, "sparse rows, in braces, are not read")
+    cells: list[str | None] = []
+    if "'" not in line and '"' not in line:
+        cells = [None if cell.strip() == "?" else cell.strip() for cell in line.split(",")]
+    else:
+        at = 0
+        while match := CELL.match(line, at):
+            cells.append(None if match[1] == "?" else _unquoted(match[1]))
+            at = match.end()
+            if not match[2]:
+                break
+    if len(cells) != n_columns:
+        raise _unreadable(source, number, f"{n_columns} values are needed, got {len(cells)}")
+    return cells
+
+
+def _unquoted(text: str) -> str:
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return text
+
+
+def _unreadable(source: Source, number: int, reason: str) -> Failure:
+    return Failure(f"{source.path} cannot be read as ARFF (line {number}: {reason}): correct it, or save it as CSV")

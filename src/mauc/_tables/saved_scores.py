@@ -1,0 +1,283 @@
+"""Hashes of rows, and the test scores that ``mauc fit`` saves beside a model, so that two fits can be compared later.
+
+The same values give the same hash, whatever file they came from. A model file holds the hashes of its training rows (8
+bytes each, at most about a million), so that ``mauc predict`` can say which rows of a new table it was trained on.
+``model.scores.npz`` has the class and the scores of each test row, a digest of each column of the table, and one of the
+model file, so that only scores of the same table are compared.
+"""
+
+import hashlib
+import io
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mauc._archive import MAX_SIZE, Refused, TooLarge, read_arrays
+from mauc._io import write_whole
+from mauc._tables.errors import Failure
+from mauc._tables.model_file import is_model
+from mauc._tables.read import Table
+from mauc._typing import Floats, Ints
+
+Hashes = NDArray[np.uint64]
+MISSING = np.uint64(0x9E3779B97F4A7C15)
+LARGEST = 2**64 - 1
+TRAINED_ON = "trained_on"
+"""Column of ``mauc predict``: yes for training rows, else no."""
+WHEN = (1980, 1, 1, 0, 0, 0)  # equal runs write equal files
+
+
+def column_digests(table: Table) -> dict[str, str]:
+    """Return a digest of each column, which depends on the order of the rows."""
+    return {str(name): hashlib.sha256(_hash_cells(table[name]).tobytes()).hexdigest() for name in table.columns}
+
+
+def row_hashes(table: Table, columns: Sequence[str] | None = None) -> Hashes:
+    """Return the ``(N,)`` hash of each row over these columns, default all; their order does not matter.
+
+    Numbers count by their first 12 digits, since CSV files may lose the last ones. Whole numbers, decimals and numbers
+    written as text equal the same number as a float; all missing values are the same.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> a = pd.DataFrame({"x": [1, 2], "soil": ["sand", None]})
+    >>> b = pd.DataFrame({"soil": ["sand", float("nan")], "x": [1.0, 2.0]})
+    >>> (row_hashes(a) == row_hashes(b)).tolist()
+    [True, True]
+    """
+    total = np.zeros(len(table), dtype=np.uint64)
+    for name in table.columns if columns is None else columns:
+        seed = int.from_bytes(hashlib.sha256(str(name).encode()).digest()[:8], "little")
+        total += _mix(_hash_cells(table[name]) ^ np.uint64(seed))
+    return _mix(total)
+
+
+def training_hashes(table: Table, columns: Sequence[str] | None = None, *, most: int = 1_000_000) -> Hashes:
+    """Return a limit, then the sorted, distinct hashes up to it: all of up to ``most`` rows, else a random sample."""
+    limit = LARGEST if len(table) <= most else LARGEST * most // len(table)
+    hashes = np.unique(row_hashes(table, columns))
+    return np.concatenate([np.array([limit], dtype=np.uint64), hashes[hashes <= np.uint64(limit)]])
+
+
+def were_trained_on(table: Table, trained: Hashes, columns: Sequence[str] | None = None) -> NDArray[np.bool_]:
+    """Return ``(N,)`` which rows were trained on; ``trained`` is what :func:`training_hashes` returned.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> were_trained_on(pd.DataFrame({"x": [5, 200]}), training_hashes(pd.DataFrame({"x": range(100)}))).tolist()
+    [True, False]
+    """
+    return np.isin(row_hashes(table, columns), trained[1:])
+
+
+def estimate_trained(n_found: int, n_rows: int, trained: Hashes) -> tuple[int, bool]:
+    """Return how many rows were trained on, from the number found; and whether that is exact, not an estimate."""
+    limit = int(trained[0])
+    if limit == LARGEST:
+        return n_found, True
+    return min(n_rows, round(n_found * LARGEST / limit)), False
+
+
+def trained_note(n_trained: int, n_rows: int, *, exact: bool = True) -> str:
+    """Return a note on rows that were trained on; empty where there are none.
+
+    >>> trained_note(776, 1000)
+    '776 of these 1000 rows were training rows: scores on them are too good, test the model on other rows'
+    """
+    if not n_trained:
+        return ""
+    were = "was a training row" if n_trained == 1 else "were training rows"
+    number = f"{n_trained}" if exact else f"about {n_trained}"
+    return f"{number} of these {n_rows} rows {were}: scores on them are too good, test the model on other rows"
+
+
+def _hash_cells(values: Any) -> Hashes:
+    import pandas as pd
+
+    if values.dtype.kind in "iufb":
+        single = values.dtype.kind == "f" and values.dtype.itemsize < 8
+        # As a CSV file has it: 0.1 in single precision is written 0.1.
+        written = np.asarray(values.astype(str), dtype=np.float64) if single else None
+        hashes = _hash_numbers(values.to_numpy(np.float64, na_value=np.nan) if written is None else written)
+        hashes[np.asarray(values.isna())] = MISSING
+        return hashes
+    # Each value once: a column of a few categories may have millions of rows. A missing value has the code -1.
+    codes, found = pd.factorize(values.astype(object))
+    # True and False are 1 and 0, as in a column of booleans.
+    words = [str(int(v)) if isinstance(v, bool | np.bool_) else str(v).strip() for v in found]
+    text = np.array(words, dtype=object)
+    numbers = np.asarray(pd.to_numeric(pd.Series(text), errors="coerce"), dtype=np.float64)
+    hashes, others = _hash_numbers(numbers), np.isnan(numbers)
+    hashes[others] = pd.util.hash_array(text[others], categorize=False)
+    return np.append(hashes, MISSING)[codes]
+
+
+def _hash_numbers(numbers: NDArray[np.float64]) -> Hashes:
+    """Hash the first 40 bits of the mantissa, rounded; −0 is 0."""
+    bits = (numbers + 0.0).view(np.uint64)
+    return _mix((bits + np.uint64(1 << 11)) >> np.uint64(12))
+
+
+def _mix(x: Hashes) -> Hashes:
+    """Apply the finaliser of SplitMix64: every bit of the input changes about half of the bits of the output."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(x ^ (x >> np.uint64(31)))
+
+
+@dataclass(frozen=True, eq=False)
+class SavedScores:
+    """The scores of one model on its test rows."""
+
+    about: str
+    target: str
+    how: str
+    """How the test rows were chosen, in words."""
+    n_rows: int
+    """Rows of the whole table."""
+    rows: Ints
+    """``(n,)`` which of them are test rows."""
+    labels: NDArray[Any]
+    """``(n,)`` their classes."""
+    classes: NDArray[Any]
+    """``(C,)`` the class of each column."""
+    repeats: list[Floats]
+    """``(n, C)`` scores, one array for each repeat of cross-validation."""
+    columns: dict[str, str] = field(default_factory=dict)
+    """Digest of each column of the table."""
+    groups: NDArray[Any] | None = None
+    """``(n,)`` group of each row; None where rows are independent."""
+
+
+def scores_path(model: Path) -> Path:
+    """Return where the scores of a model file are: ``model.scores.npz`` beside ``model.skops``."""
+    return model.with_name(model.name.removesuffix(".skops") + ".scores.npz")
+
+
+def is_saved_scores(path: Path) -> bool:
+    """Return whether a file has the name of saved scores."""
+    return path.name.endswith(".scores.npz") and path.is_file()
+
+
+def write_saved_scores(model: Path, saved: SavedScores) -> Path:
+    """Write the scores beside the model file, which must exist; return their path."""
+    path = scores_path(model)
+    arrays = {
+        "text": np.array([saved.about, saved.target, saved.how, _digest(model)]),
+        "n_rows": np.array([saved.n_rows]),
+        "rows": saved.rows,
+        "labels": saved.labels.astype(str),
+        "classes": saved.classes.astype(str),
+        "scores": np.stack(saved.repeats),
+        "column_names": np.array(list(saved.columns), dtype=str),
+        "column_prints": np.array(list(saved.columns.values()), dtype=str),
+    }
+    if saved.groups is not None:
+        arrays["groups"] = saved.groups.astype(str)
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in arrays.items():
+            content = io.BytesIO()
+            np.save(content, array, allow_pickle=False)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy", WHEN), content.getvalue(), zipfile.ZIP_DEFLATED)
+    write_whole(path, buffer.getvalue())
+    return path
+
+
+def read_saved_scores(path: Path, max_size: float = MAX_SIZE) -> SavedScores:
+    """Return the scores in a ``.scores.npz`` file, or those beside a model file, refused if of another model."""
+    if is_saved_scores(path):
+        return _read(path, max_size)[0]
+    if not path.exists():
+        raise Failure(f"File not found: {path}: name a model file that mauc fit wrote")
+    if not is_model(path):
+        raise Failure(
+            f"{path} is not a model file: name those that mauc fit wrote; to compare tables of scores use mauc "
+            "evaluate with --compare"
+        )
+    beside = scores_path(path)
+    if not beside.exists():
+        raise Failure(f"File not found: {beside}, the test scores of {path}: put it back, or fit again")
+    saved, digest = _read(beside, max_size)
+    if digest != _digest(path):
+        raise Failure(f"{beside} holds the scores of another model than {path}: fit again")
+    return saved
+
+
+def _read(path: Path, max_size: float) -> tuple[SavedScores, str]:
+    """Return the scores, and the digest of the model file."""
+    try:
+        found = read_arrays(path, max_size)
+        about, target, how, digest = map(str, found["text"])
+        saved = SavedScores(
+            about,
+            target,
+            how,
+            int(found["n_rows"][0]),
+            found["rows"],
+            found["labels"],
+            found["classes"],
+            list(found["scores"]),
+            dict(zip(map(str, found["column_names"]), map(str, found["column_prints"]), strict=True)),
+            found.get("groups"),
+        )
+        n, c = len(saved.rows), len(saved.classes)
+        sound = saved.rows.dtype.kind == "i" and len(saved.labels) == n and found["scores"].shape[1:] == (n, c)
+        sound = sound and (saved.groups is None or saved.groups.shape == (n,))
+        sound = sound and len(saved.repeats) > 0 and bool(np.isfinite(found["scores"]).all())
+    except TooLarge as error:
+        raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None
+    except (Refused, KeyError, ValueError, IndexError, TypeError):
+        sound = False
+    if not sound:
+        raise Failure(f"{path} is damaged or was not written by mauc fit: fit again")
+    return saved, digest
+
+
+def check_same_table(first: SavedScores, other: SavedScores, names: Sequence[Path]) -> None:
+    """Refuse scores of two tables: of other rows, classes or targets, or with a common column that differs."""
+    a, b = names
+    if first.target != other.target:
+        raise Failure(f"{a} predicts {first.target!r} and {b} predicts {other.target!r}: compare models of one target")
+    if first.n_rows != other.n_rows:
+        raise Failure(
+            f"the table of {a} has {first.n_rows} rows and that of {b} {other.n_rows}: fit both on the same table"
+        )
+    if not np.array_equal(first.classes, other.classes):
+        raise Failure(f"{a} and {b} score different classes: fit both on the same table")
+    changed = [name for name in first.columns if other.columns.get(name, first.columns[name]) != first.columns[name]]
+    if changed:
+        raise Failure(
+            f"column {changed[0]!r} differs between the tables of {a} and {b}: fit both on the same rows in the same "
+            "order"
+        )
+
+
+def common_rows(
+    saved: Sequence[SavedScores], names: Sequence[Path]
+) -> tuple[NDArray[Any], list[list[Floats]], NDArray[Any] | None]:
+    """Return the classes of the test rows that all share, the scores of each model, and groups where one has them."""
+    rows = saved[0].rows
+    for each in saved[1:]:
+        rows = np.intersect1d(rows, each.rows)
+    places = [np.searchsorted(each.rows, rows) for each in saved]
+    labels = [each.labels[place] for each, place in zip(saved, places, strict=True)]
+    for name, theirs in zip(names, labels, strict=True):
+        if not np.array_equal(theirs, labels[0]):
+            raise Failure(f"the classes of the rows of {name} and {names[0]} differ: fit both on the same table")
+    if len(np.unique(labels[0])) < 2:
+        raise Failure("the models were tested on different rows: fit with the same --seed and --holdout, or with --cv")
+    groups = [each.groups[place] for each, place in zip(saved, places, strict=True) if each.groups is not None]
+    scores = [[repeat[place] for repeat in each.repeats] for each, place in zip(saved, places, strict=True)]
+    return labels[0], scores, groups[0] if groups else None
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
