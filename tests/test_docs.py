@@ -1,12 +1,15 @@
-"""The pages as they are: every command is run or known, every link leads somewhere, every block of code is code.
+"""Commands and links on the pages work, and every code block is valid Python.
 
-The code with prompts is run by ``test_gallery.py``, that of the README by ``test_readme.py``.
+``test_gallery.py`` runs the code with prompts, ``test_readme.py`` the code of the README.
 """
 
 import glob
 import importlib.util
+import os
 import re
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -148,3 +151,34 @@ def test_blocks_of_code_are_code(page):
         assert [line for line in typed if len(line) > LONGEST] == []
         if not code.startswith(">>> "):
             compile(code, page, "exec")
+
+
+FRAMEWORKS = {
+    "Hugging Face Trainer": ("transformers", "accelerate"),
+    "Lightning": ("lightning",),
+    "Accelerate": ("accelerate",),
+    "MONAI": ("monai", "ignite"),
+    "Keras": ("keras",),
+    "MLflow": ("mlflow",),
+}
+
+
+def test_every_framework_of_the_page_is_known():
+    assert re.findall(r"^## (.*)", TEXTS["docs/guide/frameworks.md"], re.MULTILINE) == list(FRAMEWORKS)
+
+
+@pytest.mark.parametrize("section", FRAMEWORKS)
+def test_frameworks(section, tmp_path):
+    """Each block trains or logs after the first block, in a process of its own; skipped without its framework."""
+    for package in ("torch", *FRAMEWORKS[section]):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"needs {package}")
+    data, *sections = re.split(r"^## ", TEXTS["docs/guide/frameworks.md"], flags=re.MULTILINE)
+    page = next(text for text in sections if text.startswith(f"{section}\n"))
+    code = "\n".join(block for text in (data, page) for block in blocks(text, "python"))
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
+    call = [sys.executable, "-c", code]
+    done = subprocess.run(call, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert float(re.findall(r"^MAUC (\S+)", done.stdout, re.MULTILINE)[-1]) > 0.9

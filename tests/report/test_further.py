@@ -8,9 +8,10 @@ from sklearn.metrics import average_precision_score, confusion_matrix, precision
 
 from mauc import mauc_interval, pairwise_auc
 from mauc.report import Report, judge
-from mauc.report.by_class import precision_recall, roc
-from mauc.report.class_data import CELLS, CURVE_POINTS, class_data
+from mauc.report.class_data import CELLS, class_data
 from mauc.report.collect import gains
+from mauc.report.further import precision_recall, roc
+from mauc.report.pairs import CURVE_POINTS
 from mauc.report.proportions import mean_of_shares, share
 
 
@@ -49,16 +50,15 @@ def test_curves_have_the_areas_of_their_numbers(judged):
     y, scores, names, found = judged
     scores = found.headline.scores
     for k in range(3):
-        curve = roc(scores[:, k], found.codes, found.counts, k)
-        assert np.trapezoid(curve.y, curve.x) == pytest.approx(found.further.classes[k].auc.score)
-        own = found.codes == k
-        curve = precision_recall(scores[:, k], found.codes, k)
-        assert curve.x[-1] == 1.0
-        assert curve.y[-1] == pytest.approx(own.mean())
+        false, true = roc(scores[:, k], found.codes, found.counts, k)
+        assert np.trapezoid(true, false) == pytest.approx(found.further.classes[k].auc.score)
+        recall, precision = precision_recall(scores[:, k], found.codes, k)
+        assert recall[-1] == 1.0
+        assert precision[-1] == pytest.approx((found.codes == k).mean())
     two = judge(y[y != names[1]], scores[y != names[1]][:, [1, 2]], labels=[names[2], names[0]])
     own, column = two.codes == 0, two.headline.scores[:, 0]
-    curve = roc(column, two.codes, two.counts, 0)
-    assert np.trapezoid(curve.y, curve.x) == pytest.approx(roc_auc_score(own, column))
+    false, true = roc(column, two.codes, two.counts, 0)
+    assert np.trapezoid(true, false) == pytest.approx(roc_auc_score(own, column))
 
 
 def test_decisions_and_mistakes(scored):

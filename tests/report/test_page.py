@@ -130,7 +130,7 @@ def test_advice_names_the_class_that_is_found_least():
     y, scores, names = decided([98, 99, 43, 97, 90])
     (said, *_) = advice(judge(y, scores, y_train=np.repeat(names, [900, 500, 30, 3, 700])))
     assert said.startswith(
-        "Class class 2 has the lowest recall: 0.430 (0.337 to 0.528); the mean over the classes is 0.854."
+        "Class class 2 has the lowest recall: 0.430 (0.337 to 0.528); the average over the classes is 0.854."
     )
     assert "57 of its 100 test rows are predicted as class 3." in said
     assert said.endswith("It has 30 training rows of 2\u202f133: collect more.")

@@ -1,11 +1,11 @@
-"""Judge models by multiclass AUC: numbers, and one page to show.
+"""Judge models by multiclass AUC: numbers, and one HTML page.
 
 true classes + scores of one model or several
-    →  judge (judgement.py): multiclass AUC with intervals, paired tests, the weakest pairs, what class sizes cost
-       and judge_rows, the same for scores that are read in parts; both of a ScoreSummary (mauc.metrics.summary)
-       further.py: classes (by_class.py), predicted classes (decisions.py), calibration.py, more rows (collect.py)
+    →  judge (judgement.py): multiclass AUC with intervals, paired tests, weakest pairs
+       judge_rows: the same for scores that are read in parts; both use a ScoreSummary (mauc.metrics.summary)
+       further.py: classes and calibration; decisions.py: predicted classes; collect.py: what more test rows bring
        advice.py: what the numbers mean, and what to do next
-    →  pair_data (pairs.py), class_data (class_data.py): what the page draws, in a bounded number of bytes
+    →  pair_data (pairs.py), class_data (class_data.py): data that the page draws, in a bounded number of bytes
     →  render (page.py): one HTML file that works offline; numbers.py: the same as JSON and tables
     →  Report (report.py): all of it as one object, for notebooks
 """

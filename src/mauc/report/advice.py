@@ -1,4 +1,4 @@
-"""Numbers in words: what a multiclass AUC and a paired test mean, and what the test rows advise to do next."""
+"""Say in words what a multiclass AUC and a paired test mean, and what to do next."""
 
 import numpy as np
 
@@ -6,11 +6,11 @@ from mauc.metrics.inference import NO_DIFFERENCE
 from mauc.report.judgement import Judgement, PairedTest
 from mauc.report.proportions import share
 
-__all__ = ["advice", "gain_sentence", "headline_sentence", "verdict"]
+__all__ = ["advice", "gain_sentence", "grouped", "headline_sentence", "verdict"]
 
 
 def headline_sentence(judgement: Judgement) -> str:
-    """The headline number in one sentence."""
+    """Say the multiclass AUC in one sentence."""
     percent = f"{100 * judgement.headline.mauc.score:.1f}\u00a0%"
     return (
         f"Pick two classes at random and one row from each; {percent} of the time the first class's row gets the "
@@ -19,7 +19,7 @@ def headline_sentence(judgement: Judgement) -> str:
 
 
 def verdict(test: PairedTest, judgement: Judgement) -> str:
-    """A paired test in words."""
+    """Say the result of a paired test."""
     if test.comparison == NO_DIFFERENCE:
         return "identical scores"
     if test.holm >= 1.0 - judgement.level:
@@ -28,22 +28,22 @@ def verdict(test: PairedTest, judgement: Judgement) -> str:
 
 
 def advice(judgement: Judgement, *, most: int = 3) -> list[str]:
-    """What the test rows say about the next step, at most ``most`` weak classes and the uncertainty; often nothing.
+    """Return what to do next: about at most ``most`` weak classes, and about the uncertainty; often nothing.
 
-    A class is named if its recall is below the balanced accuracy beyond chance, by Wilson's interval at the level of
-    the judgement, corrected for the number of classes (Bonferroni). The worst one comes first, by the high end of the
-    interval.
+    A class is weak if its recall is below the balanced accuracy beyond chance, by Wilson's interval at the level of the
+    judgement, corrected for the number of classes (Bonferroni). The lowest high end comes first.
     """
     weak = _weak_classes(judgement)
     said = [_weak_class(judgement, k, first=place == 0) for place, k in enumerate(weak[:most])]
-    if len(weak) > most:
-        said.append(f"{len(weak) - most} more classes have a recall below the average beyond chance.")
+    more = len(weak) - most
+    if more > 0:
+        said.append(f"{more} more class{' has' if more == 1 else 'es have'} a recall below the average beyond chance.")
     gain = gain_sentence(judgement)
     return [*said, gain] if gain else said
 
 
 def _weak_classes(judgement: Judgement) -> list[int]:
-    """Classes whose recall is surely below average, the worst first."""
+    """Return the classes whose recall is below average beyond chance, the worst first."""
     if judgement.further is None:
         return []
     decision = judgement.further.decisions[0]
@@ -55,14 +55,14 @@ def _weak_classes(judgement: Judgement) -> list[int]:
 
 
 def _weak_class(judgement: Judgement, k: int, *, first: bool) -> str:
-    """Recall of a class, what it is mistaken for, and whether more training rows are the obvious remedy."""
+    """Say the recall of a class, what it is mistaken for, and what to do about it."""
     assert judgement.further is not None
     decision, recall = judgement.further.decisions[0], judgement.further.classes[k].recall
     labels, name = judgement.labels, judgement.labels[k]
     which = "has the lowest recall" if first else "has a low recall"
     said = (
-        f"Class {name} {which}: {recall.score:.3f} ({recall.low:.3f} to {recall.high:.3f}); the mean over the classes "
-        f"is {decision.balanced_accuracy.score:.3f}."
+        f"Class {name} {which}: {recall.score:.3f} ({recall.low:.3f} to {recall.high:.3f}); the average over the "
+        f"classes is {decision.balanced_accuracy.score:.3f}."
     )
     missed = decision.confusion[k].copy()
     missed[k] = 0
@@ -74,12 +74,12 @@ def _weak_class(judgement: Judgement, k: int, *, first: bool) -> str:
         return said
     rare = training[name] < sum(training.values()) / len(training)
     if rare:
-        return f"{said} It has {_rows(training[name], 'training')} of {_grouped(sum(training.values()))}: collect more."
+        return f"{said} It has {_rows(training[name], 'training')} of {grouped(sum(training.values()))}: collect more."
     return f"{said} It is not rare: look for columns that tell it from {labels[j]}."
 
 
 def gain_sentence(judgement: Judgement) -> str:
-    """Which class makes the MAUC most uncertain, and what twice as many test rows of it would do.
+    """Say which class makes the MAUC most uncertain, and what twice as many test rows of it would do.
 
     Empty unless the class contributes more than an equal share beyond chance.
     """
@@ -102,9 +102,9 @@ def _percent(part: float) -> str:
 
 
 def _rows(n: int, kind: str) -> str:
-    return f"1 {kind} row" if n == 1 else f"{_grouped(n)} {kind} rows"
+    return f"1 {kind} row" if n == 1 else f"{grouped(n)} {kind} rows"
 
 
-def _grouped(value: float) -> str:
-    """Thousands separated by a thin space."""
+def grouped(value: float) -> str:
+    """Return a number with its thousands separated by thin spaces."""
     return f"{value:,.0f}".replace(",", "\u202f")

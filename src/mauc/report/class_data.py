@@ -1,4 +1,4 @@
-"""What the page draws of classes and decisions, in a bounded number of bytes."""
+"""Data of classes and decisions that the page draws, in a bounded number of bytes."""
 
 from typing import Any
 
@@ -7,21 +7,20 @@ from scipy import special
 
 from mauc._typing import Floats
 from mauc.metrics.curves import thinned
-from mauc.report.by_class import Curve, precision_recall, roc
-from mauc.report.calibration import Bin, reliability
 from mauc.report.decisions import Decision
+from mauc.report.further import Bin, precision_recall, reliability, roc
 from mauc.report.judgement import Judgement
+from mauc.report.pairs import CURVE_POINTS
 from mauc.report.proportions import Share
 
 __all__ = ["class_data", "decision_text"]
 
-CURVE_POINTS = 48
 CELLS = 20_000
-"""Of a confusion matrix, those with most rows."""
+"""Cells of a confusion matrix that the page holds, those with most rows."""
 
 
 def class_data(judgement: Judgement, first: int) -> dict[str, Any]:
-    """Ready for JSON; of the classes from ``first`` on, as in :func:`mauc.report.pairs.pair_data`."""
+    """Return JSON data of the classes from ``first`` on, as in :func:`mauc.report.pairs.pair_data`."""
     further, model = judgement.further, judgement.headline
     if further is None:
         return {"by_class": None, "decisions": None, "calibration": None}
@@ -36,8 +35,8 @@ def class_data(judgement: Judgement, first: int) -> dict[str, Any]:
                 "recall": _three(found.recall),
                 "precision": None if np.isnan(found.precision.score) else _three(found.precision),
                 "average_precision": found.average_precision,
-                "roc": _thinned(roc(column, codes, counts, k)),
-                "pr": _thinned(precision_recall(column, codes, k)),
+                "roc": _thinned(*roc(column, codes, counts, k)),
+                "pr": _thinned(*precision_recall(column, codes, k)),
                 "reliability": None if bins is None else _bins(bins),
             }
         )
@@ -54,7 +53,7 @@ def class_data(judgement: Judgement, first: int) -> dict[str, Any]:
 
 
 def decision_text(decision: Decision) -> str:
-    """The accuracy of a decision, in words."""
+    """Say how accurate a decision is."""
     return (
         f"The prediction is {decision.words}. Accuracy {_with_range(decision.accuracy)}, "
         f"balanced accuracy {_with_range(decision.balanced_accuracy)}."
@@ -69,10 +68,10 @@ def _three(of: Any) -> list[float]:
     return [round(value, 4) for value in (of.score, of.low, of.high)]
 
 
-def _thinned(curve: Curve) -> list[list[int]]:
-    """Thousandths; of many points, those at even steps along the curve."""
-    kept = thinned(curve.x, curve.y, CURVE_POINTS)
-    return [_thousandths(values[kept]) for values in (curve.x, curve.y)]
+def _thinned(x: Floats, y: Floats) -> list[list[int]]:
+    """Return a curve in thousandths, at most :data:`CURVE_POINTS` points at even steps along it."""
+    points = thinned(x, y, CURVE_POINTS)
+    return [_thousandths(values[points]) for values in (x, y)]
 
 
 def _thousandths(values: Floats) -> list[int]:
@@ -84,7 +83,7 @@ def _bins(bins: tuple[Bin, ...]) -> list[list[int]]:
 
 
 def _cells(confusion: Any) -> list[int]:
-    """Place and rows of each cell that has some, one after the other."""
+    """Return place and rows of each cell that is not empty, in one flat list."""
     flat = confusion.ravel()
     filled = np.flatnonzero(flat)
     most = filled[np.argsort(-flat[filled], kind="stable")[:CELLS]]

@@ -1,8 +1,8 @@
-"""How much narrower the interval of the MAUC would be with more test rows of a class.
+"""Estimate how much narrower the interval of the MAUC would be with more test rows of a class.
 
 The variance of the multiclass AUC is a sum over the classes, ``V = Σ_k σ_k² / n_k``, with ``σ_k²`` the variance of the
-influences within the class. Twice as many rows halve the part of their class. How large that part is, the present rows
-tell only roughly: it is simulated.
+influences within the class. Twice as many rows of a class halve its part. The test rows determine that part only
+roughly; its range is simulated.
 """
 
 from __future__ import annotations
@@ -18,36 +18,35 @@ __all__ = ["Gain", "gains"]
 DRAWS = 2_000
 RANGE = 0.9
 BORROWED = 2.0
-"""Rows of average spread that steady the variance of a class; the intervals borrow three. What is said of the range in
-:func:`gains` was measured with two."""
+"""Rows of average variance added to each class to stabilise its variance. The coverage of the range in :func:`gains`
+was measured with two; intervals add three."""
 LISTED = 8
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What twice as many rows of a class would take off the width of the interval."""
+    """How much narrower the interval becomes with twice as many rows of a class."""
 
     k: int
     rows: int
-    """How many more."""
+    """Number of rows to add."""
     part: float
-    """Of the class in the variance."""
+    """Share of the class in the variance."""
     narrower: float
-    """Part of the present width, ``1 − √(1 − part / 2)``."""
+    """Reduction of the width as a share of it, ``1 − √(1 − part / 2)``."""
     low: float
     high: float
-    """It lies between these in nine of ten simulations."""
+    """Nine of ten simulations lie between these."""
 
 
 def gains(counts: Ints, weight: Floats, influence: Floats, codes: Ints, seed: int = 0) -> tuple[Gain, ...]:
-    """The classes that help most, of a model with these ``(N,)`` influences.
+    """Return the classes that help most, for a model with these ``(N,)`` influences.
 
-    ``weight`` is how much each class counts, the range of its influences. Where few rows make most of the squares of
-    the influences about their mean, as in a model that is nearly always right, a class of ``n_k`` rows tells its
-    variance as ``f (n_k − 1)`` rows of normal influences would, ``f = 2 / (κ − 1)`` with the kurtosis κ of all classes
-    together. So steadied by :data:`BORROWED` rows of average spread, ``σ_k²`` is known up to a ``χ²`` variable of as
-    many degrees of freedom. With 3 to 200 rows per class, of like spread, the range held the truth in 92 % of samples
-    or more.
+    ``weight`` is the range of the influences of each class. The influences of a model that is nearly always right have
+    heavy tails: a class of ``n_k`` rows determines its variance as ``f (n_k − 1)`` normal values would, with
+    ``f = 2 / (κ − 1)`` and the kurtosis κ of all classes together. With :data:`BORROWED` rows of average variance
+    added, ``σ_k²`` is known up to a ``χ²`` variable with that many degrees of freedom. With 3 to 200 rows per class of
+    similar variance, the range held the truth in at least 92 % of samples.
     """
     n = counts.astype(np.float64)
     centred = influence - (np.bincount(codes, influence, len(n)) / n)[codes]

@@ -1,4 +1,4 @@
-"""From scores to predicted classes: accuracy, confusion matrix, and what always guessing one class would reach."""
+"""Predict classes from scores: accuracy, confusion matrix, and the accuracy of always guessing one class."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ class Decision:
 
 @dataclass(frozen=True)
 class Guess:
-    """What always guessing the same class would reach on the test rows."""
+    """Score of always guessing the largest class of the training rows."""
 
     label: str
-    """The largest class of the training rows."""
     accuracy: float
     balanced_accuracy: float
 
@@ -47,16 +46,16 @@ class Mistake:
     j: int
     rows: int
     of_class: Share
-    """Part of the rows of class i."""
+    """Their share of the rows of class i."""
 
 
 def are_probabilities(scores: NDArray[Any]) -> bool:
-    """Whether all scores lie in [0, 1] and add up to 1 in each row."""
+    """Return whether all scores lie in [0, 1] and add up to 1 in each row."""
     return bool(scores.min() >= 0.0 and scores.max() <= 1.0 and np.abs(scores.sum(axis=1) - 1.0).max() < 1e-3)
 
 
 def guess_of(label: str, labels: Sequence[str], counts: Ints) -> Guess:
-    """Always guessing ``label``, on test rows with these classes and class sizes.
+    """Score always guessing ``label`` on test rows with these class sizes.
 
     >>> guess_of("oak", ["oak", "elm"], np.array([30, 10]))
     Guess(label='oak', accuracy=0.75, balanced_accuracy=0.5)
@@ -74,9 +73,8 @@ def decide(
     predicted: Ints | None = None,
     groups: Ints | None = None,
 ) -> list[Decision]:
-    """What the model predicts, where ``predicted`` classes are given; then by the highest score; then, for
-    probabilities with the ``(C,)`` shares of the classes in training, by the highest ratio to that share, which favours
-    no class for its size."""
+    """Predict as the model does, if ``predicted`` is given, and by the highest score; probabilities also divided by the
+    ``(C,)`` class shares in training, which favours no class for its size."""
     rules = [] if predicted is None else [("prediction of the model", "the class that the model predicts", predicted)]
     rules.append(("highest score", "the class with the highest score", scores.argmax(axis=1)))
     if priors is not None and are_probabilities(scores):
@@ -104,7 +102,7 @@ def _decision(
 
 
 def _of_classes(codes: Ints, groups: Ints | None, n_classes: int) -> Iterator[tuple[NDArray[np.bool_], Ints | None]]:
-    """Which rows are of each class, and their groups."""
+    """Yield the rows of each class, and their groups."""
     for k in range(n_classes):
         own = codes == k
         yield own, None if groups is None else groups[own]
@@ -113,7 +111,7 @@ def _of_classes(codes: Ints, groups: Ints | None, n_classes: int) -> Iterator[tu
 def mistakes(
     decision: Decision, codes: Ints, counts: Ints, listed: int, level: float, groups: Ints | None = None
 ) -> list[Mistake]:
-    """The most reliable ones first: by the low end of the interval of their share in the class."""
+    """Return the most reliable mistakes first: by the low end of the interval of their share of the class."""
     i, j = np.nonzero(decision.confusion)
     wrong = [(int(a), int(b), int(decision.confusion[a, b])) for a, b in zip(i, j, strict=True) if a != b]
     wrong.sort(key=lambda each: -at_least(each[2], float(counts[each[0]]), level))

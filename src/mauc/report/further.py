@@ -1,4 +1,4 @@
-"""What a report says of its first model besides pairs: classes, decisions, calibration, what more rows would bring."""
+"""What a report says about its first model besides pairs: classes, predicted classes, calibration, more test rows."""
 
 from __future__ import annotations
 
@@ -9,26 +9,66 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._typing import Floats, Ints
+from mauc.metrics.curves import found_above
+from mauc.metrics.inference import class_against_others, class_influence
+from mauc.metrics.uncertainty import Interval, Sample, interval
 from mauc.partition import ClassPartition
-from mauc.report.by_class import ClassScore, class_scores
-from mauc.report.calibration import Calibration, calibration
 from mauc.report.collect import Gain, gains
 from mauc.report.decisions import Decision, Mistake, are_probabilities, decide, mistakes
+from mauc.report.proportions import Share, independent_rows, share_of
 
-__all__ = ["Further", "look_further"]
+__all__ = ["Bin", "Calibration", "ClassScore", "Further", "look_further", "precision_recall", "reliability", "roc"]
+
+
+@dataclass(frozen=True)
+class ClassScore:
+    """A class against all others."""
+
+    auc: Interval
+    """Mean of its AUCs against each of the other classes, which count the same."""
+    recall: Share
+    """Share of its rows that are predicted as this class."""
+    precision: Share
+    """Share of the rows predicted as this class that belong to it."""
+    average_precision: float
+    rows: float
+    """How many independent rows its own rows are worth."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """The rows whose score lies in one tenth of [0, 1]."""
+
+    rows: int
+    mean: float
+    """Mean of their scores."""
+    right: Share
+    """Share of them that belong to the class."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How often the class with the highest score is right, by that score."""
+
+    bins: tuple[Bin, ...]
+    error: float
+    """Expected calibration error: the mean distance between score and share of right rows."""
 
 
 @dataclass(frozen=True)
 class Further:
-    """Classes are by falling frequency. Of repeated scores, decisions and calibration are of the first."""
+    """Results of the first model by class, most frequent class first.
+
+    With repeated scores, decisions and calibration use the first repeat.
+    """
 
     classes: tuple[ClassScore, ...]
     decisions: tuple[Decision, ...]
     """The first is what the model predicts, where that was given, else the highest score."""
     mistakes: tuple[Mistake, ...]
-    """Of the first decision."""
+    """Mistakes of the first decision."""
     calibration: Calibration | None
-    """None of scores that are no probabilities."""
+    """None if the scores are not probabilities."""
     gains: tuple[Gain, ...]
 
 
@@ -44,16 +84,85 @@ def look_further(
     predicted: Ints | None = None,
     groups: Ints | None = None,
 ) -> Further:
-    """Of the model with these scores, AUCs and influences; ``priors`` are the ``(C,)`` shares of the classes in
-    training, ``predicted`` the ``(N,)`` classes that the model predicts, -1 for a class without test rows. What more
-    rows would bring is not said of rows in groups: it depends on whose they are."""
+    """Return the results by class of the model with these scores, AUCs and influences.
+
+    ``priors`` are the ``(C,)`` class shares in training, ``predicted`` the ``(N,)`` classes that the model predicts, -1
+    for a class without test rows. With groups there are no gains: they would depend on whose rows are added.
+    """
     scores, codes, counts = repeats[0], partition.codes, partition.counts
     decisions = decide(scores, codes, counts, priors, level, predicted, groups)
     v = partition.pair_weights("ovo")
     return Further(
-        classes=class_scores(partition, repeats, np.nanmean(matrix, axis=1), decisions[0].predicted, level, groups),
+        classes=_class_scores(partition, repeats, np.nanmean(matrix, axis=1), decisions[0].predicted, level, groups),
         decisions=tuple(decisions),
         mistakes=tuple(mistakes(decisions[0], codes, counts, listed, level, groups)),
-        calibration=calibration(scores, codes, level, groups) if are_probabilities(scores) else None,
+        calibration=_calibration(scores, codes, level, groups) if are_probabilities(scores) else None,
         gains=() if groups is not None else gains(counts, v.sum(axis=0) + v.sum(axis=1), influence, codes),
     )
+
+
+def _class_scores(
+    partition: ClassPartition,
+    repeats: tuple[NDArray[Any], ...],
+    auc: Floats,
+    predicted: Ints,
+    level: float,
+    groups: Ints | None,
+) -> tuple[ClassScore, ...]:
+    """Return the scores of every class; ``auc`` are the ``(C,)`` means over the repeats."""
+    found = []
+    for k in range(partition.n_classes):
+        v = class_against_others(k, partition.present)
+        influence = np.mean([class_influence(partition, scores[:, k], k, v) for scores in repeats], axis=0)
+        own, chosen = partition.codes == k, predicted == k
+        recalls, precisions = precision_recall(repeats[0][:, k], partition.codes, k)
+        in_class, among_chosen = (None if groups is None else groups[rows] for rows in (own, chosen))
+        found.append(
+            ClassScore(
+                auc=interval(Sample.of(partition, v, groups), float(auc[k]), influence, level),
+                recall=share_of(chosen[own], in_class, level),
+                precision=share_of(own[chosen], among_chosen, level),
+                average_precision=float(np.sum(np.diff(recalls, prepend=0.0) * precisions)),
+                rows=independent_rows(chosen[own], in_class),
+            )
+        )
+    return tuple(found)
+
+
+def roc(column: NDArray[Any], codes: Ints, counts: Ints, k: int) -> tuple[Floats, Floats]:
+    """Return false and true positive rates of class k against the others, which count the same.
+
+    The area under the curve is the mean AUC of the class.
+    """
+    own = codes == k
+    weight = np.where(own, 1.0 / counts[k], 1.0 / ((len(counts) - 1.0) * counts[codes]))
+    true, false = found_above(column, own, weight)
+    return false, true
+
+
+def precision_recall(column: NDArray[Any], codes: Ints, k: int) -> tuple[Floats, Floats]:
+    """Return recall and precision of class k, every row with equal weight."""
+    own = codes == k
+    true, false = found_above(column, own, np.ones(len(column)))
+    true, false = true[1:], false[1:]
+    return true / own.sum(), true / (true + false)
+
+
+def _calibration(scores: NDArray[Any], codes: Ints, level: float, groups: Ints | None) -> Calibration:
+    taken = scores.argmax(axis=1)
+    bins = reliability(scores[np.arange(len(codes)), taken], taken == codes, level, groups)
+    error = sum(part.rows * abs(part.mean - part.right.score) for part in bins) / len(codes)
+    return Calibration(bins, float(error))
+
+
+def reliability(
+    column: Floats, right: NDArray[np.bool_], level: float, groups: Ints | None, *, bins: int = 10
+) -> tuple[Bin, ...]:
+    """Return the bins of [0, 1] that hold rows; scores of 0.7 are calibrated if seven rows in ten are ``right``."""
+    place = np.minimum((column * bins).astype(np.int64), bins - 1)
+    found = []
+    for k in np.unique(place):
+        inside = place == k
+        some = None if groups is None else groups[inside]
+        found.append(Bin(int(inside.sum()), float(column[inside].mean()), share_of(right[inside], some, level)))
+    return tuple(found)

@@ -1,9 +1,9 @@
-"""True classes and the scores of models → the numbers of a report."""
+"""Judge the scores of models: all numbers of a report."""
 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
@@ -32,7 +32,6 @@ from mauc.theory.imbalance import imbalance_of_counts
 __all__ = ["Judgement", "ModelScore", "PairScore", "PairedTest", "judge", "judge_rows"]
 
 LISTED = 30
-SEARCHED = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +42,18 @@ class ModelScore:
     mauc: Interval
     ova: Interval
     accuracy: float
-    """Of the predicted classes where they were given, else of the highest scores."""
+    """Accuracy of the predicted classes where they were given, else of the highest scores."""
     balanced_accuracy: float
     matrix: Floats
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
     scores: NDArray[Any]
-    """``(N, C)``, columns in the same order; of the first repeat; no rows where the scores were read in parts."""
+    """``(N, C)`` scores of the first repeat, columns in the same order; no rows if the scores were read in parts."""
     influence: Floats
-    """``(N,)`` share of each row in the multiclass AUC; empty likewise."""
+    """``(N,)`` influence of each row on the multiclass AUC; empty if the scores were read in parts."""
     drawn: Drawn | None = None
-    """What a page draws of the scores, where these were read in parts."""
+    """Histograms and curves for the page, if the scores were read in parts."""
     rows: float | None = None
-    """How many independent rows the accuracy is worth, where rows are in groups."""
+    """Number of independent rows that the accuracy is worth, if rows are in groups."""
 
 
 @dataclass(frozen=True)
@@ -69,19 +68,19 @@ class PairedTest:
 
 @dataclass(frozen=True)
 class PairScore:
-    """Two classes, the rarer one first, and how the first model tells them apart."""
+    """Two classes, the rarer one first, and how the first model ranks them."""
 
     i: int
     j: int
     auc_ij: float
     auc_ji: float
     interval: Interval
-    """Of the mean of both."""
+    """Interval of the mean of both."""
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """All that a report says, before it is drawn. Classes are by falling frequency everywhere."""
+    """All numbers of a report. Classes are ordered by falling frequency everywhere."""
 
     labels: tuple[str, ...]
     counts: Ints
@@ -90,20 +89,19 @@ class Judgement:
     tests: tuple[PairedTest, ...]
     rarest: tuple[PairScore, ...]
     worst: tuple[PairScore, ...]
-    """By the high end of their intervals: the pairs that these rows show to be bad, not those of a few rows that chance
-    may have ranked so."""
+    """The weakest pairs, by the high end of their intervals: a pair with few test rows is not weak by chance alone."""
     imbalance: Imbalance
-    """Of the training rows where they were given, else of the test rows."""
+    """Imbalance of the training rows where they were given, else of the test rows."""
     of_training: bool
     absent: tuple[str, ...]
     """Classes that have scores and no row."""
     level: float
     notes: tuple[str, ...]
-    """What the reader must know of these numbers, in plain words."""
+    """What the reader must know about these numbers."""
     further: Further | None = None
-    """More on the first model; None where the scores were read in parts."""
+    """Results of the first model by class; None if the scores were read in parts."""
     groups: Ints | None = None
-    """``(N,)`` number of the group of each row; None where all rows are independent."""
+    """``(N,)`` number of the group of each row; None if all rows are independent."""
     subgroups: tuple[Subgroup, ...] = ()
     """The first model on the rows of each level of a column."""
 
@@ -113,25 +111,25 @@ class Judgement:
 
     @property
     def guess(self) -> Guess:
-        """Accuracy of always guessing the largest class of the training rows."""
+        """Score of always guessing the largest class of the training rows."""
         largest = self.imbalance.classes[int(np.argmax(self.imbalance.class_counts))]
         return guess_of(str(largest), self.labels, self.counts)
 
     @property
     def training_counts(self) -> dict[str, int] | None:
-        """Training rows of each class; None where they were not given."""
+        """Training rows of each class; None if they were not given."""
         if not self.of_training:
             return None
         return dict(zip(map(str, self.imbalance.classes), map(int, self.imbalance.class_counts), strict=True))
 
     @property
     def level_text(self) -> str:
-        """The level in percent, with all its digits and never rounded up to 100."""
+        """The level in percent with all its digits, so that it is never rounded up to 100."""
         return f"{(100 * Decimal(str(float(self.level)))).normalize():f} %"
 
     @property
     def class_auc(self) -> Floats:
-        """``(C,)`` mean AUC of each class against all others, of the first model."""
+        """``(C,)`` mean AUC of each class against all others, for the first model."""
         return np.asarray(np.nanmean(self.headline.matrix, axis=1))
 
 
@@ -154,23 +152,24 @@ def judge(
     y_true : (N,) classes
     y_score : (N, C) array, or dict of name -> (N, C) array
         The first model is the one reported; the others are compared with it. A list of such arrays holds the scores of
-        repeated cross-validation: AUCs, accuracies and influences are then means over the repeats, and intervals are
-        those of the means, as wide as the rows make them, however many repeats there are.
+        repeated cross-validation: AUCs, accuracies and influences are then means over the repeats. More repeats do not
+        make the intervals narrower.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
     y_train : (M,) classes, optional
-        Those of the training rows, for the largest class, ξ and χ. Default: ``y_true``.
+        Classes of the training rows, for the largest class, ξ and χ. Default: ``y_true``.
     y_pred : (N,) classes, optional
-        What the first model predicts, where that is not the class with the highest score.
+        Predictions of the first model. Default: the class with the highest score.
     groups : (N,) array, optional
-        What each row belongs to, such as the patient of an image. All intervals and tests are then those of rows that
-        may depend on each other within a group, see :func:`mauc.mauc_interval`.
+        Group of each row, such as the patient of an image. Rows of a group may depend on each other; intervals and
+        tests allow for that, see :func:`mauc.mauc_interval`.
     subgroups : (N,) array, optional
-        A level of each row, such as the sex: the first model is judged on the rows of each level, and tested against
-        the other rows. Of repeated cross-validation, on the first repeat.
+        Level of each row, such as the sex. The first model is judged on the rows of each level and tested against the
+        other rows; with repeated cross-validation, on the first repeat.
     level : float, default=0.95
+        Level of all intervals.
     listed : int, default=30
-        How many of the rarest pairs, and of the worst, to list.
+        How many of the rarest and of the weakest pairs to list.
 
     Returns
     -------
@@ -248,20 +247,20 @@ def judge_rows(
     budget: float = 2.0 * 2**30,
     layout: Layout | None = None,
 ) -> Judgement:
-    """As :func:`judge`, of rows that are read in parts and that all models share; nothing is looked at further.
+    """Judge rows that are read in parts and that all models share, as :func:`judge` but without ``further``.
 
     Parameters
     ----------
     models : name -> rows whose classes are those of ``labels``, by falling frequency
-    labels : classes of the columns; ``absent`` are those without a row, which are not among them
+    labels : classes of the columns
+    absent : classes without a row, which are not among the labels
     level, listed
         As in :func:`judge`.
     budget : bytes of memory to stay within
-    layout : what a page has room for; the same must be given to :func:`mauc.report.pairs.pair_data`
+    layout : what a page has room for; pass the same one to :func:`mauc.report.pairs.pair_data`
     """
     rows = next(iter(models.values()))
-    # One row per class that stands for all of them: pair weights know classes by their sizes alone.
-    partition = ClassPartition(np.arange(len(labels)), len(labels), rows.counts.astype(np.float64))
+    partition = _of_sizes(rows.counts)
     weights = {kind: partition.pair_weights(kind) for kind in ("ovo", "ova")}
     layout = layout or Layout.of(len(labels), len(models))
     summaries, scored, drawings = [], [], []
@@ -276,7 +275,7 @@ def judge_rows(
     judged = _judgement(
         rows.codes, rows.counts, tuple(labels), scored, summaries, tuple(absent), of_test_rows, level, listed
     )
-    # Of many classes, the curves of the listed pairs take one more reading.
+    # With many classes, the curves of the listed pairs take one more reading.
     missing = drawings[0].add_curves(layout.curves(0, (*judged.worst, *judged.rarest)))
     read_columns(rows, missing, drawings[0].add)
     return replace(judged, notes=notes_of(judged))
@@ -293,16 +292,16 @@ def _judgement(
     level: float,
     listed: int,
 ) -> Judgement:
-    """The judgement, but for its notes."""
-    pairs = Pairs(counts, summaries[0].matrix, lambda i, j: _pair(summaries[0], i, j, level))
+    """Return the judgement without its notes."""
+    rarest, worst = listed_pairs(counts, summaries[0], level, listed)
     return Judgement(
         labels=names,
         counts=counts,
         codes=codes,
         models=tuple(models),
         tests=_tests(models, summaries, level),
-        rarest=pairs.rarest(listed),
-        worst=pairs.worst(listed),
+        rarest=rarest,
+        worst=worst,
         imbalance=of_classes,
         of_training=False,
         absent=absent,
@@ -312,7 +311,7 @@ def _judgement(
 
 
 def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | None) -> list[list[ScoredClasses]]:
-    """The repeats of each model, checked."""
+    """Check the scores; return the repeats of each model."""
     if not given:
         raise invalid("y_score", "must hold at least one model", "an empty dict", "pass name -> scores")
     clean = []
@@ -326,7 +325,7 @@ def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | No
 
 
 def _predicted(y_pred: ArrayLike, names: tuple[str, ...], n_rows: int) -> Ints:
-    """``(N,)`` places of the predicted classes among the judged ones; -1 for a class without test rows."""
+    """Return ``(N,)`` places of the predicted classes in ``names``; -1 for a class without test rows."""
     classes = np.asarray(y_pred)
     if classes.shape != (n_rows,):
         raise invalid(
@@ -337,7 +336,7 @@ def _predicted(y_pred: ArrayLike, names: tuple[str, ...], n_rows: int) -> Ints:
 
 
 def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
-    """``(C,)`` share of each judged class among these; None where one of them is not there."""
+    """Return the ``(C,)`` share of each class in ``classes``; None if one of them is absent."""
     found, counts = np.unique(classes.astype(str), return_counts=True)
     share = dict(zip(found.tolist(), counts / counts.sum(), strict=True))
     return np.array([share[name] for name in names]) if all(name in share for name in names) else None
@@ -353,7 +352,7 @@ def _model(
     groups: Ints | None = None,
     drawn: Drawn | None = None,
 ) -> ModelScore:
-    partition = ClassPartition(np.arange(len(counts)), len(counts), counts.astype(np.float64))
+    partition = _of_sizes(counts)
     intervals = {
         kind: interval_of_moments(
             spread.sizes, weighted_mean(summary.matrix, partition.pair_weights(kind)), spread.moments, level
@@ -374,8 +373,13 @@ def _model(
     )
 
 
+def _of_sizes(counts: Ints) -> ClassPartition:
+    """Return a partition with one weighted row per class: pair weights depend on class sizes alone."""
+    return ClassPartition(np.arange(len(counts)), len(counts), counts.astype(np.float64))
+
+
 def _tests(models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], level: float) -> tuple[PairedTest, ...]:
-    """Each model against the first; identical scores differ by exactly 0."""
+    """Test each model against the first; identical scores differ by exactly 0."""
     (one, of_one), *others = zip(models, summaries, strict=True)
     sizes, moments = of_one.spread["ovo"]
     found = []
@@ -392,73 +396,69 @@ def _tests(models: Sequence[ModelScore], summaries: Sequence[ScoreSummary], leve
     )
 
 
-class Pairs:
-    """All pairs of classes, the rarer class first, in the two orders of interest; intervals only where they count."""
+def listed_pairs(
+    counts: Ints, summary: ScoreSummary, level: float, listed: int, *, searched: int = 300
+) -> tuple[tuple[PairScore, ...], tuple[PairScore, ...]]:
+    """Return the rarest pairs, by the product of their class sizes, and the weakest, by the high end of their interval.
 
-    def __init__(self, counts: Ints, matrix: Floats, score: Callable[[int, int], PairScore]) -> None:
-        # Counts fall, so the later class is the rarer one.
-        self.j, self.i = np.triu_indices(len(counts), 1)
-        self.means = (matrix[self.i, self.j] + matrix[self.j, self.i]) / 2
-        n_i, n_j = counts[self.i].astype(np.float64), counts[self.j].astype(np.float64)
-        self.products = n_i * n_j
-        # The high end of Wilson's interval with the variance of scores that tell nothing, θ(1 − θ)/3 (1/n_i + 1/n_j).
-        k = 4.0 * (1.0 / n_i + 1.0 / n_j) / 3.0
-        reach = np.sqrt(k * self.means * (1.0 - self.means) + 0.25 * k * k)
-        self.about_high = (self.means + 0.5 * k + reach) / (1.0 + k)
-        self.score = cache(lambda k: score(int(self.i[k]), int(self.j[k])))
+    Intervals are computed in the order of an estimate of their high end. An interval never ends below its mean: once
+    all means left are above the last high end listed, no later pair can be listed. With many pairs the search stops
+    after ``searched``: searching all pairs of 200 classes took seconds and changed at most one of thirty.
+    """
+    j, i = np.triu_indices(len(counts), 1)  # counts fall, so the later class is the rarer one
+    n_i, n_j = counts[i].astype(np.float64), counts[j].astype(np.float64)
+    means = (summary.matrix[i, j] + summary.matrix[j, i]) / 2
 
-    def rarest(self, n: int) -> tuple[PairScore, ...]:
-        """By the product of the two class sizes."""
-        return tuple(self.score(int(k)) for k in np.argsort(self.products, kind="stable")[:n])
+    @cache
+    def score(k: int) -> PairScore:
+        one, other = int(i[k]), int(j[k])
+        sizes, moments = summary.pair(one, other)
+        found = interval_of_moments(sizes, float(means[k]), moments, level)
+        return PairScore(one, other, float(summary.matrix[one, other]), float(summary.matrix[other, one]), found)
 
-    def worst(self, n: int) -> tuple[PairScore, ...]:
-        """By the high end of the interval, of pairs in the order of its estimate. It is never below the mean: once no
-        mean of those left is below the n-th lowest high end so far, no later pair can come before it. With very many
-        pairs the search ends after :data:`SEARCHED`: on all pairs of two hundred classes it took seconds, and changed
-        one of thirty at most."""
-        found: list[PairScore] = []
-        order = np.argsort(self.about_high, kind="stable")[: max(n, SEARCHED)]
-        least_left = np.minimum.accumulate(self.means[order][::-1])[::-1]
-        for k, least in zip(order, least_left, strict=True):
-            if len(found) == n and (n == 0 or least > found[-1].interval.high):
-                break
-            insort(found, self.score(int(k)), key=lambda pair: (pair.interval.high, pair.interval.score))
-            del found[n:]
-        return tuple(found)
-
-
-def _pair(summary: ScoreSummary, i: int, j: int, level: float) -> PairScore:
-    auc_ij, auc_ji = float(summary.matrix[i, j]), float(summary.matrix[j, i])
-    sizes, moments = summary.pair(i, j)
-    return PairScore(i, j, auc_ij, auc_ji, interval_of_moments(sizes, 0.5 * (auc_ij + auc_ji), moments, level))
+    # The high end of Wilson's interval with the variance of random scores, θ(1 − θ)/3 (1/n_i + 1/n_j).
+    z2 = 4.0 * (1.0 / n_i + 1.0 / n_j) / 3.0
+    high = (means + 0.5 * z2 + np.sqrt(z2 * means * (1.0 - means) + 0.25 * z2 * z2)) / (1.0 + z2)
+    order = np.argsort(high, kind="stable")[: max(listed, searched)]
+    least_left = np.minimum.accumulate(means[order][::-1])[::-1]
+    worst: list[PairScore] = []
+    for k, least in zip(order, least_left, strict=True):
+        if len(worst) == listed and (listed == 0 or least > worst[-1].interval.high):
+            break
+        insort(worst, score(int(k)), key=lambda pair: (pair.interval.high, pair.interval.score))
+        del worst[listed:]
+    rarest = np.argsort(n_i * n_j, kind="stable")[:listed]
+    return tuple(score(int(k)) for k in rarest), tuple(worst)
 
 
 def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
-    """What a reader must know of these numbers."""
+    """Return what a reader must know about these numbers."""
     model, guess = judgement.headline, judgement.guess
     notes = [*_of_groups(judgement), *_of_few_rows(judgement, few), *_of_hidden_errors(judgement)]
     notes += [f"{note[0].upper()}{note[1:]}." for note in subgroup_notes(judgement.subgroups)]
     if model.mauc.score == 1.0:
-        notes.append("Every pair is ranked perfectly: the interval says how far from perfect these rows still allow.")
+        notes.append(
+            "Every pair is ranked perfectly: the interval says how much worse new rows may be ranked."
+        )
     if model.accuracy < guess.accuracy:
         notes.append(
-            f"Accuracy {model.accuracy:.3f} is below {guess.accuracy:.3f}, that of always guessing {guess.label}: the "
-            "scores are not calibrated, or the predictions do not aim at accuracy."
+            f"Accuracy {model.accuracy:.3f} is below {guess.accuracy:.3f}, which always guessing {guess.label} reaches. "
+            "Either the scores are not calibrated, or the predictions do not aim at accuracy."
         )
     return tuple(notes)
 
 
 def _of_groups(judgement: Judgement, *, few: int = 30) -> list[str]:
-    """That rows depend on each other."""
+    """Say that rows are in groups."""
     if judgement.groups is None:
         return []
     n_groups = len(np.unique(judgement.groups))
-    found = f"The {len(judgement.groups)} test rows are in {n_groups} groups: intervals and tests are those of groups."
-    return [f"{found} They are wide with fewer than {few}." if n_groups < few else found]
+    found = f"The {len(judgement.groups)} test rows are in {n_groups} groups: intervals and tests allow for that."
+    return [f"{found} With fewer than {few} groups they are rough." if n_groups < few else found]
 
 
 def _of_hidden_errors(judgement: Judgement) -> list[str]:
-    """A small class that decides the interval without an error among its rows; scores read in parts do not tell."""
+    """Name a small class that decides the interval although none of its rows is ranked wrong."""
     influence = judgement.headline.influence
     if not len(influence):
         return []
@@ -469,7 +469,7 @@ def _of_hidden_errors(judgement: Judgement) -> list[str]:
 
 
 def _of_few_rows(judgement: Judgement, few: int) -> list[str]:
-    """Classes with too few test rows to be judged well, and what to do about it."""
+    """Name classes with too few test rows, and say what to do about it."""
     sizes = dict(zip(judgement.labels, map(int, judgement.counts), strict=True))
     rare = [name for name, n in sizes.items() if n < few]
     if not rare:
@@ -477,10 +477,10 @@ def _of_few_rows(judgement: Judgement, few: int) -> list[str]:
     shown = ", ".join(rare[:5]) + (", …" if len(rare) > 5 else "")
     if len(rare) == 1:
         rows = "a single test row" if sizes[rare[0]] == 1 else f"{sizes[rare[0]]} test rows"
-        found = f"Class {shown} has {rows}: the scores of its pairs are hints, and their intervals are rough."
+        found = f"Class {shown} has {rows}: its AUCs and their intervals are rough."
     else:
-        found = f"{len(rare)} classes have fewer than {few} test rows ({shown}): the scores of their pairs are hints, "
-        found += "and their intervals are rough."
+        found = f"{len(rare)} classes have fewer than {few} test rows ({shown}): their AUCs and "
+        found += "intervals are rough."
     training = judgement.training_counts
     # In cross-validation every training row is a test row as well.
     more = training is not None and any(training.get(name, 0) > sizes[name] for name in rare)

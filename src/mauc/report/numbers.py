@@ -1,4 +1,4 @@
-"""A judgement by names: for JSON and for tables."""
+"""Write a judgement as JSON and as tables."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ __all__ = ["as_json", "tables_of"]
 
 
 def as_json(judgement: Judgement) -> dict[str, Any]:
-    """Everything, by name."""
+    """Return all numbers by name."""
     further = judgement.further
     tables = tables_of(judgement)
     return {
@@ -47,7 +47,7 @@ def as_json(judgement: Judgement) -> dict[str, Any]:
 
 
 def tables_of(judgement: Judgement) -> dict[str, list[dict[str, Any]]]:
-    """The tables of the page, each a list of rows."""
+    """Return the tables of the page, each a list of rows."""
     labels, further = judgement.labels, judgement.further
     tests = {test.name: test for test in judgement.tests}
     found: dict[str, list[dict[str, Any]]] = {

@@ -1,4 +1,4 @@
-"""A judgement → one HTML file: template, style, script and data in one, no network."""
+"""Write a judgement as one HTML file that works offline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 import mauc
 from mauc.metrics.importance import Importance
-from mauc.report.advice import advice, headline_sentence, verdict
+from mauc.report.advice import advice, grouped, headline_sentence, verdict
 from mauc.report.class_data import class_data, decision_text
 from mauc.report.judgement import Judgement, ModelScore
 from mauc.report.pairs import pair_data
@@ -23,7 +23,7 @@ __all__ = ["render"]
 
 SCRIPTS = ("data.js", "plots.js", "heatmap.js", "pair.js", "classes.js", "tables.js", "csv.js", "page.js")
 IMPORTANT = 50
-"""Columns listed by importance."""
+"""Number of columns listed by importance."""
 
 
 def render(
@@ -34,7 +34,7 @@ def render(
     importance: Sequence[Importance] = (),
     how_shuffled: str = "",
 ) -> str:
-    """One self-contained HTML page of a judgement: write it to a file and open it in any browser.
+    """Return a judgement as one self-contained HTML page: write it to a file and open it in any browser.
 
     Parameters
     ----------
@@ -43,15 +43,15 @@ def render(
     details : sequence of (name, value)
         Listed at the end of the page: how the model was made, which test rows there are.
     importance : sequence of Importance
-        Of the first model, from :func:`mauc.metrics.mauc_importance`.
+        Importance of the columns to the first model, from :func:`mauc.metrics.mauc_importance`.
     how_shuffled : str
-        With which rows and shuffles, in words.
+        A sentence about the rows and shuffles of the importance.
 
     Returns
     -------
     str
-        Light and dark, for phones and print. Its size grows with the square of the number of classes up to about two
-        and a half megabytes, and not with the number of rows.
+        The page has a light and a dark theme, and fits phones and print. Its size grows with the square of the number
+        of classes up to about 2.5 megabytes, and not with the number of rows.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def _environment() -> Any:
     environment.filters |= {
         "auc": _auc,
         "percent": _percent,
-        "count": _count,
+        "count": grouped,
         "p": _pvalue,
         "signed": _signed,
         "cells": _cells,
@@ -127,7 +127,7 @@ def _environment() -> Any:
 
 
 def _class_rows(judgement: Judgement) -> list[dict[str, Any]]:
-    """Of each class: name, rows, width of its bar, mean AUC."""
+    """Return name, rows, width of its bar and mean AUC of each class."""
     largest = judgement.counts.max()
     # Bars over four orders of magnitude say nothing on a linear scale.
     logarithmic = largest / judgement.counts.min() > 50
@@ -145,7 +145,7 @@ def _class_rows(judgement: Judgement) -> list[dict[str, Any]]:
 
 
 def _importance_tables(importance: Sequence[Importance]) -> list[dict[str, Any]]:
-    """Over all pairs of classes, then of each pair that was asked for."""
+    """Return a table over all pairs of classes, then one for each pair that was asked for."""
     tables = []
     for k, pair in enumerate(dict.fromkeys(each.pair for each in importance)):
         found = sorted((each for each in importance if each.pair == pair), key=lambda each: -each.drop)
@@ -157,12 +157,12 @@ def _importance_tables(importance: Sequence[Importance]) -> list[dict[str, Any]]
 
 
 def _balanced_chi(n_classes: int) -> float:
-    """χ of that many classes of one size."""
+    """Return χ for that many classes of equal size."""
     return n_classes * math.sqrt(n_classes * (n_classes - 1))
 
 
 def _interval_scale(judgement: Judgement) -> dict[str, float]:
-    """Where the axis of the interval bars starts: below all of them, at a round number."""
+    """Return where the axis of the interval bars starts: at a round number below all of them."""
     low = min(model.mauc.low for model in judgement.models)
     step = 0.1 if low < 0.8 else 0.05 if low < 0.92 else 0.01
     return {"low": max(0.0, math.floor((low - 0.02 * (1 - low)) / step) * step)}
@@ -175,17 +175,13 @@ def _auc(value: float, digits: int = 3) -> str:
 
 
 def _cells(of: Any) -> str:
-    """A number with its interval, as the CSV file of a table has it."""
+    """Return a number with its interval, for the CSV file of a table."""
     return json.dumps([None if math.isnan(value) else value for value in (of.score, of.low, of.high)])
 
 
 def _percent(value: float) -> str:
     digits = 1 if value >= 0.01 else 2
     return "–" if math.isnan(value) else f"{100 * value:.{digits}f} %"
-
-
-def _count(value: float) -> str:
-    return f"{value:,.0f}".replace(",", "\u202f")
 
 
 def _pvalue(value: float) -> str:

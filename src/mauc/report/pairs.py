@@ -1,7 +1,7 @@
-"""Every pair of classes in a bounded number of bytes: AUCs, histograms of scores, ROC curves.
+"""Data of every pair of classes that the page draws, in a bounded number of bytes: AUCs, histograms, ROC curves.
 
-All pairs get histograms while they fit the budget, then only those of the first model, then only the pairs listed. From
-histograms the page can draw a coarse ROC; exact ones, thinned, are kept for as many pairs as is reasonable.
+All pairs of all models get histograms if they fit the budget, else those of the first model, else only the pairs
+listed. The page can draw a coarse ROC from histograms; as many pairs as is reasonable also get an exact one, thinned.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from mauc._typing import Floats, Ints
+from mauc.metrics.curves import thinned
 
 if TYPE_CHECKING:
     from mauc.report.judgement import Judgement, PairScore
@@ -23,27 +24,27 @@ if TYPE_CHECKING:
 __all__ = ["MOST_CLASSES", "Drawn", "Layout", "pair_data"]
 
 MOST_CLASSES = 400
-"""Of more classes, the rarest ones are drawn."""
+"""With more classes, the page draws the rarest ones."""
 BINS = (12, 40)
 CURVE_POINTS = 48
 STEPS = 10_000
 NOTHING = 65_535
-# Probabilities pile up at 0: beyond this share in one bin of twenty, their histogram is drawn over the log-odds.
+# Above this share of the scores in one bin of twenty, the histogram is drawn over log-odds.
 PILED_UP = 0.5
 CLIP = 1e-4
 
 
 @dataclass(frozen=True)
 class _Axis:
-    """Of one column's histograms."""
+    """The axis of the histograms of a column."""
 
     low: float
     high: float
     log_odds: bool
 
     def edges(self, bins: int) -> Floats:
-        """The scores at which the bins begin, but for the first."""
-        # By halves: the range of all floats is twice the largest.
+        """Return the inner edges of the bins."""
+        # Half of each: the difference of two floats can overflow.
         inner = 2.0 * np.linspace(0.5 * self.low, 0.5 * self.high, bins + 1)[1:-1]
         return np.asarray(special.expit(inner) if self.log_odds else inner)
 
@@ -53,18 +54,17 @@ class Layout:
     """What a page has room for."""
 
     first: int
-    """Of the classes by falling frequency, the first that is drawn."""
+    """The first class that is drawn; classes are ordered by falling frequency."""
     shown: int
-    """How many classes are drawn."""
+    """Number of classes that are drawn."""
     n_models: int
     bins: int
     with_histograms: int
-    """Models of which all pairs get their histograms."""
-
+    """Number of models whose pairs all get histograms."""
     all_curves: bool
     """Whether there is room for the ROC curves of all pairs of all models."""
     thresholds: int
-    """Positives, at even ranks, at which a ROC curve is counted."""
+    """Number of positives, at even ranks, at which a ROC curve is computed."""
 
     @classmethod
     def of(
@@ -86,7 +86,7 @@ class Layout:
         return cls(first, shown, n_models, bins, with_histograms, all_curves, thresholds)
 
     def curves(self, m: int, listed: Iterable[PairScore]) -> list[tuple[int, int]]:
-        """The pairs of model ``m`` whose ROC is drawn from its scores: all, or those that are listed."""
+        """Return the pairs of model ``m`` that get an exact ROC: all, or those that are listed."""
         if self.all_curves:
             return [(i, j) for i in range(self.shown) for j in range(self.shown) if i != j]
         both = [
@@ -98,9 +98,9 @@ class Layout:
 
 
 class Drawn:
-    """What a page draws of one model: histograms of each column within each class, and ROC curves.
+    """Histograms of each column within each class, and ROC curves, of one model.
 
-    Both are counts of scores between edges, so batches of rows add up.
+    Both are counts of scores between edges, so rows can be added in batches.
     """
 
     def __init__(self, layout: Layout, low: Floats, high: Floats, own: Sequence[NDArray[Any]]) -> None:
@@ -109,7 +109,7 @@ class Drawn:
         self.layout = layout
         shown = range(layout.first, layout.first + layout.shown)
         self.ranges = [(float(low[i]), float(high[i])) for i in shown]
-        self.positives = [np.unique(_thinned(own[i], layout.thresholds)).astype(np.float64) for i in shown]
+        self.positives = [np.unique(_at_even_ranks(own[i], layout.thresholds)).astype(np.float64) for i in shown]
         none = np.zeros(0)
         self.columns = [
             _ColumnCounts.of(layout, *ends, positives if layout.all_curves else none)
@@ -118,7 +118,7 @@ class Drawn:
 
     @classmethod
     def of(cls, layout: Layout, codes: Ints, scores: NDArray[Any], curves: Iterable[tuple[int, int]]) -> Drawn:
-        """Of scores in memory, with these curves."""
+        """Count scores in memory, with these curves."""
         n_classes = scores.shape[1]
         own = [np.sort(scores[codes == k, k]) for k in range(n_classes)]
         drawn = cls(layout, scores.min(axis=0), scores.max(axis=0), own)
@@ -129,14 +129,14 @@ class Drawn:
         return drawn
 
     def add_curves(self, curves: Iterable[tuple[int, int]]) -> list[int]:
-        """Prepare these curves, pairs of shown classes; returns the columns whose scores must be added, again."""
+        """Prepare these curves, pairs of shown classes; return the columns whose scores must be added again."""
         wanted = sorted({i for i, _ in curves if not len(self.columns[i].thresholds)})
         for i in wanted:
             self.columns[i] = _ColumnCounts.of(self.layout, *self.ranges[i], self.positives[i])
         return [i + self.layout.first for i in wanted]
 
     def add(self, i: int, codes: NDArray[Any], x: NDArray[Any]) -> None:
-        """Some scores of column ``i``, ascending, and the classes of their rows."""
+        """Add scores of column ``i``, ascending, with the classes of their rows."""
         first = self.layout.first
         if i < first:
             return
@@ -151,27 +151,27 @@ class Drawn:
 
     @property
     def histograms(self) -> NDArray[np.uint8]:
-        """``[i, j]`` = histogram of column i over the rows of class j, 255 at most."""
+        """Return ``[i, j]`` = histogram of column i over the rows of class j, with heights up to 255."""
         levels = [_levels(column.histogram(column.axis, self.layout.bins)) for column in self.columns]
         return np.stack(levels).astype(np.uint8)
 
     def curve(self, i: int, j: int) -> list[list[int]]:
-        """ROC of column i, class i against class j."""
+        """Return the ROC of column i, class i against class j."""
         return self.columns[i].curve(i, j)
 
 
 @dataclass(eq=False)
 class _ColumnCounts:
-    """How many scores of each class lie between the edges that the histograms and curves of a column need."""
+    """Number of scores of each class between the edges that the histograms and curves of a column need."""
 
     linear: _Axis
     over_log_odds: _Axis | None
-    """Where the scores are probabilities."""
+    """None if the scores are not probabilities."""
     thresholds: Floats
-    """Distinct positives, ascending, at which the curves are counted; none without curves."""
+    """Distinct positives, ascending, at which the curves are computed; empty without curves."""
     edges: Floats
     counts: Ints
-    """``(C, E + 1)`` scores of each class below the first edge, up to the next and so on."""
+    """``(C, E + 1)`` scores of each class below the first edge, between edges, and above the last."""
 
     @classmethod
     def of(cls, layout: Layout, low: float, high: float, thresholds: Floats) -> _ColumnCounts:
@@ -191,35 +191,35 @@ class _ColumnCounts:
         self.counts += np.bincount(between, minlength=self.counts.size).reshape(self.counts.shape)
 
     def below(self, at: Floats, classes: Any = slice(None)) -> Ints:
-        """``(C, E)`` scores of these classes below some of the edges."""
+        """Return ``(C, E)`` numbers of scores of these classes below some of the edges."""
         return np.asarray(np.cumsum(self.counts[classes], axis=1)[:, np.searchsorted(self.edges, at)])
 
     def histogram(self, axis: _Axis, bins: int) -> Ints:
-        """``(C, bins)``"""
+        """Return ``(C, bins)`` counts."""
         n = self.counts.sum(axis=1, keepdims=True)
         return np.diff(self.below(axis.edges(bins)), axis=1, prepend=0 * n, append=n)
 
     @property
     def axis(self) -> _Axis:
-        """Of the histograms that are drawn."""
+        """The axis that is drawn: over log-odds if probabilities pile up."""
         if self.over_log_odds is None:
             return self.linear
         share = self.histogram(self.linear, 20) / self.counts.sum(axis=1, keepdims=True)
         return self.over_log_odds if share.mean(axis=0).max() > PILED_UP else self.linear
 
     def curve(self, i: int, j: int) -> list[list[int]]:
-        """False and true positive rates of the ROC, in thousandths, from (0, 0) to (1, 1); ties are slanted."""
+        """Return false and true positive rates in thousandths, from (0, 0) to (1, 1); ties are slanted."""
         n = self.counts[[j, i]].sum(axis=1, keepdims=True)
         at_least, above = (
             1.0 - self.below(edges, [j, i]) / n for edges in (self.thresholds, np.nextafter(self.thresholds, np.inf))
         )
-        # From the highest threshold on: without the positives at it, then with them.
+        # From the highest threshold down: without the positives at it, then with them.
         false, true = np.stack([at_least, above], axis=2).reshape(2, -1)[:, ::-1]
         return _thousandths(np.concatenate([[0.0], false, [1.0]]), np.concatenate([[0.0], true, [1.0]]))
 
 
 def pair_data(judgement: Judgement, layout: Layout | None = None) -> dict[str, Any]:
-    """What the page needs to draw any pair, ready for JSON; arrays are base64."""
+    """Return JSON data from which the page draws any pair; arrays are in base64."""
     layout = layout or Layout.of(len(judgement.labels), len(judgement.models))
     first = layout.first
     models = []
@@ -252,7 +252,7 @@ def pair_data(judgement: Judgement, layout: Layout | None = None) -> dict[str, A
 
 
 def _resolution(n_classes: int, n_models: int, histogram_bytes: int) -> tuple[int, int]:
-    """Bins of a histogram, and for how many models all pairs get one."""
+    """Return the number of bins, and the number of models whose pairs all get histograms."""
     for models in range(n_models, 0, -1):
         bins = histogram_bytes // (n_classes**2 * models)
         if bins >= BINS[0]:
@@ -261,29 +261,27 @@ def _resolution(n_classes: int, n_models: int, histogram_bytes: int) -> tuple[in
 
 
 def _levels(counts: Ints) -> Ints:
-    """``(C, bins)`` counts as heights up to 255."""
+    """Scale ``(C, bins)`` counts to heights up to 255."""
     scale = 255.0 / np.maximum(counts.max(axis=1, keepdims=True), 255)
     return np.ceil(counts * scale - 1e-9).astype(np.int64)  # a bin with one row is not drawn empty
 
 
-def _thinned(ordered: NDArray[Any], most: int) -> NDArray[Any]:
-    """Of very many sorted values, as many at even ranks."""
+def _at_even_ranks(ordered: NDArray[Any], most: int) -> NDArray[Any]:
+    """Return at most so many of the sorted values, at even ranks."""
     if len(ordered) <= most:
         return ordered
     return ordered[np.linspace(0, len(ordered) - 1, most).astype(np.int64)]
 
 
 def _thousandths(false: Floats, true: Floats) -> list[list[int]]:
-    """The corners of a curve, at most :data:`CURVE_POINTS`, at even steps along it."""
+    """Return the corners of a curve, at most :data:`CURVE_POINTS`, at even steps along it."""
     moved = np.r_[True, (np.diff(false) != 0) | (np.diff(true) != 0)]
     false, true = false[moved], true[moved]
-    turns = np.r_[True, np.abs(np.diff(false)[1:] * np.diff(true)[:-1] - np.diff(false)[:-1] * np.diff(true)[1:]) > 0]
-    kept = np.flatnonzero(np.r_[turns, True])
-    if len(kept) > CURVE_POINTS:
-        along = false[kept] + true[kept]
-        wanted = np.linspace(0.0, 2.0, CURVE_POINTS)
-        kept = kept[np.unique(np.minimum(np.searchsorted(along, wanted), len(kept) - 1))]
-    return [np.rint(1000 * rate[kept]).astype(int).tolist() for rate in (false, true)]
+    turns = np.abs(np.diff(false)[1:] * np.diff(true)[:-1] - np.diff(false)[:-1] * np.diff(true)[1:]) > 0
+    corners = np.r_[True, turns, True]
+    false, true = false[corners], true[corners]
+    points = thinned(false, true, CURVE_POINTS)
+    return [np.rint(1000 * rate[points]).astype(int).tolist() for rate in (false, true)]
 
 
 def _some(histograms: NDArray[np.uint8], pairs: Sequence[tuple[int, int]]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Shares of rows with their intervals."""
+"""Compute shares of rows with their intervals."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["Share", "at_least", "independent_rows", "mean_of_shares", "share", "
 
 @dataclass(frozen=True)
 class Share:
-    """A share of rows, with Wilson's interval; NaN of no rows."""
+    """A share of rows with Wilson's interval; NaN if there are no rows."""
 
     score: float
     low: float
@@ -22,7 +22,7 @@ class Share:
 
 
 def share(hits: float, rows: float, level: float) -> Share:
-    """Of ``rows`` rows, ``hits``.
+    """Return the share ``hits / rows`` with its interval.
 
     >>> found = share(9, 10, 0.95)
     >>> round(found.low, 3), found.score, round(found.high, 3)
@@ -38,15 +38,16 @@ def share(hits: float, rows: float, level: float) -> Share:
 
 
 def share_of(hit: NDArray[np.bool_], groups: Ints | None, level: float) -> Share:
-    """Of rows that are hit or not, in ``(n,)`` groups of rows that may depend on each other."""
+    """Return the share of rows that are hit; rows of a group may depend on each other."""
     rows = independent_rows(hit, groups)
     return share(float(hit.sum()) * rows / max(len(hit), 1), rows, level)
 
 
 def independent_rows(hit: NDArray[np.bool_] | Floats, groups: Ints | None) -> float:
-    """How many independent rows these are worth; all of them without groups.
+    """Return how many independent rows these rows are worth: all of them without groups.
 
-    The variance of the sums over groups, against that of the rows, is steadied by three groups of equal rows.
+    That is N over the design effect, the variance of group sums over that of independent rows. Three groups of equal
+    rows are added to stabilise it.
 
     >>> independent_rows(np.array([1.0, 1.0, 0.0, 0.0] * 25), np.repeat(np.arange(50), 2)) < 55
     True
@@ -63,7 +64,7 @@ def independent_rows(hit: NDArray[np.bool_] | Floats, groups: Ints | None) -> fl
 
 
 def at_least(hits: float, rows: float, level: float) -> float:
-    """The low end of the exact interval (Clopper and Pearson), which one row of one does not raise: for rankings.
+    """Return the low end of the exact interval (Clopper and Pearson), to rank shares: one row of one ranks low.
 
     >>> round(at_least(1, 1, 0.95), 3), round(at_least(16, 120, 0.95), 3)
     (0.025, 0.078)
@@ -72,8 +73,11 @@ def at_least(hits: float, rows: float, level: float) -> float:
 
 
 def mean_of_shares(hits: Floats, rows: Floats, level: float) -> Share:
-    """The mean of independent shares, such as the recalls of all classes, with the interval that theirs make: distances
-    to the ends add up as standard errors do (the method of variance estimates recovered, Zou and Donner 2008)."""
+    """Return the mean of independent shares, such as the recalls of all classes.
+
+    The distances to the ends of its interval are combined as standard errors (method of variance estimates recovery,
+    Zou and Donner 2008).
+    """
     parts = [share(float(h), float(n), level) for h, n in zip(hits, rows, strict=True)]
     score = float(np.mean([part.score for part in parts]))
     down = math.sqrt(sum((part.score - part.low) ** 2 for part in parts)) / len(parts)

@@ -1,4 +1,4 @@
-"""The report as an object: in a notebook, as a file, as numbers."""
+"""The report as an object: for notebooks, as a file, as numbers."""
 
 from __future__ import annotations
 
@@ -32,28 +32,27 @@ class Report:
     ----------
     y_true : (N,) classes
     y_score : (N, C) array, or dict of name -> (N, C) array
-        The first model is the one reported; the others are compared with it. Any real scores; with probabilities there
-        is a calibration curve as well.
+        The first model is the one reported; the others are compared with it. Any real scores; probabilities also get
+        a calibration curve.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
     y_train : (M,) classes, optional
-        Those of the training rows, for what class sizes cost, for the largest class and for the balanced decision.
-        Default: ``y_true``.
+        Classes of the training rows, for class sizes, the largest class and the balanced decision. Default: ``y_true``.
     y_pred : (N,) classes, optional
-        What the first model predicts, where that is not the class with the highest score.
+        Predictions of the first model. Default: the class with the highest score.
     groups : (N,) array, optional
-        What each row belongs to, such as the patient of an image; intervals and tests are then those of dependent rows.
+        Group of each row, such as the patient of an image. Rows of a group may depend on each other.
     subgroups : (N,) array, optional
-        A level of each row, such as the sex: the first model on each level, tested against the other rows.
+        Level of each row, such as the sex: the first model is judged on each level and tested against the other rows.
     level : float, default=0.95
-        Of all intervals.
+        Level of all intervals.
     listed : int, default=30
-        How many of the rarest pairs, of the worst, and of the mistakes to list.
+        How many of the rarest pairs, of the weakest pairs and of the mistakes to list.
     title : str
     details : sequence of (name, value)
-        Said at the end of the page: how the model was made, on which rows it is judged.
+        Listed at the end of the page: how the model was made, which test rows there are.
     importance : sequence of Importance
-        What the columns are worth to the first model, from :func:`mauc.metrics.mauc_importance`.
+        Importance of the columns to the first model, from :func:`mauc.metrics.mauc_importance`.
 
     Attributes
     ----------
@@ -113,24 +112,24 @@ class Report:
         return render(self.judgement, title=self.title, details=self.details, importance=self.importance)
 
     def save(self, path: str | Path) -> Path:
-        """Write the page to a file that any browser opens, complete or not at all; returns its path."""
+        """Write the page to a file, complete or not at all; return its path."""
         write_whole(Path(path), self.html)
         return Path(path)
 
     def to_json(self) -> str:
-        """All numbers as one JSON object, the one that ``mauc evaluate --json`` prints."""
+        """Return all numbers as one JSON object, the one that ``mauc evaluate --json`` prints."""
         return json.dumps(_plain(as_json(self.judgement)), allow_nan=False)
 
     def tables(self) -> dict[str, Any]:
-        """The tables of the page as pandas data frames by name: ``models``, ``classes``, ``rarest_pairs``,
+        """Return the tables of the page as pandas data frames: ``models``, ``classes``, ``rarest_pairs``,
         ``worst_pairs``, ``mistakes``, ``calibration``, ``gains``, ``subgroups``."""
         with needing("cli", "Report.tables"):
             import pandas as pd
         return {name: pd.DataFrame(rows) for name, rows in tables_of(self.judgement).items()}
 
     def _repr_html_(self) -> str:
-        """In a frame of its own, so that its style and the notebook's leave each other alone; its scripts can draw and
-        save tables, and nothing else."""
+        """Return the page in a frame, which keeps its style apart from the notebook's and limits its scripts to drawing
+        and saving tables."""
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-downloads" title="'
             f'{html.escape(self.title)}" style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
@@ -143,7 +142,7 @@ class Report:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: NaN is null, NumPy's numbers are numbers."""
+    """Return values that JSON knows: None for NaN, plain numbers for NumPy's."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
