@@ -1,4 +1,4 @@
-"""Polynomials that stand for a loss: how near they come, what they keep, and that they are what the kernels sum."""
+"""Polynomials that approximate a loss: their errors, the facts they keep, and the forms that the kernels sum."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ reached = pytest.mark.parametrize("case", [case for case in APPROXIMATED if case
 
 
 def evaluate(approximation: Plan, p: np.ndarray, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the kernels sum over pairs, ``Σ_kl A_kl φ_k(p) φ_l(q)`` and ``∂/∂p`` of it, one pair a time."""
+    """Evaluate the form that the kernels sum, ``Σ_kl A_kl φ_k(p) φ_l(q)``, and its ``∂/∂p``, pair by pair."""
     value, slope = np.zeros(len(p)), np.zeros(len(p))
     for low, high, matrix, half_width in approximation.pieces:
         inside = (p - q >= low) & (p - q < high)
@@ -50,7 +50,7 @@ def evaluate(approximation: Plan, p: np.ndarray, q: np.ndarray) -> tuple[np.ndar
 
 
 def errors(case: Case, approximation: Plan, radius: float) -> tuple[float, float]:
-    """Largest errors of ℓ and ℓ′ over scores in a column of that range, relative to ``|ℓ(0)|`` and ``|ℓ′(0)|``."""
+    """Return the largest errors of ℓ and ℓ′ over scores of that range, relative to ``|ℓ(0)|`` and ``|ℓ′(0)|``."""
     surrogate = case.build()
     score = np.linspace(-radius / 2, radius / 2, 61)
     p, q = (a.ravel() for a in np.meshgrid(score, score))
@@ -86,7 +86,7 @@ def test_bernstein_errors_of_the_logistic_loss(degree, error):
     assert stated.error == pytest.approx(worst / np.log(2.0), rel=0.1)
 
 
-@pytest.mark.parametrize("degree", [1, 2, 5, 12, 32, 64])
+@pytest.mark.parametrize("degree", [1, 5, 64])
 @pytest.mark.parametrize("case", [case for case in APPROXIMATED if case.build().convex], ids=str)
 def test_bernstein_keeps_convexity_and_monotonicity(case, degree):
     surrogate = case.build()
@@ -105,7 +105,7 @@ def test_chebyshev_does_not_keep_convexity():
     assert np.diff(slope).min() < -1e-6
 
 
-@pytest.mark.parametrize("degree", [1, 3, 16])
+@pytest.mark.parametrize("degree", [1, 16])
 def test_slip_bernstein_sum_starts_at_k_zero(degree):
     # From k = 1 on, constants are not kept and the left end is 0.
     polynomial, derivative = bernstein(np.ones_like, -2.0, 3.0, degree)
@@ -117,7 +117,7 @@ def test_slip_bernstein_sum_starts_at_k_zero(degree):
     np.testing.assert_allclose(slope(t), -3.0, rtol=1e-13)
 
 
-@pytest.mark.parametrize("degree", [2, 5, 9])
+@pytest.mark.parametrize("degree", [2, 9])
 def test_slip_bernstein_forward_difference_has_its_own_index(degree):
     # B^(j) at the left end is K!/(K−j)! Δ^j f_0 / width^j.
     nodes = np.exp(-np.linspace(-1.0, 2.0, degree + 1))
@@ -130,8 +130,8 @@ def test_slip_bernstein_forward_difference_has_its_own_index(degree):
     assert (derivative(-1.0 + 1e-7) - derivative(-1.0)) / 1e-7 == pytest.approx(second, rel=1e-5)
 
 
-@pytest.mark.parametrize("half_width", [1e-12, 0.5, 3.0, 1e12])
-@pytest.mark.parametrize("degree", [0, 1, 2, 7, 24])
+@pytest.mark.parametrize("half_width", [1e-12, 3.0])
+@pytest.mark.parametrize("degree", [0, 1, 24])
 def test_difference_matrix_is_the_polynomial_of_the_difference(degree, half_width):
     rng = np.random.default_rng(degree)
     polynomial = Polynomial(rng.normal(size=degree + 1), domain=[-2 * half_width, 2 * half_width])
@@ -143,9 +143,8 @@ def test_difference_matrix_is_the_polynomial_of_the_difference(degree, half_widt
     assert np.all(matrix[above] == 0.0)
 
 
+@pytest.mark.parametrize(("radius", "tolerance"), [(0.25, 1e-6), (1.0, 1e-3), (1.0, 1e-8), (2.0, 1e-6)])
 @pytest.mark.parametrize("case", [case for case in CASES if case.linear and not case.exact], ids=str)
-@pytest.mark.parametrize("radius", [0.25, 1.0, 2.0])
-@pytest.mark.parametrize("tolerance", [1e-3, 1e-6, 1e-8])
 def test_tolerance_is_kept_by_loss_and_derivative(case, radius, tolerance):
     found = plan(case.build(), radius, tolerances=(tolerance,))
     if found is None:
@@ -164,7 +163,7 @@ def test_a_smaller_tolerance_never_costs_less(case):
 
 
 @pytest.mark.parametrize("method", APPROXIMATIONS)
-@pytest.mark.parametrize("degree", [1, 2, 8, 16])
+@pytest.mark.parametrize("degree", [1, 16])
 @reached
 def test_degree_is_kept(case, degree, method):
     found = plan(case.build(), 1.0, method=method, degree=degree)
@@ -175,12 +174,12 @@ def test_degree_is_kept(case, degree, method):
     assert errors(case, found, 1.0)[0] <= 1.5 * found.error + 1e-8
 
 
-def test_bernstein_takes_degree_32_unless_told():
+def test_the_default_degree_of_bernstein_is_32():
     assert plan(Logistic(), 1.0, method="bernstein").degree == 32
 
 
 @each_kind
-@pytest.mark.parametrize("radius", [0.5, 4.0, np.inf])
+@pytest.mark.parametrize("radius", [0.5, np.inf])
 def test_exact_pieces_are_exact(case, radius):
     if not case.exact or (case.scheme == "moments" and np.isinf(radius)) or case.surrogate == "exponential":
         assert case.scheme == "moments" or not case.exact
@@ -205,7 +204,7 @@ def test_none_where_the_tolerance_is_out_of_reach(surrogate, radius):
     assert plan(surrogate, radius) is None
 
 
-@pytest.mark.parametrize("exponent", [-100, -40, -10])
+@pytest.mark.parametrize("exponent", [-100, -10])
 @reached
 def test_a_small_range_is_not_harder_than_a_large_one(case, exponent):
     # ℓ is all but a line there; differences of its rounded values must not be taken for its slope.
@@ -214,7 +213,7 @@ def test_a_small_range_is_not_harder_than_a_large_one(case, exponent):
     assert max(errors(case, found, 2.0**exponent)) <= 1e-6
 
 
-@pytest.mark.parametrize("radius", [2.0**k for k in (5, 10, 20, 27, 30, 40, 100)])
+@pytest.mark.parametrize("radius", [2.0**k for k in (5, 27, 100)])
 def test_no_polynomial_is_better_than_a_wrong_one(radius):
     # 1/t is steep only next to ε: an error measured on points that miss it is no error.
     surrogate = DistanceWeighted(0.1)
@@ -228,7 +227,7 @@ def test_no_polynomial_is_better_than_a_wrong_one(radius):
 
 
 @pytest.mark.parametrize("method", APPROXIMATIONS)
-@pytest.mark.parametrize("degree", [24, 32, 64])
+@pytest.mark.parametrize("degree", [24, 64])
 @pytest.mark.parametrize("case", APPROXIMATED, ids=str)
 def test_a_degree_beyond_rounding_is_declined_quietly(case, degree, method):
     # What is returned is near ℓ where the kernels use it, not only where it was fitted.

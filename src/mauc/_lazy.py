@@ -1,4 +1,4 @@
-"""What is imported when first asked for, so that importing a package stays cheap and needs no extra."""
+"""Imports on first use, so that importing a package stays cheap and needs no extra."""
 
 import os
 import tempfile
@@ -11,9 +11,9 @@ __all__ = ["lazily", "needing", "spare_home"]
 
 
 def lazily(package: str, home: Mapping[str, str], *, extra: str | None = None) -> Callable[[str], Any]:
-    """A module's ``__getattr__``: each name of ``home`` from the module that defines it, or that is it.
+    """Return a module's ``__getattr__`` that imports each name of ``home`` from the module given there.
 
-    ``extra`` is what to install where a library is missing that such a module imports.
+    ``extra`` is the extra to install where such a module imports a library that is missing.
     """
 
     def find(name: str) -> Any:
@@ -28,9 +28,7 @@ def lazily(package: str, home: Mapping[str, str], *, extra: str | None = None) -
 
 @contextmanager
 def needing(extra: str | None, what: str, *, package: str | None = None) -> Iterator[None]:
-    """An import inside, for ``what``, that fails for lack of a library says what to install: an extra, or a package
-    that is in none.
-    """
+    """Turn a failed import inside into an error that says what to install for ``what``: an extra or a package."""
     if extra == "cli":
         spare_home()
     try:
@@ -44,7 +42,7 @@ def needing(extra: str | None, what: str, *, package: str | None = None) -> Iter
 
 
 def spare_home() -> None:
-    """Name a folder that exists for skrub's data: without one, skrub makes ``~/skrub_data`` when it is imported."""
+    """Name an existing folder for skrub's data: without one, skrub creates ``~/skrub_data`` when it is imported."""
     names = ("SKB_DATA_DIRECTORY", "SKRUB_DATA_DIRECTORY")
     if any(name in os.environ for name in names) or os.path.isdir(os.path.expanduser("~/skrub_data")):
         return

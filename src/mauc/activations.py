@@ -1,4 +1,4 @@
-"""What makes scores of logits: softmax, sigmoid, log-odds, or nothing; and the chain rule back through it."""
+"""Activations, which make scores of logits, and the chain rule back through them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["ACTIVATIONS", "BOUNDED", "Activation", "activate", "pull_back"]
 
 Activation = Literal["softmax", "sigmoid", "identity", "log_odds"]
 ACTIVATIONS = ("softmax", "sigmoid", "identity", "log_odds")
-"""Every loss and linear model offers these."""
+"""The choices of every loss and linear model."""
 BOUNDED = ("softmax", "sigmoid")
 """Their scores lie in [0, 1]."""
 TINY = 1e-290
-"""Below it the sum of the other powers has lost digits, or is 0."""
+"""Below it the sum of the other exponentials has lost digits, or is 0."""
 LARGEST_LOG_ODD = 700.0
-"""Beyond it the odds exceed the largest float."""
+"""Above it the odds exceed the largest float."""
 
 
 def activate(logits: Floats, activation: str) -> Floats:
-    r"""Scores of logits: ``softmax`` over the row, ``sigmoid`` of each, ``log_odds``, or the logits themselves.
+    r"""Return scores of logits: ``softmax`` over the row, ``sigmoid`` of each, ``log_odds``, or the logits.
 
     The log-odds of class i are :math:`u_i = z_i - \log \sum_{j \ne i} e^{z_j} = \log \frac{p_i}{1 - p_i}` with
     p = softmax(z). They rank each column as softmax does, and do not round to ties where p is near 0 or 1.
@@ -46,7 +46,7 @@ def activate(logits: Floats, activation: str) -> Floats:
 
 
 def _log_odds(logits: Floats) -> Floats:
-    """``z_i − log Σ_{j≠i} e^{z_j}``: the sum without the largest is taken by itself, as a difference would cancel."""
+    """Compute ``z_i − log Σ_{j≠i} e^{z_j}``, for the largest logit without a difference, which would cancel."""
     rows, top = np.arange(len(logits)), logits.argmax(axis=1)
     scores = logits - logits[rows, top][:, None]
     power = np.exp(scores)
@@ -65,7 +65,7 @@ def _log_odds(logits: Floats) -> Floats:
 
 
 def pull_back(scores: Floats, gradient: Floats, activation: str) -> Floats:
-    r"""Gradient with respect to the logits, in place of the one with respect to the scores.
+    r"""Turn the gradient in the scores into the gradient in the logits, in place.
 
     Softmax, row by row: ``dZ = F ⊙ (G − Σ_i F_i G_i)``; sigmoid: ``dZ = F (1 − F) G``; log-odds, with
     ``p = sigmoid(u)``: ``dZ_k = G_k − Σ_{i≠k} G_i p_k / (1 − p_i)``.
@@ -82,11 +82,11 @@ def pull_back(scores: Floats, gradient: Floats, activation: str) -> Floats:
 
 
 def _through_log_odds(scores: Floats, gradient: Floats) -> None:
-    """The largest score of a row is taken by itself: only there ``1 − p`` may be 0. All others are at most 0."""
+    """Handle the largest score of a row separately: only there ``1 − p`` may be 0. All others are at most 0."""
     rows, top = np.arange(len(scores)), scores.argmax(axis=1)
     highest, of_top = scores[rows, top], gradient[rows, top]
     far = np.flatnonzero(highest > LARGEST_LOG_ODD)
-    # Where e^u overflows, the other p are e^u themselves, and p_k / (1 − p) is the exponential of a sum.
+    # Where e^u overflows, the other p equal e^u, and p_k / (1 − p) is the exponential of a sum.
     beyond = gradient[far] - np.exp(np.minimum(scores[far] + highest[far, None], 0.0)) * of_top[far, None]
     p = np.exp(np.minimum(scores, 0.0))
     rest = 1.0 + p

@@ -1,10 +1,10 @@
-r"""The log-loss that goes with multiclass AUC: cross-entropy of logits that are shifted by the class frequencies.
+r"""The log-loss that goes with multiclass AUC: cross-entropy of logits shifted by the class frequencies.
 
 .. math:: \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(z_n + s)_{y_n}\right], \qquad
     s_j = \log (p_j / b_j) \quad \text{where} \quad v_{ij} = a_i b_j .
 
 Its minimiser is :math:`\operatorname{softmax}(z)_j \propto \eta_j b_j / p_j`: with equal pairs (``"ovo"``, b = 1) an
-increasing map, column by column, of Theorem 2's optimal scores. With ``"ova"``, b = p and nothing is shifted.
+increasing function, column by column, of Theorem 2's optimal scores. With ``"ova"``, b = p and nothing is shifted.
 """
 
 from __future__ import annotations
@@ -26,17 +26,15 @@ __all__ = [
     "prior_ratios",
 ]
 
-ROUNDING = 1e-9
-
 
 def check_log_loss(log_loss: Any) -> float:
-    """The weight of the log-loss beside the risk."""
+    """Return the weight of the log-loss beside the risk."""
     advice = "0 is the ranking loss alone; for the log-loss alone use scikit-learn's LogisticRegression"
     return check_not_negative("log_loss", log_loss, advice=advice)
 
 
 def prior_ratios(pairs: str | Floats, priors: Floats) -> Floats:
-    """``(C,)`` numbers ``p_j / b_j``, whose logarithm is added to the logits; absent classes have 0.
+    """Return ``(C,)`` numbers ``p_j / b_j``, whose logarithm is added to the logits; 0 for absent classes.
 
     >>> import numpy as np
     >>> prior_ratios("ovo", np.array([0.9, 0.1]))
@@ -50,7 +48,7 @@ def prior_ratios(pairs: str | Floats, priors: Floats) -> Floats:
 
 
 def has_log_loss(pairs: Any) -> bool:
-    """Whether there is a log-loss that goes with these pair weights."""
+    """Return True if a log-loss goes with these pair weights."""
     try:
         return isinstance(pairs, str) or len(partner_weights(pairs)) > 0
     except ValueError:
@@ -58,7 +56,7 @@ def has_log_loss(pairs: Any) -> bool:
 
 
 def partner_weights(pairs: Any) -> Floats:
-    """``(C,)`` b of ``v_ij = a_i b_j`` for ``i ≠ j``, of mean 1; an error where the matrix has no such form."""
+    """Return ``(C,)`` b of ``v_ij = a_i b_j`` for ``i ≠ j``, with mean 1; raise where the matrix has no such form."""
     v = np.array(pairs, dtype=np.float64)
     n_classes = len(v)
     np.fill_diagonal(v, 0.0)
@@ -66,12 +64,8 @@ def partner_weights(pairs: Any) -> Floats:
     here = np.flatnonzero(v.any(axis=1))
     if n_classes == 2:
         return np.ones(2)
-    refused = invalid(
-        "log_loss",
-        "needs pairs that are products a_i b_j of a weight of each class",
-        "a matrix that is not",
-        "pass log_loss=0, or pairs='ovo' or 'ova'",
-    )
+    requirement = "needs pairs that are products a_i b_j of a weight of each class"
+    refused = invalid("log_loss", requirement, "a matrix that is not", "pass log_loss=0, or pairs='ovo' or 'ova'")
     if len(here) < 2:
         raise refused
     first, second = here[:2]
@@ -82,13 +76,15 @@ def partner_weights(pairs: Any) -> Floats:
         a = np.where(np.arange(n_classes) == third, v[:, first] / b[first], v[:, third] / b[third])
         product = np.outer(a, b)
     np.fill_diagonal(product, 0.0)
-    if not (np.isfinite(b).all() and (b > 0).all() and np.allclose(product, v, rtol=ROUNDING, atol=0.0)):
+    if not (np.isfinite(b).all() and (b > 0).all() and np.allclose(product, v, rtol=1e-9, atol=0.0)):
         raise refused
     return b / b.mean()
 
 
 def log_loss_rows(logits: Floats, y: Ints, ratios: Floats, share: Floats) -> tuple[float, Floats]:
-    """``Σ_n share_n [−log softmax(z_n + log r)_{y_n}]`` and its gradient ``share_n (softmax(z_n + log r) − e_{y_n})``.
+    """Compute ``Σ_n share_n [−log softmax(z_n + log r)_{y_n}]`` and its gradient in the logits.
+
+    The gradient is ``share_n (softmax(z_n + log r) − e_{y_n})``.
 
     ``share`` is ``u_n / Σu``. O(N·C) time and one array of the shape of the logits.
     """
@@ -115,13 +111,13 @@ class LogTerm:
     """``(N,)`` ``λ u_n / Σu``."""
 
     def of_logits(self, logits: Floats, rows: slice) -> tuple[float, Floats]:
-        """Value and gradient of some rows, from their logits."""
+        """Return value and gradient of some rows, from their logits."""
         return log_loss_rows(logits, self.y[rows], self.ratios, self.share[rows])
 
     def curvature_above(self, gradient: Floats) -> Floats:
-        """A diagonal above the Hessian, ``2 q (1 − q)`` times the share for ``q = softmax(z + log r)``, of all rows.
+        """Return a diagonal above the Hessian: the share times ``2 q (1 − q)``, where ``q = softmax(z + log r)``.
 
-        ``gradient`` is that of all rows, ``share (q − e_y)``, and is overwritten.
+        ``gradient`` is that of all rows, ``share (q − e_y)``; it is overwritten.
         """
         gradient[np.arange(len(self.y)), self.y] += self.share
         share = self.share[:, None]
@@ -131,31 +127,11 @@ class LogTerm:
         gradient *= np.maximum(rest, 0.0)
         return gradient
 
-    def with_softmax(self, logits: Floats, rows: slice) -> tuple[float, Floats]:
-        """Value of some rows, and the softmax F of their logits, of which ``softmax(z + log r)`` is ``F r / ΣF r``."""
-        y = self.y[rows]
-        scores = logits - logits.max(axis=1, keepdims=True)
-        own = scores[np.arange(len(y)), y]
-        np.exp(scores, out=scores)
-        total = scores.sum(axis=1)
-        scores /= total[:, None]
-        # In logs: the score of the own class may be too small for a float.
-        surprise = np.log(scores @ self.ratios) + np.log(total) - own - np.log(self.ratios)[y]
-        return float(self.share[rows] @ surprise), scores
-
-    def add_gradient(self, scores: Floats, gradient: Floats, rows: slice) -> None:
-        """Add the gradient of some rows, from their softmax scores."""
-        y, share = self.y[rows], self.share[rows]
-        shifted = scores * self.ratios
-        shifted *= (share / shifted.sum(axis=1))[:, None]
-        gradient += shifted
-        gradient[np.arange(len(y)), y] -= share
-
 
 def log_term(
     log_loss: Any, pairs: str | Floats, y: Ints, class_weights: Floats, unit: Floats, *, balanced: bool = False
 ) -> LogTerm | None:
-    """The term of a training set; None where ``log_loss`` is 0.
+    """Return the term of a training set; None where ``log_loss`` is 0.
 
     ``class_weights`` are the ``(C,)`` summed weights of the classes, 0 where one is absent; ``unit`` the ``(N,)``
     shares of the samples in the weight of their class. ``balanced``: every class counts the same in the mean, and the

@@ -1,4 +1,4 @@
-"""The class partition: who belongs to which class, with what weight, and how much each pair of classes counts."""
+"""The class partition: the class and weight of each sample, and the weight of each pair of classes."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ class ClassPartition:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """``(C,)`` whether the class has a sample."""
+        """``(C,)`` True for classes that have a sample."""
         return self.counts > 0
 
     def pair_weights(self, pairs: str | Floats) -> Floats:
-        """``(C, C)`` weights ``v_ij`` over the ordered pairs of classes that are present, summing to 1.
+        """Return ``(C, C)`` weights ``v_ij`` of the ordered pairs of present classes; they sum to 1.
 
         - ``"ovo"``: ``1 / (C (C − 1))``
         - ``"ova"``: ``p_j / (C (1 − p_i))``
         - a matrix: itself, off the diagonal, normalised
 
-        All 0 where no pair is left.
+        All are 0 where no pair is present.
         """
         here = self.present
         n_here = int(np.count_nonzero(here))
@@ -89,7 +89,7 @@ class ClassPartition:
         return np.asarray(v / v.sum())
 
     def classes(self, v: Floats | None = None, *, normalised: bool = True) -> Classes:
-        """The arrays the kernels take, but for the scores.
+        """Return the arrays that the kernels take, without the scores.
 
         Sample weights are divided by their class sums, or, if ``normalised`` is False, by powers of two, which keeps
         sums of equal weights exact.
@@ -103,11 +103,10 @@ class ClassPartition:
         return Classes(self.codes, unit, self.n_classes, v)
 
     def problem(self, scores: NDArray[np.floating], v: Floats | None = None, *, normalised: bool = True) -> Problem:
-        """:meth:`classes` with scores."""
+        """Return :meth:`classes` with scores."""
         return self.classes(v, normalised=normalised).with_scores(scores)
 
 
 def _scaled(x: Floats, size: Floats) -> Floats:
-    """``x`` over the power of two above ``size``: no digit is lost, and sums and products of what comes out stay within
-    the floats, however large or small the weights."""
+    """Divide ``x`` by the power of two above ``size``: exact, and sums and products of the result do not overflow."""
     return np.asarray(np.ldexp(x, -np.frexp(size)[1]))

@@ -1,9 +1,9 @@
-"""How a surrogate is computed on scores of some range: by which scheme, and with which polynomials.
+"""The plan of a surrogate for scores of some range: its scheme and its polynomials.
 
-A polynomial ``g`` of ``t = p − q`` is a bilinear form in basis functions of ``p`` and of ``q``; its matrix is all
-that the kernels need. Pieces of ℓ that are polynomials are taken as they are, in powers of the distance from their
-end; smooth ones are approximated by Chebyshev polynomials on the range of the scores. NumPy and torch are planned
-alike, each to its own precision.
+A polynomial ``g`` of ``t = p − q`` is a bilinear form in basis functions of ``p`` and of ``q``; the kernels need only
+its matrix. Pieces of ℓ that are polynomials are used directly, in powers of the distance from their end; smooth ones
+are approximated by Chebyshev polynomials on the range of the scores. NumPy and torch share this module, each with its
+own tolerances.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ Approximation = Literal["chebyshev", "bernstein"]
 APPROXIMATIONS = ("chebyshev", "bernstein")
 DEFAULT_TOLERANCE = 1e-6
 TOLERANCES = {"float64": (1e-12, 1e-10, 1e-8, 1e-6), "float32": (1e-7, 1e-6)}
-"""What a loss of that precision may be off by: the first that can be reached, down to the rounding of the scores."""
+"""Tolerances of the torch loss by precision; the first that can be reached is used."""
 DEFAULT_BERNSTEIN_DEGREE = 32
 EPS = float(np.finfo(np.float64).eps)
 DEGREES = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 MAX_DEGREE = 256
-"""Of one piece over the whole range: beyond it blocked pairs cost no more on the sizes where they are feasible."""
+"""Largest degree of one piece over the whole range: beyond it blocked pairs cost no more where they are feasible."""
 MAX_RUN_DEGREE = 32
 MAX_RUNS = 24
-"""Of a piece within the range, whose every degree is a gather per score."""
+"""Largest degree, and largest number of polynomials, of a piece within the range: each degree is a gather per score."""
 MOST_CANCELLED = 64.0
-"""Sum of a form's terms over ``ℓ(0)`` from which on an exact piece is ranked rather than taken as moments."""
+"""Largest sum of a form's terms over ``ℓ(0)`` for which an exact piece uses moments; beyond it, it is ranked."""
 
 
 class Univariate(Protocol):
-    """What NumPy's and SciPy's polynomials share."""
+    """A polynomial of NumPy or of SciPy."""
 
     def __call__(self, t: Floats, /) -> Floats: ...
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Polynomial pieces that stand for ℓ on ``[−radius, radius]``."""
+    """Polynomial pieces that replace ℓ on ``[−radius, radius]``."""
 
     scheme: str
     """``"moments"``: one piece for all differences. ``"ranked"``: several, found by a search, and 0 elsewhere."""
@@ -74,10 +74,10 @@ class Plan:
 
 
 def radius_for(span: float) -> float:
-    """Radius of the differences of scores whose widest column has that range.
+    """Return the radius of the differences of scores whose widest column has that range.
 
-    1 for all that softmax and sigmoid give, else the next power of two: nearby scores share one polynomial, so that an
-    optimiser sees a smooth risk.
+    It is 1 for softmax and sigmoid scores, else the next power of two: nearby scores share one polynomial, so that the
+    risk is smooth for an optimiser.
     """
     if span <= 1.0 or math.isinf(span):
         return max(span, 1.0)
@@ -86,13 +86,13 @@ def radius_for(span: float) -> float:
 
 
 def needs_range(surrogate: Surrogate) -> bool:
-    """Whether the polynomials depend on the range of the scores."""
+    """Return True if the polynomials depend on the range of the scores."""
     pieces = surrogate.pieces
     return len(pieces) == 1 or any(piece.coefficients is None for piece in pieces)
 
 
 def polynomial_reach(surrogate: Surrogate) -> float:
-    """Largest ``r`` for which one polynomial piece is ℓ on ``(−r, r)``; 0 where none has 0 inside."""
+    """Return the largest ``r`` for which one polynomial piece is ℓ on ``(−r, r)``; 0 where none has 0 inside."""
     reaches = [min(-piece.low, piece.high) for piece in surrogate.pieces if piece.coefficients is not None]
     return max(0.0, *reaches) if reaches else 0.0
 
@@ -107,24 +107,24 @@ def plan(
     saturated: bool = False,
     reach: float = math.inf,
 ) -> Plan | None:
-    """The polynomials for score differences in ``[−radius, radius]``; None where pairs must be taken one by one.
+    """Return the polynomials for score differences in ``[−radius, radius]``; None where only single pairs will do.
 
     Parameters
     ----------
     surrogate : Surrogate
     radius : float
-        Infinite where no range is needed (:func:`needs_range`).
+        May be infinite where no range is needed (:func:`needs_range`).
     tolerances : tuple of float, optional
-        Largest errors of ℓ and ℓ′, relative to ``|ℓ(0)|`` and ``|ℓ′(0)|``, rounding included; the first that can be
-        reached, by the smallest degree that does. Default 1e-6 for Chebyshev.
+        Largest errors of ℓ and ℓ′, relative to ``|ℓ(0)|`` and ``|ℓ′(0)|``, rounding included. The first that can be
+        reached is met by the smallest degree. Default: 1e-6 for Chebyshev.
     method : {"chebyshev", "bernstein"}
     degree : int, optional
-        Of the approximated pieces, whatever their error. Default 32 for Bernstein.
+        Degree of the approximated pieces, whatever their error. Default: 32 for Bernstein.
     saturated : bool
-        Differences of ±radius come from saturated activations, which pass no gradient on: a piece that ends there
-        covers them all. A hinge with ``α >= 1`` is a line on softmax scores, and nothing is searched.
+        Differences of ±radius come from saturated activations, whose gradient is 0: a piece that ends there covers all
+        differences. A hinge with ``α >= 1`` is a line on softmax scores, and nothing is searched.
     reach : float
-        All differences lie in ``(−reach, reach)``: a polynomial piece that ends there covers them all likewise.
+        All differences lie in ``(−reach, reach)``: a polynomial piece that ends there covers all of them too.
     """
     if degree is None and tolerances is None:
         tolerances = (DEFAULT_TOLERANCE,) if method == "chebyshev" else None
@@ -143,11 +143,11 @@ def _plan(
 ) -> Plan | None:
     if math.isinf(radius) and needs_range(surrogate):
         return None
-    # Not below 1/64: on a narrower range the polynomial would be all rounding, and the wider one serves it too.
+    # At least 1/64: on a narrower range the polynomial would be all rounding, and the wider one is good enough.
     radius = max(radius, 2.0**-6)
     search = _DegreeSearch(surrogate, radius, method, tolerances, degree)
     for piece in surrogate.pieces:
-        # A polynomial is taken as it is; an approximation is made for the whole radius.
+        # A polynomial needs no radius; an approximation covers the whole radius.
         within = reach if piece.coefficients is not None else max(reach, radius)
         if piece.low <= -within and piece.high >= within:
             whole = search.whole() if piece.coefficients is None else _exact(piece, radius)
@@ -167,13 +167,13 @@ def _plan(
 
 
 class _Fit(NamedTuple):
-    """A polynomial as the kernels take it, with the errors of ℓ and ℓ′ relative to their sizes, rounding included."""
+    """A polynomial for the kernels, with the errors of ℓ and ℓ′ relative to their sizes, rounding included."""
 
     piece: KernelPiece
     error: float = 0.0
     slope_error: float = 0.0
     rounding: float = 0.0
-    """Of the sum of the form's terms: it makes the risk rough for an optimiser."""
+    """Rounding of the sum of the form's terms: it makes the risk rough for an optimiser."""
 
     @property
     def degree(self) -> int:
@@ -181,7 +181,7 @@ class _Fit(NamedTuple):
 
 
 def _exact(piece: Piece, radius: float | None) -> _Fit:
-    """A piece that is a polynomial: in powers, or where it is the only one, on the range of the scores."""
+    """Return a polynomial piece: in powers, or, where it is the only one, on the range of the scores."""
     assert piece.coefficients is not None
     if radius is not None:
         degree = max(1, len(piece.coefficients) - 1)
@@ -191,13 +191,13 @@ def _exact(piece: Piece, radius: float | None) -> _Fit:
 
 
 def _cancels(whole: _Fit | None, surrogate: Surrogate) -> bool:
-    """The terms of one form over the range cancel down to ``ℓ(0)`` and below; those from a piece's end do not."""
+    """Return True if the terms of one form over the range cancel; powers from a piece's end do not."""
     at_zero = abs(float(surrogate.loss(np.zeros(1))[0]))
     return whole is not None and float(np.abs(whole.piece.matrix).sum()) > MOST_CANCELLED * at_zero
 
 
 class _Near(NamedTuple):
-    """A polynomial on an interval before it is a form in p and q, with its errors at points inside."""
+    """A polynomial on an interval, before it is a form in p and q, with its errors at points inside."""
 
     series: Chebyshev
     points: Floats
@@ -208,7 +208,7 @@ class _Near(NamedTuple):
 
 
 class _DegreeSearch:
-    """The smallest degree that will do. What was fitted for one tolerance is kept for the next."""
+    """Finds the smallest degree that meets a tolerance; fits are cached for the next tolerance."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class _DegreeSearch:
 
     @cached_property
     def sizes(self) -> tuple[float, float]:
-        """Natural size of ℓ and of ℓ′: their value at 0, or their largest where that is 0."""
+        """Sizes of ℓ and of ℓ′: their value at 0, or their largest value where that is 0."""
         out = []
         for function in (self.surrogate.loss, self.surrogate.derivative):
             at_zero = abs(float(function(np.zeros(1))[0]))
@@ -233,13 +233,13 @@ class _DegreeSearch:
         return out[0], out[1]
 
     def whole(self) -> _Fit | None:
-        """One polynomial over the whole range."""
+        """Fit one polynomial over the whole range."""
         fits = (self.smallest(-self.radius, self.radius, MAX_DEGREE, goal) for goal in self.goals)
         fit = next((fit for fit in fits if fit is not None), None)
         return None if fit is None else fit._replace(piece=fit.piece._replace(low=-np.inf, high=np.inf))
 
     def runs(self, piece: Piece) -> list[_Fit] | None:
-        """Polynomials within the piece, halved until each will do."""
+        """Fit polynomials within the piece, halved until each meets the tolerance."""
         begin, end = max(piece.low, -self.radius), min(piece.high, self.radius)
         for goal in self.goals:
             pending, done = [(begin, end)], list[_Fit]()
@@ -257,12 +257,12 @@ class _DegreeSearch:
         return None
 
     def smallest(self, begin: float, end: float, most: int, goal: float | None) -> _Fit | None:
-        """The polynomial on ``[begin, end]`` of the smallest degree that meets the goal, up to ``most``."""
+        """Fit the polynomial on ``[begin, end]`` of the smallest degree that meets the goal, up to ``most``."""
         for degree in DEGREES if self.degree is None else (self.degree,):
             if degree > most:
                 return None
             near = self.near(begin, end, degree)
-            # The form costs K³, the polynomial K: most degrees are not near enough and need no form.
+            # The form costs K³, the polynomial K²: a degree that is not near enough needs no form.
             if goal is not None and not max(near.error, near.slope_error) <= goal:
                 continue
             fit = self.form(begin, end, degree)
@@ -275,24 +275,23 @@ class _DegreeSearch:
         return None
 
     def _near(self, begin: float, end: float, degree: int) -> _Near:
-        grid, (size, slope_size), half = _grid(degree), self.sizes, 0.5 * (end - begin)
-        function: Univariate = self.surrogate.loss
-        if self.method == "bernstein":
-            function = bernstein(self.surrogate.loss, begin, end, degree)[0]
-        middle = 0.5 * (begin + end)
-        t = np.concatenate([middle + half * grid.cosines, begin + half * grid.near, end - half * grid.near])
-        inside = (t > begin) & (t < end)
-        t = t[inside]
-        loss, derivative = self.surrogate.loss(t), self.surrogate.derivative(t)
-        coefficients = grid.inverse @ function(middle + half * grid.nodes)
-        error = np.abs(grid.values[inside] @ coefficients - loss).max() / size
-        slope_error = np.abs(grid.slopes[inside] @ coefficients / half - derivative).max() / slope_size
-        series = Chebyshev(coefficients, domain=[begin, end])
-        return _Near(series, t, loss, derivative, float(error), float(slope_error))
+        loss, (size, slope_size) = self.surrogate.loss, self.sizes
+        function = bernstein(loss, begin, end, degree)[0] if self.method == "bernstein" else loss
+        series = Chebyshev.interpolate(function, degree, domain=[begin, end])
+        # Points between the nodes, and near the ends, where the error is largest and a far score leaves no grid.
+        cosines, near_end = np.cos(np.linspace(0.0, np.pi, 8 * degree + 33)), 0.5 ** np.arange(1.0, 119.0)
+        inner = np.concatenate([0.5 * (cosines + 1.0), near_end])
+        t = np.concatenate([begin + (end - begin) * inner, end - (end - begin) * near_end])
+        t = t[(t > begin) & (t < end)]
+        values, slopes = loss(t), self.surrogate.derivative(t)
+        error = np.abs(series(t) - values).max() / size
+        slope_error = np.abs(series.deriv()(t) - slopes).max() / slope_size
+        return _Near(series, t, values, slopes, float(error), float(slope_error))
 
     def _form(self, begin: float, end: float, degree: int) -> _Fit:
-        """What counts is the form in p and q that the kernels evaluate: the polynomial of a narrow piece is huge
-        outside of it, and there its form loses the digits that count inside.
+        """Measure the errors of the form in p and q that the kernels evaluate.
+
+        The polynomial of a narrow piece is huge outside of it, so its form loses digits that count inside.
         """
         near, half_width, (size, slope_size) = self.near(begin, end, degree), self.radius / 2, self.sizes
         with np.errstate(over="ignore", invalid="ignore"):
@@ -305,33 +304,8 @@ class _DegreeSearch:
         return _Fit(piece, error / size, slope_error / slope_size, rounding)
 
 
-class _Grid(NamedTuple):
-    """Where polynomials of one degree are fitted and checked, on ``[−1, 1]``."""
-
-    nodes: Floats
-    """``(K + 1,)`` Chebyshev points."""
-    inverse: Floats
-    """``(K + 1, K + 1)`` from values in the nodes to Chebyshev coefficients."""
-    cosines: Floats
-    near: Floats
-    """Distances from the ends, where the error is largest and a far score leaves no grid."""
-    values: Floats
-    """``(P, K + 1)`` ``T_k`` at the cosines and near both ends."""
-    slopes: Floats
-    """``(P, K + 1)`` ``T_k′`` there."""
-
-
-@lru_cache(maxsize=8)
-def _grid(degree: int) -> _Grid:
-    nodes, inverse = _interpolation(degree)
-    cosines, near = np.cos(np.linspace(0.0, np.pi, 8 * degree + 33))[1:-1], 2.0 * 0.5 ** np.arange(2.0, 120.0)
-    values = cheb.chebvander(np.concatenate([cosines, near - 1.0, 1.0 - near]), degree)
-    slopes = np.asarray(values[:, :-1] @ cheb.chebder(np.eye(degree + 1)), dtype=np.float64)
-    return _Grid(nodes, inverse, cosines, near, values, slopes)
-
-
 def _interpolation(degree: int) -> tuple[Floats, Floats]:
-    """Chebyshev points, and the matrix from values in them to coefficients."""
+    """Return Chebyshev points, and the matrix from values in them to coefficients."""
     nodes = cheb.chebpts1(degree + 1)
     inverse = np.asarray(cheb.chebvander(nodes, degree).T * (2.0 / (degree + 1)), dtype=np.float64)
     inverse[0] /= 2.0
@@ -339,9 +313,7 @@ def _interpolation(degree: int) -> tuple[Floats, Floats]:
 
 
 def _largest_errors(difference: Floats, *forms: tuple[Floats, Floats]) -> list[float]:
-    """Largest error of each ``(matrix, truth)`` over pairs ``x − z = difference`` in the middle and at both ends of
-    ``[−1, 1]``.
-    """
+    """Return the largest error of each ``(matrix, truth)`` over pairs ``x − z = difference`` across ``[−1, 1]``."""
     errors = [[] for _ in forms]  # type: list[list[float]]
     degree = len(forms[0][0]) - 1
     for shift in (-1.0, 0.0, 1.0):
@@ -356,7 +328,7 @@ def _largest_errors(difference: Floats, *forms: tuple[Floats, Floats]) -> list[f
 def chebyshev_interpolant(
     function: Callable[[Floats], Floats], begin: float, end: float, degree: int
 ) -> tuple[Univariate, Univariate]:
-    """The interpolant in the Chebyshev points of ``[begin, end]``, and its derivative."""
+    """Return the interpolant in the Chebyshev points of ``[begin, end]``, and its derivative."""
     polynomial = Chebyshev.interpolate(function, degree, domain=[begin, end])
     return polynomial, polynomial.deriv()
 
@@ -364,10 +336,9 @@ def chebyshev_interpolant(
 def bernstein(
     function: Callable[[Floats], Floats], begin: float, end: float, degree: int
 ) -> tuple[Univariate, Univariate]:
-    """``B(t) = Σ_k f(t_k) C(K, k) s^k (1 − s)^(K−k)`` with ``s`` the place of ``t`` in ``[begin, end]``, and its
-    derivative.
+    """Return ``B(t) = Σ_k f(t_k) C(K, k) s^k (1 − s)^(K−k)``, ``s = (t − begin)/(end − begin)``, and its derivative.
 
-    Keeps convexity and monotonicity, hence the consistency condition; its error falls only like 1/K.
+    It keeps convexity and monotonicity, hence the consistency condition; its error falls only like 1/K.
     """
     nodes = np.linspace(begin, end, degree + 1)
     polynomial = BPoly(function(nodes)[:, None], [begin, end])
@@ -375,9 +346,7 @@ def bernstein(
 
 
 def difference_matrix(polynomial: Univariate, degree: int, half_width: float) -> Floats:
-    """``A`` with ``polynomial(half_width·(x − z)) = Σ_kl A_kl T_k(x) T_l(z)``: interpolation in a grid of
-    Chebyshev points.
-    """
+    """Return ``A`` with ``polynomial(half_width·(x − z)) = Σ_kl A_kl T_k(x) T_l(z)``, by interpolation."""
     nodes, inverse = _interpolation(degree)
     values = np.asarray(polynomial((half_width * (nodes[:, None] - nodes)).ravel())).reshape(degree + 1, degree + 1)
     matrix = inverse @ values @ inverse.T

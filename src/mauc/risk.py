@@ -1,4 +1,4 @@
-"""The surrogate risk: a surrogate, a class partition and a scheme that computes their sum over all pairs exactly."""
+"""The surrogate risk: the sum of a surrogate over all pairs of samples, and its gradient."""
 
 from __future__ import annotations
 
@@ -42,15 +42,14 @@ from mauc.surrogates import Surrogate, get_surrogate
 __all__ = ["SCHEMES", "SurrogateRisk"]
 
 HUGE = 2.0**1000
-"""Scores whose differences, times α and the like, may overflow."""
+"""Scores above it may have differences that overflow once multiplied by α."""
 Scheme = Literal["auto", "moments", "ranked", "blocked", "pairwise"]
 SCHEMES = ("auto", "moments", "ranked", "blocked", "pairwise")
-FEW_ROWS = 256
 CLOSED_FORMS = {"squared": squared_risk, "exponential": exponential_risk}
 
 
 class SurrogateRisk:
-    r"""The risk of scores under a surrogate of the multiclass AUC, with its gradient.
+    r"""Compute the risk of scores under a surrogate of the multiclass AUC, and its gradient.
 
     .. math:: R(F) = \sum_i \sum_{j \ne i} v_{ij} \,
         \operatorname{mean}_{m \in N_i,\, n \in N_j} \ell(F_{mi} - F_{ni})
@@ -67,29 +66,30 @@ class SurrogateRisk:
         Weights :math:`v_{ij}` of the class pairs.
     scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"
         How the sum over pairs is computed: ``"moments"`` and ``"ranked"`` cost O(N·C), the others O(N²).
-        ``"auto"`` takes the linear one that fits the surrogate: moments too for one in pieces, where all differences
-        of the scores lie inside one polynomial piece. A hinge with ``α = 1`` is a line on scores between 0 and 1.
+        ``"auto"`` chooses the linear one that fits the surrogate. For a surrogate in pieces it chooses moments if all
+        differences of the scores lie inside one polynomial piece: a hinge with ``α = 1`` is a line on scores between
+        0 and 1.
     approximation : {"chebyshev", "bernstein"}, default="chebyshev"
-        Polynomials that stand for a surrogate that is smooth but not one itself (logistic, distance_weighted,
-        q_hinge with fractional q, custom ones).
+        Polynomials that approximate a surrogate that is smooth but no polynomial (logistic, distance_weighted, q_hinge
+        with fractional q, custom ones).
     tolerance : float, optional
-        Largest error of ℓ and ℓ′ through that approximation, relative to their values at 0. Default 1e-6 for Chebyshev.
+        Largest error of ℓ and ℓ′ by that approximation, relative to their values at 0. Default: 1e-6 for Chebyshev.
     degree : int, optional
-        Degree of the approximation, instead of a tolerance. Default 32 for Bernstein, whose error falls only like 1/K.
+        Degree of the approximation, instead of a tolerance. Default: 32 for Bernstein, whose error falls like 1/K.
     n_jobs : int, optional
-        Threads over the rows, from half a million scores on; -1 is one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` where that is set. Value and gradient are the same to the bit.
+        Number of threads for half a million scores or more; -1 is one per core. None: one per core, at most
+        ``OMP_NUM_THREADS`` where that is set. Value and gradient do not depend on it.
 
     Attributes
     ----------
     scheme_ : str
         The scheme of the last call.
     degree_ : int or None
-        Degree of the polynomials in the last call; None where none stood in for ℓ.
+        Degree of the polynomials in the last call; None where there were none.
 
     Notes
     -----
-    A class without samples drops out, and the weights of the other pairs are renormalised. With fewer than two
+    A class without samples is left out, and the weights of the other pairs are normalised again. With fewer than two
     classes the risk and its gradient are 0.
 
     Examples
@@ -125,23 +125,20 @@ class SurrogateRisk:
         self.n_jobs = check_n_jobs(n_jobs)
         fitting = schemes_of(self.surrogate)
         if self.scheme not in ("auto", *fitting):
-            name = self.surrogate.name
-            raise invalid(
-                "scheme", f"must fit the {name} surrogate", repr(scheme), f"use 'auto' or one of {', '.join(fitting)}"
-            )
+            advice = f"use 'auto' or one of {', '.join(fitting)}"
+            raise invalid("scheme", f"must fit the {self.surrogate.name} surrogate", repr(scheme), advice)
         if degree is not None:
             check_whole("degree", degree, least=1, most=256, advice="or pass a tolerance")
         if degree is not None and tolerance is not None:
-            raise invalid(
-                "degree", "excludes tolerance", f"{degree} with tolerance={tolerance:g}", "pass one of the two"
-            )
+            came = f"{degree} with tolerance={tolerance:g}"
+            raise invalid("degree", "excludes tolerance", came, "pass one of the two")
         self._reach = polynomial_reach(self.surrogate)
-        """Scores that differ by less meet one polynomial piece alone."""
+        """Scores that differ by less meet only one polynomial piece."""
         self._warned = False
         self.degree_: int | None = None
 
     def value(self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The risk.
+        """Return the risk.
 
         Parameters
         ----------
@@ -154,7 +151,7 @@ class SurrogateRisk:
     def value_and_gradient(
         self, y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[float, Floats]:
-        """The risk and its ``(N, C)`` gradient with respect to the scores.
+        """Return the risk and its ``(N, C)`` gradient with respect to the scores.
 
         Parameters
         ----------
@@ -180,18 +177,18 @@ class SurrogateRisk:
         v = partition.pair_weights(check_pairs(self.pairs, n_classes))
         problem = partition.problem(clean, v)
         if self.scheme != "pairwise" and float(np.abs(clean).max()) > HUGE and self.surrogate.name != "squared":
-            # Differences may be beyond the floats, and so is the loss of such a pair: taken one by one, it is infinite
-            # and all others are right. Squares have a scale of their own.
+            # Differences may overflow, and the loss of such a pair is infinite: pair by pair all others are right.
+            # The squared risk rescales its scores itself.
             self.scheme_, self.degree_ = "blocked", None
             return blocked_risk(problem, self.surrogate.loss, self.surrogate.derivative, gradient=gradient)
         with threads(self.n_jobs):
             return self.compute(problem, gradient=gradient)
 
     def compute(self, problem: Problem, *, gradient: bool, bounded: bool = False) -> tuple[float, Floats | None]:
-        """Value, and gradient if asked for, of input that is known to be clean: what a training loop calls.
+        """Compute value, and gradient if wanted, of clean input, without checks: for training loops.
 
-        ``bounded``: the scores are those of a softmax or sigmoid, and the gradient goes back through it. Differences
-        lie in ``[−1, 1]``, and at ±1 the slope of either side will do, as no gradient passes there.
+        ``bounded``: the scores come from a softmax or sigmoid, and the gradient goes back through it. Differences lie
+        in ``[−1, 1]``; at ±1 the activation is saturated, so the slope of either side will do.
         """
         surrogate, form = self.surrogate, self.surrogate.closed_form
         self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
@@ -208,8 +205,15 @@ class SurrogateRisk:
             self.scheme_ = "blocked"
         return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
 
+    def searches(self, *, bounded: bool) -> bool:
+        """Return True if positives are sorted and searched, whatever the scores; ``bounded`` as in :meth:`compute`."""
+        if schemes_of(self.surrogate)[0] != "ranked":
+            return False
+        found = self.plan_for(1.0, bounded=True) if bounded and self._reach >= 1.0 else None
+        return found is None or found.scheme == "ranked"
+
     def _plan(self, problem: Problem, bounded: bool) -> Plan | None:
-        """Polynomial pieces for the differences that occur; None where pairs must be taken one by one."""
+        """Return polynomial pieces for the differences that occur; None where only single pairs will do."""
         span = np.inf
         if bounded:
             span = 1.0
@@ -223,14 +227,14 @@ class SurrogateRisk:
         return found
 
     def _may_be_one_piece(self, problem: Problem) -> bool:
-        """By a few rows, which spare most scores that span more the look at all of them."""
-        few = problem.scores[:FEW_ROWS]
+        """Look at a few rows: where these already span more, the others need not be read."""
+        few = problem.scores[:256]
         return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self._reach
 
     def plan_for(self, span: float, *, bounded: bool) -> Plan | None:
-        """Polynomial pieces for differences up to ``span``; None where there are none within the tolerance.
+        """Return polynomial pieces for differences up to ``span``; None where none meets the tolerance.
 
-        ``bounded`` as in :meth:`compute`; else a difference that is a piece's end belongs to the next one.
+        ``bounded`` as in :meth:`compute`; else a difference at a piece's end belongs to the next piece.
         """
         one_piece = self.scheme == "auto" and (span <= self._reach if bounded else span < self._reach)
         return plan(
@@ -265,6 +269,6 @@ def _polynomial_risk(problem: Problem, found: Plan, *, gradient: bool) -> tuple[
 
 
 def schemes_of(surrogate: Surrogate) -> tuple[str, ...]:
-    """The schemes that fit a surrogate, fastest first."""
+    """Return the schemes that fit a surrogate, fastest first."""
     linear = "moments" if len(surrogate.pieces) == 1 else "ranked"
     return (linear, "blocked", "pairwise")
