@@ -1,4 +1,4 @@
-"""What all classifiers share: class codes of a target, scores of any estimator, ``predict`` and ``score``."""
+"""Base classes of the classifiers, class codes of a target, and scores of any estimator."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.utils import _safe_indexing, check_array, column_or_1d
+from sklearn.utils import _safe_indexing, check_array, column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -20,6 +20,7 @@ from mauc.metrics import mauc_score
 __all__ = [
     "LogitClassifier",
     "RankingClassifier",
+    "WrappingClassifier",
     "encode_classes",
     "mauc_of_known",
     "scores_by_class",
@@ -29,11 +30,10 @@ __all__ = [
 
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The classes of a training target, two at least, and the number of each sample's class among them."""
+    """Return the sorted classes of a training target, at least two, and the code of each sample."""
     if y is None:
-        raise invalid(
-            "y", "is required: a classifier requires y to be passed, but the target y is None", None, "pass y"
-        )
+        requirement = "is required: a classifier requires y to be passed, but the target y is None"
+        raise invalid("y", requirement, None, "pass y")
     given = unwrap(y, "y")
     target = column_or_1d(
         check_array(given, ensure_2d=False, dtype=None, input_name="y", ensure_all_finite="allow-nan"), warn=True
@@ -51,12 +51,12 @@ def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def _is_missing(value: Any) -> bool:
-    """None, NaN, pandas.NaT and pandas.NA, which is neither equal to itself nor not."""
+    """Return whether a value is None, NaN, pandas.NaT or pandas.NA, whose comparisons are undefined."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
 def scores_of(estimator: Any, X: Any) -> Any:
-    """``predict_proba`` where the estimator has it, else ``decision_function``; a data frame stays one."""
+    """Return ``predict_proba`` if the estimator has it, else ``decision_function``; a data frame stays one."""
     for method in ("predict_proba", "decision_function"):
         if hasattr(estimator, method):
             return getattr(estimator, method)(X)
@@ -69,7 +69,7 @@ def scores_of(estimator: Any, X: Any) -> Any:
 
 
 def scores_by_code(estimator: Any, X: Any, n_classes: int) -> NDArray[np.float64]:
-    """``(N, C)`` scores of an estimator that was fitted on codes ``0..C-1``; 0 for a class that it does not know."""
+    """Return ``(N, C)`` scores of an estimator fitted on codes ``0..C-1``; 0 for a class that it does not know."""
     scores = _all_columns(estimator, X)
     out = np.zeros((len(scores), n_classes))
     out[:, np.asarray(estimator.classes_, dtype=np.int64)] = scores
@@ -77,7 +77,7 @@ def scores_by_code(estimator: Any, X: Any, n_classes: int) -> NDArray[np.float64
 
 
 def scores_by_class(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """``(N, C)`` scores of an estimator that was fitted on these classes, all of them."""
+    """Return ``(N, C)`` scores of an estimator that was fitted on all these classes."""
     missing = np.setdiff1d(classes, estimator.classes_)
     if len(missing):
         advice = "RareClassKFold, which a number of folds gives, keeps every class in every training part"
@@ -86,7 +86,7 @@ def scores_by_class(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np
 
 
 def _all_columns(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """One column per class of the estimator; the only one of a decision function of two is their difference."""
+    """Return one column per class; the only column of a binary decision function is the difference of two."""
     scores = np.asarray(scores_of(estimator, X), dtype=np.float64)
     return np.column_stack([-scores, scores]) / 2 if scores.ndim == 1 else scores
 
@@ -94,10 +94,10 @@ def _all_columns(estimator: Any, X: Any) -> NDArray[np.float64]:
 def mauc_of_known(
     y: ArrayLike, scores: Any, classes: NDArray[Any], pairs: Any = "ovo", sample_weight: ArrayLike | None = None
 ) -> float:
-    """Multiclass AUC over those of the model's classes that ``y`` holds.
+    """Compute the multiclass AUC over the classes of the model that are in ``y``.
 
-    Samples of a class that the model does not know have no column to be ranked by. They are left out with a warning:
-    an error would turn every candidate of a search into NaN.
+    Samples of a class that the model does not know are left out with a warning; an error would turn every candidate of
+    a search into NaN.
     """
     there, codes = check_classes(y)
     known = np.isin(there, classes)
@@ -116,26 +116,51 @@ def mauc_of_known(
 
 
 class RankingClassifier(ClassifierMixin):  # type: ignore[misc]
-    """``predict`` and ``score`` of a classifier that ranks by ``predict_proba``."""
+    """Provide ``predict`` and ``score`` of a classifier that ranks by ``predict_proba``."""
 
     pairs: Any = "ovo"
     classes_: NDArray[Any]
 
     def _ranking_scores(self, X: Any) -> NDArray[Any]:
-        """``(N, C)`` scores that the model was trained to rank by."""
+        """Return the ``(N, C)`` scores that the model ranks by."""
         return np.asarray(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest score."""
+        """Return the class with the highest score."""
         best = self._ranking_scores(X).argmax(axis=1)
         return self.classes_[best]
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Multiclass AUC of the scores that the model was trained to rank by, over the classes present in ``y``.
+        """Return the multiclass AUC of the scores that the model ranks by, over the classes in ``y``.
 
         Samples of a class that was not in the training data are left out, with a warning.
         """
         return mauc_of_known(y, self._ranking_scores(X), self.classes_, self.pairs, sample_weight)
+
+
+class WrappingClassifier(RankingClassifier, MetaEstimatorMixin):  # type: ignore[misc]
+    """A classifier around another one, ``estimator``, by default a logistic regression."""
+
+    estimator: Any
+    estimator_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._base())
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
+
+    def _base(self) -> Any:
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression() if self.estimator is None else self.estimator
+
+    def _keep_input_names(self) -> None:
+        """Copy the number and names of the columns from the fitted estimator, if it has them."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
 
 
 class LogitClassifier(RankingClassifier):
@@ -144,44 +169,43 @@ class LogitClassifier(RankingClassifier):
     activation: Any = "softmax"
 
     def _logits(self, X: Any) -> NDArray[Any]:
-        """``(N, C)`` logits: what a classifier of this kind has to give."""
+        """Return ``(N, C)`` logits; subclasses implement it."""
         raise NotImplementedError(f"{type(self).__name__} must define _logits(X)")
 
     def _scores_are(self) -> str:
-        """With a log-loss softmax, whatever the ranking term saw: that is what the log-loss makes right, and it ranks
-        0.7 to 1.5 points better than the logits of the same network (guide, "Which loss").
+        """Return the activation that the model ranks by.
+
+        With a log-loss it is softmax, whatever the ranking term uses: it ranks 0.7 to 1.5 points better than the logits
+        of the same network (guide, "Which loss").
         """
-        return (
-            "softmax"
-            if getattr(self, "log_loss_", getattr(self, "log_loss", 0.0))
-            else str(self.activation or "softmax")
-        )
+        log_loss = getattr(self, "log_loss_", getattr(self, "log_loss", 0.0))
+        return "softmax" if log_loss else str(self.activation or "softmax")
 
     def _ranking_scores(self, X: Any) -> NDArray[Any]:
         return activate(self._logits(X), self._scores_are())
 
     def decision_function(self, X: Any) -> NDArray[Any]:
-        """Logits of shape ``(N, C)``; for two classes the difference of the two columns, of shape ``(N,)``.
+        """Return logits of shape ``(N, C)``; for two classes the difference of the two columns, of shape ``(N,)``.
 
-        Not what the model ranks by, unless ``activation="identity"`` without a log-loss: softmax changes the order
-        within a column.
+        The model ranks by them only with ``activation="identity"`` and no log-loss: softmax changes the order within a
+        column.
         """
         logits = self._logits(X)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def _has_probabilities(self) -> bool:
-        # Log-odds are those of the softmax.
         return self._scores_are() in ("softmax", "log_odds")
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Softmax scores of shape ``(N, C)``; they rank, they are not calibrated. Only with
-        ``activation="softmax"`` or ``"log_odds"``, or with a log-loss.
+        """Return softmax scores of shape ``(N, C)``, which are not calibrated.
+
+        Available with ``activation="softmax"`` or ``"log_odds"``, or with a log-loss.
         """
         return activate(self._logits(X), "softmax")
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the highest logit."""
-        # Not of the scores, which an activation rounds to ties where it saturates.
+        """Return the class with the highest logit."""
+        # Not of the scores, which are tied where an activation saturates.
         best = self._logits(X).argmax(axis=1)
         return self.classes_[best]
