@@ -22,6 +22,7 @@ __all__ = [
     "RankingClassifier",
     "WrappingClassifier",
     "encode_classes",
+    "is_missing",
     "mauc_of_known",
     "scores_by_class",
     "scores_by_code",
@@ -39,7 +40,7 @@ def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
         check_array(given, ensure_2d=False, dtype=None, input_name="y", ensure_all_finite="allow-nan"), warn=True
     )
     check_hashable(target, "y")
-    if target.dtype.kind in "Of" and any(_is_missing(value) for value in target.tolist()):
+    if target.dtype.kind in "Of" and any(is_missing(value) for value in target.tolist()):
         advice = "drop the samples without a class"
         raise invalid("y", "must name the class of every sample", "a missing value", advice)
     check_classification_targets(target)
@@ -50,7 +51,7 @@ def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
     return classes, codes
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Return whether a value is None, NaN, pandas.NaT or pandas.NA, whose comparisons are undefined."""
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.model_selection import BaseCrossValidator, StratifiedGroupKFold, check_cv
 from sklearn.utils import check_random_state
 
-from mauc._estimators import mauc_of_known, scores_of
+from mauc._estimators import is_missing, mauc_of_known, scores_of
 from mauc._typing import Ints
 from mauc._validation import check_classes, check_whole, invalid, unwrap
 
@@ -99,7 +99,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> Ints | None:
     given = np.asarray(unwrap(groups, "groups"))
     if given.shape != (n_samples,):
         raise invalid("groups", f"must have the shape ({n_samples},)", f"shape {given.shape}", "pass one per sample")
-    if any(name is None or type(name).__name__ == "NAType" or name != name for name in given.tolist()):
+    if any(is_missing(name) for name in given.tolist()):
         advice = "give samples of their own a group of their own"
         raise invalid("groups", "must name the group of every sample", "a missing value", advice)
     try:
