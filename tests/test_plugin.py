@@ -16,9 +16,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from experiments.datasets import load_simulated
 from mauc import MAUCPluginClassifier, mauc_score, mauc_scorer
-from mauc.plugin import CALIBRATIONS, balanced_posterior
+from mauc.plugin import balanced_posterior
 
-posteriors = pytest.mark.parametrize("seed", range(3))
+posteriors = pytest.mark.parametrize("seed", range(2))
 
 
 def draw_posterior(seed, n_samples=200, n_classes=4):
@@ -128,8 +128,8 @@ def test_it_lifts_a_forest_on_imbalanced_data():
     assert np.mean(gains) > 0.01
 
 
-@pytest.mark.parametrize("calibration", CALIBRATIONS)
-@pytest.mark.parametrize("sizes", [(60, 40, 30), (60, 30, 2), (60, 30, 1), (60, 30, 2, 1), (40, 2), (40, 1, 1)])
+@pytest.mark.parametrize("calibration", ["sigmoid", "isotonic", "temperature"])
+@pytest.mark.parametrize("sizes", [(60, 30, 2, 1), (40, 1, 1)])
 def test_calibration_takes_classes_of_any_size(sizes, calibration):
     X, y = blobs(sizes)
     model = MAUCPluginClassifier(GaussianNB(var_smoothing=1e-2), cv=5, calibration=calibration).fit(X, y)

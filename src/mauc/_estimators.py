@@ -1,4 +1,4 @@
-"""Parts that all classifiers share: class codes of a target, scores of any estimator, ``predict`` and ``score``."""
+"""Base classes of the classifiers, class codes of a target, and scores of any estimator."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, MetaEstimatorMixin
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.utils import _safe_indexing, check_array, column_or_1d
+from sklearn.utils import _safe_indexing, check_array, column_or_1d, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -20,6 +20,7 @@ from mauc.metrics import mauc_score
 __all__ = [
     "LogitClassifier",
     "RankingClassifier",
+    "WrappingClassifier",
     "encode_classes",
     "mauc_of_known",
     "scores_by_class",
@@ -28,17 +29,16 @@ __all__ = [
 
 
 def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the classes of a training target, at least two, and the code of each sample's class."""
+    """Return the sorted classes of a training target, at least two, and the code of each sample."""
     if y is None:
-        raise invalid(
-            "y", "is required: a classifier requires y to be passed, but the target y is None", None, "pass y"
-        )
+        requirement = "is required: a classifier requires y to be passed, but the target y is None"
+        raise invalid("y", requirement, None, "pass y")
     given = unwrap(y, "y")
     target = column_or_1d(
         check_array(given, ensure_2d=False, dtype=None, input_name="y", ensure_all_finite="allow-nan"), warn=True
     )
     check_hashable(target, "y")
-    if target.dtype.kind in "Of" and any(map(is_missing, target.tolist())):
+    if target.dtype.kind in "Of" and any(is_missing(value) for value in target.tolist()):
         advice = "drop the samples without a class"
         raise invalid("y", "must name the class of every sample", "a missing value", advice)
     check_classification_targets(target)
@@ -50,7 +50,7 @@ def encode_classes(y: ArrayLike) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def scores_by_code(estimator: Any, X: Any, n_classes: int) -> NDArray[np.float64]:
-    """Return ``(N, C)`` scores of an estimator that was fitted on codes ``0..C-1``; 0 for classes it does not know."""
+    """Return ``(N, C)`` scores of an estimator fitted on codes ``0..C-1``; 0 for a class that it does not know."""
     scores = _all_columns(estimator, X)
     out = np.zeros((len(scores), n_classes))
     out[:, np.asarray(estimator.classes_, dtype=np.int64)] = scores
@@ -58,7 +58,7 @@ def scores_by_code(estimator: Any, X: Any, n_classes: int) -> NDArray[np.float64
 
 
 def scores_by_class(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Return ``(N, C)`` scores of an estimator that was fitted on all of these classes."""
+    """Return ``(N, C)`` scores of an estimator that was fitted on all these classes."""
     missing = np.setdiff1d(classes, estimator.classes_)
     if len(missing):
         advice = "RareClassKFold, which a number of folds gives, keeps every class in every training part"
@@ -67,7 +67,7 @@ def scores_by_class(estimator: Any, X: Any, classes: NDArray[Any]) -> NDArray[np
 
 
 def _all_columns(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """Return one column per class; a decision function of two classes has one column, their difference."""
+    """Return one column per class; the only column of a binary decision function is the difference of two."""
     scores = np.asarray(scores_of(estimator, X), dtype=np.float64)
     return np.column_stack([-scores, scores]) / 2 if scores.ndim == 1 else scores
 
@@ -75,10 +75,10 @@ def _all_columns(estimator: Any, X: Any) -> NDArray[np.float64]:
 def mauc_of_known(
     y: ArrayLike, scores: Any, classes: NDArray[Any], pairs: Any = "ovo", sample_weight: ArrayLike | None = None
 ) -> float:
-    """Compute the multiclass AUC over those of the model's classes that ``y`` holds.
+    """Compute the multiclass AUC over the classes of the model that are in ``y``.
 
-    Samples of a class that the model does not know have no column. They are left out with a warning: an error would
-    turn every candidate of a search into NaN.
+    Samples of a class that the model does not know are left out with a warning; an error would turn every candidate of
+    a search into NaN.
     """
     there, codes = check_classes(y)
     known = np.isin(there, classes)
@@ -97,13 +97,13 @@ def mauc_of_known(
 
 
 class RankingClassifier(ClassifierMixin):  # type: ignore[misc]
-    """A classifier that ranks by ``predict_proba``: its ``predict`` and ``score``."""
+    """Provide ``predict`` and ``score`` of a classifier that ranks by ``predict_proba``."""
 
     pairs: Any = "ovo"
     classes_: NDArray[Any]
 
     def _ranking_scores(self, X: Any) -> NDArray[Any]:
-        """Return the ``(N, C)`` scores that the model was trained to rank by."""
+        """Return the ``(N, C)`` scores that the model ranks by."""
         return np.asarray(self.predict_proba(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -112,11 +112,36 @@ class RankingClassifier(ClassifierMixin):  # type: ignore[misc]
         return self.classes_[best]
 
     def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the multiclass AUC of the scores that the model was trained to rank by, over the classes in ``y``.
+        """Return the multiclass AUC of the scores that the model ranks by, over the classes in ``y``.
 
         Samples of a class that was not in the training data are left out, with a warning.
         """
         return mauc_of_known(y, self._ranking_scores(X), self.classes_, self.pairs, sample_weight)
+
+
+class WrappingClassifier(RankingClassifier, MetaEstimatorMixin):  # type: ignore[misc]
+    """A classifier around another one, ``estimator``, by default a logistic regression."""
+
+    estimator: Any
+    estimator_: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._base())
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
+
+    def _base(self) -> Any:
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression() if self.estimator is None else self.estimator
+
+    def _keep_input_names(self) -> None:
+        """Copy the number and names of the columns from the fitted estimator, if it has them."""
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
 
 
 class LogitClassifier(RankingClassifier):
@@ -125,14 +150,14 @@ class LogitClassifier(RankingClassifier):
     activation: Any = "softmax"
 
     def _logits(self, X: Any) -> NDArray[Any]:
-        """Return ``(N, C)`` logits; subclasses define it."""
+        """Return ``(N, C)`` logits; subclasses implement it."""
         raise NotImplementedError(f"{type(self).__name__} must define _logits(X)")
 
     def _scores_are(self) -> str:
-        """Return the activation that makes scores of the logits.
+        """Return the activation that the model ranks by.
 
-        With a log-loss it is softmax, whatever the ranking term was trained on: the log-loss makes it right, and it
-        ranks 0.7 to 1.5 points better than the logits of the same network (guide, "Which loss").
+        With a log-loss it is softmax, whatever the ranking term uses: it ranks 0.7 to 1.5 points better than the logits
+        of the same network (guide, "Which loss").
         """
         log_loss = getattr(self, "log_loss_", getattr(self, "log_loss", 0.0))
         return "softmax" if log_loss else str(self.activation or "softmax")
@@ -143,26 +168,25 @@ class LogitClassifier(RankingClassifier):
     def decision_function(self, X: Any) -> NDArray[Any]:
         """Return logits of shape ``(N, C)``; for two classes the difference of the two columns, of shape ``(N,)``.
 
-        The model ranks by them only with ``activation="identity"`` and no log-loss: softmax changes the order within
-        a column.
+        The model ranks by them only with ``activation="identity"`` and no log-loss: softmax changes the order within a
+        column.
         """
         logits = self._logits(X)
         return logits[:, 1] - logits[:, 0] if len(self.classes_) == 2 else logits
 
     def _has_probabilities(self) -> bool:
-        # Log-odds are those of the softmax.
         return self._scores_are() in ("softmax", "log_odds")
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[Any]:
-        """Return softmax scores of shape ``(N, C)``; they rank, they are not calibrated.
+        """Return softmax scores of shape ``(N, C)``, which are not calibrated.
 
-        Only with ``activation="softmax"`` or ``"log_odds"``, or with a log-loss.
+        Available with ``activation="softmax"`` or ``"log_odds"``, or with a log-loss.
         """
         return activate(self._logits(X), "softmax")
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class with the highest logit."""
-        # Not the highest score: an activation that saturates rounds scores to ties.
+        # Not of the scores, which are tied where an activation saturates.
         best = self._logits(X).argmax(axis=1)
         return self.classes_[best]

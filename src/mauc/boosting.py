@@ -1,23 +1,23 @@
-r"""Multiclass AUC in LightGBM and XGBoost, as a metric and as an objective. Neither library is imported here.
+r"""Multiclass AUC as a metric and as an objective of LightGBM and XGBoost. Neither library is imported here.
 
-The objective gives gradient and curvature of ``R(activation(Z))`` for raw scores Z, multiplied by
+The objective returns gradient and curvature of ``R(activation(Z))`` for raw scores Z, multiplied by
 
 .. math:: \frac{U (C - 1)}{C \, |\ell'(0)|} \quad \text{(raw columns)}, \qquad
     \frac{U (C - 1)}{|\ell'(0)|} \quad \text{(softmax)}
 
-with the summed weight U. At Z = 0 the gradient then is that of the multiclass log-loss with balanced class weights, so
-that learning rate, ``min_child_weight`` and ``lambda`` mean what they usually mean. For the same reason ``R + λ ·
-log-loss`` is divided by 1 + λ.
+with the summed weight U. At Z = 0 the gradient is that of the multiclass log-loss with balanced class weights, so that
+learning rate, ``min_child_weight`` and ``lambda`` have their usual meaning. For the same reason ``R + λ · log-loss`` is
+divided by 1 + λ.
 
-Boosting libraries take one second derivative for each score. The exact diagonal of the Hessian H would be too small:
-the scores of a pair move together, and a step that ignores it overshoots. Here D is diagonal and ``D − H`` is positive
-semidefinite, so that a Newton step with D goes down wherever the Hessian changes little along it.
+Boosting libraries take one second derivative for each score. With the diagonal of the Hessian H a step would overshoot,
+because the scores of a pair move together. Here D is diagonal and ``D − H`` is positive semidefinite, so that a Newton
+step with D decreases the risk if the Hessian changes little along it.
 
 1. **Scores.** A pair adds :math:`w \ell''(t) (a_m - a_n)^2 \le 2 w \ell''(t) (a_m^2 + a_n^2)` along a direction a.
    With :math:`h_{nc} \ge \sum w \ell''` over the pairs of a score, ``2 h`` is above the Hessian. For the exponential
-   :math:`\ell'' = -\alpha \ell'`, and all pairs of a score pull it the same way, hence :math:`h = \alpha |G|` exactly.
-   For others ``h`` is a bound of :math:`\ell''` times the weight of the pairs, or, if smaller, κ times the gradient
-   where :math:`\ell'' \le -\kappa \ell'`.
+   :math:`\ell'' = -\alpha \ell'`, and the gradients of all pairs of a score have one sign: :math:`h = \alpha |G|`.
+   For others ``h`` is a bound of :math:`\ell''` times the weight of the pairs, or, if smaller, κ times the gradient if
+   :math:`\ell'' \le -\kappa \ell'`.
 2. **Softmax.** With :math:`J = \operatorname{diag}(f) - f f^\top` and the gradient :math:`g = J G`, the Hessian of a
    row is below :math:`J \operatorname{diag}(2 h) J + M`, where :math:`M_{ij} = \delta_{ij} g_i - f_j g_i - f_i g_j`.
    The sums of the absolute values of their rows bound both, as XGBoost's ``2 p (1 − p)`` does for the log-loss.
@@ -47,14 +47,18 @@ __all__ = ["lightgbm_metric", "lightgbm_objective", "xgboost_metric", "xgboost_o
 Activation = Literal["softmax", "identity"]
 
 
-class _LightGBMMetric:
+class _Metric:
+    def __init__(self, activation: Activation = "identity", pairs: str | ArrayLike = "ovo") -> None:
+        self.activation, self.pairs = activation, pairs
+
+
+class _LightGBMMetric(_Metric):
     """Multiclass AUC for early stopping and model selection in LightGBM 4.
 
-    ``feval=`` of ``lightgbm.train`` and ``lightgbm.cv``, or ``eval_metric=`` of ``LGBMClassifier.fit``: both orders of
-    the arguments are understood. Classes absent from the part that is scored drop out. Give ``metric="none"`` to the
-    model, else its own loss stops it.
+    Pass it as ``feval=`` to ``lightgbm.train`` and ``lightgbm.cv``, or as ``eval_metric=`` to ``LGBMClassifier.fit``.
+    Absent classes are ignored. Set ``metric="none"`` in the model, else its own loss stops it too.
 
-    LightGBM's own objectives pass probabilities, ours raw scores: use the ``metric`` of an objective of ours.
+    LightGBM's own objectives pass probabilities, ours raw scores: with ours, use the ``metric`` of the objective.
 
     Examples
     --------
@@ -64,22 +68,19 @@ class _LightGBMMetric:
     ('mauc', 1.0, True)
     """
 
-    def __init__(self, activation: Activation = "identity", pairs: str | ArrayLike = "ovo") -> None:
-        self.activation, self.pairs = activation, pairs
-
     def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[str, float, bool]:
-        """``(scores, Dataset)`` or ``(y_true, scores, weight)`` to ``("mauc", value, True)``."""
+        """Map ``(scores, Dataset)`` or ``(y_true, scores, weight)`` to ``("mauc", value, True)``."""
         y, scores, weight = _in_order(first, second, weight)
         return "mauc", _multiclass_auc(y, scores, weight, self.activation, self.pairs), True
 
 
-class _XGBoostMetric:
+class _XGBoostMetric(_Metric):
     """Multiclass AUC for early stopping and model selection in XGBoost 2.1 and later.
 
-    ``custom_metric=`` of ``xgboost.train`` and ``xgboost.cv``, or ``eval_metric=`` of ``XGBClassifier``. Set
-    ``disable_default_eval_metric=True``, else the last metric of the list may be XGBoost's own.
+    Pass it as ``custom_metric=`` to ``xgboost.train`` and ``xgboost.cv``, or as ``eval_metric=`` to ``XGBClassifier``.
+    Set ``disable_default_eval_metric=True``, else the last metric of the list may be XGBoost's own.
 
-    XGBoost's own objectives pass probabilities, ours raw scores: use the ``metric`` of an objective of ours.
+    XGBoost's own objectives pass probabilities, ours raw scores: with ours, use the ``metric`` of the objective.
 
     Examples
     --------
@@ -89,14 +90,11 @@ class _XGBoostMetric:
     1.0
     """
 
-    # Early stopping maximises what begins with "auc" and minimises all else by default.
+    # Early stopping maximises a metric whose name begins with "auc" and minimises others.
     __name__ = "auc_multiclass"
 
-    def __init__(self, activation: Activation = "identity", pairs: str | ArrayLike = "ovo") -> None:
-        self.activation, self.pairs = activation, pairs
-
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> Any:
-        """``(scores, DMatrix)`` to ``(name, value)``; ``(y_true, scores, sample_weight)`` to the value alone."""
+        """Map ``(scores, DMatrix)`` to ``(name, value)``, and ``(y_true, scores, sample_weight)`` to the value."""
         y, scores, weight = _in_order(first, second, sample_weight)
         value = _multiclass_auc(y, scores, weight, self.activation, self.pairs)
         return (self.__name__, value) if hasattr(second, "get_label") else value
@@ -107,7 +105,7 @@ xgboost_metric = _XGBoostMetric()
 
 
 class _Objective:
-    """Gradient and curvature of the risk of raw scores, in the units of the log-loss."""
+    """Compute gradient and curvature of the risk of raw scores, in the units of the log-loss."""
 
     def __init__(
         self,
@@ -125,11 +123,11 @@ class _Objective:
     def gradient_and_curvature(
         self, y: ArrayLike, raw: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[Floats, Floats]:
-        """Both in the shape of ``raw``: ``(N, C)``, or ``(N,)`` for the log-odds of two classes."""
+        """Return both in the shape of ``raw``: ``(N, C)``, or ``(N,)`` for the log-odds of two classes."""
         scores = np.asarray(raw, dtype=np.float64)
         if scores.ndim == 1:
             _check_two_classes(y)
-            # z stands for the columns (−z/2, z/2); a curvature above the Hessian of both is above that along z.
+            # z means the columns (−z/2, z/2); a curvature above the Hessian of both is above that along z.
             half = 0.5 * scores[:, None]
             gradient, curvature = self.gradient_and_curvature(y, np.hstack([-half, half]), sample_weight)
             return 0.5 * (gradient[:, 1] - gradient[:, 0]), 0.25 * curvature.sum(axis=1)
@@ -145,13 +143,13 @@ class _Objective:
             gradient += of_logs
             curvature += term.curvature_above(of_logs)
         scale = self._scale(partition) / (1.0 + self.log_loss)
-        # Leaves divide by sums of these: 0 for a class that is absent would be 0 / 0 without a penalty.
+        # Leaves divide by sums of curvatures: for an absent class that would be 0 / 0 without a penalty.
         return scale * gradient, np.maximum(scale * curvature, 1e-16)
 
     def _scale(self, partition: ClassPartition) -> float:
         slope = abs(float(self.risk.surrogate.derivative(np.zeros(1))[0]))
         n_here = int(partition.present.sum())
-        # Softmax of 0 shrinks the gradient by its value there, 1 / C.
+        # At 0 softmax scales the gradient by 1 / C.
         shrunk = partition.n_classes if self.activation == "softmax" else 1
         return float(partition.weights.sum()) * shrunk * (n_here - 1) / (n_here * slope)
 
@@ -164,7 +162,7 @@ class _LightGBMObjective(_Objective):
 
     # LightGBM counts the parameters: with a third it passes the weights.
     def __call__(self, first: Any, second: Any, weight: Any = None) -> tuple[Floats, Floats]:
-        """``(raw, Dataset)`` or ``(y_true, raw, weight)`` to gradient and curvature in the shape of ``raw``."""
+        """Map ``(raw, Dataset)`` or ``(y_true, raw, weight)`` to gradient and curvature."""
         return self.gradient_and_curvature(*_in_order(first, second, weight))
 
 
@@ -176,7 +174,7 @@ class _XGBoostObjective(_Objective):
 
     # XGBoost passes weights by this name.
     def __call__(self, first: Any, second: Any, sample_weight: Any = None) -> tuple[Floats, Floats]:
-        """``(raw, DMatrix)`` or ``(y_true, raw, sample_weight)`` to gradient and curvature in the shape of ``raw``."""
+        """Map ``(raw, DMatrix)`` or ``(y_true, raw, sample_weight)`` to gradient and curvature."""
         return self.gradient_and_curvature(*_in_order(first, second, sample_weight))
 
 
@@ -188,11 +186,10 @@ def lightgbm_objective(
     activation: Activation = "softmax",
     pairs: str | ArrayLike = "ovo",
 ) -> _LightGBMObjective:
-    """The surrogate risk as an objective: ``params={"objective": …}`` or ``LGBMClassifier(objective=…)``.
+    """Return the surrogate risk as an objective: ``params={"objective": …}`` or ``LGBMClassifier(objective=…)``.
 
-    Stop by its ``metric``, not by ``lightgbm_metric``.
-    Predictions, those of ``LGBMClassifier.predict_proba`` too, are raw scores: with ``activation="softmax"`` rank by
-    their softmax over the row, else by the columns themselves.
+    For early stopping use its ``metric``, not ``lightgbm_metric``. Predictions, also those of
+    ``LGBMClassifier.predict_proba``, are raw scores: with ``activation="softmax"`` rank by their softmax.
 
     Parameters
     ----------
@@ -204,7 +201,7 @@ def lightgbm_objective(
     log_loss : float >= 0, default=0.0
         Weight λ of the log-loss of the raw scores shifted by the class frequencies.
     activation : {"softmax", "identity"}, default="softmax"
-        Whether the risk is that of softmax scores or of the raw columns.
+        Compute the risk of softmax scores or of the raw columns.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs.
 
@@ -227,12 +224,12 @@ def xgboost_objective(
     activation: Activation = "softmax",
     pairs: str | ArrayLike = "ovo",
 ) -> _XGBoostObjective:
-    """The surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.
+    """Return the surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.
 
-    Set ``num_class`` for ``xgboost.train``, and stop by the objective's ``metric``, not by ``xgboost_metric``.
-    ``Booster.predict(…, output_margin=True)`` gives raw scores: with ``activation="softmax"`` rank by their softmax
-    over the row, else by the columns themselves. Without ``output_margin`` it gives classes.
-    ``XGBClassifier.predict_proba`` has the softmax already. The parameters are those of :func:`lightgbm_objective`.
+    Set ``num_class`` for ``xgboost.train``, and for early stopping use its ``metric``, not ``xgboost_metric``.
+    ``Booster.predict(…, output_margin=True)`` returns raw scores: with ``activation="softmax"`` rank by their softmax.
+    Without ``output_margin`` it returns classes. ``XGBClassifier.predict_proba`` returns the softmax. The parameters
+    are those of :func:`lightgbm_objective`.
 
     Examples
     --------
@@ -246,7 +243,7 @@ def xgboost_objective(
 
 
 def _check_curvature(surrogate: Surrogate) -> Surrogate:
-    """A surrogate whose second derivative is bounded and whose slope at 0 is downwards."""
+    """Check that the second derivative is bounded and that the surrogate falls at 0."""
     if not min(surrogate.curvature_per_slope, surrogate.curvature(1.0)) < np.inf:
         requirement = "must have a bounded second derivative for boosting"
         advice = "use exponential, squared, logistic, generalized_hinge (a rounded hinge), or q_hinge with q >= 2"
@@ -259,7 +256,7 @@ def _check_curvature(surrogate: Surrogate) -> Surrogate:
 def _gradient_and_bound(
     risk: SurrogateRisk, classes: Classes, raw: Floats, activation: str
 ) -> tuple[float, Floats, Floats]:
-    """Risk of ``activation(raw)``, its gradient with respect to ``raw``, and the diagonal above its Hessian."""
+    """Return the risk of ``activation(raw)``, its gradient in ``raw``, and the diagonal above its Hessian."""
     scores = activate(raw, activation)
     problem = classes.with_scores(scores)
     value, gradient = risk.compute(problem, gradient=True, bounded=activation == "softmax")
@@ -272,10 +269,7 @@ def _gradient_and_bound(
 
 
 def _score_curvature(surrogate: Surrogate, problem: Problem, gradient: Floats) -> Floats:
-    r"""``(N, C)`` bound ``h`` of :math:`\sum w \ell''` over the pairs of each score; exact for exponential and squared.
-
-    ``gradient`` is that of the risk with respect to the scores, whose pairs all have one sign.
-    """
+    r"""Return the ``(N, C)`` bound ``h`` of :math:`\sum w \ell''` over the pairs of each score."""
     per_slope, form = surrogate.curvature_per_slope, surrogate.closed_form
     of_slope = per_slope * np.abs(gradient) if per_slope < np.inf else np.inf
     if form is not None and form.kind == "exponential":
@@ -287,9 +281,9 @@ def _score_curvature(surrogate: Surrogate, problem: Problem, gradient: Floats) -
 
 
 def _pair_mass(classes: Classes) -> Floats:
-    """``(N, C)`` summed weight of the pairs that each score takes part in.
+    """Return the ``(N, C)`` summed weight of the pairs of each score.
 
-    ``a_m Σ_j v_ij`` in the column i of a sample's own class, ``a_n v_ij`` in the others.
+    It is ``a_m Σ_j v_ij`` in the column i of a sample's own class, ``a_n v_ij`` in the others.
     """
     y, unit = classes.y, classes.unit
     mass = unit[:, None] * classes.of_negative[y]
@@ -298,7 +292,7 @@ def _pair_mass(classes: Classes) -> Floats:
 
 
 def _softmax_bound(f: Floats, g: Floats, h: Floats) -> Floats:
-    """Row sums of ``|J diag(2h) J|`` and of ``|M|``; see the head of the module."""
+    """Return the row sums of ``|J diag(2h) J|`` and of ``|M|``; see the head of the module."""
     others = 1.0 - f
     q = f * f * others * h
     through_scores = 4.0 * (others * q + f * (q.sum(axis=1, keepdims=True) - q))
@@ -308,7 +302,7 @@ def _softmax_bound(f: Floats, g: Floats, h: Floats) -> Floats:
 
 
 def _in_order(first: Any, second: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Classes, scores and weights, from ``(y_true, scores, weight)`` or from ``(scores, Dataset or DMatrix)``."""
+    """Return classes, scores and weights from ``(y_true, scores, weight)`` or ``(scores, Dataset or DMatrix)``."""
     if not hasattr(second, "get_label"):
         return first, second, weight
     labels, weight = second.get_label(), second.get_weight()
@@ -322,15 +316,14 @@ def _check_two_classes(y: ArrayLike) -> None:
     most = np.max(np.asarray(y), initial=0)
     if most > 1:
         came = f"one column of scores, class {most:g} in y"
-        raise invalid(
-            "num_class", "must be the number of classes", came, f"set num_class, here {int(most) + 1} or more"
-        )
+        advice = f"set num_class, here {int(most) + 1} or more"
+        raise invalid("num_class", "must be the number of classes", came, advice)
 
 
 def _multiclass_auc(
     y: ArrayLike, scores: ArrayLike, sample_weight: ArrayLike | None, activation: str, pairs: str | ArrayLike
 ) -> float:
-    """Multiclass AUC of the library's scores over the classes present; ``(N,)`` scores are those of class 1."""
+    """Compute the multiclass AUC of the library's scores; ``(N,)`` scores are those of class 1."""
     columns = np.asarray(scores, dtype=np.float64)
     if columns.ndim == 1:
         _check_two_classes(y)

@@ -1,6 +1,4 @@
-"""What scikit-learn's model selection needs to work by multiclass AUC: a scorer, and folds that respect rare
-classes.
-"""
+"""A scorer for scikit-learn's model selection by multiclass AUC, and folds that keep rare classes."""
 
 from __future__ import annotations
 
@@ -38,10 +36,10 @@ def folds_of(
     random_state: int = 0,
     groups: Ints | None = None,
 ) -> list[tuple[Ints, Ints]]:
-    """Rows to train on and to hold out, of those that are ``counted``: a weight of 0 is no sample.
+    """Return training and test rows, of those that are ``counted``: rows of weight 0 are not.
 
-    A number gives :class:`RareClassKFold`, with groups :func:`group_folds`; else a splitter, or a list of pairs of rows
-    or masks.
+    A number gives :class:`RareClassKFold`, or :func:`group_folds` with groups; else ``cv`` is a splitter, or a list of
+    pairs of rows or masks.
     """
     rows = np.arange(len(y))
     if isinstance(cv, int | np.integer):
@@ -56,7 +54,7 @@ def folds_of(
         splitter = RareClassKFold(int(cv), random_state=random_state)
         return [(kept[a], kept[b]) for a, b in splitter.split(kept, y[counted])]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that a class has fewer samples than there are folds
+        warnings.simplefilter("ignore", UserWarning)  # a class has fewer samples than there are folds
         try:
             folds = list(check_cv(cv, y, classifier=True).split(X, y, groups))
         except ValueError as error:
@@ -71,10 +69,10 @@ def folds_of(
 
 
 def group_folds(y: NDArray[Any], groups: NDArray[Any], n_folds: int, random_state: int = 0) -> list[tuple[Ints, Ints]]:
-    """Rows to train on and to hold out: whole groups, their classes spread over the folds as evenly as groups allow.
+    """Return training and test rows: groups are held out as a whole, and classes are spread evenly over the folds.
 
-    Of a group that is held out only the rows of classes that are left to train on are in the test part, and none of its
-    rows is in the training part. As many folds as there are groups at most; none where no class is in two groups.
+    Of a held-out group, rows of a class that is missing from the training part are left out. There are at most as many
+    folds as groups, and none if no class is in two groups.
 
     Examples
     --------
@@ -88,20 +86,20 @@ def group_folds(y: NDArray[Any], groups: NDArray[Any], n_folds: int, random_stat
     if most < 2:
         return []
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that a class has fewer samples than there are folds
+        warnings.simplefilter("ignore", UserWarning)  # a class has fewer samples than there are folds
         folds = list(StratifiedGroupKFold(most, shuffle=True, random_state=random_state).split(y, y, groups))
     kept = [(train, test[np.isin(y[test], y[train])]) for train, test in folds]
     return [(train, test) for train, test in kept if len(test)]
 
 
 def check_groups(groups: ArrayLike | None, n_samples: int) -> Ints | None:
-    """``(N,)`` number of each sample's group, two groups at least."""
+    """Return the ``(N,)`` code of each sample's group; there must be two groups or more."""
     if groups is None:
         return None
     given = np.asarray(unwrap(groups, "groups"))
     if given.shape != (n_samples,):
         raise invalid("groups", f"must have the shape ({n_samples},)", f"shape {given.shape}", "pass one per sample")
-    if any(map(is_missing, given.tolist())):
+    if any(is_missing(name) for name in given.tolist()):
         advice = "give samples of their own a group of their own"
         raise invalid("groups", "must name the group of every sample", "a missing value", advice)
     try:
@@ -115,8 +113,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> Ints | None:
 
 
 def some_of_each(labels: NDArray[Any], most: int, seed: int, at_least: int = 100) -> Ints:
-    """About so many rows at most, in their order: of every class its share, and ``at_least`` where it has them and the
-    classes are not too many for that.
+    """Draw about ``most`` rows, in their order: of every class its share, but ``at_least`` if there are few classes.
 
     >>> import numpy as np
     >>> np.bincount(np.repeat([0, 1, 2], [900, 90, 10])[some_of_each(np.repeat([0, 1, 2], [900, 90, 10]), 100, 0, 20)])
@@ -135,8 +132,9 @@ def some_of_each(labels: NDArray[Any], most: int, seed: int, at_least: int = 100
 
 
 def of_some_classes(labels: NDArray[Any], seed: int, most: int = 300) -> Ints:
-    """All rows, or those of so many classes drawn at random where there are more: the pairs of classes grow with the
-    square of their number, and the mean over the pairs of some is that of all on average.
+    """Return the rows of at most so many classes, drawn at random.
+
+    The number of class pairs grows with the square of the classes; the mean over pairs of a sample is unbiased.
 
     >>> import numpy as np
     >>> of_some_classes(np.repeat(np.arange(1000), 2), seed=0, most=2)
@@ -150,17 +148,17 @@ def of_some_classes(labels: NDArray[Any], seed: int, most: int = 300) -> Ints:
 
 
 class MAUCScorer(BaseEstimator):  # type: ignore[misc]
-    """A scorer for scikit-learn's ``scoring=``: multiclass AUC of ``predict_proba``, else of ``decision_function``.
+    """Score an estimator by the multiclass AUC of ``predict_proba``, or else of ``decision_function``.
 
-    Probabilities come first, because softmax changes the order of the logits within a column. Classes of the model that
-    are absent from the part that is scored drop out, as a rare class may be absent from a fold. So do, with a warning,
-    samples of a class that the model does not know: :class:`RareClassKFold` keeps every class in every training part.
+    Pass it as ``scoring=`` to scikit-learn's tools. Classes of the model that are absent from the test rows are
+    ignored. Samples of a class that the model does not know are ignored with a warning; :class:`RareClassKFold` keeps
+    every class in every training part.
 
     Parameters
     ----------
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
-        ``"ovo"``: every pair of classes counts the same. ``"ova"``: each class against all others together. A matrix:
-        ``[i, j]`` is the weight of column i on class i against class j.
+        ``"ovo"``: every pair of classes counts the same. ``"ova"``: one-vs-rest. A matrix: ``[i, j]`` is the weight of
+        column i on class i against class j.
 
     Examples
     --------
@@ -177,7 +175,7 @@ class MAUCScorer(BaseEstimator):  # type: ignore[misc]
         self.pairs = pairs
 
     def score(self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Multiclass AUC of a fitted estimator."""
+        """Return the multiclass AUC of a fitted estimator."""
         return mauc_of_known(y, scores_of(estimator, X), estimator.classes_, self.pairs, sample_weight)
 
     __call__ = score
@@ -187,10 +185,10 @@ mauc_scorer = MAUCScorer()
 
 
 class RareClassKFold(BaseCrossValidator):  # type: ignore[misc]
-    """Stratified folds in which every class stays in every training part.
+    """Split into stratified folds that keep every class in every training part.
 
-    A class of ``n`` samples is spread over ``min(n, n_splits)`` of the folds; the only sample of a class is never held
-    out. scikit-learn's ``StratifiedKFold`` warns of such classes and holds the only sample out.
+    A class of ``n`` samples is spread over ``min(n, n_splits)`` folds; the only sample of a class is never held out.
+    scikit-learn's ``StratifiedKFold`` warns of such classes and holds the only sample out.
 
     Parameters
     ----------
@@ -214,7 +212,7 @@ class RareClassKFold(BaseCrossValidator):  # type: ignore[misc]
         self.random_state = random_state
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """Number of folds."""
+        """Return the number of folds."""
         return self.n_splits
 
     def _iter_test_masks(self, X: Any = None, y: Any = None, groups: Any = None) -> Iterator[NDArray[np.bool_]]:
@@ -228,9 +226,9 @@ class RareClassKFold(BaseCrossValidator):  # type: ignore[misc]
 
 
 def fold_of_each(codes: NDArray[np.int64], n_splits: int, random_state: Any) -> NDArray[np.int64]:
-    """``(N,)`` fold in which each sample is held out; -1 for the only sample of a class.
+    """Return the ``(N,)`` fold in which each sample is held out; -1 for the only sample of a class.
 
-    Classes take their folds one after the other where the last class left off, so that the folds have equal sizes.
+    Each class continues at the fold where the last class ended, so that the folds have equal sizes.
     """
     fold = np.full(len(codes), -1)
     next_fold = 0

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from mauc._estimators import RankingClassifier, encode_classes
+from mauc._estimators import WrappingClassifier, encode_classes
 from mauc._validation import check_choice, check_sample_weight, invalid
 from mauc.model_selection import RareClassKFold
 from mauc.partition import ClassPartition
 
 __all__ = ["MAUCPluginClassifier", "balanced_posterior"]
 
-CALIBRATIONS = ("sigmoid", "isotonic", "temperature")
+CalibrationMethod = Literal["sigmoid", "isotonic", "temperature"]
 
 
 def balanced_posterior(posterior: NDArray[Any], priors: NDArray[Any]) -> NDArray[np.float64]:
-    r"""``(N, C)`` posterior under equal class sizes, :math:`s_i / \sum_j s_j` with :math:`s_i = \eta_i / p_i`.
+    r"""Return the posterior under equal class sizes, :math:`s_i / \sum_j s_j` with :math:`s_i = \eta_i / p_i`.
 
-    An increasing map of Theorem 2's optimal score :math:`s_i / \sum_{j \ne i} s_j` in every column.
+    In every column it is an increasing map of Theorem 2's optimal score :math:`s_i / \sum_{j \ne i} s_j`.
     """
     ratio = np.asarray(posterior, dtype=np.float64) / priors
     total = ratio.sum(axis=1, keepdims=True)
@@ -34,10 +33,10 @@ def balanced_posterior(posterior: NDArray[Any], priors: NDArray[Any]) -> NDArray
 
 
 def _calibration_folds(cv: Any, codes: NDArray[np.int64]) -> Any:
-    """Splits that hold out every sample once while every class stays in every training part.
+    """Return splits that hold out every sample once and keep every class in every training part.
 
     The only sample of a class is in both parts of the first split: without it the classifier would not know its class.
-    A list, because scikit-learn refuses a splitter with more folds than the smallest class has samples.
+    Returns a list, because scikit-learn refuses a splitter with more folds than the smallest class has samples.
     """
     if not isinstance(cv, int | np.integer):
         return cv
@@ -46,8 +45,8 @@ def _calibration_folds(cv: Any, codes: NDArray[np.int64]) -> Any:
     return [(train, np.union1d(test, only)), *(split for split in others if len(split[1]))]
 
 
-class MAUCPluginClassifier(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    r"""Turns any classifier with ``predict_proba`` into a scorer for multiclass AUC, without retraining it.
+class MAUCPluginClassifier(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
+    r"""Turn the probabilities of any classifier into optimal scores for multiclass AUC, without retraining it.
 
     With posterior :math:`\eta` and priors p the scores that maximise multiclass AUC are increasing maps, column by
     column, of
@@ -60,13 +59,12 @@ class MAUCPluginClassifier(RankingClassifier, MetaEstimatorMixin, BaseEstimator)
     Parameters
     ----------
     estimator : classifier, default=LogisticRegression()
-        Must estimate the posterior of the data as they are: class weights or resampling would divide by the priors
-        twice.
+        Must estimate the posterior of the data: with class weights or resampling the priors would be divided out twice.
     cv : int, splitter or None, default=None
-        Folds on whose held-out parts the probabilities are calibrated first. None: as they are. Every class stays in
-        every training part, however rare.
+        Folds on whose held-out parts the probabilities are calibrated first; every class stays in every training part.
+        None: no calibration.
     calibration : {"sigmoid", "isotonic", "temperature"}, default="temperature"
-        How, with ``cv``. Temperature scaling has a single parameter, which rare classes cannot spoil.
+        Method of the calibration. Temperature scaling has a single parameter, which suits rare classes.
 
     Attributes
     ----------
@@ -86,26 +84,16 @@ class MAUCPluginClassifier(RankingClassifier, MetaEstimatorMixin, BaseEstimator)
     0.998
     """
 
-    def __init__(self, estimator: Any = None, *, cv: Any = None, calibration: str = "temperature") -> None:
+    def __init__(
+        self, estimator: Any = None, *, cv: Any = None, calibration: CalibrationMethod = "temperature"
+    ) -> None:
         self.estimator = estimator
         self.cv = cv
         self.calibration = calibration
 
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import get_tags
-
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._base())
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        return tags
-
-    def _base(self) -> Any:
-        return LogisticRegression() if self.estimator is None else self.estimator
-
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the classifier, calibrate it if asked to, and note the class frequencies."""
-        check_choice("calibration", self.calibration, CALIBRATIONS)
+        """Fit the classifier, calibrate it if ``cv`` is given, and store the class frequencies."""
+        check_choice("calibration", self.calibration, get_args(CalibrationMethod))
         base = self._base()
         if not hasattr(base, "predict_proba"):
             advice = "pass a probabilistic classifier, or wrap it in CalibratedClassifierCV"
@@ -125,13 +113,10 @@ class MAUCPluginClassifier(RankingClassifier, MetaEstimatorMixin, BaseEstimator)
         self.estimator_ = model.fit(X, y) if sample_weight is None else model.fit(X, y, sample_weight=weight)
         self.classes_ = self.estimator_.classes_
         self.priors_ = partition.priors
-        if hasattr(self.estimator_, "n_features_in_"):
-            self.n_features_in_ = self.estimator_.n_features_in_
-        if hasattr(self.estimator_, "feature_names_in_"):
-            self.feature_names_in_ = self.estimator_.feature_names_in_
+        self._keep_input_names()
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """``(N, C)`` optimal scores: the posterior under equal class sizes."""
+        """Return the ``(N, C)`` optimal scores: the posterior under equal class sizes."""
         check_is_fitted(self)
         return balanced_posterior(self.estimator_.predict_proba(X), self.priors_)

@@ -205,13 +205,6 @@ class SurrogateRisk:
             self.scheme_ = "blocked"
         return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
 
-    def searches(self, *, bounded: bool) -> bool:
-        """Return True if positives are sorted and searched, whatever the scores; ``bounded`` as in :meth:`compute`."""
-        if schemes_of(self.surrogate)[0] != "ranked":
-            return False
-        found = self.plan_for(1.0, bounded=True) if bounded and self._reach >= 1.0 else None
-        return found is None or found.scheme == "ranked"
-
     def _plan(self, problem: Problem, bounded: bool) -> Plan | None:
         """Return polynomial pieces for the differences that occur; None where only single pairs will do."""
         span = np.inf

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from mauc import SurrogateRisk, mauc_score
 from mauc.activations import activate
-from mauc.ensemble import MAUCStackingClassifier, perceptron
+from mauc.ensemble import MAUCStackingClassifier
 from mauc.ensemble.bases import class_scores, default_estimators, weight_argument
 from mauc.ensemble.combination import RIDGE, Combination, OutOfFold, fit_weights, learn_combination
 from mauc.ensemble.perceptron import BalancedPerceptron
@@ -99,7 +99,7 @@ def test_weights_are_a_constrained_minimum_of_the_risk_and_the_pull_to_the_mean(
     assert best < min(value(np.eye(3)[k]) for k in range(3))
 
 
-def test_a_model_that_says_nothing_has_no_say():
+def test_a_random_model_gets_little_weight():
     scores, y = noisy_scores()
     noise = np.random.default_rng(1).dirichlet(np.ones(4), len(y))
     even = np.full_like(noise, 0.25)
@@ -107,7 +107,7 @@ def test_a_model_that_says_nothing_has_no_say():
     assert weights[0] > 5 * weights[1]
 
 
-def test_two_samples_that_are_ranked_last_turn_nothing_round():
+def test_models_that_rank_wrongly_get_even_weights():
     """A model trained without one of two samples says it is like the others, more than of any other."""
     two = np.repeat([0, 1], [10, 2])
     wrong = np.stack([np.where(np.eye(2)[two] == 1, 0.1, 0.9)] * 2)
@@ -122,8 +122,8 @@ def test_one_class_to_learn_from_gives_even_weights():
     np.testing.assert_allclose(found.combination.weights, 1 / 3)
 
 
-def test_weights_that_gain_have_the_whole_say_and_others_half():
-    """Beside noise the good model gains; beside its like there is nothing to choose."""
+def test_weights_are_used_alone_if_they_gain():
+    """Weights gain if the other models are noise, and not if they are copies."""
     scores, y = noisy_scores(n_models=1, sizes=(60, 40, 30))
     noise = np.random.default_rng(1).dirichlet(np.ones(3), (3, len(y)))
     sure = learn_combination(held_out([scores[0], *noise], y), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
@@ -147,7 +147,7 @@ def test_the_formula():
     np.testing.assert_allclose(half, (by_hand + scores.mean(axis=0)) / 2)
 
 
-@pytest.mark.parametrize("sizes", [(40, 20, 2), (30, 2, 1), (40, 2), (20, 1)])
+@pytest.mark.parametrize("sizes", [(30, 2, 1), (40, 2), (20, 1)])
 def test_classes_of_any_size_without_a_warning(sizes):
     X, y = blobs(sizes)
     model = MAUCStackingClassifier(few_trees(), cv=3).fit(X, y)
@@ -538,25 +538,28 @@ def test_a_time_limit_with_processes_and_progress(capsys):
     model = MAUCStackingClassifier(pair(), time_limit=600, n_jobs=2, verbose=1).fit(X, y)
     alone = MAUCStackingClassifier(pair()).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X))
-    told = capsys.readouterr().out.splitlines()
-    assert [line.split()[1] for line in told] == ["lr", "nb", "out-of-fold"]
-    assert f"lr fitted, out-of-fold MAUC {model.oof_scores_['lr']:.4f}, " in told[0]
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in printed] == ["lr", "nb", "out-of-fold"]
+    assert f"lr fitted, out-of-fold MAUC {model.oof_scores_['lr']:.4f}, " in printed[0]
 
 
-def test_a_perceptron_that_balances_the_classes(monkeypatch):
-    inner = []
-    monkeypatch.setattr(
-        perceptron, "MLPClassifier", lambda *args, **given: inner.append(MLPClassifier(*args, **given)) or inner[-1]
-    )
+def test_a_perceptron_that_balances_the_classes():
     X, y = blobs((200, 200, 8), shift=2.0)
     names = np.array(["a", "b", "c"])[y]
     model = BalancedPerceptron(max_epochs=40).fit(X, names)
     assert np.mean(model.predict(X)[y == 2] == "c") > 0.8, "the rare class is found"
-    np.testing.assert_allclose(model.predict_proba(X), inner[-1].predict_proba(X), atol=1e-12)
-    two = BalancedPerceptron(max_epochs=3).fit(X[y < 2], y[y < 2])
-    np.testing.assert_allclose(two.predict_proba(X), inner[-1].predict_proba(X), atol=1e-12)
     heavy = BalancedPerceptron(max_epochs=10).fit(X, y, np.where(y == 0, 50.0, 1.0))
     assert (heavy.predict(X) == 0).mean() > (BalancedPerceptron(max_epochs=10).fit(X, y).predict(X) == 0).mean()
+
+
+@pytest.mark.parametrize("sizes", [(40, 40), (40, 40, 40)])
+def test_a_perceptron_predicts_as_scikit_learn_does(sizes):
+    X, y = blobs(sizes)
+    model = BalancedPerceptron(max_epochs=3).fit(X, y)
+    same = MLPClassifier((64, 32), alpha=0.01, learning_rate_init=3e-3, batch_size=64, random_state=0)
+    for _ in range(3):
+        same.partial_fit(X, y, classes=np.unique(y), sample_weight=np.ones(len(y)))
+    np.testing.assert_allclose(model.predict_proba(X), same.predict_proba(X), atol=1e-12)
 
 
 @pytest.mark.slow
@@ -584,6 +587,12 @@ def test_the_default_list_on_a_real_set():
         ({"cv": 1}, "n_splits must be a whole number of at least 2, got 1"),
         ({"surrogate": "logit"}, "surrogate must be one of"),
         ({"pairs": "all"}, "pairs must be one of 'ovo', 'ova'"),
+        ({"random_state": None}, "random_state must be a whole number of at least 0"),
+        ({"cv": []}, "cv must give a fold"),
+        ({"estimators": [("none", None)]}, "must have a classifier under 'none'"),
+        ({"estimators": [("line", LinearRegression())]}, "must have a classifier under 'line'"),
+        ({"estimators": {"lr": LogisticRegression()}}, r"must be a list of \(name, classifier\)"),
+        ({"estimators": [("lr", "drop")]}, r"must be a list of \(name, classifier\)"),
     ],
 )
 def test_bad_parameters(options, message):
@@ -612,26 +621,8 @@ def test_bad_input():
         MAUCStackingClassifier(pair()).fit(X, y, -np.ones(35))
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"random_state": None}, "random_state must be a whole number of at least 0"),
-        ({"cv": []}, "cv must give a fold"),
-        ({"estimators": [("none", None)]}, "must have a classifier under 'none'"),
-        ({"estimators": [("line", LinearRegression())]}, "must have a classifier under 'line'"),
-        ({"estimators": {"lr": LogisticRegression()}}, r"must be a list of \(name, classifier\)"),
-        ({"estimators": [LogisticRegression()]}, r"must be a list of \(name, classifier\)"),
-        ({"estimators": [("lr", "drop")]}, r"must be a list of \(name, classifier\)"),
-    ],
-)
-def test_what_cannot_be_fitted_is_refused(changes, words):
-    X, y = np.eye(6), np.array([0, 1, 2] * 2)
-    with pytest.raises(ValueError, match=words):
-        MAUCStackingClassifier(**({"estimators": [("lr", LogisticRegression())]} | changes)).fit(X, y)
-
-
-class ThreadTeller(DummyClassifier):
-    """Keeps the largest number of threads that OpenMP and BLAS have in its fit."""
+class ThreadCounter(DummyClassifier):
+    """Stores the largest number of threads that OpenMP and BLAS have in its fit."""
 
     def fit(self, X, y, sample_weight=None):
         self.threads_ = max(pool["num_threads"] for pool in threadpool_info())
@@ -642,11 +633,11 @@ def test_models_use_one_thread_so_that_results_do_not_depend_on_the_machine():
     y = np.repeat([0, 1, 2], 10)
     X = np.random.default_rng(0).normal(size=(30, 2)) + y[:, None]
     with threadpool_limits(4):
-        stack = MAUCStackingClassifier([("a", ThreadTeller()), ("b", ThreadTeller())], cv=2).fit(X, y)
+        stack = MAUCStackingClassifier([("a", ThreadCounter()), ("b", ThreadCounter())], cv=2).fit(X, y)
     assert [model.threads_ for model in stack.estimators_] == [1, 1]
 
 
-def test_a_model_that_is_clearly_ahead_stands_alone_and_one_of_few_samples_does_not():
+def test_a_model_that_is_clearly_ahead_replaces_the_combination_unless_samples_are_few():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [400, 300, 200])
     good = activate(4.0 * np.eye(3)[y] + rng.normal(size=(900, 3)), "softmax")
@@ -656,7 +647,9 @@ def test_a_model_that_is_clearly_ahead_stands_alone_and_one_of_few_samples_does_
     scores = [mauc_score(y, each) for each in (good, *bad)]
     assert mauc_score(y, found.held_out) > max(scores) - 2e-3, "never clearly below its best model"
     few = np.r_[np.arange(400), 400 + np.arange(9), 700 + np.arange(50)]
-    small = learn_combination(held_out(np.stack([good, *bad])[:, few], y[few]), SurrogateRisk(alpha=6.0), "ovo", random_state=0)
+    small = learn_combination(
+        held_out(np.stack([good, *bad])[:, few], y[few]), SurrogateRisk(alpha=6.0), "ovo", random_state=0
+    )
     assert np.isfinite(small.mauc)
     assert sorted(small.combination.weights) != [0.0, 0.0, 0.0, 1.0]
 

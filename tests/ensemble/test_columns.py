@@ -108,7 +108,7 @@ def test_numbers_are_centred_and_lose_no_digit():
     assert TableColumns().fit_transform(matrix) is matrix
 
 
-def test_what_a_column_did_not_hold_in_training_costs_no_other_column():
+def test_new_kinds_of_values_change_no_other_column():
     pd = pytest.importorskip("pandas")
     table, _ = mixed_table()
     columns = TableColumns().fit(table.assign(empty=np.nan, code=[f"{k % 45:03d}x" for k in range(len(table))]))
@@ -153,8 +153,8 @@ def test_the_offset_of_a_column_takes_nothing_from_any_model(small_models):
     assert far.score((x + 1e9)[:, None], y) > 0.98
 
 
-class Told(TransformerMixin, BaseEstimator):
-    """Adds the mean of what it was fitted on, and notes on which rows that was."""
+class RowRecorder(TransformerMixin, BaseEstimator):
+    """Subtracts the mean, and stores the rows that it was fitted on."""
 
     fitted_on: ClassVar[list] = []
 
@@ -178,10 +178,12 @@ class Counted(LogisticRegression):
 def test_columns_are_learnt_once_for_all_models():
     y = np.arange(30) % 3
     X = np.column_stack([np.arange(30.0), y + np.linspace(0, 1, 30)])
-    Told.fitted_on, Counted.means = [], []
+    RowRecorder.fitted_on, Counted.means = [], []
     weight = (np.arange(30) != 29).astype(float)
-    stack = MAUCStackingClassifier([("a", Counted()), ("b", Counted(C=0.1))], cv=2, columns=Told()).fit(X, y, weight)
-    assert Told.fitted_on == [list(range(29))], "a weight of 0 is no sample"
+    stack = MAUCStackingClassifier([("a", Counted()), ("b", Counted(C=0.1))], cv=2, columns=RowRecorder()).fit(
+        X, y, weight
+    )
+    assert RowRecorder.fitted_on == [list(range(29))], "a weight of 0 is no sample"
     assert len(Counted.means) == 6
     np.testing.assert_allclose(stack.columns_.mean_, X[:29].mean(axis=0))
 
@@ -233,7 +235,7 @@ def test_a_sparse_matrix_is_another_layout_of_the_same_numbers(small_models):
     np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(sparse.csr_array(X)))
 
 
-def test_many_sparse_columns_become_directions_for_a_model_that_needs_dense_ones():
+def test_many_sparse_columns_become_components_for_a_model_that_needs_dense_ones():
     X = sparse.random_array((40, 201), density=0.05, format="csr", rng=0)
     models = dict(default_estimators())
     many = for_sparse(models["hgb"], 201)[:-1].fit(X)

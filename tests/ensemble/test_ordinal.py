@@ -1,4 +1,4 @@
-"""Classes that have an order: proportional odds, and the stack that is told of it."""
+"""Ordered classes: proportional odds, and the stack with them."""
 
 import numpy as np
 import pytest
@@ -70,19 +70,19 @@ def test_an_order_that_is_not_the_alphabet():
     np.testing.assert_allclose(in_rows.predict_proba(sparse.csr_matrix(X)), plain.predict_proba(X), atol=1e-4)
 
 
-def test_an_order_that_is_told_or_that_the_data_type_has():
+def test_an_order_by_a_list_or_by_the_data_type():
     pd = pytest.importorskip("pandas")
     X, grades = graded()
-    told = MAUCStackingClassifier(some_models("lr", "kernel"), ordinal=GRADES).fit(X, GRADES[grades])
-    assert list(told.named_estimators_) == ["lr", "odds", "odds_kernel", "kernel"]
-    assert told.ordinal_classes_.tolist() == GRADES.tolist()
-    assert told.oof_scores_["odds"] > told.oof_scores_["lr"], "one direction is enough"
+    listed = MAUCStackingClassifier(some_models("lr", "kernel"), ordinal=GRADES).fit(X, GRADES[grades])
+    assert list(listed.named_estimators_) == ["lr", "odds", "odds_kernel", "kernel"]
+    assert listed.ordinal_classes_.tolist() == GRADES.tolist()
+    assert listed.oof_scores_["odds"] > listed.oof_scores_["lr"], "one direction is enough"
     typed = pd.Series(pd.Categorical(GRADES[grades], [*GRADES, "unseen"], ordered=True))
-    assert class_order(None, typed, told.classes_).tolist() == np.argsort(GRADES).argsort().tolist()
-    assert class_order(None, typed.astype(str), told.classes_) is None
+    assert class_order(None, typed, listed.classes_).tolist() == np.argsort(GRADES).argsort().tolist()
+    assert class_order(None, typed.astype(str), listed.classes_) is None
     assert class_order([1, 0], None, np.array([0, 1])) is None, "either order of two is the same"
     assert MAUCStackingClassifier([("lr", LogisticRegression())]).fit(X, typed).ordinal_classes_ is None
-    clone(told)
+    clone(listed)
 
 
 @pytest.mark.parametrize("ordinal", ["yes", [0, 1, 2], [0, 1, 2, 2], [[0, 1], [2, 3]], 3, True])

@@ -66,6 +66,27 @@ def _process(_):
     return os.getpid()
 
 
+def test_a_task_that_cannot_be_sent_is_an_error_and_other_answers_stay_in_place(workers):
+    workers.shared = 1
+    tasks = [(operator.add, (lambda: 0,)), *((operator.add, (k,)) for k in range(4))]
+    found = sorted(workers.run(tasks, later()), key=lambda answer: answer.place)
+    assert "lambda" in str(found[0].error)
+    assert [answer.value for answer in found[1:]] == [1, 2, 3, 4]
+    workers.shared = Unreadable()
+    assert {str(answer.error) for answer in workers.run([(operator.pos, ())] * 2, later())} == {"unreadable"}
+    workers.shared = 5
+    assert [answer.value for answer in workers.run([(operator.pos, ())] * 3, later())] == [5, 5, 5]
+
+
+class Unreadable:
+    def __reduce__(self):
+        return _fail, ()
+
+
+def _fail():
+    raise ValueError("unreadable")
+
+
 def test_no_child_is_left():
     with Workers(1) as workers:
         (found,) = workers.run([(_process, ())], later())

@@ -7,13 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.utils import _safe_indexing, get_tags, indexable
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mauc._estimators import RankingClassifier, encode_classes, scores_by_class
+from mauc._estimators import WrappingClassifier, encode_classes, scores_by_class
 from mauc._typing import Floats, Ints
 from mauc._validation import check_not_negative, check_sample_weight, invalid, scores_of, unwrap
 from mauc.decision.posterior import fit_posterior, log_scores, lowest_probability, posterior_of
@@ -29,7 +28,7 @@ def _inner_has(method: str) -> Callable[[Any], bool]:
     return lambda self: hasattr(getattr(self, "estimator_", self._base()), method)
 
 
-class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
     r"""Decide by the scores of any classifier: at least cost, or at the best balanced accuracy.
 
     The columns of a model that is trained to rank need not be on one scale, so that the highest score is not the best
@@ -107,8 +106,6 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
     0.62
     """
 
-    estimator_: Any
-
     def __init__(
         self,
         estimator: Any = None,
@@ -123,16 +120,6 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
         self.scoring = scoring
         self.cv = cv
         self.shrinkage = shrinkage
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self._base())
-        tags.input_tags.sparse = inner.input_tags.sparse
-        tags.input_tags.allow_nan = inner.input_tags.allow_nan
-        return tags
-
-    def _base(self) -> Any:
-        return LogisticRegression() if self.estimator is None else self.estimator
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the classifier on folds and on all samples, unless ``cv="prefit"``, and learn to decide by its scores.
@@ -160,9 +147,7 @@ class MAUCDecision(RankingClassifier, MetaEstimatorMixin, BaseEstimator):  # typ
             self.estimator_ = fit_base(clone(self._base()), X, classes[codes], weight)
             rows, held_out = self._held_out(X, classes, codes, weight)
         self.classes_ = classes
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._keep_input_names()
         own = np.ones(len(rows)) if weight is None else weight[rows]
         priors = np.bincount(codes, weight, len(classes))
         self._learn(held_out, codes[rows], own / own.mean(), priors / priors.sum(), shrinkage)

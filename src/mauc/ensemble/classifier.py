@@ -87,8 +87,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         Seed of the folds and of the default models.
     columns : "auto", transformer or None, default="auto"
         Transformer before all models, fitted once on all rows without their classes. ``"auto"``: for the default models
-        :class:`mauc.ensemble.TableColumns` if X is texts or has columns that hold no numbers, else the median of each
-        column is subtracted; your own models get X unchanged. None: X unchanged.
+        :class:`mauc.ensemble.TableColumns` for data frames and texts; the median of each column of an array of numbers
+        is subtracted. Your own models get X unchanged. None: X unchanged.
     calibrate : {False, True, "normalized"}, default=False
         Return calibrated probabilities in place of ranking scores (:mod:`mauc.ensemble.calibration`). True: each column
         is the probability of its class against all others, and every AUC is unchanged; rows sum to 1 only nearly,

@@ -215,7 +215,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         present = table.notna().any()
         self.empty_ = [name for name in table.columns if not present[name]]
         full = [name for name in table.columns if present[name]]
-        self.numbers_ = [name for name in full if _is_number(table[name].dtype)]
+        self.numbers_ = [name for name in full if table[name].dtype.kind in NUMBERS]
         words = [name for name in full if name not in set(self.numbers_)]
         self.categories_ = [name for name in words if _is_category(table[name])]
         self.others_ = [name for name in words if name not in set(self.categories_)]
@@ -399,35 +399,14 @@ def transformer_for(columns: Any, X: Any, *, own_models: bool, random_state: int
     if isinstance(columns, str) and columns == "auto":
         if own_models or is_sparse(X):
             return None
-        return CentredNumbers() if _are_numbers(X) else TableColumns(random_state)
+        is_number = getattr(getattr(X, "dtype", None), "kind", "O") in NUMBERS
+        return CentredNumbers() if is_number else TableColumns(random_state)
     if columns is None:
         return None
     if isinstance(columns, type) or not hasattr(columns, "fit_transform") or not hasattr(columns, "transform"):
         advice = "pass e.g. mauc.ensemble.TableColumns()"
         raise invalid("columns", "must be 'auto', None or a transformer", repr(columns), advice)
     return columns
-
-
-def _are_numbers(X: Any) -> bool:
-    if are_texts(X):
-        return False
-    if hasattr(X, "columns"):
-        # Numbers beside None are objects until pandas infers their type.
-        kinds = X.infer_objects().dtypes if hasattr(X, "infer_objects") else X.dtypes
-        return all(_is_number(kind) for kind in kinds)
-    if X.dtype != object:
-        return X.dtype.kind in NUMBERS
-    try:
-        X.astype(np.float64)
-    except (TypeError, ValueError):
-        return False
-    return not any(isinstance(value, str) for value in X.flat)
-
-
-def _is_number(dtype: Any) -> bool:
-    """Return whether a column's type is numeric or boolean; those of polars have no ``kind``."""
-    kind = getattr(dtype, "kind", None)
-    return bool(dtype.is_numeric() or str(dtype) == "Boolean") if kind is None else kind in NUMBERS
 
 
 def are_texts(X: Any) -> bool:
