@@ -201,9 +201,7 @@ class TestInfluence:
         y, score = np.repeat([0, 1], [3, 20]), np.r_[0.5, 1.5, 2.5, np.arange(20.0)]
         partition = ClassPartition(y, 2)
         problem = partition.problem(np.column_stack([-score, score]), np.eye(2)[::-1] / 2)
-        below, above = (
-            PairMeasure(share=np.nextafter(0.1, side)).matrix_and_influence(problem) for side in (0, 1)
-        )
+        below, above = (PairMeasure(share=np.nextafter(0.1, side)).matrix_and_influence(problem) for side in (0, 1))
         assert below[0][1, 0] == pytest.approx((0 + 1 / 3) / 2, abs=1e-14)
         for found, expected in zip(below, above, strict=True):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
