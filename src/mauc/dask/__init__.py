@@ -1,7 +1,7 @@
 """The metric and the linear model of :mod:`mauc` for Dask arrays, data frames and series.
 
-``_partitions`` aligns the collections, ``metrics`` has the functions, ``linear`` the model, whose objective is a sum over
-partitions (``_objective``).
+``_partitions`` aligns the collections, ``metrics`` has the functions, ``linear`` the model, whose objective is a sum
+over partitions (``_objective``).
 """
 
 from mauc._lazy import needing

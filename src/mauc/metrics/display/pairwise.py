@@ -237,14 +237,8 @@ class PairwiseAUCDisplay:
         y : (N,) array of classes
         labels : (C,) array, optional
             The class of each column of the scores. Default: ``estimator.classes_``.
-        sample_weight : (N,) array, optional
-            Weights >= 0. With weights, the size of a class is its summed weight.
-        display_labels : (C,) array, optional
-            Names to show, in the order of ``labels``. Default: ``labels``.
-        ax : matplotlib Axes, optional
-            Default: those of a new figure.
-        **plot_kw
-            Other parameters of :meth:`plot`.
+        sample_weight, display_labels, ax, **plot_kw
+            As in :meth:`from_predictions`.
 
         Returns
         -------
