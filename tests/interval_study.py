@@ -70,7 +70,7 @@ def lead_of(auc: float) -> float:
 
 
 WORLDS = [
-    World("Normal scores that tell nothing", 0.0),
+    World("Random scores", 0.0),
     World("Normal scores, MAUC .86", lead_of(0.86)),
     World("Normal scores, MAUC .98", lead_of(0.98)),
     World("A fifth of the rows mislabelled, the others at .98", lead_of(0.98), wrong=0.2),

@@ -60,24 +60,24 @@ def delong(y, *scores):
     return np.mean(v10, axis=1), s10 / np.sum(y == 1), s01 / np.sum(y == 0)
 
 
-def worth(variances, n, v, further, by_class, in_all, unknown, loan, least):
-    """Right-or-wrong samples that these are worth, and the degrees of freedom, class by class as the docs have it."""
+def effective_size(variances, n, v, extra, bernoulli, in_all, random, rows, least):
+    """Effective number of Bernoulli samples, and the degrees of freedom, class by class as in the docs."""
     classes = range(len(n))
     w = [v[i].sum() + v[:, i].sum() for i in classes]
     shares = [[v[i].sum() / w[i], *(v[j, i] / w[i] for j in classes if j != i)] for i in classes]
     concentration = [sum(a**2 for a in shares[i]) for i in classes]
     few = [c / max(concentration) for c in concentration]
-    spread = unknown / 3 + sum((n[i] - 1) * variances[i] / w[i] ** 2 for i in classes)
-    spread /= unknown + sum((n[i] - 1) * few[i] * by_class[i] for i in classes)
+    ratio = random / 3 + sum((n[i] - 1) * variances[i] / w[i] ** 2 for i in classes)
+    ratio /= random + sum((n[i] - 1) * few[i] * bernoulli[i] for i in classes)
     ours, whole = [], []
     for i in classes:
-        own = (unknown + (n[i] - 1) * by_class[i]) / n[i]
-        borrowed = max(spread, least) * few[i] * own + further[i]
-        within = loan * borrowed + (n[i] - 1) * variances[i] / w[i] ** 2
-        ours.append(w[i] ** 2 / n[i] * within / (loan + n[i] - 1))
-        as_all = (unknown + (n[i] - 1) * in_all) / n[i]
+        own = (random + (n[i] - 1) * bernoulli[i]) / n[i]
+        common = max(ratio, least) * few[i] * own + extra[i]
+        within = rows * common + (n[i] - 1) * variances[i] / w[i] ** 2
+        ours.append(w[i] ** 2 / n[i] * within / (rows + n[i] - 1))
+        as_all = (random + (n[i] - 1) * in_all) / n[i]
         whole.append(w[i] ** 2 / n[i] * (as_all + (n[i] - 1) * in_all) / n[i])
-    freedom = sum(ours) ** 2 / sum(ours[i] ** 2 / (n[i] - 1 + 2 * loan) for i in classes)
+    freedom = sum(ours) ** 2 / sum(ours[i] ** 2 / (n[i] - 1 + 2 * rows) for i in classes)
     return sum(whole) / sum(ours) / sum(w[i] ** 2 / n[i] for i in classes), freedom
 
 
@@ -94,10 +94,15 @@ def assert_results(a, b, **tolerance):
 
 
 class TestInfluence:
-    @pytest.mark.parametrize("counts", [(12, 7), (9, 5, 1), (8, 6, 4, 2, 1), (2, 1) * 17])
-    @pytest.mark.parametrize("decimals", [None, 0])
-    @pytest.mark.parametrize("weighted", [False, True])
-    @pytest.mark.parametrize("pairs", ["ovo", "ova", "matrix"])
+    @pytest.mark.parametrize(
+        ("counts", "decimals", "weighted", "pairs"),
+        [
+            ((12, 7), None, False, "ovo"),
+            ((9, 5, 1), 0, False, "ova"),
+            ((8, 6, 4, 2, 1), 0, True, "matrix"),
+            ((2, 1) * 17, None, True, "ova"),
+        ],
+    )
     def test_definition(self, counts, decimals, weighted, pairs):
         y, scores = simulated(counts, decimals=decimals)
         rng = np.random.default_rng(1)
@@ -152,8 +157,9 @@ class TestInterval:
         with pytest.raises(dataclasses.FrozenInstanceError):
             result.score = 0.0
 
-    @pytest.mark.parametrize("pairs", ["ovo", "ova", np.arange(9).reshape(3, 3)], ids=["ovo", "ova", "matrix"])
-    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize(
+        ("pairs", "weighted"), [("ovo", False), ("ova", True), (np.arange(9).reshape(3, 3), False)]
+    )
     def test_score_is_that_of_mauc_score(self, pairs, weighted):
         y, scores = simulated(COUNTS, decimals=1)
         w = np.random.default_rng(1).exponential(size=len(y)) if weighted else None
@@ -174,8 +180,7 @@ class TestInterval:
             assert result.stderr == pytest.approx(stderr, rel=1e-3)
             assert (result.high - result.low) / 2 == pytest.approx(stats.norm.ppf(0.95) * stderr, rel=2e-3)
 
-    @pytest.mark.parametrize("counts", [(2, 2), (30, 20, 8), (2, 9, 1)])
-    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    @pytest.mark.parametrize(("counts", "pairs"), [((2, 2), "ovo"), ((30, 20, 8), "ova"), ((2, 9, 1), "ovo")])
     @pytest.mark.filterwarnings("ignore:class 2 has a single sample")
     def test_formula(self, counts, pairs):
         y, scores = simulated(counts, decimals=1)
@@ -188,8 +193,8 @@ class TestInterval:
         variances = [np.var(h[y == i], ddof=1) if counts[i] > 1 else 0.0 for i in classes]
         result = mauc_interval(y, scores, pairs=pairs, level=0.9)
         unsure = result.score * (1 - result.score)
-        further = [(p - np.average(mean, weights=counts)) ** 2 for p in mean]
-        m, freedom = worth(variances, counts, v, further, [p * (1 - p) for p in mean], unsure, 1 / 4, 3, 1 / 6)
+        extra = [(p - np.average(mean, weights=counts)) ** 2 for p in mean]
+        m, freedom = effective_size(variances, counts, v, extra, [p * (1 - p) for p in mean], unsure, 1 / 4, 3, 1 / 6)
         for end in (result.low, result.high):
             distance = stats.t.ppf(0.95, freedom) * np.sqrt(end * (1 - end) / m)
             assert abs(result.score - end) == pytest.approx(distance, rel=1e-9)
@@ -210,8 +215,7 @@ class TestInterval:
         expected = stratified_bootstrap(y, lambda rows: mauc_score(y[rows], scores[rows], sample_weight=w[rows]))
         assert mauc_interval(y, scores, sample_weight=w).stderr == pytest.approx(expected, rel=0.1)
 
-    @pytest.mark.parametrize("weight", [1e-200, 1e-30, 0.3, 7, 1e30, 1e200])
-    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    @pytest.mark.parametrize(("weight", "pairs"), [(1e-200, "ovo"), (7, "ova"), (1e200, "ova")])
     def test_equal_weights_are_none(self, weight, pairs):
         y, scores = simulated((30, 20, 8), decimals=1)
         weighted = mauc_interval(y, scores, pairs=pairs, sample_weight=np.full(len(y), weight))
@@ -318,8 +322,7 @@ class TestInterval:
             assert_results(result, mauc_interval(y[:4], scores[:4]))
 
     @pytest.mark.parametrize(("sign", "score"), [(1, 1.0), (0, 0.5), (-1, 0.0)])
-    @pytest.mark.parametrize("n_classes", [2, 5])
-    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    @pytest.mark.parametrize(("n_classes", "pairs"), [(2, "ovo"), (5, "ova")])
     def test_nothing_varies(self, sign, score, n_classes, pairs):
         ends = []
         for more in (2, 20, 200):
@@ -356,9 +359,9 @@ class TestComparison:
         with pytest.raises(dataclasses.FrozenInstanceError):
             result.pvalue = 0.0
 
-    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
-    @pytest.mark.parametrize("weighted", [False, True])
-    @pytest.mark.parametrize("n_classes", [2, 3, 40])
+    @pytest.mark.parametrize(
+        ("pairs", "weighted", "n_classes"), [("ovo", False, 2), ("ova", True, 3), ("ovo", True, 40)]
+    )
     def test_equal_models(self, pairs, weighted, n_classes):
         y, a = simulated([3 + k % 5 for k in range(n_classes)], decimals=1)
         w = np.random.default_rng(1).exponential(size=len(y)) if weighted else None
@@ -422,7 +425,9 @@ class TestComparison:
         def unsure(both):
             return sum(part * p * (1 - p) for part, p in zip(parts, both, strict=True))
 
-        m, freedom = worth(variances, counts, v, [0] * 3, [unsure(x) for x in shares], unsure(scores), 1 / 2, 1, 0)
+        m, freedom = effective_size(
+            variances, counts, v, [0] * 3, [unsure(x) for x in shares], unsure(scores), 1 / 2, 1, 0
+        )
 
         def variance(difference):
             step = (difference - result.difference) / 2
@@ -506,8 +511,8 @@ class TestComparison:
             y = np.repeat([0, 1, 2], n)
             found.append(compare_mauc(y, np.eye(3)[y], np.zeros((3 * n, 3))))
             alone = mauc_interval(y, np.eye(3)[y])
-            # Constant scores leave no doubt about their 1/2: the doubt is about that of the perfect ranking, whose
-            # interval is the more careful one: it borrows three samples, a comparison one.
+            # Constant scores are certainly 1/2, so the uncertainty is that of the perfect ranking. Its interval is
+            # wider, because it is shrunk by three samples, and a comparison by one.
             assert 0.6 < (0.5 - found[-1].low) / (1 - alone.low) < 2.1
         assert [result.difference for result in found] == [0.5] * 3
         assert all(result.low < 0.5 < result.high for result in found)
@@ -522,8 +527,7 @@ class TestSimulations:
     DRAWS = 2000
     COUNTS = (160, 90, 35, 15)
 
-    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
-    @pytest.mark.parametrize("sep", [0.0, 0.5, 1.0, 2.0])
+    @pytest.mark.parametrize(("sep", "pairs"), [(0.0, "ovo"), (0.5, "ova"), (1.0, "ovo"), (2.0, "ova")])
     def test_coverage(self, sep, pairs, record_property):
         truth, covered = stats.norm.cdf(sep / np.sqrt(2)), 0
         for seed in range(self.DRAWS):
@@ -573,7 +577,7 @@ class TestHiddenErrors:
     @pytest.mark.parametrize(
         ("counts", "wrong"),
         [((500, 500, 12), 1), ((500, 500, 4), 0), ((500, 500, 61), 0), ((12, 12, 12), 0)],
-        ids=["one is seen", "mostly borrowed", "enough rows", "no class decides"],
+        ids=["one is seen", "mostly common", "enough rows", "no class decides"],
     )
     def test_not_noted(self, counts, wrong):
         assert "Note" not in multiclass_auc_report(*self.ranked(counts, wrong=wrong))

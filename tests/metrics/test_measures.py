@@ -54,14 +54,14 @@ def definition(measure, y, scores, weight, n_classes):
     matrix = np.full((n_classes, n_classes), np.nan)
     for i in range(n_classes):
         for j in range(n_classes):
-            s = scores[:, i].astype(float) - (scores[:, j].astype(float) if measure.by == "difference" else 0.0)
+            s = scores[:, i].astype(float) - (scores[:, j].astype(float) if measure.difference else 0.0)
             sides = [[(s[n], weight[n]) for n in np.flatnonzero(y == k)] for k in (i, j)]
             if i != j and all(sides):
                 corners = roc(*sides)
-                if measure.share_of_negatives < 1.0:
-                    matrix[i, j] = mean_sensitivity(corners, 1.0 - measure.share_of_negatives)
+                if measure.of_negatives:
+                    matrix[i, j] = mean_sensitivity(corners, 1.0 - measure.share)
                 else:
-                    matrix[i, j] = mean_specificity(corners, 1.0 - measure.share_of_positives)
+                    matrix[i, j] = mean_specificity(corners, 1.0 - measure.share)
     return matrix
 
 
@@ -73,9 +73,9 @@ def simulated(counts, seed=0, *, decimals=None):
 
 
 MEASURES = [
-    PairMeasure("difference"),
-    *(PairMeasure(by, share_of_positives=c) for by, c in (("column", 0.5), ("column", 0.1), ("difference", 0.3))),
-    *(PairMeasure(by, share_of_negatives=c) for by, c in (("column", 0.75), ("column", 0.1), ("difference", 0.2))),
+    PairMeasure(difference=True),
+    *(PairMeasure(difference, c) for difference, c in ((False, 0.5), (False, 0.1), (True, 0.3))),
+    *(PairMeasure(difference, c, of_negatives=True) for difference, c in ((False, 0.75), (False, 0.1), (True, 0.2))),
 ]
 measures = pytest.mark.parametrize("measure", MEASURES, ids=str)
 
@@ -201,9 +201,7 @@ class TestInfluence:
         y, score = np.repeat([0, 1], [3, 20]), np.r_[0.5, 1.5, 2.5, np.arange(20.0)]
         partition = ClassPartition(y, 2)
         problem = partition.problem(np.column_stack([-score, score]), np.eye(2)[::-1] / 2)
-        below, above = (
-            PairMeasure(share_of_positives=np.nextafter(0.1, side)).matrix_and_influence(problem) for side in (0, 1)
-        )
+        below, above = (PairMeasure(share=np.nextafter(0.1, side)).matrix_and_influence(problem) for side in (0, 1))
         assert below[0][1, 0] == pytest.approx((0 + 1 / 3) / 2, abs=1e-14)
         for found, expected in zip(below, above, strict=True):
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)

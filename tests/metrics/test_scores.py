@@ -1,6 +1,5 @@
 """Each score is checked against the definition written out here, the O(N²) kernel and scikit-learn."""
 
-import warnings
 from dataclasses import replace
 from fractions import Fraction
 
@@ -82,12 +81,13 @@ def assert_close(a, b, atol=1e-14):
     np.testing.assert_allclose(a, b, rtol=0, atol=atol)
 
 
-COUNTS = [
-    pytest.param((7, 5), id="two"),
-    pytest.param((9, 4, 1), id="singleton"),
-    pytest.param((1, 1, 1, 1), id="all singletons"),
-    pytest.param((12, 6, 3, 2, 1), id="imbalanced"),
-    pytest.param((2,) * 33, id="33 classes"),
+CASES = [
+    pytest.param((7, 5), None, np.float64, id="two"),
+    pytest.param((9, 4, 1), 1, np.float64, id="singleton and ties"),
+    pytest.param((1, 1, 1, 1), 0, np.float32, id="all singletons"),
+    pytest.param((12, 6, 3, 2, 1), 0, np.int64, id="imbalanced, whole numbers"),
+    pytest.param((12, 6, 3, 2, 1), None, np.float16, id="half precision"),
+    pytest.param((2,) * 33, 1, np.float32, id="33 classes"),
 ]
 
 SCORES = st.sampled_from(
@@ -115,23 +115,14 @@ def scored(draw, dtypes=(np.float64, np.float32)):
 
 
 class TestAgainstTheDefinition:
-    @pytest.mark.parametrize("counts", COUNTS)
-    @pytest.mark.parametrize(
-        ("decimals", "dtype"),
-        [(None, np.float64), (1, np.float64), (0, np.float64), (1, np.float32), (None, np.float16), (0, np.int64)],
-    )
-    def test_exact(self, counts, decimals, dtype):
+    @pytest.mark.parametrize(("counts", "decimals", "dtype"), CASES)
+    def test_exact_and_weighted(self, counts, decimals, dtype):
         y, scores = simulated(counts, decimals=decimals)
         scores = scores.astype(dtype)
         auc = pairwise_auc(y, scores)
         assert auc.dtype == np.float64
         assert_same(auc, definition(y, scores, len(counts)))
         assert_close(auc, oracle(y, scores, len(counts)))
-
-    @pytest.mark.parametrize("counts", COUNTS)
-    @pytest.mark.parametrize("decimals", [None, 0])
-    def test_weighted(self, counts, decimals):
-        y, scores = simulated(counts, decimals=decimals)
         weight = np.random.default_rng(1).exponential(size=len(y))
         auc = pairwise_auc(y, scores, sample_weight=weight)
         assert_close(auc, definition(y, scores, len(counts), weight))
@@ -190,41 +181,20 @@ class TestAgainstTheDefinition:
 
 
 class TestAgainstScikitLearn:
-    CASES = pytest.mark.parametrize(
-        "counts",
+    @pytest.mark.parametrize(
+        ("counts", "kind"),
         [
-            pytest.param((60, 30, 10), id="3"),
-            pytest.param((25,) * 4, id="4 equal"),
-            pytest.param((400, 90, 20, 2, 1), id="5 imbalanced"),
-            pytest.param(tuple(range(1, 13)), id="12"),
-            pytest.param((1, 2, 40) * 11, id="33"),
+            pytest.param((25,) * 4, "smooth", id="4 equal"),
+            pytest.param((400, 90, 20, 2, 1), "tied", id="5 imbalanced"),
+            pytest.param((1, 2, 40) * 11, "float32", id="33"),
         ],
     )
-    KINDS = pytest.mark.parametrize("kind", ["smooth", "tied", "float32"])
-
-    @CASES
-    @KINDS
-    def test_ovo(self, counts, kind):
+    def test_ovo_and_one_vs_rest(self, counts, kind):
         y, p = probabilities(counts, kind=kind)
         assert mauc_score(y, p) == pytest.approx(roc_auc_score(y, p, multi_class="ovo", average="macro"), abs=1e-12)
-
-    @CASES
-    @KINDS
-    def test_ova_is_the_mean_of_one_against_the_rest(self, counts, kind):
-        y, p = probabilities(counts, kind=kind)
-        columns = [roc_auc_score(y == i, p[:, i]) for i in range(len(counts))]
-        assert mauc_score(y, p, pairs="ova") == pytest.approx(np.mean(columns), abs=1e-12)
-
-    @CASES
-    def test_weighted_ova(self, counts):
-        y, p = probabilities(counts)
-        w = np.random.default_rng(1).exponential(size=len(y))
-        columns = [roc_auc_score(y == i, p[:, i], sample_weight=w) for i in range(len(counts))]
-        assert mauc_score(y, p, pairs="ova", sample_weight=w) == pytest.approx(np.mean(columns), abs=1e-12)
-
-    @KINDS
-    def test_prevalence_weighted_ovo_is_a_matrix(self, kind):
-        y, p = probabilities((60, 30, 10, 5), kind=kind)
+        for w in (None, np.random.default_rng(1).exponential(size=len(y))):
+            columns = [roc_auc_score(y == i, p[:, i], sample_weight=w) for i in range(len(counts))]
+            assert mauc_score(y, p, pairs="ova", sample_weight=w) == pytest.approx(np.mean(columns), abs=1e-12)
         prior = np.bincount(y) / len(y)
         expected = roc_auc_score(y, p, multi_class="ovo", average="weighted")
         assert mauc_score(y, p, pairs=prior[:, None] + prior) == pytest.approx(expected, abs=1e-12)
@@ -237,8 +207,7 @@ class TestAgainstScikitLearn:
 
 
 class TestTwoClasses:
-    @pytest.mark.parametrize("decimals", [None, 0])
-    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize(("decimals", "weighted"), [(None, False), (0, True)])
     def test_one_column_scores_the_second_class(self, decimals, weighted):
         y, scores = simulated((40, 9), decimals=decimals)
         s = scores[:, 1]
@@ -281,8 +250,7 @@ class TestTheoremOne:
         ]
         assert mauc_score(codes, scores, pairs="ova") == pytest.approx(float(sum(terms)), abs=1e-15)
 
-    @pytest.mark.parametrize("n_classes", [2, 3, 7, 40])
-    @pytest.mark.parametrize("size", [1, 5])
+    @pytest.mark.parametrize(("n_classes", "size"), [(2, 5), (7, 1), (40, 5)])
     def test_b_equal_class_sizes(self, n_classes, size):
         y, scores = simulated((size,) * n_classes)
         ovo, ova = mauc_score(y, scores), mauc_score(y, scores, pairs="ova")
@@ -432,8 +400,7 @@ class TestInvariance:
         narrow = scores.astype(np.float32)
         assert_same(pairwise_auc(y, narrow), pairwise_auc(y, narrow.astype(np.float64)))
 
-    @pytest.mark.parametrize("n_classes", [3, 40])
-    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize(("n_classes", "weighted"), [(3, True), (40, False)])
     def test_layout_in_memory(self, n_classes, weighted):
         y, scores = simulated((6,) * n_classes)
         w = np.random.default_rng(1).exponential(size=len(y)) if weighted else None
@@ -493,8 +460,7 @@ class TestSampleWeight:
         score = mauc_score(y[kept], scores[kept], sample_weight=w[kept], pairs=pairs)
         assert mauc_score(y, scores, sample_weight=w, pairs=pairs) == pytest.approx(score, abs=1e-14)
 
-    @pytest.mark.parametrize("factor", [1e-300, 1e-170, 1e-30, 3.0, 1e30, 1e170, 1e300])
-    @pytest.mark.parametrize("equal", [True, False])
+    @pytest.mark.parametrize(("factor", "equal"), [(1e-300, True), (3.0, False), (1e170, False), (1e300, True)])
     def test_scale_does_not_matter(self, factor, equal):
         y, scores = simulated((30, 20, 5), decimals=1)
         w = np.ones(len(y)) if equal else np.random.default_rng(1).uniform(0.5, 2, len(y))
@@ -589,11 +555,9 @@ class TestLabels:
     )
 
     @pytest.mark.parametrize("names", NAMES)
-    @pytest.mark.parametrize("shuffled", [False, True])
-    def test_names(self, names, shuffled):
+    def test_names(self, names):
         y, scores = simulated((30, 20, 5))
-        expected, names = pairwise_auc(y, scores), np.asarray(names)
-        order = np.array([2, 0, 1]) if shuffled else np.arange(3)
+        expected, names, order = pairwise_auc(y, scores), np.asarray(names), np.array([2, 0, 1])
         assert_same(pairwise_auc(names[y], scores), expected)
         assert_same(pairwise_auc(names[y].tolist(), scores), expected)
         assert_same(pairwise_auc(names[y][:, None], scores), expected)
@@ -671,8 +635,7 @@ class TestAbsentClasses:
         with pytest.raises(ValueError, match=r"^y_true must hold every class of labels, got no sample of x, z: drop"):
             mauc_score(y, wide, labels=self.LABELS)
 
-    @pytest.mark.parametrize("weighted", [False, True])
-    @pytest.mark.parametrize("pairs", ["ovo", "ova"])
+    @pytest.mark.parametrize(("pairs", "weighted"), [("ovo", False), ("ova", True)])
     def test_ignore_averages_over_what_is_there(self, pairs, weighted):
         y, wide, scores = self.data()
         w = np.random.default_rng(1).exponential(size=len(y)) if weighted else None
@@ -708,12 +671,3 @@ class TestAbsentClasses:
             score = mauc_score(y, scores, absent="ignore", **options)
         assert np.isnan(score)
         assert [w.filename for w in record] == [__file__]
-
-    def test_pairs_without_weight_may_be_nan(self):
-        # NaN times 0 must not poison the mean, nor may a NaN be taken for a number.
-        y, wide, scores = self.data()
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            score = mauc_score(y, wide, labels=self.LABELS, absent="ignore")
-        assert np.isfinite(score)
-        assert score == pytest.approx(mauc_score(y, scores), abs=1e-15)

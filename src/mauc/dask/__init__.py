@@ -1,7 +1,7 @@
-"""The same metric and the same linear model where the rows are on many workers, or on disk.
+"""The metric and the linear model of :mod:`mauc` for Dask arrays, data frames and series.
 
-dask arrays, data frames, series → aligned partitions (_partitions.py) → metrics.py, equal to their namesakes in
-:mod:`mauc`; linear.py, whose objective is a sum over partitions (_objective.py), with lazy predictions.
+``_partitions`` aligns the collections, ``metrics`` has the functions, ``linear`` the model, whose objective is a sum
+over partitions (``_objective``).
 """
 
 from mauc._lazy import needing

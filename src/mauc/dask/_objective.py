@@ -1,7 +1,7 @@
-"""The objective of the linear model as sums over partitions: one graph per evaluation, two rounds of tasks in it.
+"""The objective of the linear model as sums over partitions: one graph with two rounds of tasks per evaluation.
 
-The risk is not a sum over samples, but where it has a closed form it is a function of a few sums. So each partition
-sends these sums first, then, once those of all are known, its gradient. The rows stay where they are.
+A risk with a closed form is a function of a few sums over the rows. Each partition sends these sums first and, once the
+total is known, its gradient. The rows stay on the workers.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ class Part(NamedTuple):
     X: Any
     codes: Ints
     share: Floats
-    """``(n,)`` of the rows in the weight of their class."""
+    """``(n,)`` share of each row in the weight of its class."""
     v: Floats
     """``(C, C)`` pair weights."""
     log_term: LogTerm | None
 
     @property
     def negative(self) -> Floats:
-        """``(n, C)`` weight of each score as a negative; 0 in the row's own column."""
+        """Return the ``(n, C)`` weight of each score as a negative; 0 in the row's own column."""
         return np.asarray(self.v.T[self.codes] * self.share[:, None])
 
 
 @dataclass(frozen=True)
 class Exponential:
-    """``ℓ(t) = exp(−α t)``: ``R = Σ_i (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``; logarithms of both sums travel."""
+    """``ℓ(t) = exp(−α t)``: ``R = Σ_i (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``, by the logarithms of both sums."""
 
     alpha: float
 
     def _terms(self, part: Part, scores: Floats) -> tuple[Floats, Floats]:
-        """Logarithms of what each row adds as a positive, and each score as a negative."""
+        """Return the logarithms of the terms of each row as a positive, and of each score as a negative."""
         with np.errstate(divide="ignore"):
             of_p = np.log(part.share) - self.alpha * scores[np.arange(len(scores)), part.codes]
             return of_p, np.log(part.negative) + self.alpha * scores
 
     def sums(self, part: Part, scores: Floats) -> Floats:
-        """``(2, C)`` logarithms."""
+        """Return the ``(2, C)`` logarithms of both sums."""
         of_p, of_q = self._terms(part, scores)
         of_p = np.where(part.codes[:, None] == np.arange(scores.shape[1]), of_p[:, None], -np.inf)
         return np.stack([_log_sum(of_p), _log_sum(of_q)])
@@ -66,7 +66,7 @@ class Exponential:
             return float(np.exp(sums.sum(axis=0)).sum())
 
     def slope(self, part: Part, scores: Floats, sums: Floats) -> Floats:
-        """``(n, C)`` gradient in the scores, from the sums of all partitions."""
+        """Return the ``(n, C)`` gradient in the scores, from the sums of all partitions."""
         of_p, of_q = self._terms(part, scores)
         with np.errstate(over="ignore"):
             slope = self.alpha * np.exp(of_q + sums[0])
@@ -75,7 +75,7 @@ class Exponential:
 
 
 def _log_sum(logarithms: Floats) -> Floats:
-    """``(C,)`` logarithm of the sum of each column; several times as fast as ``np.logaddexp.reduce``."""
+    """Return the ``(C,)`` logarithm of the sum of each column; several times as fast as ``np.logaddexp.reduce``."""
     peak = logarithms.max(axis=0, initial=-np.inf)
     shift = np.where(np.isneginf(peak), 0.0, peak)
     with np.errstate(divide="ignore"):
@@ -86,18 +86,18 @@ def _log_sum(logarithms: Floats) -> Floats:
 class Squared:
     """``ℓ(t) = (α − t)²``: ``V (Var P + Var Q + (α − mean P + mean Q)²)``, column by column.
 
-    Means and squares about them are put together as such: sums of plain squares would cancel.
+    Means and centred squares are combined, since plain squares would cancel.
     """
 
     alpha: float
 
     def _weights(self, part: Part) -> Floats:
-        """``(2, n, C)`` of the scores as positives and as negatives."""
+        """Return the ``(2, n, C)`` weights of the scores as positives and as negatives."""
         own = np.where(part.codes[:, None] == np.arange(len(part.v)), part.share[:, None], 0.0)
         return np.stack([own, part.negative])
 
     def sums(self, part: Part, scores: Floats) -> Floats:
-        """``(3, 2, C)`` weight, mean, and squares about it, of the positives and of the negatives."""
+        """Return ``(3, 2, C)`` weight, mean and centred squares of the positives and of the negatives."""
         return _spread(self._weights(part), scores, np.zeros_like(scores))
 
     def add(self, parts: Sequence[Floats]) -> Floats:
@@ -109,7 +109,7 @@ class Squared:
         return float(np.sum(total * (of_p + (self.alpha - (mean_p - mean_q)) ** 2) + of_q))
 
     def slope(self, part: Part, scores: Floats, sums: Floats) -> Floats:
-        """``(n, C)`` gradient in the scores, from the sums of all partitions."""
+        """Return the ``(n, C)`` gradient in the scores, from the sums of all partitions."""
         (_, total), (mean_p, mean_q), _ = sums
         gap = self.alpha - (mean_p - mean_q)
         own, negative = self._weights(part)
@@ -117,7 +117,7 @@ class Squared:
 
 
 def _spread(weight: Floats, mean: Floats, squares: Floats) -> Floats:
-    """Return the ``(3, 2, C)`` weight, mean and squares about it, from ``(2, n, C)`` weights, means and squares."""
+    """Combine ``(2, n, C)`` weights, means and centred squares to ``(3, 2, C)``."""
     total, mean = weight.sum(axis=1), np.broadcast_to(mean, weight.shape)
     if mean.shape[1] == 0:
         return np.stack([total, total, total])
@@ -129,7 +129,7 @@ def _spread(weight: Floats, mean: Floats, squares: Floats) -> Floats:
 
 
 def closed_form(risk: SurrogateRisk) -> Exponential | Squared:
-    """The sums of a risk; an error where it has none."""
+    """Return the closed form of a risk; raise an error where it has none."""
     form = risk.surrogate.closed_form
     if form is None:
         advice = "train the others in memory, on a sample of the rows, by mauc.MAUCClassifier"
@@ -139,7 +139,7 @@ def closed_form(risk: SurrogateRisk) -> Exponential | Squared:
 
 @dataclass
 class PartitionedObjective:
-    """``θ ↦`` value and gradient of persisted parts, as :class:`mauc.linear._objective.LinearObjective` has them."""
+    """Value and gradient at ``θ`` of persisted parts, with the interface of ``mauc.linear._objective.Objective``."""
 
     parts: list[Delayed]
     form: Exponential | Squared
@@ -150,7 +150,7 @@ class PartitionedObjective:
     evaluations: int = 0
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
-        """Value and flat gradient."""
+        """Return the value and the flat gradient."""
         self.evaluations += 1
         weights, intercept = self.split(theta)
         at = shared((weights, intercept, self.activation))
@@ -163,16 +163,16 @@ class PartitionedObjective:
         return self.form.value(of_all) + lost + penalty, gradient[:, : self.shape[1]].ravel()
 
     def split(self, theta: Floats) -> tuple[Floats, Floats | None]:
-        """``W`` of shape ``(C, d)`` and ``b`` of shape ``(C,)``, or None."""
+        """Return ``W`` of shape ``(C, d)`` and ``b`` of shape ``(C,)``, or None."""
         block = theta.reshape(self.shape)
         return (block[:, :-1], block[:, -1]) if self.fit_intercept else (block, None)
 
 
-# What the tasks do; the dashboard shows their names.
+# The tasks; the dashboard shows their names.
 
 
 def _forward(part: Part, at: tuple[Floats, Floats | None, str]) -> tuple[Floats, float, Floats | float]:
-    """The scores, and the value and the gradient in the logits of the log-loss."""
+    """Return the scores, and the value and the gradient in the logits of the log-loss."""
     weights, intercept, activation = at
     logits = np.asarray(part.X @ weights.T + (0.0 if intercept is None else intercept), dtype=np.float64)
     lost, of_logs = (0.0, 0.0) if part.log_term is None else part.log_term.of_logits(logits, slice(None))
@@ -186,7 +186,7 @@ def _sums(form: Exponential | Squared, part: Part, forward: tuple[Floats, float,
 def _gradient(
     form: Exponential | Squared, activation: str, sums: Floats, part: Part, forward: tuple[Floats, float, Any]
 ) -> tuple[float, Floats]:
-    """The log-loss, and the ``(C, d + 1)`` gradient."""
+    """Return the log-loss and the ``(C, d + 1)`` gradient."""
     scores, lost, of_logs = forward
     slope = pull_back(scores, form.slope(part, scores, sums), activation) + of_logs
     return lost, np.column_stack([np.asarray(slope.T @ part.X), slope.sum(axis=0)])

@@ -1,4 +1,4 @@
-"""From Dask collections to aligned partitions, and what is done with them: named tasks, sums over a tree."""
+"""Aligned partitions of Dask collections, named tasks, and tree reductions."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ __all__ = [
 
 
 def task(function: Callable[..., Any], *args: Any) -> Delayed:
-    """``function(*args)`` under a name that the dashboard shows, ``mauc-`` and that of the function.
+    """Return ``function(*args)`` as a task whose name on the dashboard begins with ``mauc-``.
 
-    The key is made of the function and all that it is given: equal keys are equal work, and no result of an earlier
-    call can be taken for that of another one.
+    The key is a hash of the function and its arguments, so that no result of another call can be taken for this one.
     """
     name = getattr(function, "__name__", type(function).__name__).strip("_").replace("_", "-")
     key = f"mauc-{name}-{tokenize(function, args)}"
@@ -46,7 +45,7 @@ def task(function: Callable[..., Any], *args: Any) -> Delayed:
 
 
 def shared(x: Any) -> Delayed:
-    """What many tasks are given: sent to the scheduler once."""
+    """Return an argument of many tasks as a task, so that it is sent to the scheduler once."""
     return task(_itself, x)
 
 
@@ -55,7 +54,7 @@ def _itself(x: Any) -> Any:
 
 
 def tree(combine: Callable[[list[Any]], Any], parts: Sequence[Delayed], at_once: int = 8) -> Delayed:
-    """One result of many: ``combine`` of some at a time, and of what comes out."""
+    """Reduce the parts to one by ``combine``, some at a time."""
     parts = list(parts)
     while len(parts) > 1:
         parts = [task(combine, parts[k : k + at_once]) for k in range(0, len(parts), at_once)]
@@ -63,24 +62,24 @@ def tree(combine: Callable[[list[Any]], Any], parts: Sequence[Delayed], at_once:
 
 
 def run(*tasks: Delayed) -> tuple[Any, ...]:
-    """The results, here."""
+    """Compute the tasks and return their results."""
     with _connected():
         return dask.compute(*tasks)
 
 
 def keep(*tasks: Delayed) -> list[Delayed]:
-    """Tasks whose results are made, or being made, and stay where they are."""
+    """Persist the tasks: their results stay on the workers."""
     with _connected():
         return list(dask.persist(*tasks))
 
 
 @contextmanager
 def _connected() -> Iterator[None]:
-    """Where no result can be had any more, an error that says why."""
+    """Raise an error that says why if the client or its scheduler is lost."""
     try:
         yield
     except Exception as error:
-        # distributed is not imported here, for the schedulers of one machine do without.
+        # distributed is not imported here: the schedulers of one machine do without it.
         cancelled = isinstance(error, asyncio.CancelledError | concurrent.futures.CancelledError)
         if not cancelled and type(error).__name__ not in ("ClosedClientError", "CommClosedError"):
             raise
@@ -100,11 +99,10 @@ def in_partition(number: int) -> Iterator[None]:
 
 
 def partitions(**collections: Any) -> list[tuple[Delayed | None, ...]]:
-    """The same rows of all collections, partition by partition; the first one's stay as they are.
+    """Return the partitions of all collections, aligned with those of the first one; None stays None.
 
-    Arrays of known sizes are cut alike, and NumPy arrays, lists and pandas objects where the first has known sizes.
-    Otherwise, as with data frames, the numbers of partitions must agree; that each has as many rows is found out when
-    it is computed. None stays None.
+    Arrays of known sizes are rechunked, and so are objects in memory if the first has known sizes. Otherwise, as with
+    data frames, the numbers of partitions must agree; their rows are compared when they are computed.
     """
     (name, first), *others = collections.items()
     if not dask.is_dask_collection(first):
@@ -118,7 +116,7 @@ def partitions(**collections: Any) -> list[tuple[Delayed | None, ...]]:
 
 
 def _like(first: Any, first_name: str, collection: Any, name: str) -> Any:
-    """The collection in partitions like those of the first one."""
+    """Return the collection in partitions like those of the first one."""
     rows = _rows(first)
     if not dask.is_dask_collection(collection):
         if rows is None:
@@ -141,7 +139,7 @@ def _like(first: Any, first_name: str, collection: Any, name: str) -> Any:
 
 
 def _rows(collection: Any) -> tuple[int, ...] | None:
-    """Rows in each chunk of an array, where they are known."""
+    """Return the rows in each chunk of an array, where they are known."""
     if not isinstance(collection, da.Array) or any(np.isnan(collection.chunks[0])):
         return None
     return tuple(int(n) for n in collection.chunks[0])
@@ -155,7 +153,7 @@ def _delayed(collection: Any) -> list[Any]:
 
 
 def applied(function: Callable[[Any], Any], X: Any, width: tuple[int, ...], dtype: Any) -> da.Array:
-    """``function`` of each partition of an array or a data frame, as a lazy array of rows of that width."""
+    """Return ``function`` of each partition of a collection, as a lazy array with rows of that width."""
     sizes = X.chunks[0] if isinstance(X, da.Array) else (np.nan,) * X.npartitions
     blocks = [
         da.from_delayed(task(_apply, function, number, part, width, dtype), (n, *width), dtype)

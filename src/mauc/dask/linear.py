@@ -22,16 +22,16 @@ __all__ = ["MAUCClassifier"]
 
 
 class MAUCClassifier(LocalClassifier):
-    """:class:`mauc.MAUCClassifier` on Dask arrays and data frames; parameters and fitted attributes as there.
+    """:class:`mauc.MAUCClassifier` for Dask arrays and data frames, with the same parameters and fitted attributes.
 
-    The solver runs on the client. An evaluation of the objective is one graph of two rounds: every partition sends the
-    few sums that the risk is made of, then its ``(C, d + 1)`` gradient. The rows are read once and stay on the workers,
-    in memory or spilled. Works with every scheduler of Dask, the threaded one included. The surrogate is
-    ``"exponential"`` or ``"squared"``, whose risks are functions of such sums.
+    The solver, SciPy's L-BFGS, runs on the client. In each evaluation of the objective every partition sends a few sums
+    over its rows, then its ``(C, d + 1)`` gradient. The rows are read once and stay on the workers, in memory or
+    spilled. Every scheduler of Dask works. The surrogate is ``"exponential"`` or ``"squared"``, whose risks are
+    functions of such sums.
 
     Notes
     -----
-    The result is that of :class:`mauc.MAUCClassifier` on the same rows, but for rounding: coefficients agree to about
+    The result equals that of :class:`mauc.MAUCClassifier` on the same rows up to rounding: coefficients agree to about
     1e-6 where the solver converges. Per evaluation and partition 16 C bytes travel for ``"exponential"``, 48 C for
     ``"squared"``, and 8 C (d + 1) for the gradient.
 
@@ -106,7 +106,7 @@ class MAUCClassifier(LocalClassifier):
             del self.feature_names_in_
 
     def to_local(self) -> LocalClassifier:
-        """The fitted model as a plain :class:`mauc.MAUCClassifier`, for one machine and for model files."""
+        """Return the fitted model as a plain :class:`mauc.MAUCClassifier`, for one machine and for model files."""
         check_is_fitted(self)
         local = LocalClassifier(**self.get_params())
         fitted = [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]
@@ -115,31 +115,31 @@ class MAUCClassifier(LocalClassifier):
         return local
 
     def _lazy(self, method: str, X: Any, dtype: Any = np.float64, *, one_column: bool = False) -> Any:
-        """A method of the local model: of rows in memory at once, of a Dask collection when asked for."""
+        """Call a method of the local model: at once for rows in memory, lazily for a Dask collection."""
         function = getattr(self.to_local(), method)
         if not dask.is_dask_collection(X):
             return function(X)
         return applied(function, X, () if one_column else (len(self.classes_),), dtype)
 
     def predict(self, X: Any) -> Any:
-        """The class with the highest logit: lazily, for a Dask collection."""
+        """Return the class with the highest logit; lazily for a Dask collection."""
         check_is_fitted(self)
         return self._lazy("predict", X, self.classes_.dtype, one_column=True)
 
     def decision_function(self, X: Any) -> Any:
-        """As in :class:`mauc.MAUCClassifier`: lazily, for a Dask collection."""
+        """Return the scores of :class:`mauc.MAUCClassifier`; lazily for a Dask collection."""
         check_is_fitted(self)
         return self._lazy("decision_function", X, one_column=len(self.classes_) == 2)
 
     @available_if(LocalClassifier._has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """Softmax scores of shape ``(N, C)``: a Dask array, computed when asked for, of a Dask collection."""
+        """Return the softmax scores, ``(N, C)``; lazily for a Dask collection."""
         return self._lazy("predict_proba", X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Multiclass AUC of the scores that the model was trained to rank by, over the classes present in ``y``.
+        """Return the multiclass AUC of the scores that the model was trained to rank by, over the classes in ``y``.
 
-        Of Dask collections, a class that was not in the training data is an error.
+        For Dask collections, a class that was not in the training data is an error.
         """
         if not dask.is_dask_collection(X):
             return super().score(X, y, sample_weight)
@@ -147,7 +147,7 @@ class MAUCClassifier(LocalClassifier):
         return mauc_score(y, self._lazy("_ranking_scores", X), pairs=self.pairs, **options)
 
 
-# What the tasks do; the dashboard shows their names.
+# The tasks; the dashboard shows their names.
 
 
 def _read(known: tuple[Any, ...], n_features: int, number: int, X: Any, y: Any, weight: Any) -> Part:
@@ -172,7 +172,7 @@ def _read(known: tuple[Any, ...], n_features: int, number: int, X: Any, y: Any, 
 
 
 def _check_finite(X: Any) -> None:
-    """A missing or infinite value, by its row in the partition: scikit-learn's message does not say where."""
+    """Refuse missing and infinite values, and name the row: scikit-learn's message does not."""
     bad = ~np.isfinite(X.data if hasattr(X, "indptr") else X)
     if bad.any():
         place = int(np.flatnonzero(bad)[0])

@@ -1,40 +1,47 @@
-"""ROC curves of classes and pairs of classes, with bands that say how sure they are."""
+"""ROC curves of classes and of pairs of classes, with confidence bands."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from mauc._typing import Floats
-from mauc.metrics.uncertainty import Interval
+from mauc._typing import Floats, Ints
+from mauc._validation import ScoredClasses, check_choice, check_scored_classes, invalid
+from mauc.metrics.groups import check_groups
+from mauc.metrics.inference import score_and_influence
+from mauc.metrics.scores import check_pair_weights
+from mauc.metrics.uncertainty import Interval, Sample, interval
+from mauc.partition import ClassPartition
 
-__all__ = ["ROCCurve", "band", "found_above", "simultaneous_quantile", "thinned"]
+__all__ = ["ROCCurve", "average_of", "band", "curves_of", "found_above", "simultaneous_quantile", "thinned"]
 
 
 @dataclass(frozen=True, eq=False)
 class ROCCurve:
-    """Sensitivity over false positive rate, from (0, 0) to (1, 1), straight across ties."""
+    """Sensitivity over false positive rate, from (0, 0) to (1, 1), linear across ties."""
 
     name: str
     fpr: Floats
     tpr: Floats
     auc: Interval
     positives: float
-    """Independent samples of equal weight that are worth the positives."""
+    """Effective number of independent positives."""
     negatives: float
     point: tuple[float, float] | None = None
     """False positive rate and sensitivity of a decision."""
 
     def sensitivity(self, x: Floats, *, upper: bool = False) -> Floats:
-        """At false positive rates ``x``; the lower or upper end where the curve is vertical."""
+        """Return it at false positive rates ``x``; the lower or upper end where the curve is vertical."""
         return _interpolated(x, self.fpr, self.tpr, upper=upper)
 
 
 def _interpolated(x: Floats, fpr: Floats, tpr: Floats, *, upper: bool = False) -> Floats:
-    """The curve at rates ``x``; its lower or upper end where it is vertical, and 1 at the rate 1."""
+    """Return the curve at rates ``x``; its lower or upper end where it is vertical, and 1 at the rate 1."""
     after = np.minimum(np.searchsorted(fpr, x, "right"), len(fpr) - 1)
     before = np.maximum(after - 1, 0)
     step = fpr[after] - fpr[before]
@@ -48,7 +55,7 @@ def _interpolated(x: Floats, fpr: Floats, tpr: Floats, *, upper: bool = False) -
 
 
 def found_above(column: NDArray[np.floating], own: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Floats]:
-    """Weight of the rows of the class, and of all others, that score at least each threshold, from none to all."""
+    """Return the weights of the rows of the class, and of others, at or above each threshold, from none to all."""
     order = np.argsort(-column, kind="stable")
     falling = column[order]
     ends = np.flatnonzero(np.r_[falling[1:] != falling[:-1], True])
@@ -58,15 +65,15 @@ def found_above(column: NDArray[np.floating], own: NDArray[np.bool_], weight: Fl
 
 
 def band(curve: ROCCurve, x: Floats, quantile: float) -> tuple[Floats, Floats]:
-    """Low and high ends of the sensitivity at false positive rates ``x``.
+    """Return the low and high ends of the sensitivity at false positive rates ``x``.
 
-    A threshold has a sensitivity and a false positive rate, which are independent shares with Wilson's intervals. What
-    the second does to the first is read off the curve, and both distances add up as standard errors do (the method of
-    variance estimates recovered, Zou and Donner 2008). No density is estimated, and no band is without width.
+    The sensitivity and the false positive rate at a threshold are independent shares with Wilson's intervals. The curve
+    translates the second interval into sensitivities, and both distances are added in quadrature (the method of
+    variance estimates recovered, Zou and Donner 2008). No density is estimated, and the band always has a width.
     """
     y = curve.sensitivity(x)
     low, high = _wilson(y, curve.positives, quantile)
-    # The nearest rates that so many negatives can have.
+    # The nearest rates that n negatives can have.
     n = curve.negatives
     before = curve.sensitivity(_wilson(np.floor(n * x + 1e-9) / n, n, quantile)[0])
     after = curve.sensitivity(_wilson(np.minimum(np.ceil(n * x - 1e-9) / n, 1.0), n, quantile)[1])
@@ -89,11 +96,11 @@ def simultaneous_quantile(
     looks: int = 10,
     seed: int = 0,
 ) -> float:
-    """The quantile with which :func:`band` holds the whole curve, in place of the normal one of a single point.
+    """Return the quantile with which :func:`band` holds the whole curve, in place of the normal one of a point.
 
-    From curves of samples drawn again: the largest of their distances from this one, in units of the pointwise band.
-    Few samples drawn again vary too little at the ends of the curve: it is at least that of ``looks`` independent
-    points. Without that, the bands of 20 positives and 20 negatives that tell nothing covered in 87 % of draws.
+    It is found by the bootstrap: the largest distance of a resampled curve from this one, in units of the pointwise
+    band. Few resampled rows vary too little at the ends of the curve, so it is at least that of ``looks`` independent
+    points; without this limit, the bands of 20 positives and 20 negatives with random scores covered in 87 % of draws.
     """
     rng = np.random.default_rng(seed)
     pointwise = float(special.ndtri(0.5 + 0.5 * level))
@@ -116,14 +123,121 @@ def simultaneous_quantile(
 
 
 def _steps(rate: Floats) -> Floats:
-    """Differences that add up to 1."""
+    """Return the differences, normalised to sum to 1."""
     found = np.maximum(np.diff(rate), 0.0)
     return np.asarray(found / found.sum())
 
 
 def thinned(x: Floats, y: Floats, most: int) -> NDArray[np.intp]:
-    """Places of at most so many points of a curve, at even steps along it, with both ends."""
+    """Return the places of at most ``most`` points of a curve, at even steps along it, with both ends."""
     if len(x) <= most:
         return np.arange(len(x))
     along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])
     return np.unique(np.minimum(np.searchsorted(along, np.linspace(0.0, along[-1], most)), len(x) - 1))
+
+
+def curves_of(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    classes: ArrayLike | None = None,
+    between: Sequence[tuple[Any, Any]] | None = None,
+    pairs: str = "ovo",
+    y_pred: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    level: float = 0.95,
+    absent: str = "raise",
+    most: int = 8,
+) -> tuple[list[ROCCurve], ROCCurve | None, int]:
+    """Return the curves, their average over all classes, and how many classes are left out.
+
+    Pairs of classes have no average. Parameters are those of ``MulticlassROCDisplay.from_predictions``.
+    """
+    check_choice("pairs", pairs, ("ovo", "ova"))
+    scored = check_scored_classes(y_true, y_score, labels, sample_weight)
+    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
+    v = check_pair_weights(scored.labels, partition, pairs, absent)
+    if v is None:
+        raise invalid("y_true", "must hold two classes or more", "one", "multiclass AUC compares classes")
+    group_codes, predicted = check_groups(groups, len(scored.codes)), _predicted(y_pred, scored)
+
+    def auc(v: Floats) -> Interval:
+        return interval(Sample.of(partition, v, group_codes), *score_and_influence(partition, scored.scores, v), level)
+
+    def curve(k: int, row: Floats, name: str) -> ROCCurve:
+        """Return the curve of class k against the others with the weights ``row``."""
+        v = np.zeros((len(row), len(row)))
+        v[k] = row / row.sum()
+        own = partition.codes == k
+        weight = partition.shares * np.where(own, 1.0, v[k, partition.codes])
+        counted = weight > 0
+        column = np.asarray(scored.scores[:, k], dtype=np.float64)
+        true, false = found_above(column[counted], own[counted], weight[counted])
+        point = None
+        if predicted is not None:
+            chosen = predicted == k
+            point = (float(weight[chosen & ~own].sum()), float(weight[chosen & own].sum()))
+        units = np.arange(len(weight)) if group_codes is None else group_codes
+        positives, negatives = (_effective_number(units[rows], weight[rows]) for rows in (own, counted & ~own))
+        return ROCCurve(name, false / false[-1], true / true[-1], auc(v), positives, negatives, point)
+
+    if between is not None:
+        found = []
+        for first, second in between:
+            i, j = (_code(scored, name, "between") for name in (first, second))
+            for k in (i, j):
+                if not partition.present[k]:
+                    came = repr(scored.labels[k])
+                    raise invalid("between", "must name classes that have rows", came, "leave the pair out")
+            found.append(curve(i, np.eye(partition.n_classes)[j], f"{scored.labels[i]} over {scored.labels[j]}"))
+        return found, None, 0
+    every = {int(k): curve(int(k), v[k], str(scored.labels[k])) for k in np.flatnonzero(partition.present)}
+    average = average_of(list(every.values()), "average of all classes", auc(v))
+    if classes is not None:
+        asked = [_code(scored, name, "classes") for name in np.asarray(classes).tolist()]
+        return [every[k] for k in asked if k in every], average, 0
+    found = list(every.values())
+    shown = sorted(found, key=lambda each: each.auc.score)[:most] if len(found) > most else found
+    return shown, average, len(found) - len(shown)
+
+
+def average_of(curves: Sequence[ROCCurve], name: str, auc: Interval | None = None) -> ROCCurve:
+    """Return the mean sensitivity at each false positive rate, exact at all points where one of the curves bends.
+
+    ``auc`` is that of the average; default: the mean and the range of those of the curves.
+    """
+    x = np.unique(np.concatenate([curve.fpr for curve in curves]))
+    # Just before and at each rate: where a curve is vertical, so is the average.
+    before, at = (np.mean([c.sensitivity(x, upper=upper) for c in curves], axis=0) for upper in (False, True))
+    scores = [curve.auc.score for curve in curves]
+    if auc is None:
+        auc = Interval(float(np.mean(scores)), min(scores), max(scores), float("nan"))
+    fpr, tpr = np.repeat(x, 2), np.column_stack([before, at]).ravel()
+    return ROCCurve(name, fpr, tpr, auc, float("inf"), float("inf"))
+
+
+def _effective_number(units: Ints, weight: Floats) -> float:
+    """Return the effective number of rows, or of groups."""
+    sums = np.bincount(units, weight)
+    return float(sums.sum() ** 2 / np.square(sums).sum())
+
+
+def _predicted(y_pred: ArrayLike | None, scored: ScoredClasses) -> Ints | None:
+    if y_pred is None:
+        return None
+    given = np.asarray(y_pred)
+    if given.shape != scored.codes.shape:
+        advice = "pass one predicted class for each row"
+        raise invalid("y_pred", f"must have the shape ({len(scored.codes)},)", f"{given.shape}", advice)
+    place = {name: k for k, name in enumerate(scored.labels.tolist())}
+    return np.array([place.get(name, -1) for name in given.tolist()])
+
+
+def _code(scored: ScoredClasses, name: Any, parameter: str) -> int:
+    known = scored.labels.tolist()
+    if name not in known:
+        advice = f"choose from {', '.join(map(str, known[:8]))}" + (", …" if len(known) > 8 else "")
+        raise invalid(parameter, "must name classes of labels", repr(name), advice)
+    return int(known.index(name))

@@ -19,8 +19,6 @@ from mauc.metrics.uncertainty import Sample
 
 __all__ = ["PairMeasure"]
 
-BY = ("column", "difference")
-
 FEW = 10
 """With fewer samples in its region a partial AUC is biased upwards: the lowest of few samples are higher than the
 lowest share of the population."""
@@ -34,40 +32,41 @@ class PairMeasure:
     class j only. The second is the first with the classes exchanged and the scores reversed.
     """
 
-    by: str = "column"
-    share_of_positives: float = 1.0
-    share_of_negatives: float = 1.0
+    difference: bool = False
+    """Rank by column i minus column j, in place of column i."""
+    share: float = 1.0
+    """Share of a class in the region."""
+    of_negatives: bool = False
+    """The region is a share of class j, in place of class i."""
 
     @classmethod
     def checked(cls, by: Any, min_sensitivity: Any, min_specificity: Any) -> PairMeasure:
         """Make it from what users pass."""
-        check_choice("by", by, BY)
-        low = {"min_sensitivity": min_sensitivity, "min_specificity": min_specificity}
-        asked = {
-            name: check_real(name, value, low=0, high=1, closed="left")
-            for name, value in low.items()
-            if value is not None
-        }
-        if len(asked) > 1:
+        difference = check_choice("by", by, ("column", "difference")) == "difference"
+        if min_sensitivity is not None and min_specificity is not None:
             advice = "pass one of the two: a region of the ROC curve is bounded on one axis here"
             raise invalid("min_specificity", "must be None beside min_sensitivity", repr(min_specificity), advice)
-        return cls(by, 1.0 - asked.get("min_sensitivity", 0.0), 1.0 - asked.get("min_specificity", 0.0))
+        for name, value in (("min_sensitivity", min_sensitivity), ("min_specificity", min_specificity)):
+            if value is not None:
+                share = 1.0 - check_real(name, value, low=0, high=1, closed="left")
+                return cls(difference, share, of_negatives=name == "min_specificity" and share < 1.0)
+        return cls(difference)
 
     def matrix(self, problem: Problem) -> Floats:
         """Return the ``(C, C)`` AUCs; NaN on the diagonal and for classes without samples."""
-        if self._own_columns:
-            return auc_matrix(problem, self.share_of_positives)
-        matrix = pair_matrix(self._ranked(problem), difference=self._difference, share=self._share)
-        return matrix.T.copy() if self._from_negatives else matrix
+        if not self.difference and not self.of_negatives:
+            return auc_matrix(problem, self.share)
+        matrix = pair_matrix(self._ranked(problem), difference=self.difference, share=self.share)
+        return matrix.T.copy() if self.of_negatives else matrix
 
     def matrix_and_influence(self, problem: Problem) -> tuple[Floats, Floats]:
         """Return the matrix and the ``(N,)`` influence of each sample on ``Σ v_ij AUC_ij``."""
-        if self._own_columns:
-            return auc_matrix_and_influence(problem, self.share_of_positives)
+        if not self.difference and not self.of_negatives:
+            return auc_matrix_and_influence(problem, self.share)
         matrix, influence = pair_matrix_and_influence(
-            self._ranked(problem), difference=self._difference, share=self._share
+            self._ranked(problem), difference=self.difference, share=self.share
         )
-        return matrix.T.copy() if self._from_negatives else matrix, influence
+        return matrix.T.copy() if self.of_negatives else matrix, influence
 
     def effective(self, sample: Sample, v: Floats) -> Sample:
         """Return the sample with the effective sizes of the classes for this measure.
@@ -76,58 +75,35 @@ class PairMeasure:
         ``1 / (c n)`` in place of ``1 / n``. The effective size of a class with the weight ``a`` in regions and ``b``
         without is ``n (a + b)² / (a / √c + b)²``.
         """
-        in_region, without = self._in_region_and_without(v)
-        deviation = in_region / np.sqrt(self._share) + without
-        part = np.divide(in_region + without, deviation, out=np.ones(len(v)), where=deviation > 0)
+        cut, whole = self._weights(v)
+        deviation = cut / np.sqrt(self.share) + whole
+        part = np.divide(cut + whole, deviation, out=np.ones(len(v)), where=deviation > 0)
         return replace(sample, size=sample.size * part**2)
 
     def warn_of_few(self, sample: Sample, v: Floats, labels: NDArray[Any]) -> None:
         """Warn of the classes of which a region holds too few samples."""
-        in_region, _ = self._in_region_and_without(v)
-        few = labels[(in_region > 0) & (self._share * sample.size < FEW - 1e-9)]
-        if self._share < 1.0 and len(few):
+        cut, _ = self._weights(v)
+        few = labels[(cut > 0) & (self.share * sample.size < FEW - 1e-9)]
+        if self.share < 1.0 and len(few):
             shown = ", ".join(str(name) for name in few[:8]) + (", …" if len(few) > 8 else "")
-            name = "min_specificity" if self._from_negatives else "min_sensitivity"
+            name = "min_specificity" if self.of_negatives else "min_sensitivity"
             warnings.warn(
-                f"{name}={1.0 - self._share:.4g} leaves fewer than {FEW} samples of class {shown} in its region: the "
+                f"{name}={1.0 - self.share:.4g} leaves fewer than {FEW} samples of class {shown} in its region: the "
                 "score is biased upwards, and its interval is rough",
                 UndefinedMetricWarning,
                 stacklevel=3,
             )
 
-    def _in_region_and_without(self, v: Floats) -> tuple[Floats, Floats]:
+    def _weights(self, v: Floats) -> tuple[Floats, Floats]:
         """Return the ``(C,)`` weights of the pairs in which a class is cut to its share, and in which it is whole."""
         as_positive, as_negative = v.sum(axis=1), v.sum(axis=0)
-        return (as_negative, as_positive) if self._from_negatives else (as_positive, as_negative)
-
-    @property
-    def _own_columns(self) -> bool:
-        """True if the positives of a column have one ranking against all classes."""
-        return not self._difference and not self._from_negatives
-
-    @property
-    def _from_negatives(self) -> bool:
-        return self.share_of_negatives < 1.0
-
-    @property
-    def _share(self) -> float:
-        return self.share_of_negatives if self._from_negatives else self.share_of_positives
-
-    @property
-    def _difference(self) -> bool:
-        return self.by == "difference"
+        return (as_negative, as_positive) if self.of_negatives else (as_positive, as_negative)
 
     def _ranked(self, problem: Problem) -> Problem:
         """Return the problem seen from the class whose region it is, with scores whose differences are finite."""
         classes, scores = problem.classes, problem.scores
-        if self._from_negatives and classes.pair_weights is not None:
+        if self.of_negatives and classes.pair_weights is not None:
             classes = replace(classes, pair_weights=classes.pair_weights.T)
-        scores = _with_finite_differences(scores) if self._difference else scores
+        if self.difference and max(float(scores.max()), -float(scores.min())) > 0.5 * np.finfo(np.float64).max:
+            scores = scores * 0.5
         return replace(problem, classes=classes, scores=scores)
-
-
-def _with_finite_differences(scores: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Halve the scores where a difference could overflow."""
-    wide = np.finfo(np.float64).max
-    largest = max(float(scores.max()), -float(scores.min()))
-    return scores * 0.5 if largest > 0.5 * wide else scores

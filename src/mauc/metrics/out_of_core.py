@@ -53,7 +53,7 @@ class ScoredRows(Protocol):
 
 
 def read_columns(rows: ScoredRows, columns: Sequence[int], seen: Seen, batch: int = 1 << 22) -> None:
-    """Call ``seen(i, codes, x)`` for every batch of each column i: its scores ascending, and the classes of the rows."""
+    """Call ``seen(i, codes, x)`` for every batch of each column i, with its scores ascending and their classes."""
     for first, read in rows.scan(columns, max(1, batch // len(columns))) if columns else ():
         codes = rows.codes[first : first + len(read[0])]
 
@@ -290,7 +290,7 @@ class _Table:
         self.doubled = np.zeros(shape, np.uint32 if n_rows < 2**31 else np.uint64)
 
     def count(self, codes: NDArray[Any], x: Column) -> None:
-        """Count ascending scores of rows of these classes, without class ``i``; half of a tie falls above a positive."""
+        """Count ascending scores of rows of these classes, without class ``i``; half of a tie falls above."""
         flat, one = self.doubled.reshape(-1), self.doubled.dtype.type(1)
         others = np.flatnonzero(codes != self.i)
         for at in find(self.values, x[others]):

@@ -1,4 +1,4 @@
-"""What both displays need: matplotlib when it is used, scores of estimators, short labels."""
+"""Helpers of all displays: matplotlib on demand, scores of estimators, short labels."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def import_pyplot(caller: str) -> Any:
-    """matplotlib.pyplot, or scikit-learn's error: called before any computation."""
+    """Return matplotlib.pyplot, or raise scikit-learn's error; called before any computation."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -25,7 +25,7 @@ def import_pyplot(caller: str) -> Any:
 
 
 def new_axes(plt: Any, ax: "Axes | None", figsize: tuple[float, float]) -> tuple[Any, Any]:
-    """The axes passed, or those of a new figure; and their figure, which makes room for labels and colour bars.
+    """Return the axes passed, or those of a new figure, and their figure, laid out with room for the labels.
 
     Unlike "constrained", the layout "compressed" does not clip the labels of axes with square cells.
     """
@@ -37,7 +37,7 @@ def new_axes(plt: Any, ax: "Axes | None", figsize: tuple[float, float]) -> tuple
 
 
 def artist_style(artist: Any, default: dict[str, Any], given: dict[str, Any] | None) -> dict[str, Any]:
-    """Keywords of a matplotlib artist: the given ones, by whichever alias, over the default ones."""
+    """Return the keywords of an artist: the given ones, under any alias, override the default ones."""
     from matplotlib.cbook import normalize_kwargs
 
     return normalize_kwargs(default, artist) | normalize_kwargs(given or {}, artist)
@@ -46,7 +46,7 @@ def artist_style(artist: Any, default: dict[str, Any], given: dict[str, Any] | N
 def matrix_and_sizes(
     y_true: ArrayLike, y_score: ArrayLike, labels: ArrayLike | None, sample_weight: ArrayLike | None
 ) -> tuple[Floats, ScoredClasses, NDArray[Any]]:
-    """``(C, C)`` AUCs, the clean input, ``(C,)`` sizes of the classes, weighted if the samples are."""
+    """Return the ``(C, C)`` AUCs, the checked input, and the ``(C,)`` sizes of the classes, weighted if samples are."""
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     if partition.present.sum() < 2:
@@ -58,7 +58,7 @@ def matrix_and_sizes(
 
 
 def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:
-    """Scores of a fitted classifier, and the classes of their columns."""
+    """Return the scores of a fitted classifier, and the classes of their columns."""
     if isinstance(estimator, type):
         came, advice = f"the class {estimator.__name__}", "pass a fitted instance of it"
         raise invalid("estimator", "must be a fitted classifier", came, advice)
@@ -82,7 +82,7 @@ def check_auc(parameter: str, auc: ArrayLike) -> Floats:
 
 
 def shorten(name: object, most: int = 28) -> str:
-    """A label that neither crowds out the picture nor is read as a formula."""
+    """Return a short label that matplotlib does not read as a formula."""
     text = str(name)
     return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
 

@@ -1,15 +1,17 @@
-"""The rarest pairs of classes, model beside model."""
+"""The display of the rarest pairs of classes, for several models."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_real, check_whole, invalid
+from mauc._validation import ScoredClasses, check_choice, check_real, check_whole, invalid
 from mauc.metrics.display.common import (
     artist_style,
     check_auc,
@@ -20,15 +22,18 @@ from mauc.metrics.display.common import (
     shorten,
     size_text,
 )
-from mauc.metrics.display.rarest import DIRECTIONS, check_class_counts, pair_intervals, rarest_pairs
+from mauc.metrics.inference import mauc_interval
+from mauc.metrics.uncertainty import Interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["MinorityPairsDisplay"]
 
-# Okabe and Ito's colours without yellow, which fades on white. Their number and that of the markers have no common
-# divisor, so that 84 models differ in colour or marker, and up to 7 differ in both.
+DIRECTIONS = ("both", "each")
+
+# Okabe and Ito's colours without yellow, which is hard to see on white. 7 colours and 12 markers have no common
+# divisor: 84 models differ in colour or marker.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
 MARKERS = "oDs^vPXd<>hp"
 
@@ -40,9 +45,9 @@ class MinorityPairsDisplay:
 
     .. math:: \tfrac12 (\mathrm{AUC}_{i|j} + \mathrm{AUC}_{j|i}),
 
-    unless each direction is a row of its own, as in the paper's Figure 2. The rarest pairs are those with the smallest
-    :math:`n_i n_j`, the number of comparisons behind that AUC, or with the smallest :math:`p_i p_j` of the whole set
-    where its ``class_counts`` are given. Ties keep the order of the classes; classes without samples form no pair.
+    unless each direction has its own row, as in the paper's Figure 2. The rarest pairs are those with the smallest
+    :math:`n_i n_j`, in ``y_true`` or in ``class_counts``. Ties keep the order of the classes; classes without samples
+    form no pair.
 
     Use :meth:`from_estimator` or :meth:`from_predictions` to make one. All parameters are stored as attributes.
 
@@ -58,8 +63,8 @@ class MinorityPairsDisplay:
     low, high : arrays like ``auc``, optional
         Ends of the interval of each AUC.
     direction : {"both", "each"}, default="both"
-        Whether a row is the mean of the two directions of a pair, or :math:`\mathrm{AUC}_{i|j}` alone: how often column
-        i ranks its class, the first of the pair, above the second.
+        "both": a row is the mean of the two directions of a pair. "each": a row is :math:`\mathrm{AUC}_{i|j}` alone,
+        for column i and its class, the first of the pair.
 
     Attributes
     ----------
@@ -141,12 +146,11 @@ class MinorityPairsDisplay:
         ax : matplotlib Axes, optional
             Default: those of a new figure, whose height grows with the number of markers.
         lines : bool, default=False
-            Whether a line joins the markers of a model, as in the paper's Figure 2.
+            Join the markers of a model by a line, as in the paper's Figure 2.
         floor : float, optional
-            AUCs below it are not drawn; that figure leaves out those below 0.7 "to have a clearer look at the top
-            competitors".
+            Lower limit of the AUCs that are drawn; 0.7 in that figure.
         plot_chance_level : bool, default=True
-            Whether to mark 0.5. The axis reaches down to it unless every AUC is above 0.75.
+            Mark 0.5. The axis includes it unless every AUC is above 0.75.
         chance_level_kw, marker_kw : dict, optional
             Keywords of ``axvline`` and of ``plot``, the latter for every model.
 
@@ -167,7 +171,7 @@ class MinorityPairsDisplay:
         rows = np.arange(k)
         for row in rows[::2]:
             axes.axhspan(row - 0.5, row + 0.5, color="0.95", linewidth=0, zorder=0)
-        # Models are spread over the height of a row: equal AUCs, 1 above all, would hide one another.
+        # Models are spread over the height of a row, so that equal AUCs do not hide one another.
         spread = (np.arange(n_models) - (n_models - 1) / 2) * 0.8 / n_models
         hidden = self.auc < floor
         shown = np.where(hidden, np.nan, self.auc)
@@ -288,14 +292,14 @@ class MinorityPairsDisplay:
             As in :func:`mauc.pairwise_auc`. With weights, the size of a class is its summed weight.
         y_score : (N, C) array, or dict of name -> (N, C) array
         k : int, default=5
-            How many pairs to show, at most: all of them, if there are fewer.
+            Largest number of pairs to show.
         direction : {"both", "each"}, default="both"
             One row for each pair, the mean of its directions, or two.
         level : float, default=0.95
             Confidence level of the intervals, those of :func:`mauc.mauc_interval` for the samples of the two classes.
             None: no intervals.
         class_counts : (C,) array, optional
-            Sizes of the classes in the whole set, which pairs are ordered by. Default: those of ``y_true``.
+            Sizes of the classes in the whole set, by which pairs are ordered. Default: those of ``y_true``.
         name : str, optional
             Name of a single model.
         ax, **plot_kw
@@ -315,12 +319,12 @@ class MinorityPairsDisplay:
                 matrix, scored, sizes = matrix_and_sizes(y_true, scores, labels, sample_weight)
             except ValueError as error:
                 raise ValueError(f"model {key!r}: {error}" if len(models) > 1 else str(error)) from None
-            whole = sizes if class_counts is None else check_class_counts(class_counts, len(sizes))
-            pairs = rarest_pairs(whole, sizes > 0, k, direction)
+            whole = sizes if class_counts is None else _check_class_counts(class_counts, len(sizes))
+            pairs = _rarest_pairs(whole, sizes > 0, k, direction)
             i, j = pairs.T
             auc.append(matrix[i, j] if direction == "each" else (matrix[i, j] + matrix[j, i]) / 2)
             if level is not None:
-                found = pair_intervals(scored, pairs, direction, level)
+                found = _pair_intervals(scored, pairs, direction, level)
                 ends.append([(interval.low, interval.high) for interval in found])
         low, high = np.moveaxis(np.array(ends), 2, 0) if ends else (None, None)
         names = None if list(models) == [""] else list(models)
@@ -331,7 +335,7 @@ class MinorityPairsDisplay:
 
 
 def _models(parameter: str, given: Any, name: str | None, default: str) -> dict[str, Any]:
-    """Models by name, be it one or a dict of them."""
+    """Return the models by name."""
     if not isinstance(given, Mapping):
         return {default if name is None else name: given}
     if not given:
@@ -344,3 +348,41 @@ def _models(parameter: str, given: Any, name: str | None, default: str) -> dict[
 
 def _names(name: str | Sequence[str] | None) -> list[str]:
     return [] if name is None else [name] if isinstance(name, str) else list(name)
+
+
+def _check_class_counts(class_counts: ArrayLike, n_classes: int) -> Floats:
+    counts = np.asarray(class_counts)
+    numbers = counts.dtype.kind in "iuf" and counts.shape == (n_classes,)
+    if not numbers or not np.isfinite(counts).all() or counts.min() < 0:
+        requirement = f"must hold {n_classes} numbers of at least 0, one per column of the scores"
+        raise invalid("class_counts", requirement, repr(class_counts), "pass the size of each class in the whole set")
+    return counts.astype(np.float64)
+
+
+def _rarest_pairs(sizes: NDArray[Any], present: NDArray[np.bool_], k: int, direction: str) -> NDArray[np.intp]:
+    """Return the classes i < j of the ``k`` pairs with the smallest ``n_i n_j``, ``(k, 2)``.
+
+    For ``direction="each"``, ``(2k, 2)`` with the pair (j, i) after (i, j).
+    """
+    known = np.flatnonzero(present)
+    i, j = (known[side] for side in np.triu_indices(len(known), 1))
+    rarest = np.argsort(sizes[i].astype(np.float64) * sizes[j], kind="stable")[:k]
+    pairs = np.column_stack([i[rarest], j[rarest]])
+    return pairs if direction == "both" else np.stack([pairs, pairs[:, ::-1]], axis=1).reshape(-1, 2)
+
+
+def _pair_intervals(scored: ScoredClasses, pairs: NDArray[np.intp], direction: str, level: float) -> list[Interval]:
+    """Return the interval of the AUC of each pair, from the samples of its two classes."""
+    weights = [[0.0, 0.5], [0.5, 0.0]] if direction == "both" else [[0.0, 1.0], [0.0, 0.0]]
+    found = []
+    for pair in pairs:
+        rows = np.isin(scored.codes, pair)
+        some = None if scored.sample_weight is None else scored.sample_weight[rows]
+        is_second = (scored.codes[rows] == pair[1]).astype(np.int64)
+        with warnings.catch_warnings():
+            # No warning of single samples: the picture shows the sizes.
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            found.append(
+                mauc_interval(is_second, scored.scores[rows][:, pair], level=level, pairs=weights, sample_weight=some)
+            )
+    return found

@@ -1,4 +1,4 @@
-"""The matrix of class pairs as a heat map."""
+"""The display of the pair matrix as a heat map."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ __all__ = ["PairwiseAUCDisplay"]
 
 LEGIBLE = 15  # classes whose cells still hold a number
 MOST_TICKS = 25
-# The report's colours, from AUC 1 down: pale is fine, strong is bad.
+# The report's colours from AUC 1 down: pale is good, dark is bad.
 RAMP = ("#f3f5f1", "#f5dfa8", "#ee9d5a", "#c9434f", "#6b1d5e", "#2b0b3a")
-NEAR_ONE = 0.95  # from here on a third decimal tells pairs apart
+NEAR_ONE = 0.95  # from here on AUCs have three decimals
 
 
 class PairwiseAUCDisplay:
@@ -112,22 +112,22 @@ class PairwiseAUCDisplay:
         Parameters
         ----------
         include_values : bool, optional
-            Whether to write the AUC into each cell. Default: up to 15 classes, and only where the number says
-            something: an AUC of 1.000 is told by its pale cell, and one row of a class is no AUC to rely on.
+            Write the AUC into each cell. Default: up to 15 classes, without AUCs of 1.000 and those of classes of one
+            row.
         cmap : str or matplotlib Colormap, optional
-            Default: the colours of the report, in which pale is fine and strong is bad. The scale ends at 1 and begins
-            at the lowest AUC, rounded down to a multiple of 0.05 and at most 0.95; ``im_kw={"vmin": 0.8}`` sets another
-            beginning, such as one for two pictures to be compared.
+            Default: the colours of the report, in which pale is good and dark is bad. The scale ends at 1 and begins at
+            the lowest AUC, rounded down to a multiple of 0.05 and at most 0.95; ``im_kw={"vmin": 0.8}`` sets another
+            beginning, for pictures that are compared.
         xticks_rotation : {"vertical", "horizontal"} or float, optional
             Default: horizontal if the names have room, 45 degrees if not, vertical if only some classes are named.
         values_format : str, optional
-            Format of the numbers, such as ".2f". Default: three decimals from 0.95 on, where two would hide
-            differences, and two below; without the leading 0.
+            Format of the numbers, such as ".2f". Default: three decimals from 0.95 on and two below, without the
+            leading 0.
         ax : matplotlib Axes, optional
             Default: those of a new figure. A figure without a layout engine gets matplotlib's "compressed" layout, so
             that labels and colour bars of neighbouring axes do not overlap.
         colorbar : bool, default=True
-            Whether to draw the scale of colours beside the matrix.
+            Draw the colour bar beside the matrix.
         im_kw : dict, optional
             Keywords of ``imshow``.
         text_kw : dict, optional
@@ -152,7 +152,7 @@ class PairwiseAUCDisplay:
             lowest = float(np.min(shown, initial=0.95, where=~np.isnan(shown)))
             im_kw = {"vmin": np.floor(20.0 * lowest) / 20.0, "vmax": 1.0, **im_kw}
         self.im_ = axes.imshow(shown, **im_kw)
-        # NaN cells are transparent: what shows through is this one patch behind the image.
+        # NaN cells are transparent and show this patch behind the image.
         backing = {"facecolor": "0.93", "edgecolor": "0.75", "hatch": "////", "linewidth": 0.0}
         axes.add_patch(plt.Rectangle((-0.5, -0.5), n, n, zorder=self.im_.get_zorder() - 1, **backing))
         if n <= LEGIBLE:
@@ -161,7 +161,7 @@ class PairwiseAUCDisplay:
             axes.grid(which="minor", color="white", linewidth=1)
             axes.tick_params(which="minor", length=0)
 
-        # Sizes in points, of what the axes share with their labels: matplotlib lays them out when it draws.
+        # Sizes in points of the axes with their labels, which matplotlib lays out when it draws.
         width, height = 1.29 * axes.get_window_extent().size / figure.dpi * 72
         small = float(np.clip(min(width, height) / 280, 0.5, 1.0))
         ticks = np.arange(0, n, next(s for s in (1, 2, 5, *range(10, n + 10, 10)) if n / s <= MOST_TICKS))
@@ -190,8 +190,8 @@ class PairwiseAUCDisplay:
         if include_values or (include_values is None and n <= LEGIBLE):
             written = ~np.isnan(shown)
             if include_values is None:
-                telling, note = self._telling(shown)
-                written &= telling
+                informative, note = self._informative(shown)
+                written &= informative
             common = {"ha": "center", "va": "center", "fontsize": float(np.clip(0.33 * min(width, height) / n, 3, 11))}
             self.text_ = np.full((n, n), None, dtype=object)
             for i, j in np.argwhere(written):
@@ -204,8 +204,8 @@ class PairwiseAUCDisplay:
             bar.ax.tick_params(labelsize=9 * small)
         return self
 
-    def _telling(self, shown: Floats) -> tuple[NDArray[np.bool_], str]:
-        """``(C, C)`` cells of the picture whose number says something, and words for why the others are blank."""
+    def _informative(self, shown: Floats) -> tuple[NDArray[np.bool_], str]:
+        """Return the ``(C, C)`` cells whose number is written, and why the others are blank."""
         perfect = shown >= 1.0 - 0.5e-3
         single = np.zeros(len(shown), dtype=bool)
         if self.counts is not None and self.counts.dtype.kind in "iu":  # sums of weights are no numbers of rows
@@ -237,14 +237,8 @@ class PairwiseAUCDisplay:
         y : (N,) array of classes
         labels : (C,) array, optional
             The class of each column of the scores. Default: ``estimator.classes_``.
-        sample_weight : (N,) array, optional
-            Weights >= 0. With weights, the size of a class is its summed weight.
-        display_labels : (C,) array, optional
-            Names to show, in the order of ``labels``. Default: ``labels``.
-        ax : matplotlib Axes, optional
-            Default: those of a new figure.
-        **plot_kw
-            Other parameters of :meth:`plot`.
+        sample_weight, display_labels, ax, **plot_kw
+            As in :meth:`from_predictions`.
 
         Returns
         -------
@@ -309,11 +303,11 @@ def _report_colours() -> Colormap:
 
 
 def _brief(auc: float) -> str:
-    """As few digits as tell it from its neighbours: ``.87``, ``.974``, ``1.000``."""
+    """Format an AUC as ``.87``, ``.974`` or ``1.000``."""
     return f"{auc:.{3 if auc >= NEAR_ONE else 2}f}".removeprefix("0")
 
 
 def _readable_on(color: tuple[float, float, float, float]) -> str:
-    """Black or white, whichever has the higher WCAG contrast on the colour."""
+    """Return black or white, whichever has the higher WCAG contrast on the colour."""
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
     return "black" if np.dot(linear, (0.2126, 0.7152, 0.0722)) > 0.179 else "white"

@@ -1,4 +1,4 @@
-"""ROC curves of all classes, or of pairs of classes, with their bands."""
+"""The display of ROC curves of classes, or of pairs of classes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from scipy import special
 
 from mauc._typing import Floats
 from mauc._validation import check_choice, check_real, invalid
-from mauc.metrics.curves import ROCCurve, band, simultaneous_quantile, thinned
+from mauc.metrics.curves import ROCCurve, average_of, band, curves_of, simultaneous_quantile, thinned
 from mauc.metrics.display.common import artist_style, import_pyplot, new_axes, response, shorten
 from mauc.metrics.display.minority import COLORS
-from mauc.metrics.display.roc_curves import BANDS, average_of, check_curves, curves_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,13 +24,13 @@ GRID = np.linspace(0.0, 1.0, 201)
 
 
 class MulticlassROCDisplay:
-    r"""ROC curves of the classes, each against all others, or of pairs of classes, with their average.
+    r"""ROC curves of the classes, one-vs-rest, or of pairs of classes, with their average.
 
-    The curve of class i ranks its samples above those of the other classes by column i of the scores. With
-    ``pairs="ovo"`` every other class counts the same, so that the area below it is the mean of
-    :math:`\mathrm{AUC}_{i|j}` over the other classes, and the area below the average of all curves is the multiclass
-    AUC; with ``pairs="ova"`` all other samples count the same. The average is that of the sensitivities at each false
-    positive rate.
+    The curve of class i shows how column i of the scores ranks its samples above those of the other classes. With
+    ``pairs="ovo"`` every other class counts the same: the area below the curve is the mean of
+    :math:`\mathrm{AUC}_{i|j}` over the other classes, and the area below the average curve is the multiclass AUC. With
+    ``pairs="ova"`` all other samples count the same. The average curve is the mean sensitivity at each false positive
+    rate.
 
     Use :meth:`from_predictions`, :meth:`from_estimator` or :meth:`from_cv_results` to make one. All parameters are
     stored as attributes.
@@ -39,14 +38,14 @@ class MulticlassROCDisplay:
     Parameters
     ----------
     curves : sequence of ROCCurve
-        Each with ``name``, ``fpr``, ``tpr``, ``auc`` (an :class:`mauc.Interval`) and ``point``, the false positive rate
+        Each has ``name``, ``fpr``, ``tpr``, ``auc`` (an :class:`mauc.Interval`) and ``point``, the false positive rate
         and sensitivity of a decision.
     average : ROCCurve, optional
         The average of all classes, drawn above the others.
     level : float, default=0.95
         Confidence level of the bands.
     left_out : int, default=0
-        How many classes are not among the curves.
+        Number of classes that are not drawn.
 
     Attributes
     ----------
@@ -80,7 +79,10 @@ class MulticlassROCDisplay:
         level: float = 0.95,
         left_out: int = 0,
     ) -> None:
-        self.curves = check_curves(curves)
+        self.curves = list(curves)
+        if not self.curves or not all(isinstance(curve, ROCCurve) for curve in self.curves):
+            came = type(self.curves[0]).__name__ if self.curves else "none"
+            raise invalid("curves", "must hold one ROCCurve or more", came, "use from_predictions")
         self.average = average
         self.level = check_real("level", level, low=0, high=1)
         self.left_out = left_out
@@ -105,9 +107,9 @@ class MulticlassROCDisplay:
         ax : matplotlib Axes, optional
             Default: those of a new figure.
         bands : {"auto", "pointwise", "simultaneous"} or None, default="auto"
-            A pointwise band holds the sensitivity at one false positive rate, a simultaneous one the whole curve, each
-            with the probability ``level``. "auto": pointwise, and none with more than four curves. Curves of
-            cross-validation have none.
+            A pointwise band covers the sensitivity at one false positive rate with the probability ``level``, a
+            simultaneous one the whole curve. "auto": pointwise, and none with more than four curves. Curves of
+            cross-validation have no bands.
         plot_average, plot_points, plot_chance_level : bool, default=True
             Whether to draw the average curve, the operating points of a decision, and the diagonal.
         curve_kw, band_kw, chance_level_kw : dict, optional
@@ -120,7 +122,7 @@ class MulticlassROCDisplay:
         """
         plt = import_pyplot(f"{type(self).__name__}.plot")
         if bands is not None:
-            check_choice("bands", bands, BANDS)
+            check_choice("bands", bands, ("auto", "pointwise", "simultaneous"))
         if bands == "auto":
             bands = "pointwise" if len(self.curves) <= 4 else None
         self.ax_, self.figure_ = axes, _ = new_axes(plt, ax, (8.2, 5.4))
@@ -145,19 +147,19 @@ class MulticlassROCDisplay:
         if plot_chance_level:
             style = artist_style(plt.Line2D, {"color": "0.55", "linestyle": ":", "linewidth": 1.2}, chance_level_kw)
             (self.chance_level_,) = axes.plot([0, 1], [0, 1], **style)
-        self._dress(axes, bands)
+        self._decorate(axes, bands)
         return self
 
     def band(self, curve: ROCCurve, *, simultaneous: bool = False) -> tuple[Floats, Floats]:
-        """``(201,)`` low and high ends of a curve's sensitivity at false positive rates from 0 to 1 in equal steps."""
+        """Return the ``(201,)`` low and high ends of the sensitivity at false positive rates 0, 0.005, …, 1."""
         quantile = float(special.ndtri(0.5 + 0.5 * self.level))
         if simultaneous:
             quantile = simultaneous_quantile(curve, GRID, self.level)
         low, high = band(curve, GRID, quantile)
         return low.clip(0.0, 1.0), high.clip(0.0, 1.0)
 
-    def _dress(self, axes: Any, bands: str | None) -> None:
-        """Axes, title and legend."""
+    def _decorate(self, axes: Any, bands: str | None) -> None:
+        """Set axes, title and legend."""
         axes.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01), aspect="equal")
         axes.set_xlabel("false positive rate")
         axes.set_ylabel("sensitivity")
@@ -165,14 +167,14 @@ class MulticlassROCDisplay:
         axes.set_axisbelow(True)
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
-        said = []
+        notes = []
         if self.bands_:
-            said.append(f"{bands} bands of {100 * self.level:g} %")
+            notes.append(f"{bands} bands of {100 * self.level:g} %")
         if self.points_:
-            said.append("dots: the decision")
+            notes.append("dots: the decision")
         if self.left_out:
-            said.append(f"{len(self.curves)} classes of lowest AUC, {self.left_out} more not drawn")
-        axes.set_title("; ".join(["ROC curves", *said]), fontsize=9.5, loc="left")
+            notes.append(f"{len(self.curves)} classes of lowest AUC, {self.left_out} more not drawn")
+        axes.set_title("; ".join(["ROC curves", *notes]), fontsize=9.5, loc="left")
         place = {"loc": "upper left", "bbox_to_anchor": (1.02, 1.0), "borderaxespad": 0.0}
         title = {"title": f"AUC; {self._brackets}".replace("; ", "\n"), "alignment": "left", "title_fontsize": 9}
         self.legend_ = axes.legend(frameon=False, **place, **title)
@@ -202,21 +204,21 @@ class MulticlassROCDisplay:
         y_score : (N, C) array of real scores
             Column i ranks "is class i"; rows need not sum to 1.
         classes : array of classes, optional
-            Those whose curves to draw. Default: all, or the eight of lowest AUC.
+            Classes whose curves to draw. Default: all, or the eight with the lowest AUC.
         between : sequence of pairs of classes, optional
-            Draw these pairs in place of classes: ``("oak", "elm")`` is how the score of oak ranks oak above elm.
+            Pairs to draw in place of classes: ``("oak", "elm")`` shows how the score of oak ranks oak above elm.
         pairs : {"ovo", "ova"}, default="ovo"
-            Whether the other classes count the same in the curve of a class, or the other samples.
+            "ovo": the other classes count the same. "ova": the other samples count the same.
         y_pred : (N,) array of classes, optional
-            A decision, whose operating point is drawn on each curve.
+            Predicted classes, whose operating point is drawn on each curve.
         labels : (C,) array, optional
             The class of each column. Default: the sorted classes of ``y_true``.
         sample_weight : (N,) array, optional
             Weights >= 0.
         groups : (N,) array, optional
-            What each row belongs to, such as the patient; see :func:`mauc.mauc_interval`.
+            The group of each row, such as the patient; see :func:`mauc.mauc_interval`.
         level : float, default=0.95
-            Of the bands and of the intervals of the AUCs.
+            Confidence level of the bands and of the intervals of the AUCs.
         ax : matplotlib Axes, optional
             Default: those of a new figure.
         **plot_kw
@@ -265,8 +267,8 @@ class MulticlassROCDisplay:
         """
         import_pyplot(f"{cls.__name__}.from_estimator")
         y_score, known = response(estimator, X)
-        decided = options.pop("y_pred") if "y_pred" in options else estimator.predict(X)
-        return cls.from_predictions(y, y_score, labels=known if labels is None else labels, y_pred=decided, **options)
+        y_pred = options.pop("y_pred") if "y_pred" in options else estimator.predict(X)
+        return cls.from_predictions(y, y_score, labels=known if labels is None else labels, y_pred=y_pred, **options)
 
     @classmethod
     def from_cv_results(
@@ -281,13 +283,13 @@ class MulticlassROCDisplay:
     ) -> Self:
         """Draw the mean curves of the folds of a cross-validation.
 
-        Scores of models of different folds are not compared: the curve of a class is the mean of its curves of all
-        folds. There are no bands: folds share training rows, and what they differ by is no confidence interval.
+        Scores of different models are not compared: the curve of a class is the mean of its curves of all folds. There
+        are no bands, because folds share training rows; see :func:`mauc.compare_cv_scores` for a test.
 
         Parameters
         ----------
         cv_results : dict
-            What ``sklearn.model_selection.cross_validate`` returns with ``return_estimator=True`` and
+            The result of ``sklearn.model_selection.cross_validate`` with ``return_estimator=True`` and
             ``return_indices=True``.
         X, y
             As they were passed to it.
@@ -329,7 +331,7 @@ class MulticlassROCDisplay:
 
 
 def _drawn(curve: ROCCurve, most: int = 4000) -> tuple[Floats, Floats]:
-    """Points that a picture can show."""
+    """Return at most ``most`` points of the curve."""
     kept = thinned(curve.fpr, curve.tpr, most)
     return curve.fpr[kept], curve.tpr[kept]
 
