@@ -206,9 +206,9 @@ def _markdown(results: Results) -> str:
         "classes with shares .2, .1, .2, .4, .1. A ratio is the mean over "
         f"{len(next(iter(results.values()))[0]['value'])} repetitions of the loops' time over ours. “Value” is the "
         "loss from X and W, “gradient” the loss and its gradient in W, “risk alone” either of them from given scores; "
-        "times are medians of processor time. “Loops” are the definition in Python over all pairs of samples; scores and "
-        "chain rule use the same matrix products as ours. “Alone” is therefore the ratio of what differs. Beyond the "
-        "paper's six sizes there are no loops. " + machines(r for measured in results.values() for r in measured)
+        "times are medians of processor time. “Loops” are the definition in Python over all pairs of samples; scores "
+        "and chain rule use the same matrix products as ours. “Alone” is therefore the ratio of what differs. Beyond "
+        "the paper's six sizes there are no loops. " + machines(r for measured in results.values() for r in measured)
     )
     figure = "![Ratios and times over the number of samples](acceleration.png)"
     table = folded("All losses and sizes", markdown_table([*head, "error"], rows))
