@@ -89,11 +89,11 @@ class LinearModel:
         return cls(rng.random((n, N_FEATURES)), rng.random((len(PRIORS), N_FEATURES)))
 
     def scores(self) -> Floats:
-        """``(N, C)``"""
+        """Return the ``(N, C)`` scores."""
         return activate(self.X @ self.W.T, "softmax")
 
     def in_weights(self, scores: Floats, gradient: Floats) -> Floats:
-        """``(C, d)`` gradient in W, from that in the scores."""
+        """Return the ``(C, d)`` gradient in W from the gradient in the scores."""
         return pull_back(scores, gradient, "softmax").T @ self.X
 
 

@@ -56,13 +56,13 @@ class Store:
         self.results[cell] = result
 
     def scores_of(self, cell: Cell) -> Path:
-        """File with the held-out scores of a cell: ``labels``, and ``scores`` with classes in sorted order."""
+        """Return the file of a cell's held-out scores: ``labels``, and ``scores`` with classes in sorted order."""
         limit = "" if cell.limit is None else f", {cell.limit:g} s"
         name = f"{cell.table}, {cell.method}{limit}, load {cell.load}.npz"
         return self.path.with_suffix(".scores") / name
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Cells without a result."""
+        """Return the cells without a result."""
         return [cell for cell in cells if cell not in self.results]
 
 
@@ -100,7 +100,7 @@ def _why(done: Measured) -> str:
 
 
 def _told(method: str, said: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of the JSON that the command printed."""
+    """Return the part of the printed JSON that is stored."""
     if method == OURS:
         decided = said["decisions"] if isinstance(said.get("decisions"), dict) else None
         return {"model": said["model"], "cut": said.get("cut", []), "decided": decided}
@@ -108,7 +108,7 @@ def _told(method: str, said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _judged(path: Path, labels: Any, keep: Path) -> dict[str, Any]:
-    """Scores on the test rows; a class is predicted where its score is the largest."""
+    """Evaluate the scores on the test rows; the prediction is the class with the largest score."""
     with np.load(path, allow_pickle=False) as arrays:
         rows, names, scores = arrays["rows"], arrays["classes"], arrays["scores"][0]
     if not np.array_equal(rows, default_split(labels)[1]):

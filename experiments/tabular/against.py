@@ -47,14 +47,14 @@ class Contest:
 
 
 def method_names(rivals: Sequence[str], budget: int) -> list[str]:
-    """Rows of the table of a budget, the stack first."""
+    """Return the rows of the table of a budget, the stack first."""
     return [f"{name}, {budget} s" for name in (OURS, *(RIVALS[rival] for rival in rivals))]
 
 
 def cells(
     contest: Contest, *, rivals: Sequence[str], budgets: Sequence[int], sets: Sequence[str] = SETS, n_splits: int = 3
 ) -> list[Cell]:
-    """One cell per split, budget, set and library."""
+    """Return one cell per split, budget, set and library."""
     return [
         Cell(("against", name, row, f"{split:02d}"), _compute, (contest, name, split, who, budget))
         for split in range(n_splits)
@@ -88,7 +88,7 @@ def _compute(contest: Contest, name: str, split: int, rival: str | None, budget:
 def _ours(
     contest: Contest, budget: int, X: Any, y: Ints, X_test: Any, names: NDArray[Any]
 ) -> tuple[Floats | None, dict[str, Any]]:
-    """By the names of the classes, which may show an order; to the rivals they are names without a meaning."""
+    """Fit the stack on class names, which may show an order; the other libraries get codes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         began = time.perf_counter()
@@ -102,7 +102,7 @@ def _ours(
 def rival_scores(
     contest: Contest, rival: str, budget: int, X: Any, y: Ints, X_test: Any, n_classes: int
 ) -> tuple[Floats | None, dict[str, Any]]:
-    """In a process of its own, for its versions of packages may be others than ours."""
+    """Fit another library in a new process, because it may need other versions of packages."""
     import pandas as pd
 
     with tempfile.TemporaryDirectory() as folder:
@@ -140,7 +140,7 @@ def rival_scores(
 def write_report(
     store: Store, folder: Path, *, sets: Sequence[str], rivals: Sequence[str], budgets: Sequence[int]
 ) -> list[Path]:
-    """The page of all budgets that have results; returns its file, or nothing."""
+    """Write the page of all budgets that have results; return its file, or nothing."""
     parts, runs = [], []
     for budget in budgets:
         names = method_names(rivals, budget)
@@ -184,7 +184,7 @@ def _every_set(results: Results, sets: Sequence[str]) -> str:
 
 
 def _troubles(runs: Sequence[tuple[str, str, dict[str, Any]]]) -> str:
-    """What a library could not do, set by set; without a model all scores are equal, and each pair has an AUC of 50."""
+    """List what a library could not do; without a model all scores are equal, and each pair has an AUC of 50."""
     failed = [f"- {name} on {s}: no model ({run['failed']})" for name, s, run in runs if "failed" in run]
     rare = [
         f"- {name} on {s}: without the rare classes, after {run['without_rare_classes']}"

@@ -1,4 +1,4 @@
-"""Fits a rival library in its own interpreter: ``python rival_process.py FOLDER``; needs that library and pandas alone.
+"""Fit a competing library in its own interpreter: ``python rival_process.py FOLDER``; needs that library and pandas alone.
 
 ``FOLDER/task.json`` names the rival, its budget in seconds, its cores, the number of classes and the columns of texts;
 ``train.csv`` and ``test.csv`` hold the features, ``target.csv`` the class codes of the training part. Writes
@@ -19,8 +19,8 @@ TARGET = "mauc target"
 
 
 def autogluon(train: Any, target: Any, test: Any, task: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any]]:
-    """``best_quality`` for the metric, dynamic stacking off; folds one after another, so that nothing of a short budget
-    goes into starting processes. Rare classes are kept; where it then fails, with its own rule, which leaves them out.
+    """Fit ``best_quality`` for the metric, without dynamic stacking, folds one by one: a short budget should not go into
+    starting processes. Keep rare classes; if that fails, use its own rule, which leaves them out.
     """
     from autogluon.tabular import TabularPredictor
 
@@ -57,7 +57,7 @@ def autogluon(train: Any, target: Any, test: Any, task: dict[str, Any], folder: 
 
 
 def flaml(train: Any, target: Any, test: Any, task: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any]]:
-    """All estimators of its own list, cross-validated, with the metric given to it."""
+    """Fit all estimators of its own list, cross-validated, with the metric given to it."""
     import pandas as pd
     from flaml import AutoML
 
