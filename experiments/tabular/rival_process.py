@@ -1,4 +1,4 @@
-"""Fit a competing library in its own interpreter: ``python rival_process.py FOLDER``; needs that library and pandas alone.
+"""Fit a competing library in its own interpreter: ``python rival_process.py FOLDER``; needs it and pandas alone.
 
 ``FOLDER/task.json`` names the rival, its budget in seconds, its cores, the number of classes and the columns of texts;
 ``train.csv`` and ``test.csv`` hold the features, ``target.csv`` the class codes of the training part. Writes
@@ -19,8 +19,8 @@ TARGET = "mauc target"
 
 
 def autogluon(train: Any, target: Any, test: Any, task: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any]]:
-    """Fit ``best_quality`` for the metric, without dynamic stacking, folds one by one: a short budget should not go into
-    starting processes. Keep rare classes; if that fails, use its own rule, which leaves them out.
+    """Fit ``best_quality`` for the metric, without dynamic stacking, folds one by one: a short budget must not go
+    into starting processes. Keep rare classes; if that fails, use its own rule, which leaves them out.
     """
     from autogluon.tabular import TabularPredictor
 
