@@ -23,7 +23,7 @@ __all__ = ["AUTOGLUON", "BASELINES", "DEFAULT_LIMIT", "OURS", "Cell", "Store", "
 OURS, AUTOGLUON = "mauc fit", "AutoGluon"
 BASELINES = ("random forest", "histogram boosting")
 DEFAULT_LIMIT = 60.0
-"""Seconds of ``mauc fit`` unless told."""
+"""Seconds of ``mauc fit`` unless details."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def compute(
         if done.returncode != 0 or not scores.exists():
             return result | {"failed": _why(done)}
         judged = _judged(scores, labels_of(pd.read_parquet(table)[target]), keep)
-        return result | _told(cell.method, json.loads(done.stdout)) | judged
+        return result | _details(cell.method, json.loads(done.stdout)) | judged
 
 
 def _why(done: Measured) -> str:
@@ -99,7 +99,7 @@ def _why(done: Measured) -> str:
     return f"exit {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
 
 
-def _told(method: str, said: dict[str, Any]) -> dict[str, Any]:
+def _details(method: str, said: dict[str, Any]) -> dict[str, Any]:
     """Return the part of the printed JSON that is stored."""
     if method == OURS:
         decided = said["decisions"] if isinstance(said.get("decisions"), dict) else None

@@ -64,11 +64,11 @@ def _deadline(store: Store, limit: float, load: int, grace: float) -> str:
     missed = [f"- **Deadline missed**: {name} took {s:.1f} s of {limit:g} s" for name, s in late.items()]
     longest = max(run["seconds"] for run in runs.values())
     cut = [name for name, run in runs.items() if run.get("cut")]
-    told = (
+    details = (
         f"{len(runs) - len(late)} of {len(runs)} runs met the deadline of {limit:g} s, with {grace:.0%} grace; the "
         f"longest took {longest:.1f} s. The limit cut training on {len(cut)} tables"
     )
-    return "\n".join([f"{told}{': ' if cut else ''}{', '.join(cut)}.", "", *failed, *missed]).strip()
+    return "\n".join([f"{details}{': ' if cut else ''}{', '.join(cut)}.", "", *failed, *missed]).strip()
 
 
 def _group(
@@ -215,11 +215,11 @@ def _against_autogluon(store: Store, index: Index) -> str:
         rows.append([ours.table, *size, *shown, _signed(differences[-1]) if both else "–", *cost])
     head = ["table", "rows", "classes", "limit", f"MAUC, {OURS}", f"MAUC, {AUTOGLUON}", "Δ", OURS, AUTOGLUON]
     values = [d.difference for d in differences]
-    told = (
+    details = (
         f"`best_quality` for `roc_auc_ovo`, two cores. Ahead on {sum(v > 0 for v in values)} of {len(values)} tables, "
     )
-    told += f"behind on {sum(v < 0 for v in values)}; mean difference {np.mean(values) if values else np.nan:+.4f}."
-    return f"## Against AutoGluon\n\n{told}\n\n{markdown_table(head, rows)}"
+    details += f"behind on {sum(v < 0 for v in values)}; mean difference {np.mean(values) if values else np.nan:+.4f}."
+    return f"## Against AutoGluon\n\n{details}\n\n{markdown_table(head, rows)}"
 
 
 def _sources(index: Index) -> str:

@@ -59,10 +59,10 @@ def autogluon(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, A
 
     contest = Contest(None, None, task["cores"], task["python"])
     classes, codes = np.unique(y, return_inverse=True)
-    scores, told = rival_scores(contest, "autogluon", task["seconds"], train, codes, test, len(classes))
-    task["told"] = told
+    scores, details = rival_scores(contest, "autogluon", task["seconds"], train, codes, test, len(classes))
+    task["details"] = details
     if scores is None:
-        raise RuntimeError(told["failed"])
+        raise RuntimeError(details["failed"])
     return classes, scores
 
 
@@ -79,7 +79,7 @@ def _encoder(columns: list[str]) -> Any:
 
 
 def main(place: Path) -> None:
-    """Read the task, run its rival, write the scores and what it told."""
+    """Read the task, run its rival, write the scores and what it details."""
     task = json.loads(place.read_text(encoding="utf-8"))
     table = pd.read_parquet(task["table"])
     labels, features = labels_of(table[task["target"]]), table.drop(columns=task["target"])
@@ -88,7 +88,7 @@ def main(place: Path) -> None:
     classes, scores = RIVALS[task["rival"]](features.iloc[train], labels[train], features.iloc[test], task)
     seconds = time.perf_counter() - began
     np.savez(task["out"], rows=test, labels=labels[test], classes=classes, scores=scores[None])
-    print(json.dumps({"fit_seconds": seconds, **task.get("told", {})}))
+    print(json.dumps({"fit_seconds": seconds, **task.get("details", {})}))
 
 
 if __name__ == "__main__":

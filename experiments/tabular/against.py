@@ -70,15 +70,15 @@ def _compute(contest: Contest, name: str, split: int, rival: str | None, budget:
     n_classes = int(y.max()) + 1
     if rival is None:
         names = class_names(name, contest.data_home, contest.tables)
-        scores, told = _ours(contest, budget, frame.iloc[train], y[train], frame.iloc[test], names)
+        scores, details = _ours(contest, budget, frame.iloc[train], y[train], frame.iloc[test], names)
     else:
-        scores, told = rival_scores(contest, rival, budget, frame.iloc[train], y[train], frame.iloc[test], n_classes)
+        scores, details = rival_scores(contest, rival, budget, frame.iloc[train], y[train], frame.iloc[test], n_classes)
     if scores is None:
         # No model ranks nothing.
         scores = np.zeros((len(test), n_classes))
     return {
         **judge(y[test], scores),
-        **told,
+        **details,
         "params": {},
         "cores": contest.cores,
         "train_counts": np.bincount(y[train], minlength=n_classes).tolist(),
@@ -95,8 +95,8 @@ def _ours(
         model = MAUCStackingClassifier(time_limit=budget, n_jobs=contest.cores).fit(X, names[y])
         fitted = time.perf_counter()
         scores = scores_by_class(model, X_test, names)
-    told = {"weights": model.weights_, "oof": model.oof_scores_}
-    return scores, {**told, "fit_seconds": fitted - began, "predict_seconds": time.perf_counter() - fitted}
+    details = {"weights": model.weights_, "oof": model.oof_scores_}
+    return scores, {**details, "fit_seconds": fitted - began, "predict_seconds": time.perf_counter() - fitted}
 
 
 def rival_scores(
@@ -131,10 +131,10 @@ def rival_scores(
         if not (place / "result.json").exists():
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             return None, {"failed": f"exit {done.returncode}: {last}", "fit_seconds": time.perf_counter() - began}
-        told = json.loads((place / "result.json").read_text(encoding="utf-8"))
-        if "failed" in told:
-            return None, {"fit_seconds": time.perf_counter() - began, **told}
-        return pd.read_csv(place / "scores.csv").to_numpy(np.float64), told
+        details = json.loads((place / "result.json").read_text(encoding="utf-8"))
+        if "failed" in details:
+            return None, {"fit_seconds": time.perf_counter() - began, **details}
+        return pd.read_csv(place / "scores.csv").to_numpy(np.float64), details
 
 
 def write_report(
@@ -191,5 +191,5 @@ def _troubles(runs: Sequence[tuple[str, str, dict[str, Any]]]) -> str:
         for name, s, run in runs
         if "without_rare_classes" in run
     ]
-    told = "\n".join([*failed, *rare]) or "Every library gave a model for every set and all of its classes."
-    return f"## What could not be done\n\n{told}"
+    details = "\n".join([*failed, *rare]) or "Every library gave a model for every set and all of its classes."
+    return f"## What could not be done\n\n{details}"

@@ -41,19 +41,19 @@ def autogluon(train: Any, target: Any, test: Any, task: dict[str, Any], folder: 
             raise_on_no_models_fitted=True,
         )
 
-    began, told = time.perf_counter(), {}
+    began, details = time.perf_counter(), {}
     try:
         predictor = fit(str(folder / "all"), task["seconds"], {"label_count_threshold": 1})
     except Exception as error:
-        told = {"without_rare_classes": f"{type(error).__name__}: {error}"}
+        details = {"without_rare_classes": f"{type(error).__name__}: {error}"}
         left = max(5.0, task["seconds"] - (time.perf_counter() - began))
         predictor = fit(str(folder / "some"), left, {})
     fitted = time.perf_counter()
     scores = predictor.predict_proba(test, as_pandas=True)
     done = time.perf_counter()
     board = predictor.leaderboard()[["model", "score_val", "fit_time"]]
-    told |= {"chosen": predictor.model_best, "leaderboard": board.to_dict("records")}
-    return scores, {**told, "fit_seconds": fitted - began, "predict_seconds": done - fitted}
+    details |= {"chosen": predictor.model_best, "leaderboard": board.to_dict("records")}
+    return scores, {**details, "fit_seconds": fitted - began, "predict_seconds": done - fitted}
 
 
 def flaml(train: Any, target: Any, test: Any, task: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any]]:
@@ -99,14 +99,14 @@ def main(folder: Path) -> None:
     target = pd.read_csv(folder / "target.csv").iloc[:, 0]
     result: dict[str, Any] = {"version": version(package)}
     try:
-        scores, told = run(train, target, test, task, folder)
+        scores, details = run(train, target, test, task, folder)
     except Exception as error:
         result["failed"] = f"{type(error).__name__}: {error}"
     else:
         scores.columns = scores.columns.astype(int)
         scores = scores.reindex(columns=range(task["n_classes"]), fill_value=0.0)
         scores.to_csv(folder / "scores.csv", index=False)
-        result |= told
+        result |= details
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
 
