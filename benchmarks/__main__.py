@@ -24,7 +24,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
 
 
 def main() -> None:
-    """Entry point."""
+    """Run the benchmark."""
     names = sys.argv[1:] or list(BENCHMARKS)
     unknown = [name for name in names if name not in BENCHMARKS]
     if unknown:

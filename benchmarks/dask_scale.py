@@ -47,14 +47,14 @@ class Line(NamedTuple):
 
 
 def rows_of(n: int) -> tuple[int, ...]:
-    """Rows of each partition."""
+    """Return the rows of each partition."""
     parts = max(SMALLEST_PARTS, -(-n // MOST_ROWS))
     edges = np.linspace(0, n, parts + 1).astype(int)
     return tuple(int(k) for k in np.diff(edges))
 
 
 def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Imbalanced classes with float32 softmax scores that favour them."""
+    """Draw imbalanced classes with float32 softmax scores that favour them."""
     rng = np.random.default_rng(seed)
     y = rng.choice(N_CLASSES, n, p=np.array([64, 16, 8, 4, 2]) / 94).astype(np.int8)
     scores = rng.standard_normal((n, N_CLASSES), dtype=np.float32)
@@ -65,7 +65,7 @@ def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def table(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Classes with features that tell them apart a little."""
+    """Draw classes with features that separate them a little."""
     rng = np.random.default_rng(seed)
     y = rng.choice(N_CLASSES, n, p=np.array([64, 16, 8, 4, 2]) / 94).astype(np.int8)
     X = rng.standard_normal((n, N_FEATURES), dtype=np.float32)
@@ -74,7 +74,7 @@ def table(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def lazily(make: Callable[[int, int], tuple[np.ndarray, np.ndarray]], n: int, width: int) -> tuple[da.Array, da.Array]:
-    """The same rows, drawn by tasks."""
+    """Return the same rows, drawn by tasks."""
     rows = rows_of(n)
     pairs = [dask.delayed(make, pure=True)(k, seed) for seed, k in enumerate(rows)]
     y = [da.from_delayed(pair[0], (k,), np.int8) for pair, k in zip(pairs, rows, strict=True)]
@@ -83,7 +83,7 @@ def lazily(make: Callable[[int, int], tuple[np.ndarray, np.ndarray]], n: int, wi
 
 
 def at_once(make: Callable[[int, int], tuple[np.ndarray, np.ndarray]], n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same rows in memory, with no copy beside them."""
+    """Return the same rows in memory, without a second copy."""
     rows = rows_of(n)
     first = make(1, 0)[1]
     y, x = np.empty(n, dtype=np.int8), np.empty((n, first.shape[1]), dtype=np.float32)
@@ -102,7 +102,7 @@ WORK = {
 
 
 def _fit(module: Any, y: Any, x: Any) -> float:
-    """Of a fixed number of iterations: time per iteration is what is compared."""
+    """Fit for a fixed number of iterations: the comparison is of time per iteration."""
     import warnings
 
     with warnings.catch_warnings():
@@ -111,12 +111,12 @@ def _fit(module: Any, y: Any, x: Any) -> float:
 
 
 def peak_mib() -> float:
-    """Largest resident memory of this process so far."""
+    """Return the peak resident memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def in_process(work: str, n: int, scheduler: str | None, out: Any) -> None:
-    """In memory, or on the threaded scheduler, of a process of its own."""
+    """Measure in memory, or on the threaded scheduler, in a new process."""
     make, _, call = WORK[work]
     y, x = at_once(make, n)
     module: Any = mauc
@@ -132,7 +132,7 @@ def in_process(work: str, n: int, scheduler: str | None, out: Any) -> None:
 
 
 def alone(work: str, n: int, scheduler: str | None) -> Line:
-    """A line of :func:`in_process`."""
+    """Return one line of :func:`in_process`."""
     context = multiprocessing.get_context("spawn")
     out = context.Queue()
     process = context.Process(target=in_process, args=(work, n, scheduler, out))
@@ -146,7 +146,7 @@ def alone(work: str, n: int, scheduler: str | None) -> Line:
 
 @contextmanager
 def workers(n: int) -> Iterator[Client]:
-    """A cluster of so many processes of one thread."""
+    """Start a cluster of so many processes of one thread."""
     with (
         LocalCluster(n_workers=n, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
         Client(cluster) as client,
@@ -155,7 +155,7 @@ def workers(n: int) -> Iterator[Client]:
 
 
 def on_cluster(work: str, n: int, n_workers: int) -> Line:
-    """On workers that have drawn their rows already, and know the modules."""
+    """Measure on workers that hold their rows and have imported the modules."""
     make, width, call = WORK[work]
     with workers(n_workers) as client:
         call(mauc.dask, *lazily(make, 1000, width))
@@ -171,12 +171,12 @@ def on_cluster(work: str, n: int, n_workers: int) -> Line:
 
 
 def processor_time(client: Client) -> float:
-    """Seconds of this process, which runs the scheduler too, and of its workers."""
+    """Return the processor seconds of this process, which runs the scheduler too, and of its workers."""
     return time.process_time() + sum(client.run(time.process_time).values())
 
 
 def received(client: Client) -> int:
-    """Bytes that workers have had from one another."""
+    """Return the bytes that workers have received from one another."""
 
     def of_worker(dask_worker: Any) -> int:
         return sum(each["total"] for each in dask_worker.transfer_incoming_log)
@@ -185,7 +185,7 @@ def received(client: Client) -> int:
 
 
 def main() -> None:
-    """Entry point."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=float, nargs="*", default=[1e6, 1e7])
     parser.add_argument("--fit-rows", type=float, nargs="*", default=[2e6])
@@ -211,7 +211,7 @@ def main() -> None:
 
 
 def show(line: Line, first: Line) -> None:
-    """One row of the table."""
+    """Print one row of the table."""
     ratios, error = ("", ""), ""
     if first.engine == "in memory":
         ratios = f"{line.seconds / first.seconds:.2f}", f"{line.cpu / first.cpu:.2f}"

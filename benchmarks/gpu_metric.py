@@ -60,7 +60,7 @@ def _seconds(y: torch.Tensor, scores: torch.Tensor) -> float:
 
 
 def _with_memory(y: torch.Tensor, scores: torch.Tensor) -> tuple[float, int | None]:
-    """The score, and the bytes that it took on the device; the first call warms up."""
+    """Return the score and its memory on the device in bytes; the first call warms up."""
     if not scores.is_cuda:
         return mauc_score(scores, y).item(), None
     mauc_score(scores, y)

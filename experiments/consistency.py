@@ -122,7 +122,7 @@ def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str,
 
 
 def _loss(method: str, counts: Ints | Floats) -> nn.Module:
-    """``counts`` of what is drawn, which logits are adjusted by: the sample's, or those of covered batches."""
+    """Return the loss; ``counts`` adjust the logits: those of the sample, or of covered batches."""
     if method == BOTH:
         return MAUCLoss(counts, **OPTIONS["exponential"], log_loss=1.0, log1p=False)
     if method in (ADJUSTED, COVERED):

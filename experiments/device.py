@@ -11,7 +11,7 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 def check_device(device: str) -> torch.device:
-    """The device of that name."""
+    """Return the device of that name."""
     check_choice("device", device, DEVICES)
     available = torch.cuda.is_available()
     if device == "cuda" and not available:
@@ -20,5 +20,5 @@ def check_device(device: str) -> torch.device:
 
 
 def machine_with(place: str) -> str:
-    """What the numbers were measured on, the GPU included where one was used."""
+    """Describe the machine, with the GPU where one was used."""
     return machine(torch.cuda.get_device_name() if place == "cuda" else None)

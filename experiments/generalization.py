@@ -13,7 +13,7 @@ from experiments.datasets.known import KnownClasses
 from experiments.datasets.simulated import load_simulated
 from experiments.plots import GUIDE, series
 from experiments.registry import Experiment
-from experiments.report_parts import markdown_table, save_figure
+from experiments.report_parts import folded, markdown_table, save_figure
 from experiments.store import Cell, Store, write_whole
 from mauc._typing import Floats, Ints
 from mauc.linear import MAUCClassifier
@@ -40,12 +40,12 @@ Results = dict[str, list[dict[str, Any]]]
 
 
 def experiment(*, quick: bool = False) -> Experiment:
-    """Cells and report."""
+    """Plan the experiment."""
     return Experiment(cells(quick=quick), partial(write_report, quick=quick))
 
 
 def cells(*, quick: bool = False) -> list[Cell]:
-    """One cell for each number of samples and imbalance, and for each number of samples added to one class."""
+    """Return one cell for each number of samples and imbalance, and for each number of samples added to one class."""
     repetitions = 5 if quick else REPETITIONS
     sizes = SIZES[:3] if quick else SIZES
     depth = "quick" if quick else "full"
@@ -62,7 +62,7 @@ def cells(*, quick: bool = False) -> list[Cell]:
 
 
 def measure(class_counts: tuple[int, ...], repetitions: int) -> dict[str, Any]:
-    """Risks, test MAUC and bound on the gap of a linear model on each of several samples of these class sizes.
+    """Measure risks, test MAUC and the bound on the gap of a linear model on several samples of these class sizes.
 
     A larger class holds the samples of a smaller one of the same repetition, so that what they add is not lost in the
     difference of two draws.
@@ -95,14 +95,14 @@ def measure(class_counts: tuple[int, ...], repetitions: int) -> dict[str, Any]:
 
 
 def problem() -> KnownClasses:
-    """Gaussian classes at equal distances; which of them is rare makes no difference."""
+    """Return Gaussian classes at equal distances; which of them is rare makes no difference."""
     data = load_simulated(class_counts=[2] * N_CLASSES, n_features=N_FEATURES, separation=SEPARATION, seed=N_FEATURES)
     known: KnownClasses = data.classes
     return known
 
 
 def draw(classes: KnownClasses, class_counts: Ints, repetition: int, purpose: int) -> tuple[Floats, Ints]:
-    """Samples of every class, of a stream for each purpose, repetition and class."""
+    """Draw samples of every class, from a stream for each purpose, repetition and class."""
     parts = []
     for k, n in enumerate(class_counts):
         rng = np.random.default_rng([purpose, repetition, k])
@@ -111,7 +111,7 @@ def draw(classes: KnownClasses, class_counts: Ints, repetition: int, purpose: in
 
 
 def write_report(store: Store, folder: Path, *, quick: bool = False) -> list[Path]:
-    """Write ``generalization.md`` and ``generalization.png``; returns the files."""
+    """Write ``generalization.md`` and ``generalization.png``; return the files."""
     sizes: Results = {}
     added: Results = {}
     for cell in cells(quick=quick):
@@ -123,13 +123,13 @@ def write_report(store: Store, folder: Path, *, quick: bool = False) -> list[Pat
 
 
 def _gap(result: dict[str, Any]) -> tuple[float, float]:
-    """Mean of test less training risk over the repetitions, and its standard error."""
+    """Return the mean of test less training risk over the repetitions, and its standard error."""
     gaps = np.array(result["test"]) - np.array(result["train"])
     return float(gaps.mean()), float(gaps.std(ddof=1) / np.sqrt(len(gaps)))
 
 
 def _fit(sizes: Results) -> tuple[float, float, float]:
-    """Of gap on ξ/√N over all cells: slope of the least-squares line through 0, correlation, and power in log-log."""
+    """Fit the gap on ξ/√N over all cells; return the slope through 0, the correlation and the power in log-log."""
     rate = np.array([r["rate"] for results in sizes.values() for r in results])
     gap = np.array([_gap(r)[0] for results in sizes.values() for r in results])
     power = np.polyfit(np.log(rate), np.log(np.maximum(gap, 1e-6)), 1)[0]
@@ -156,23 +156,25 @@ def _markdown(sizes: Results, added: Results) -> str:
     slope, correlation, power = _fit(sizes)
     repetitions = len(next(iter(sizes.values()))[0]["train"])
     intro = (
-        f"Gap between the {SURROGATE} risk of `MAUCClassifier` on its training sample and on {TEST_PER_CLASS:,} "
-        f"fresh samples of each class, new ones each time: {N_CLASSES} Gaussian classes, {SEPARATION:g} standard "
-        f"deviations apart, in {N_FEATURES} dimensions; means of {repetitions} samples, ± their standard error. "
-        "ξ/√N = √(Σ 1/n_i) is the factor by which class sizes enter the bounds of `mauc.theory`; bound: that of "
-        "Theorem 7 on the gap, from `bounds.for_estimator`. `python -m experiments generalization` writes this page."
+        "`python -m experiments generalization` writes the tables and the figure. It measures the gap between the "
+        f"{SURROGATE} risk of `MAUCClassifier` on its training sample and on {TEST_PER_CLASS:,} fresh samples of each "
+        f"class, new ones each time. There are {N_CLASSES} Gaussian classes, {SEPARATION:g} standard deviations apart, "
+        f"in {N_FEATURES} dimensions; the tables have means of {repetitions} samples, ± their standard error. ξ/√N = "
+        "√(Σ 1/n_i) is the factor by which class sizes enter the bounds of `mauc.theory`; “bound” is that of Theorem 7 "
+        "on the gap, from `bounds.for_estimator`."
     )
     parts = [intro, "![gap over N, over ξ/√N, and with samples added](generalization.png)", "## Size and imbalance"]
-    parts.append(markdown_table(head, [_row(r) for results in sizes.values() for r in results]))
+    table = markdown_table(head, [_row(r) for results in sizes.values() for r in results])
+    parts.append(folded("All sizes and ratios", table))
     parts.append(
         f"Over all these cells the gap follows ξ/√N with correlation {correlation:.3f}; the line through 0 has the "
-        f"slope {slope:.2f}. It is no straight line: in log-log the power is {power:.1f}. One model "
-        "of few weights and a fixed penalty may gain faster than 1/√n; a bound for all models at once may not. Nor is "
-        "the size of the bound a forecast: it holds for the worst of all models of such norms."
+        f"slope {slope:.2f}. The relation is not linear: in log-log the power is {power:.1f}. One "
+        "model with few weights and a fixed penalty may gain faster than 1/√n; a bound for all models at once may not. "
+        "The bound is no forecast either: it holds for the worst of all models of such norms."
     )
     parts.append("## Which samples to add")
     base = " + ".join(map(str, BASE))
-    parts.append(f"To {base} samples, more are added of the most frequent class, or as many of the rarest.")
+    parts.append(f"To {base} samples we add more of the most frequent class, or as many of the rarest.")
     rows = [
         [f"{name}, {extra} more", *_row(result)]
         for name, results in added.items()

@@ -33,7 +33,7 @@ def _log_p(logits: Tensor, y: Tensor) -> Tensor:
 
 
 def _focal(log_p: Tensor, gamma: float) -> Tensor:
-    """``−(1 − p)^γ log p``."""
+    """Return ``−(1 − p)^γ log p``."""
     if gamma == 0:
         return -log_p
     # The slope of a power below 1 is infinite at 0, which log p = 0 would turn into NaN.

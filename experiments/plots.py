@@ -20,7 +20,7 @@ LEGEND_COLUMNS = 5
 
 
 def series(k: int, **style: Any) -> dict[str, Any]:
-    """Style of the k-th line or set of points."""
+    """Return the style of the k-th line or set of points."""
     return {"color": COLORS[k % len(COLORS)], "marker": MARKERS[k % len(MARKERS)], "markersize": 4, **style}
 
 
@@ -29,13 +29,13 @@ def _color(name: str) -> str:
 
 
 def _label_rows(axes: Any, names: Sequence[str], fontsize: float) -> None:
-    """One row per name, the first at the bottom."""
+    """Label one row per name, the first at the bottom."""
     axes.set_ylim(-0.6, len(names) - 0.4)
     axes.set_yticks(range(len(names)), names, fontsize=fontsize)
 
 
 def draw_bars(axes: Any, scores: Mapping[str, Floats], *, fontsize: float, color: Callable[[str], str]) -> list[str]:
-    """One row per method: the mean as a bar, the runs as points, the best on top; returns the names, the best last.
+    """Draw one row per method: the mean as a bar, the runs as points, the best on top; return the names, the best last.
 
     A method without a run has all of them diverged.
     """
@@ -52,7 +52,7 @@ def draw_bars(axes: Any, scores: Mapping[str, Floats], *, fontsize: float, color
 
 
 def _panels(titles: Sequence[str], width: float, height: float, above: float = 0.0) -> tuple[Any, dict[str, Any]]:
-    """A figure and its axes by title, three in a row; inches are those of one panel."""
+    """Return a figure and its axes by title, three in a row; inches are those of one panel."""
     from matplotlib.figure import Figure
 
     columns = min(3, len(titles))
@@ -65,7 +65,7 @@ def _panels(titles: Sequence[str], width: float, height: float, above: float = 0
 
 
 def bars_with_points(scores: Mapping[str, Mapping[str, Floats]], tables: Sequence[str]) -> Any:
-    """One panel per table: the mean of each method as a bar, its splits as points, the best on top."""
+    """Draw one panel per table: the mean of each method as a bar, its splits as points, the best on top."""
     figure, panels = _panels(tables, 5.2, 0.19 * len(scores) + 0.9)
     for table, axes in panels.items():
         points = {name: by_table[table] for name, by_table in scores.items()}
@@ -83,7 +83,7 @@ def rare_pairs(
     *,
     floor: float = 0.0,
 ) -> Any:
-    """One panel per table, one line per method: AUC_{i|j} of the rarest pairs of classes, the rarest first.
+    """Draw one panel per table, one line per method: AUC_{i|j} of the rarest pairs of classes, the rarest first.
 
     ``sizes`` has the tables, and of each value the sizes of its two classes; values below ``floor`` are left out.
     """
@@ -111,7 +111,7 @@ def rare_pairs(
 
 
 def critical_difference(names: Sequence[str], test: RankTest) -> Any:
-    """Mean ranks, the best on top, and a bar of the critical difference from the best."""
+    """Draw mean ranks, the best on top, and a bar of the critical difference from the best."""
     from matplotlib.figure import Figure
 
     order = np.argsort(-test.mean_ranks)

@@ -16,25 +16,25 @@ __all__ = ["folded", "machine", "machines", "markdown_table", "save_figure", "sp
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; the first column to the left, the others to the right."""
+    """Return a Markdown table; the first column is left-aligned, the others right-aligned."""
     lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def folded(summary: str, markdown: str) -> str:
-    """What a reader opens when it is wanted; GitHub and Sphinx both know the element."""
+    """Fold a part of a page; GitHub and Sphinx both render the element."""
     return f"<details><summary>{summary}</summary>\n\n{markdown}\n\n</details>"
 
 
 def spread(values: Floats) -> str:
-    """Mean ± standard deviation of some runs; a dash where there is none."""
+    """Format mean ± standard deviation of some runs; a dash where there is none."""
     if not len(values):
         return "–"
     return f"{values.mean():.2f} ± {values.std():.2f}" if len(values) > 1 else f"{values.mean():.2f}"
 
 
 def machine(accelerator: str | None = None) -> str:
-    """What the numbers were measured on."""
+    """Describe this machine."""
     import sklearn
 
     cpu = platform.processor() or platform.machine()
@@ -50,7 +50,7 @@ def machine(accelerator: str | None = None) -> str:
 
 
 def machines(runs: Iterable[dict[str, Any]]) -> str:
-    """What these results were measured on, so far as they tell: a report may be written elsewhere."""
+    """Describe the machines of the results: a report may be written elsewhere."""
     return " ".join(sorted({run["machine"] for run in runs if "machine" in run}))
 
 

@@ -19,7 +19,7 @@ from experiments.deep.networks import network
 from experiments.device import check_device, machine_with
 from experiments.plots import COLORS, OTHERS, OURS
 from experiments.registry import Experiment
-from experiments.report_parts import markdown_table, save_figure
+from experiments.report_parts import machines, markdown_table, save_figure
 from experiments.store import Cell, Store, write_whole
 from mauc._validation import check_choice
 from mauc.nn.modules import MAUCLoss
@@ -61,13 +61,13 @@ Results = dict[tuple[str, str, str], dict[str, Any]]
 
 
 def experiment(*, dataset: Sequence[str] | None = None, device: str = "auto", quick: bool = False) -> Experiment:
-    """Cells and report."""
+    """Plan the experiment."""
     place = check_device(device).type
     return Experiment(cells(sets=dataset, device=place, quick=quick), partial(write_report, device=place, quick=quick))
 
 
 def elementwise(loss: str, alpha: float) -> Elementwise:
-    """The surrogate of a tensor of differences, as one would write it."""
+    """Return the surrogate of a tensor of differences, as one would write it."""
     if loss == "squared":
         return lambda t: (alpha - t) ** 2
     if loss == "exponential":
@@ -76,7 +76,7 @@ def elementwise(loss: str, alpha: float) -> Elementwise:
 
 
 def selected_terms(scores: Tensor, target: Tensor, loss: Elementwise) -> Iterator[Tensor]:
-    """What each ordered pair of classes adds to the risk: all differences of its samples at once."""
+    """Yield the term of each ordered pair of classes in the risk: all differences of its samples at once."""
     column = scores.unbind(1)  # the gradient of an entry is then as long as its column only
     rows = {c: (target == c).nonzero()[:, 0] for c in torch.bincount(target).nonzero()[:, 0].tolist()}
     weight = 1.0 / max(1, len(rows) * (len(rows) - 1))
@@ -88,14 +88,14 @@ def selected_terms(scores: Tensor, target: Tensor, loss: Elementwise) -> Iterato
 
 
 def naive_terms(scores: Tensor, target: Tensor, loss: Elementwise) -> Iterator[Tensor]:
-    """What each pair of samples adds to the risk."""
+    """Yield the term of each pair of samples in the risk."""
     column = scores.unbind(1)
     for m, n, i, weight in pairs_of_samples(target.cpu().numpy()):
         yield weight * loss(column[i][m] - column[i][n])
 
 
 def n_terms(way: str, target: Tensor) -> int:
-    """Terms that the loops of a way have on a batch."""
+    """Count the terms of the loops on a batch."""
     counts = torch.bincount(target.cpu()).double()
     counts = counts[counts > 0]
     if way == "selected":
@@ -104,12 +104,12 @@ def n_terms(way: str, target: Tensor) -> int:
 
 
 def batches_of_an_epoch(name: str) -> int:
-    """Of the training part of a set, with the paper's number of samples."""
+    """Count the batches of the training part of a set, with the paper's number of samples."""
     return -(-int(split_sizes(name)[0] * SETS[name]) // RECIPES[name].plain.batch_size)
 
 
 def cells(*, sets: Sequence[str] | None = None, device: str = "auto", quick: bool = False) -> list[Cell]:
-    """One cell for each set, way and loss, and one of cross-entropy for each set."""
+    """Return one cell for each set, way and loss, and one of cross-entropy for each set."""
     place = check_device(device).type
     budget = BUDGET_SECONDS / 10 if quick else BUDGET_SECONDS
     depth = "quick" if quick else "full"
@@ -122,7 +122,7 @@ def cells(*, sets: Sequence[str] | None = None, device: str = "auto", quick: boo
 
 
 def measure(name: str, loss: str, way: str, place: str, budget: float) -> dict[str, Any]:
-    """Seconds per epoch, and what share of its work was timed.
+    """Measure the seconds per epoch, and which share of its work was timed.
 
     The accelerated losses and cross-entropy: whole training steps. The loops: as many of their terms on one batch as
     the budget allows, forward and backward to the scores, then all terms of an epoch in proportion, and the steps of
@@ -167,7 +167,7 @@ def measure(name: str, loss: str, way: str, place: str, budget: float) -> dict[s
 def _loop_seconds(
     terms: Callable[..., Iterator[Tensor]], scores: Tensor, y: Tensor, loss: Elementwise, budget: float, place: str
 ) -> tuple[float, int]:
-    """Seconds of as many terms as fit into the budget, forward and backward, and how many these were."""
+    """Time as many terms as fit into the budget, forward and backward; return the seconds and the terms."""
     many = 50
     while True:
         leaf = scores.clone().requires_grad_()
@@ -187,7 +187,7 @@ def _loop_seconds(
 
 
 def _timed(step: Callable[[int], None], n_batches: int, budget: float, place: str) -> tuple[float, int]:
-    """Seconds of an epoch's steps, or of those that the budget allows, after one to warm up; and how many."""
+    """Time an epoch's steps, or those that the budget allows, after one to warm up; return seconds and steps."""
     step(0)
     _wait(place)
     begin, k = time.perf_counter(), 0
@@ -208,7 +208,7 @@ def _wait(place: str) -> None:
 
 @lru_cache(maxsize=1)
 def _problem(name: str, place: str) -> tuple[Recipe, list[tuple[Tensor, Tensor]]]:
-    """The recipe, and a few batches of random features whose classes are drawn after their shares."""
+    """Return the recipe, and a few batches of random features whose classes are drawn by their shares."""
     recipe, preset = RECIPES[name], PRESETS[name]
     rng = np.random.default_rng(0)
     counts = np.array(preset.class_counts)
@@ -221,7 +221,7 @@ def _problem(name: str, place: str) -> tuple[Recipe, list[tuple[Tensor, Tensor]]
 
 
 def write_report(store: Store, folder: Path, device: str, *, quick: bool = False) -> list[Path]:
-    """Write ``runtime-DEVICE.md`` and ``.png`` of what is on disk; returns the files."""
+    """Write ``runtime-DEVICE.md`` and ``.png`` of what is on disk; return the files."""
     depth = "quick" if quick else "full"
     results: Results = {}
     for name in SETS:
@@ -252,12 +252,12 @@ def _markdown(results: Results) -> str:
             row += [_ratio(found[0], results.get((name, CROSS_ENTROPY, "accelerated"))), _ratio(found[2], found[0])]
             rows.append(row)
     note = (
-        "The paper's running times, its seconds an epoch beside ours: its network and batches, on random features, in "
-        "the number of its training samples (80 % of a set, of iNaturalist 70 %). "
-        "“Accelerated” is the exact loss of this library; “selected” loops over pairs of classes and takes all "
-        "differences of a pair at once; “naive” loops over pairs of samples; both by autograd. ≈: worked out from the "
-        "part of the epoch that was timed; the loops always are. Paper: TITAN RTX, its own code. "
-        + " ".join(sorted({r["machine"] for r in results.values()}))
+        "This page measures the paper's running times: seconds an epoch, the paper's numbers beside ours. The network "
+        "and the batches are the paper's; the features are random, as many as its training samples (80 % of a set, of "
+        "iNaturalist 70 %). “Accelerated” is the exact loss of this library. “Selected” loops over pairs of classes "
+        "and computes all differences of a pair at once; “naive” loops over pairs of samples; both use autograd. “≈” "
+        "marks numbers extrapolated from the timed part of the epoch; the loops always are. The paper used its own "
+        "code on a TITAN RTX. " + machines(results.values())
     )
     return f"{note}\n\n{markdown_table(head, rows)}\n"
 

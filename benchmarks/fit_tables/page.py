@@ -1,4 +1,4 @@
-"""Writes the page of results from the store."""
+"""Write the page of results from the store."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,26 +18,26 @@ Index = dict[str, dict[str, Any]]
 Result = dict[str, Any]
 
 GROUPS = {
-    "Large tables, judging": lambda about: about["large"] and not about["development"],
-    "Small tables, judging": lambda about: not about["large"] and not about["development"],
+    "Large tables, held out": lambda about: about["large"] and not about["development"],
+    "Small tables, held out": lambda about: not about["large"] and not about["development"],
     "Development tables": lambda about: about["development"],
 }
 INTRO = """# `mauc fit` against scikit-learn's defaults
 
-`mauc fit TABLE --target COLUMN` against `RandomForestClassifier()` and `HistGradientBoostingClassifier()`, each with \
-its defaults, on the same training and test rows (stratified, 25 % test rows, seed 0), on two cores. The rivals get \
-texts as ordinal codes or categories. The tables, their targets and the dropped columns were fixed before any score \
-was seen. Choices may be made on the development tables; the others only judge.
+We compare `mauc fit TABLE --target COLUMN` with `RandomForestClassifier()` and `HistGradientBoostingClassifier()`, \
+each with its defaults, on the same training and test rows (stratified, 25 % test rows, seed 0), on two cores. The \
+two baselines get texts as ordinal codes or categories. We fixed the tables, their targets and the dropped columns \
+before we saw any score. Choices were made on the development tables alone; the others are held out.
 
-MAUC is the multiclass AUC of the test rows. Δ is its difference to the better of the two rivals, with the half-width \
-of its 95 % interval. Accuracies are those of the class with the largest score; "as decided" has accuracy and balanced \
-accuracy of the classes that `mauc predict` would write. Seconds and memory are those of the whole process tree from \
-start to end: imports, reading the table and writing the report count. `python -m benchmarks.fit_tables --page PAGE` \
-wrote this page."""
+MAUC is the multiclass AUC of the test rows. Δ is its difference to the better of the two baselines, with the \
+half-width of its 95 % interval. Accuracies are those of the class with the largest score; "as decided" has accuracy \
+and balanced accuracy of the classes that `mauc predict` would write. Seconds and memory are those of the whole \
+process tree from start to end, with imports, reading the table and writing the report. `python -m \
+benchmarks.fit_tables --page PAGE` wrote this page."""
 
 
 def write_page(store: Store, index: Index, path: Path, *, tolerance: float = 0.003, grace: float = 0.1) -> None:
-    """All settings that the store has; a table may fall short by ``tolerance``, a limit be passed by ``grace``."""
+    """Write all settings in the store; a table may fall short by ``tolerance``, a run exceed its limit by ``grace``."""
     ours = [cell for cell in store.results if cell.method == OURS]
     settings = sorted({(cell.limit or 0.0, cell.load) for cell in ours}, key=lambda s: (s[1], -s[0]))
     parts = [INTRO]
@@ -57,24 +57,24 @@ def _beside(load: int) -> str:
 
 
 def _deadline(store: Store, limit: float, load: int, grace: float) -> str:
-    """Every limit that was passed by more than the grace, and every table without a model."""
+    """List every limit that was exceeded by more than the grace, and every table without a model."""
     runs = {c.table: r for c, r in store.results.items() if (c.method, c.limit, c.load) == (OURS, limit, load)}
     failed = [f"- **No result**: {name}, {run['failed']}" for name, run in runs.items() if "failed" in run]
     late = {name: run["seconds"] for name, run in runs.items() if run["seconds"] > limit * (1.0 + grace)}
     missed = [f"- **Deadline missed**: {name} took {s:.1f} s of {limit:g} s" for name, s in late.items()]
     longest = max(run["seconds"] for run in runs.values())
     cut = [name for name, run in runs.items() if run.get("cut")]
-    told = (
-        f"The deadline of {limit:g} s, with {grace:.0%} grace, held on {len(runs) - len(late)} of {len(runs)} tables; "
-        f"the longest run took {longest:.1f} s. The limit cut training on {len(cut)} tables"
+    details = (
+        f"{len(runs) - len(late)} of {len(runs)} runs met the deadline of {limit:g} s, with {grace:.0%} grace; the "
+        f"longest took {longest:.1f} s. The limit cut training on {len(cut)} tables"
     )
-    return "\n".join([f"{told}{': ' if cut else ''}{', '.join(cut)}.", "", *failed, *missed]).strip()
+    return "\n".join([f"{details}{': ' if cut else ''}{', '.join(cut)}.", "", *failed, *missed]).strip()
 
 
 def _group(
     store: Store, index: Index, title: str, names: Sequence[str], limit: float, load: int, tolerance: float
 ) -> list[str]:
-    """Verdict and tables of some tables that have all three results."""
+    """Write the verdict and the tables of results that are complete."""
     runs = {name: _runs(store, name, limit, load) for name in names}
     complete = {name: found for name, found in runs.items() if all("mauc" in run for run in found.values())}
     heading, lacking = f"### {title} ({len(complete)})", [name for name in names if name not in complete]
@@ -102,7 +102,7 @@ def _group(
 
 
 def _runs(store: Store, name: str, limit: float, load: int) -> dict[str, Result]:
-    """Results by method; those of the baselines do not depend on limit and load."""
+    """Return results by method; those of the baselines do not depend on limit and load."""
     cells = [Cell(name, OURS, limit, load), *(Cell(name, method) for method in BASELINES)]
     return {cell.method: store.results.get(cell, {}) for cell in cells}
 
@@ -112,10 +112,10 @@ def _better(name: str, runs: dict[str, dict[str, Result]]) -> Cell:
 
 
 def _difference(store: Store, ours: Cell, theirs: Cell) -> Comparison:
-    """Of the MAUCs of two cells on the same rows."""
+    """Compare the MAUCs of two cells on the same rows."""
     with np.load(store.scores_of(ours)) as a, np.load(store.scores_of(theirs)) as b:
         if not np.array_equal(a["labels"], b["labels"]):
-            raise ValueError(f"{ours} and {theirs} were judged on other rows: remove their lines from {store.path}")
+            raise ValueError(f"{ours} and {theirs} have other test rows: remove their lines from {store.path}")
         return compare_mauc(a["labels"], a["scores"], b["scores"])
 
 
@@ -129,7 +129,7 @@ def _score_row(name: str, about: dict[str, Any], runs: dict[str, Result], differ
 
 
 def _decision_row(name: str, runs: dict[str, Result]) -> list[str]:
-    """By the largest score; then, as accuracy and balanced accuracy, what the decisions of ``mauc fit`` reach."""
+    """Return accuracies by the largest score, then those of the decisions of ``mauc fit``."""
     decided = runs[OURS].get("decided")
     reached = f"{decided['accuracy']:.4f}, {decided['balanced_accuracy']:.4f}" if decided else "–"
     most = f"{runs[OURS]['majority']:.4f}"
@@ -137,7 +137,7 @@ def _decision_row(name: str, runs: dict[str, Result]) -> list[str]:
 
 
 def _shown(runs: dict[str, Result], what: str) -> list[str]:
-    """A figure of each method, the best one in bold."""
+    """Format a number of each method, the best one in bold."""
     best = max(run[what] for run in runs.values())
     return [f"**{run[what]:.4f}**" if run[what] == best else f"{run[what]:.4f}" for run in runs.values()]
 
@@ -158,13 +158,13 @@ def _verdict(runs: dict[str, dict[str, Result]], differences: dict[str, Comparis
         else (f"Nowhere below it by more than {tolerance:g}.")
     )
     return (
-        f"Mean MAUC {ours:.4f}; the better of the two rivals {better:.4f} ({single}). Above the better one on {ahead} "
-        f"of {len(runs)} tables. {fallen}"
+        f"Mean MAUC {ours:.4f}; the better of the two baselines {better:.4f} ({single}). Above the better one on "
+        f"{ahead} of {len(runs)} tables. {fallen}"
     )
 
 
 def _same_model(store: Store) -> str:
-    """Runs of one command with and without load."""
+    """Compare runs of one command with and without load."""
     pairs = [
         (cell, Cell(cell.table, OURS, cell.limit, 0))
         for cell in store.results
@@ -187,7 +187,7 @@ def _same_model(store: Store) -> str:
 
 
 def _pair_row(cell: Cell, loaded: Result, quiet: Result) -> list[str]:
-    """A model that differs although neither run said that the deadline cut it is marked."""
+    """Mark a model that differs although neither run reported that the deadline cut it."""
     cut = bool(loaded.get("cut") or quiet.get("cut"))
     same = loaded.get("scores") == quiet.get("scores")
     verdict = "yes" if same else "no, as said" if cut else "**no, without notice**"
@@ -215,11 +215,11 @@ def _against_autogluon(store: Store, index: Index) -> str:
         rows.append([ours.table, *size, *shown, _signed(differences[-1]) if both else "–", *cost])
     head = ["table", "rows", "classes", "limit", f"MAUC, {OURS}", f"MAUC, {AUTOGLUON}", "Δ", OURS, AUTOGLUON]
     values = [d.difference for d in differences]
-    told = (
+    details = (
         f"`best_quality` for `roc_auc_ovo`, two cores. Ahead on {sum(v > 0 for v in values)} of {len(values)} tables, "
     )
-    told += f"behind on {sum(v < 0 for v in values)}; mean difference {np.mean(values) if values else np.nan:+.4f}."
-    return f"## Against AutoGluon\n\n{told}\n\n{markdown_table(head, rows)}"
+    details += f"behind on {sum(v < 0 for v in values)}; mean difference {np.mean(values) if values else np.nan:+.4f}."
+    return f"## Against AutoGluon\n\n{details}\n\n{markdown_table(head, rows)}"
 
 
 def _sources(index: Index) -> str:

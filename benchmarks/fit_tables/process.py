@@ -52,7 +52,7 @@ def measured(command: Sequence[str], folder: Path, most_seconds: float, interval
 
 @contextlib.contextmanager
 def busy(n: int) -> Iterator[None]:
-    """So many processes that compute without end, on the cores of this process."""
+    """Run so many busy processes on the cores of this process."""
     workers = [multiprocessing.get_context("spawn").Process(target=_spin, daemon=True) for _ in range(n)]
     for worker in workers:
         worker.start()
@@ -76,14 +76,14 @@ def _spin() -> None:
 
 
 def _environment() -> dict[str, str]:
-    """A user's: threads are not limited by variables of this shell. Paths are absolute, for the folder is another."""
+    """Return a user's environment: no thread limits of this shell, and absolute paths."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
     given = [str(Path(each).resolve()) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep) if each]
     return kept | {"PYTHONPATH": os.pathsep.join([*given, str(ROOT)])}
 
 
 def _memory(tree: psutil.Process) -> float:
-    """Bytes that a process and its children hold, each page shared out among those that map it."""
+    """Return the proportional memory of a process and its children in bytes."""
     total = 0.0
     with contextlib.suppress(psutil.NoSuchProcess):
         for process in (tree, *tree.children(recursive=True)):

@@ -25,24 +25,24 @@ MOST_CATEGORIES = 255
 
 
 def labels_of(target: pd.Series) -> Any:
-    """Classes as ``mauc fit`` takes them: texts without blanks around them."""
+    """Return the classes as ``mauc fit`` reads them: texts without surrounding blanks."""
     return target.astype(str).str.strip().to_numpy(dtype=str)
 
 
 def default_split(labels: Any) -> tuple[Any, Any]:
-    """Training and test rows of ``mauc fit`` with its defaults."""
+    """Return the training and test rows of ``mauc fit`` with its defaults."""
     return stratified(labels, 0.25, 0)
 
 
 def forest(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, Any]) -> tuple[Any, Any]:
-    """The defaults; texts become ordinal codes."""
+    """Fit the defaults; texts become ordinal codes."""
     encoder = _encoder(_texts(train))
     model = RandomForestClassifier(random_state=0).fit(encoder.fit_transform(train), y)
     return model.classes_, model.predict_proba(encoder.transform(test))
 
 
 def boosting(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, Any]) -> tuple[Any, Any]:
-    """The defaults; texts are categories, or ordinal codes where it cannot take as many categories."""
+    """Fit the defaults; texts are categories, or ordinal codes where there are too many categories."""
     many = [name for name in _texts(train) if train[name].nunique() > MOST_CATEGORIES]
     encoder = _encoder(many).set_output(transform="pandas")
     train, test = encoder.fit_transform(train), encoder.transform(test)
@@ -54,15 +54,15 @@ def boosting(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, An
 
 
 def autogluon(train: pd.DataFrame, y: Any, test: pd.DataFrame, task: dict[str, Any]) -> tuple[Any, Any]:
-    """As in ``python -m experiments tabular --against autogluon``."""
+    """Fit as in ``python -m experiments tabular --against autogluon``."""
     from experiments.tabular.against import Contest, rival_scores
 
     contest = Contest(None, None, task["cores"], task["python"])
     classes, codes = np.unique(y, return_inverse=True)
-    scores, told = rival_scores(contest, "autogluon", task["seconds"], train, codes, test, len(classes))
-    task["told"] = told
+    scores, details = rival_scores(contest, "autogluon", task["seconds"], train, codes, test, len(classes))
+    task["details"] = details
     if scores is None:
-        raise RuntimeError(told["failed"])
+        raise RuntimeError(details["failed"])
     return classes, scores
 
 
@@ -79,7 +79,7 @@ def _encoder(columns: list[str]) -> Any:
 
 
 def main(place: Path) -> None:
-    """Read the task, run its rival, write the scores and what it told."""
+    """Read the task, run its rival, write the scores and what it details."""
     task = json.loads(place.read_text(encoding="utf-8"))
     table = pd.read_parquet(task["table"])
     labels, features = labels_of(table[task["target"]]), table.drop(columns=task["target"])
@@ -88,7 +88,7 @@ def main(place: Path) -> None:
     classes, scores = RIVALS[task["rival"]](features.iloc[train], labels[train], features.iloc[test], task)
     seconds = time.perf_counter() - began
     np.savez(task["out"], rows=test, labels=labels[test], classes=classes, scores=scores[None])
-    print(json.dumps({"fit_seconds": seconds, **task.get("told", {})}))
+    print(json.dumps({"fit_seconds": seconds, **task.get("details", {})}))
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ class Source:
 
 
 def least_of_a_class(*, large: bool) -> int:
-    """Rows that a class needs to stay: with fewer, a difference in MAUC would rest on one or two test rows."""
+    """Return the rows that a class needs: with fewer, a difference in MAUC would depend on one or two test rows."""
     return 40 if large else 8
 
 

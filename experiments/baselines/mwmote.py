@@ -154,7 +154,7 @@ def analyse_minority(
 
 
 def _has_own_neighbour(X: Any, members: Indices, k1: int) -> NDArray[np.bool_]:
-    """Step 1: whether one of the k1 nearest samples, itself apart, is a member too."""
+    """Return step 1: whether one of the other k1 nearest samples is a member too."""
     k1 = min(k1, X.shape[0] - 1)
     near = NearestNeighbors(n_neighbors=k1 + 1).fit(X).kneighbors(X[members], return_distance=False)
     # Among more than k1 equal samples a sample may be missing from its own list; then one more of them is looked at.
@@ -162,7 +162,7 @@ def _has_own_neighbour(X: Any, members: Indices, k1: int) -> NDArray[np.bool_]:
 
 
 def _selection_weights(borderline: Any, minority: Any, k3: int, cf_th: float, cmax: float) -> Floats:
-    """Steps 3 to 5: ``S_w(x) = Σ_y C_f(y, x)² / Σ_q C_f(y, q)`` of each member, 0 for those in no N_min(y)."""
+    """Return steps 3 to 5: ``S_w(x) = Σ_y C_f(y, x)² / Σ_q C_f(y, q)`` of each member, 0 for those in no N_min(y)."""
     n, n_features = minority.shape
     weight = np.zeros(n)
     for rows in gen_batches(borderline.shape[0], max(1, _PAIRS_AT_ONCE // n)):
@@ -179,7 +179,7 @@ def _selection_weights(borderline: Any, minority: Any, k3: int, cf_th: float, cm
 def _clusters(
     minority: Any, filtered: NDArray[np.bool_], cp: float, max_clustered: int, rng: np.random.RandomState
 ) -> Indices:
-    """Step 6: number of the cluster of each member."""
+    """Return step 6: the number of the cluster of each member."""
     n = minority.shape[0]
     if n == 1:
         return np.zeros(1, dtype=np.int64)
@@ -199,7 +199,7 @@ def _clusters(
 
 
 def _sparse_pdist(rows: Any) -> Floats:
-    """As ``pdist``, for sparse rows: from their products, so equal rows come out at a distance of rounding."""
+    """Compute ``pdist`` for sparse rows from their products; distances of rounding are set to 0."""
     distance = _distances(rows, rows)
     rounding = 1e-7 * np.sqrt(rows.multiply(rows).sum(axis=1).max())
     distance[distance < rounding] = 0
@@ -211,7 +211,7 @@ def _distances(a: Any, b: Any) -> Floats:
 
 
 def _synthetic(X: Any, analysis: MinorityAnalysis, n_new: int, rng: np.random.RandomState) -> Any:
-    """Step 7: ``n_new`` rows on segments between members of one cluster."""
+    """Return step 7: ``n_new`` rows on segments between members of one cluster."""
     seed = rng.choice(len(analysis.members), size=n_new, p=analysis.probability)
     other = _another_of_cluster(analysis.cluster, seed, rng)
     first, second = X[analysis.members[seed]], X[analysis.members[other]]
@@ -220,7 +220,7 @@ def _synthetic(X: Any, analysis: MinorityAnalysis, n_new: int, rng: np.random.Ra
 
 
 def _another_of_cluster(cluster: Indices, seed: Indices, rng: np.random.RandomState) -> Indices:
-    """For each seed another member of its cluster, uniformly; the seed itself where it is alone."""
+    """Draw for each seed another member of its cluster, uniformly; the seed itself where it is alone."""
     order = np.argsort(cluster, kind="stable")
     size = np.bincount(cluster)
     start = np.cumsum(size) - size

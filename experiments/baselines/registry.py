@@ -31,7 +31,7 @@ class Baseline:
 
     @property
     def is_logistic(self) -> bool:
-        """Whether the classifier has a penalty C to tune."""
+        """Return whether the classifier has a penalty C to tune."""
         return self.classifier in (_logistic, _balanced_logistic)
 
     def make(self, **params: Any) -> Pipeline:

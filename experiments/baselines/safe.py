@@ -40,7 +40,7 @@ class SafeSampler(BaseSampler):  # type: ignore[misc]
     sampler : BorderlineSMOTE, NearMiss, TomekLinks or InstanceHardnessThreshold
     """
 
-    # The strategy is the inner sampler's; the base class is told not to look for one here.
+    # The strategy is the inner sampler's; the base class must not look for one here.
     _sampling_type = "bypass"
     _parameter_constraints: ClassVar[dict[str, Any]] = {"sampler": "no_validation"}
 

@@ -35,7 +35,7 @@ class Table:
         return list(self.classes.values())
 
     def describe(self, source: str) -> str:
-        """Source and licence, in two lines."""
+        """Return source and licence, in two lines."""
         return f"Source: {self.origin}; {source}.\nLicence: {self.licence}."
 
 

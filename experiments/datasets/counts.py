@@ -35,18 +35,18 @@ KEPT = 3
 
 
 def imbalanced_counts(n_samples: int, n_classes: int, ratio: float) -> Ints:
-    """Class sizes that fall geometrically, the first ``ratio`` times the last: ``n_i ∝ ratio^(−i / (C − 1))``."""
+    """Return class sizes that fall geometrically, ``n_i ∝ ratio^(−i / (C − 1))``."""
     return _rounded(ratio ** (-np.arange(n_classes) / max(1, n_classes - 1)), n_samples, np.ones(n_classes))
 
 
 def long_tail(n_samples: int, n_classes: int, ratio: float, exponent: float) -> Ints:
-    """Class sizes after Zipf and Mandelbrot, ``n_i ∝ (i + q)^−exponent``, the first ``ratio`` times the last."""
+    """Return class sizes after Zipf and Mandelbrot, ``n_i ∝ (i + q)^−exponent``, the first ``ratio`` times the last."""
     q = (n_classes - 1) / (ratio ** (1 / exponent) - 1)
     return _rounded((np.arange(n_classes) + q) ** -exponent, n_samples, np.ones(n_classes))
 
 
 def shrunk(counts: Ints, max_samples: int) -> Ints:
-    """At most ``max_samples`` in all, shared out as ``counts`` are; no class falls below three, unless it had fewer."""
+    """Return at most ``max_samples`` in proportion to ``counts``; no class falls below three, unless it had fewer."""
     if counts.sum() <= max_samples:
         return counts
     least = np.minimum(counts, KEPT)
@@ -57,7 +57,7 @@ def shrunk(counts: Ints, max_samples: int) -> Ints:
 
 
 def _rounded(shares: NDArray[np.floating], total: int, least: NDArray[Any]) -> Ints:
-    """Whole numbers in proportion to ``shares`` that sum to ``total``, none below ``least``."""
+    """Return whole numbers in proportion to ``shares`` that sum to ``total``, none below ``least``."""
     # Where the least is more than the share, the others have that much less to divide.
     fixed = np.zeros(len(shares), dtype=bool)
     while True:

@@ -21,7 +21,7 @@ Splits = list[tuple[Ints, Ints, Ints]]
 
 
 def data_folder(data_home: str | os.PathLike[str] | None) -> Path:
-    """The argument, else the environment variable, else ``mauc`` in scikit-learn's data folder.
+    """Return the argument, else the environment variable, else ``mauc`` in scikit-learn's data folder.
 
     A folder that was named must exist: to fetch other data quietly would hide a slip of the pen.
     """
@@ -40,7 +40,7 @@ def data_folder(data_home: str | os.PathLike[str] | None) -> Path:
 
 
 def read_table(path: Path, table: Table) -> tuple[Floats, Ints, Splits]:
-    """Features, class codes and the authors' splits from their file."""
+    """Read features, class codes and the authors' splits from their file."""
     try:
         arrays = read_arrays(path)
         for key in ARRAYS:
@@ -59,7 +59,7 @@ def read_table(path: Path, table: Table) -> tuple[Floats, Ints, Splits]:
 
 
 def check_is_table(X: Any, codes: Ints, table: Table) -> None:
-    """ValueError, with what is wrong, unless the numbers of features and of rows in each class are the table's."""
+    """Check the numbers of features and of rows in each class; ValueError if they are not the table's."""
     if X.ndim != 2 or X.shape != (len(codes), table.n_features):
         raise ValueError(f"X of shape {X.shape} for {len(codes)} rows and {table.n_features} features")
     sizes = np.bincount(codes, minlength=len(table.classes)).tolist()

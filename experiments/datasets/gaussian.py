@@ -27,13 +27,13 @@ class GaussianClasses(KnownClasses):
         return self.means.shape[1]
 
     def sufficient(self) -> GaussianClasses:
-        """The projection on the span of the means: across it, all classes are the same noise."""
+        """Return the projection on the span of the means: across it, all classes are the same noise."""
         if self.n_features <= self.n_classes:
             return self
         return GaussianClasses(self.priors, self.dtype, np.linalg.qr(self.means.T)[1].T)
 
     def log_densities(self, X: Any) -> Floats:
-        """``x·μ_i − |μ_i|²/2``; the rest of the exponent does not depend on the class."""
+        """Return ``x·μ_i − |μ_i|²/2``; the rest of the exponent does not depend on the class."""
         dense = X.toarray() if is_sparse(X) else X
         return dense.astype(np.float64, copy=False) @ self.means.T - 0.5 * np.sum(self.means**2, axis=1)
 
@@ -47,7 +47,7 @@ class GaussianClasses(KnownClasses):
 
 
 def separated_means(n_classes: int, n_features: int, separation: float, rng: np.random.Generator) -> Floats:
-    """``(C, d)`` means around 0 whose distances are ``separation``.
+    """Return ``(C, d)`` means around 0 whose distances are ``separation``.
 
     Exactly so for every pair where there is room, ``C ≤ d + 1``: the corners of a regular simplex, turned at random.
     Otherwise at random directions, and ``separation`` is the root of the mean squared distance.

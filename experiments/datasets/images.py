@@ -43,7 +43,7 @@ IMAGES = {
 
 
 def read_images(path: Path, name: str, dtype: "np.dtype[Any]") -> Bunch:
-    """Features, classes, and, where the set has them, groups of rows and rows kept for a large test.
+    """Read features, classes, and, where the set has them, groups of rows and rows for a large test part.
 
     The file holds ``q``, ``(N, 2048)`` of 8 bits, and ``scale``, ``(2048,)``: the feature is ``(q / 255)² · scale``.
     """
@@ -84,7 +84,7 @@ def _decode(
 
 
 def _check(X: Any, y: Ints, known: Images, rest: dict[str, Any]) -> None:
-    """ValueError, with what is wrong, unless rows, classes and their sizes are those of the set."""
+    """Check rows, classes and their sizes; ValueError if they are not those of the set."""
     sizes = np.bincount(y)
     found = (len(X), len(sizes), int(sizes.min()), int(sizes.max()))
     if found != (known.n_rows, known.n_classes, known.smallest, known.largest):

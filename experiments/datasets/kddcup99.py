@@ -66,7 +66,7 @@ def read_kddcup99(path: Path, dtype: "np.dtype[Any]") -> Bunch:
 
 
 def fetch_kddcup99(dtype: "np.dtype[Any]") -> Bunch:
-    """From scikit-learn's copy of the same file, downloaded at first use.
+    """Load scikit-learn's copy of the same file, downloaded at first use.
 
     Raises
     ------

@@ -15,7 +15,7 @@ __all__ = ["fetch_table"]
 
 
 def fetch_table(table: Table) -> tuple[Floats, Ints]:
-    """Features and class codes from OpenML, as in the authors' file; scikit-learn keeps a copy of the download.
+    """Load features and class codes from OpenML, as in the authors' file; scikit-learn caches the download.
 
     Raises
     ------

@@ -31,11 +31,11 @@ class PoissonClasses(KnownClasses):
         return self.rates.shape[1]
 
     def log_densities(self, X: Any) -> Floats:
-        """``Σ_f x_f log λ_if − Σ_f λ_if``; the factorials do not depend on the class."""
+        """Return ``Σ_f x_f log λ_if − Σ_f λ_if``; the factorials do not depend on the class."""
         return np.asarray(X @ np.log(self.rates).T, dtype=np.float64) - self.rates.sum(axis=1)
 
     def draw(self, y: Ints, rng: np.random.Generator, dtype: np.dtype[Any]) -> Any:
-        """CSR matrix. The sum of a row is Poisson, and which feature each count falls on is an independent choice."""
+        """Draw a CSR matrix. The sum of a row is Poisson, and the feature of each count is an independent choice."""
         parts = [self._draw_rows(y[begin : begin + CHUNK_ROWS], rng, dtype) for begin in range(0, len(y), CHUNK_ROWS)]
         return sparse.vstack(parts, format="csr") if parts else sparse.csr_matrix((0, self.n_features), dtype=dtype)
 
@@ -57,7 +57,7 @@ class PoissonClasses(KnownClasses):
 
 
 def separated_rates(n_classes: int, n_features: int, separation: float, rng: np.random.Generator) -> Floats:
-    """``(C, d)`` rates: popularities after Zipf, which every class multiplies by log-normal factors of its own.
+    """Return ``(C, d)`` rates: popularities after Zipf, multiplied by log-normal factors of each class.
 
     Square roots of Poisson counts have the variance 1/4, so the distance of two classes in units of the noise is
     ``2 |√λ_i − √λ_j|``. With factors of log-variance τ² and mean 1 its expected square is ``8 B (1 − exp(−τ²/4))`` for

@@ -24,7 +24,7 @@ __all__ = ["features_of", "main", "resnet50"]
 
 
 def resnet50() -> tuple["nn.Module", Any]:
-    """ResNet-50 without its last layer, and what prepares an image for it."""
+    """Return ResNet-50 without its last layer, and the transformation that prepares an image for it."""
     from torch import nn
     from torchvision.models import ResNet50_Weights, resnet50  # only here: mauc does without torchvision
 
@@ -37,7 +37,7 @@ def resnet50() -> tuple["nn.Module", Any]:
 def features_of(
     images: Any, network: "nn.Module", *, device: str = "auto", batch_size: int = 64, workers: int = 0
 ) -> tuple[Floats, Ints]:
-    """``(N, d)`` float32 features and ``(N,)`` class codes of a dataset of (image, code), in its order.
+    """Return ``(N, d)`` float32 features and ``(N,)`` class codes of a dataset of (image, code), in its order.
 
     The network is put into evaluation mode; nothing is drawn, so the same images give the same features.
     """
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def write_features(file: Path, X: Floats, y: Any) -> None:
-    """An ``.npz`` file that ``--features`` reads, written whole or not at all."""
+    """Write an ``.npz`` file that ``--features`` reads, whole or not at all."""
     from io import BytesIO
 
     buffer = BytesIO()

@@ -1,7 +1,7 @@
-"""One fit of the deep experiments: a plain loop on the device; validation MAUC chooses the epoch, divergence is told.
+"""One fit of the deep experiments: a plain loop on the device; validation MAUC chooses the epoch.
 
-A trainer takes 7 ms for a step that the device does in a tenth of it, and a fit needs none of what it offers. On a GPU
-the steps are replayed (:mod:`experiments.deep.steps`).
+On a GPU the steps are replayed (:mod:`experiments.deep.steps`): a trainer takes 7 ms for a step that the device does in
+a tenth of that.
 """
 
 import math
@@ -68,7 +68,7 @@ class Features:
         return self.take(rows, torch.from_numpy(rows).to(self.place))
 
     def take(self, rows: Ints, there: Tensor) -> Tensor:
-        """Some rows, given by their numbers on the host and on the device."""
+        """Return some rows, given by their numbers on the host and on the device."""
         if isinstance(self.X, Tensor):
             return self.X[there]
         return dense(self.X[rows]).to(self.place)
@@ -81,7 +81,7 @@ class Shuffled:
         self.n_rows, self.n_batches, self.seed, self.epoch = n_rows, -(-n_rows // batch_size), seed, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Fixes the order."""
+        """Set the order."""
         self.epoch = epoch
 
     def __iter__(self) -> Iterator[Ints]:
@@ -90,7 +90,7 @@ class Shuffled:
 
 
 class Batches:
-    """As many batches in an epoch as asked for: all methods take the same number of steps, whatever their rows."""
+    """A fixed number of batches per epoch: all methods take the same number of steps, whatever their rows."""
 
     def __init__(
         self, X: Features, y: Tensor, rows: Ints, order: Shuffled | ClassCoverageBatchSampler, n_batches: int
@@ -132,7 +132,7 @@ class InOrder:
 
 @dataclass
 class Fit:
-    """What came of a fit; the network is left at its best epoch."""
+    """The result of a fit; the network is at its best epoch."""
 
     network: nn.Module
     losses: list[float] = field(default_factory=list)
@@ -145,7 +145,7 @@ class Fit:
 
     @property
     def best_epoch(self) -> int | None:
-        """From 1; None where no epoch stayed finite."""
+        """Return the best epoch, from 1; None where no epoch stayed finite."""
         return int(np.argmax(self.scores)) + 1 if self.scores else None
 
 
@@ -227,7 +227,7 @@ def _optimizer(network: nn.Module, loss: nn.Module, s: Schedule, place: torch.de
 
 
 def _begin(epoch: int, optimizer: torch.optim.Optimizer, loss: nn.Module, s: Schedule) -> bool:
-    """Rate and weights of an epoch, from 0; whether a step is now another one than before."""
+    """Set rate and weights of an epoch, from 0; return whether the steps changed."""
     staged = getattr(loss, "drw_epoch", None) == epoch
     set_epoch: Any = getattr(loss, "set_epoch", None)
     if set_epoch is not None:
@@ -247,26 +247,26 @@ def _begin(epoch: int, optimizer: torch.optim.Optimizer, loss: nn.Module, s: Sch
 
 
 def logits_of(network: nn.Module, rows: InOrder) -> Tensor:
-    """``(n, C)`` on the device."""
+    """Return the ``(n, C)`` logits on the device."""
     network.eval()
     with torch.inference_mode():
         return torch.cat([network(x) for x in rows])
 
 
 def ranked(network: nn.Module, rows: InOrder, log_prior: Tensor | None = None) -> Tensor:
-    """``(n, C)`` what the rows are ranked by, on the device."""
+    """Return the ``(n, C)`` ranking scores on the device."""
     with _deterministic(rows.X.place):
         return ranking(logits_of(network.to(rows.X.place), rows), log_prior)
 
 
 def scores_of(network: nn.Module, rows: InOrder, log_prior: Tensor | None = None) -> Floats:
-    """:func:`ranked` on the host."""
+    """Return :func:`ranked` on the host."""
     return ranked(network, rows, log_prior).cpu().numpy()
 
 
 @contextmanager
 def _seeded(seed: int, place: torch.device) -> Iterator[None]:
-    """Random numbers of this seed; the generators of torch are left as they were."""
+    """Use the random numbers of this seed; restore the generators of torch."""
     devices = [torch.cuda.current_device()] if place.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
@@ -275,7 +275,7 @@ def _seeded(seed: int, place: torch.device) -> Iterator[None]:
 
 @contextmanager
 def _own_stream(place: torch.device) -> Iterator[None]:
-    """On a GPU a stream that steps can be recorded on: the default one cannot."""
+    """Use a stream of a GPU on which steps can be recorded: the default stream cannot record."""
     if place.type != "cuda":
         yield
         return
@@ -291,7 +291,7 @@ def _own_stream(place: torch.device) -> Iterator[None]:
 
 @contextmanager
 def _deterministic(place: torch.device) -> Iterator[None]:
-    """The same numbers in every run on one kind of device, whatever else runs there.
+    """Make the numbers equal in every run on one kind of device.
 
     On a CPU one thread, for sums depend on how many share them: run several processes instead. On a GPU no sums by
     atomic addition, and products of matrices in TF32, for every method alike: in float32 they would be most of a fit.

@@ -38,7 +38,7 @@ class Recipe:
     quick_epochs: int
 
     def shortened(self) -> "Recipe":
-        """For a quick run."""
+        """Return the recipe of a quick run."""
         cut = {name: (replace(s, max_epochs=self.quick_epochs), alpha) for name, (s, alpha) in self.ours.items()}
         return replace(self, plain=replace(self.plain, max_epochs=self.quick_epochs), ours=cut)
 
@@ -88,7 +88,7 @@ RECIPES.update({name: RECIPES["cifar100-imb"] for name in IMAGES if name not in 
 
 
 def recipe_of(dataset: str, *, quick: bool = False) -> Recipe:
-    """The settings of a set, real or simulated."""
+    """Return the settings of a set, real or simulated."""
     recipe = RECIPES.get(dataset) or RECIPES[dataset.removeprefix("simulated-")]
     return recipe.shortened() if quick else recipe
 
@@ -163,7 +163,7 @@ class AdjustedToBatch(nn.Module):
         self.log_loss, self.rank = log_loss, rank
 
     def forward(self, logits: Tensor, y: Tensor) -> Tensor:
-        """The loss of ``(N, C)`` logits and ``(N,)`` classes."""
+        """Return the loss of ``(N, C)`` logits and ``(N,)`` classes."""
         shift = torch.bincount(y, minlength=logits.shape[1]).to(logits.dtype).log()
         value: Tensor = self.log_loss * nn.functional.cross_entropy(logits + shift, y)
         return value if self.rank is None else value + self.rank(logits, y)
@@ -174,7 +174,7 @@ def _adjusted_covered(counts: Ints, epochs: int) -> nn.Module:
 
 
 def _both(activation: str, *, covered: bool = False) -> Callable[..., nn.Module]:
-    """Adjusted cross-entropy and risk."""
+    """Return a maker of adjusted cross-entropy plus the risk."""
 
     def loss(counts: Ints, epochs: int, *, surrogate: str, alpha: float, log_loss: float = 1.0) -> nn.Module:
         settings: dict[str, Any] = {"surrogate": surrogate, "alpha": alpha, "activation": activation, "log1p": False}

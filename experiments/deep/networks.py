@@ -20,7 +20,7 @@ class CosineLinear(nn.Module):
         nn.init.normal_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        """``(N, C)`` logits."""
+        """Return the ``(N, C)`` scores. logits."""
         normal = nn.functional.normalize
         return self.scale * nn.functional.linear(normal(x, dim=1), normal(self.weight, dim=1))
 

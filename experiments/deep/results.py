@@ -1,4 +1,4 @@
-"""Results of the deep experiments on disk: which there are, and those of each method that its table shows."""
+"""Results of the deep experiments on disk."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -17,19 +17,20 @@ DEPTHS = ("full", "quick", "tuned", "tuned-quick")
 
 
 def depth_of(*, quick: bool, tuned: bool) -> str:
-    """First part of the keys."""
+    """Return the first part of the keys."""
     return "-".join(name for name, here in (("tuned", tuned), ("quick", quick)) if here) or "full"
 
 
 def found(store: Store) -> list[tuple[str, str, str]]:
-    """Depth, name of the set and device of everything on disk."""
+    """Return depth, name of the set and device of all results on disk."""
     folders = sorted(path for depth in DEPTHS for path in store.folder.glob(f"{depth}/*/*") if path.is_dir())
     return [(path.parent.parent.name, path.parent.name, path.name) for path in folders]
 
 
 def read_results(store: Store, name: str, device: str, *, quick: bool = False, tuned: bool = False) -> Results:
-    """Results by method, in the order of the tables, for the seeds that all of them have; of a search, those of the
-    setting that is best on validation, without methods whose search is not complete.
+    """Return results by method, in the order of the tables, for the seeds that all of them have.
+
+    Of a search, return those of the setting that is best on validation, without methods whose search is incomplete.
     """
     prefix = (depth_of(quick=quick, tuned=tuned), name, device)
     places = _chosen(store, prefix) if tuned else {m: (*prefix, m) for m in (BAYES, *METHODS)}
@@ -40,7 +41,7 @@ def read_results(store: Store, name: str, device: str, *, quick: bool = False, t
 
 
 def search_size(store: Store, name: str, device: str, *, quick: bool = False) -> tuple[int, int]:
-    """How many settings a search tried of each method, and on how many seeds it tried all of them."""
+    """Return how many settings a search tried of each method, and on how many seeds it tried all of them."""
     by_method = _tried(store, (depth_of(quick=quick, tuned=True), name, device))
     number = max(map(len, by_method.values()))
     seeds = (min(map(len, by_setting.values())) for by_setting in by_method.values() if len(by_setting) == number)
@@ -48,7 +49,7 @@ def search_size(store: Store, name: str, device: str, *, quick: bool = False) ->
 
 
 def _tried(store: Store, prefix: Sequence[str]) -> dict[str, dict[str, list[str]]]:
-    """Seeds that have a result, by method and setting."""
+    """Return the seeds that have a result, by method and setting."""
     tried: dict[str, dict[str, list[str]]] = {}
     for method in METHODS:
         folder = store.path((*prefix, method, "any")).parent
@@ -58,7 +59,7 @@ def _tried(store: Store, prefix: Sequence[str]) -> dict[str, dict[str, list[str]
 
 
 def _chosen(store: Store, prefix: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Keys of each method's best setting, but for their seeds."""
+    """Return the keys of each method's best setting, without their seeds."""
     tried = _tried(store, prefix)
     number = max(map(len, tried.values()))
     out: dict[str, tuple[str, ...]] = {}

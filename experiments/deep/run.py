@@ -1,4 +1,4 @@
-"""The paper's deep experiments: every method on one set, several seeds, chosen on validation MAUC."""
+"""One fit of the deep experiments, from data to test scores."""
 
 import time
 import warnings
@@ -52,7 +52,7 @@ def cells(
     device: str = "auto",
     quick: bool = False,
 ) -> list[Cell]:
-    """One cell for each seed and method, seed by seed, so that the table is whole early."""
+    """Return one cell for each seed and method, seed by seed, so that the table is complete early."""
     name = deep_data.resolve(dataset, features, data_home)
     chosen = [check_choice("method", m, tuple(METHODS)) for m in methods or METHODS]
     if name.startswith("simulated-"):
@@ -86,7 +86,7 @@ def run(
     quick: bool,
     choice: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Fit a method on one split, and judge it: what the tables need. Of a search, one setting without its curves."""
+    """Fit a method on one split and test it; of a search, one setting without its curves."""
     data, parts, X, y = _prepared(dataset, home, file, seed, place, quick)
     if name == BAYES:
         ceiling = data.bayes_mauc() if seed == 0 else None
@@ -128,7 +128,7 @@ def run(
 
 
 def _schedule(method: Method, recipe: Recipe, choice: Mapping[str, Any]) -> Schedule:
-    """The paper's for the loss; in a search, one for all, but for what is searched."""
+    """Return the paper's schedule of the loss; in a search, the common one with the searched settings."""
     searched = "weight_decay" in choice
     schedule = recipe.ours[method.surrogate][0] if method.surrogate and not searched else recipe.plain
     changes = {key: choice[key] for key in ("learning_rate", "weight_decay") if key in choice}
@@ -172,7 +172,7 @@ def _fit(
 def _resample(
     method: Method, parts: Parts, X: Features, y: torch.Tensor, seed: int
 ) -> tuple[tuple[Features, torch.Tensor, Ints], list[str]]:
-    """Features, classes and rows to train on, and what to tell of them."""
+    """Return features, classes and rows to train on, and notes on them."""
     if method.sampler is None:
         return (X, y, parts.train), []
     from experiments.baselines import (
@@ -200,7 +200,7 @@ def _resample(
 
 
 def _cap(counts: Ints, total: int) -> int:
-    """The most rows of each class, so that there are about ``total`` in all."""
+    """Return the most rows of each class such that there are about ``total`` in all."""
     low, high = 1, int(counts.max())
     while low < high:
         middle = (low + high + 1) // 2
@@ -209,7 +209,7 @@ def _cap(counts: Ints, total: int) -> int:
 
 
 def judge(y: Ints, scores: Tensor, counts: Ints, names: Sequence[str]) -> dict[str, Any]:
-    """Test MAUC, the AUC of the rarest pairs of classes, and the mean AUC of the pairs by their rarity.
+    """Return test MAUC, the AUC of the rarest class pairs, and the mean AUC of the pairs by their rarity.
 
     A pair is as rare as the product of its class sizes in the whole set is small, so every seed has the same pairs;
     its AUC is the mean of its two columns', which the rarest have too.

@@ -1,7 +1,7 @@
-"""Steps of an optimiser; on a GPU recorded once for each size of batch, and replayed.
+"""Steps of an optimiser; on a GPU recorded once for each batch size, and replayed.
 
-A step of a small network is some sixty launches of a few microseconds each, and the host needs a millisecond to ask for
-them: a recorded graph asks once.
+A step of a small network has some sixty launches of a few microseconds each, and the host needs a millisecond to issue
+them; a recorded graph is issued once.
 """
 
 from collections import Counter
@@ -55,7 +55,7 @@ class Steps:
         self._recorded: dict[torch.Size, _Recording] = {}
 
     def epoch(self, batches: Iterable[tuple[Tensor, Tensor]]) -> Tensor:
-        """One step for each batch; the mean of their losses."""
+        """Take one step for each batch; return the mean of their losses."""
         self._total.zero_()
         n_steps = 0
         for x, y in batches:

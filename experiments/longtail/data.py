@@ -35,7 +35,7 @@ class Data:
 
     @property
     def counts(self) -> Tensor:
-        """Training rows of each class."""
+        """Return the training rows of each class."""
         return self.y.bincount(minlength=self.n_classes)
 
     def to(self, device: torch.device) -> "Data":

@@ -29,7 +29,7 @@ class Loss:
         self.progress = torch.zeros((), device=counts.device)
 
     def begin_epoch(self, share: float) -> None:
-        """``share`` of the epochs is over."""
+        """Set the share of the epochs that is over."""
         self.progress.fill_(share)
 
     def __call__(self, z: Tensor, y: Tensor) -> Tensor:
@@ -168,7 +168,7 @@ class LogRisk(TwoTerms):
         return torch.where(risk > 0, risk, 1.0).log().sum() / K / alpha
 
     def means(self, s: Tensor, y: Tensor) -> tuple[Tensor, ...]:
-        """Means of exp(−αs) of class i in column i and of exp(αs) of class j there; the pairs; how many classes."""
+        """Return means of exp(−αs) of class i in column i and of exp(αs) of class j, the pairs and the classes."""
         alpha, own = self.settings["alpha"], F.one_hot(y, s.shape[1]).to(s.dtype)
         counts = own.sum(0)
         here = (counts > 0).to(s.dtype)
@@ -179,7 +179,7 @@ class LogRisk(TwoTerms):
         return positive, means, apart, here.sum()
 
     def by_class(self, s: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The risk of each class against the mean of the others, 0 where it is absent; how many classes there are."""
+        """Return the risk of each class against the mean of the others, 0 if absent, and the number of classes."""
         positive, means, apart, K = self.means(s, y)
         return positive * (apart * means).sum(0) / (K - 1).clamp_min(1), K
 
@@ -301,7 +301,7 @@ RIVALS: dict[str, type[Loss]] = {"adjusted": Adjusted, "vs": VectorScaling, "cb-
 
 
 def make(method: str, counts: Tensor) -> Loss:
-    """The loss of a name such as ``"logistic:alpha=16,weight=2"``."""
+    """Return the loss of a name such as ``"logistic:alpha=16,weight=2"``."""
     name, _, settings = method.partition(":")
     known = {**CANDIDATES, **RIVALS}
     pairs = (each.split("=") for each in settings.split(",") if each)

@@ -55,7 +55,7 @@ class Cosine(nn.Linear):
 
 
 def network_for(shape: tuple[int, ...], n_classes: int, *, cosine: bool = False) -> nn.Module:
-    """The network for rows of this shape."""
+    """Return the network for rows of this shape."""
     if len(shape) == 3:
         return ResNet32(n_classes, cosine=cosine)
     wide = (512, 256) if shape[0] > 500 else (128, 64)

@@ -133,7 +133,7 @@ def _spread(values: Sequence[float]) -> str:
 
 
 def judged_table(runs: Sequence[Run]) -> str:
-    """Test MAUC × 100 and accuracy of the default beside adjusted cross-entropy, set by set."""
+    """Tabulate test MAUC × 100 and accuracy of the default beside adjusted cross-entropy, set by set."""
     found = _by(runs, "set", "method")
     rows = []
     for name, shown in SETS.items():
@@ -149,7 +149,7 @@ def judged_table(runs: Sequence[Run]) -> str:
 
 
 def parts_table(runs: Sequence[Run]) -> str:
-    """The CIFAR sets by head, middle and tail, with the rivals."""
+    """Tabulate the CIFAR sets by head, middle and tail, with the competitors."""
     found = _by(runs, "set", "method")
     keys = ("mauc", "mauc_head", "mauc_middle", "mauc_tail", "accuracy", "accuracy_tail")
     order = sorted(found.items(), key=lambda item: -np.mean([_points(r) for r in item[1].values()]))
@@ -164,7 +164,7 @@ def parts_table(runs: Sequence[Run]) -> str:
 
 
 def search_table(runs: Sequence[Run]) -> str:
-    """All candidates on validation rows: the difference to adjusted cross-entropy on the same rows."""
+    """Tabulate all candidates on validation rows: the difference to adjusted cross-entropy on the same rows."""
     found = _by(runs, "set", "method")
     sets = ("cifar100-lt", "letter-imb", "ham10000-part")
     rows = []
@@ -179,7 +179,7 @@ def search_table(runs: Sequence[Run]) -> str:
 
 
 def splits_table(runs: Sequence[Run]) -> str:
-    """KDD Cup 99 on other splits: the difference to adjusted cross-entropy on the same rows."""
+    """Tabulate KDD Cup 99 on other splits: the difference to adjusted cross-entropy on the same rows."""
     found = _by((r for r in runs if r["set"] == "kddcup99"), "method")
     rows = []
     for (method,), own in found.items():
@@ -191,7 +191,7 @@ def splits_table(runs: Sequence[Run]) -> str:
 
 
 def stress_table(runs: Sequence[Run]) -> str:
-    """Letters with SGD at a rate of 0.1."""
+    """Tabulate letters with SGD at a rate of 0.1."""
     found = _by(runs, "batch", "method")
     rows = []
     for method in dict.fromkeys(run["method"] for run in runs):

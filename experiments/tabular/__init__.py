@@ -35,7 +35,7 @@ def experiment(
     rival_python: str | None,
     quick: bool,
 ) -> Experiment:
-    """All sets and methods unless some are named; ``against`` other libraries, the stack and these alone."""
+    """Plan all sets and methods unless some are named; with ``against``, the stack and other libraries alone."""
     known = set_names(tables=tables)
     sets = [check_choice("--set", s, known) for s in set_ or set_names(tables=tables, quick=quick)]
     names = [entry.name for entry in entries()]
@@ -59,7 +59,7 @@ def experiment(
 
 
 def _interpreter(given: str | None) -> str:
-    """By its whole path, for a rival runs in a folder of its own."""
+    """Return the absolute path, because the other library runs in another folder."""
     if given is None:
         return sys.executable
     found = shutil.which(given)

@@ -47,14 +47,14 @@ class Contest:
 
 
 def method_names(rivals: Sequence[str], budget: int) -> list[str]:
-    """Rows of the table of a budget, the stack first."""
+    """Return the rows of the table of a budget, the stack first."""
     return [f"{name}, {budget} s" for name in (OURS, *(RIVALS[rival] for rival in rivals))]
 
 
 def cells(
     contest: Contest, *, rivals: Sequence[str], budgets: Sequence[int], sets: Sequence[str] = SETS, n_splits: int = 3
 ) -> list[Cell]:
-    """One cell per split, budget, set and library."""
+    """Return one cell per split, budget, set and library."""
     return [
         Cell(("against", name, row, f"{split:02d}"), _compute, (contest, name, split, who, budget))
         for split in range(n_splits)
@@ -70,15 +70,15 @@ def _compute(contest: Contest, name: str, split: int, rival: str | None, budget:
     n_classes = int(y.max()) + 1
     if rival is None:
         names = class_names(name, contest.data_home, contest.tables)
-        scores, told = _ours(contest, budget, frame.iloc[train], y[train], frame.iloc[test], names)
+        scores, details = _ours(contest, budget, frame.iloc[train], y[train], frame.iloc[test], names)
     else:
-        scores, told = rival_scores(contest, rival, budget, frame.iloc[train], y[train], frame.iloc[test], n_classes)
+        scores, details = rival_scores(contest, rival, budget, frame.iloc[train], y[train], frame.iloc[test], n_classes)
     if scores is None:
         # No model ranks nothing.
         scores = np.zeros((len(test), n_classes))
     return {
         **judge(y[test], scores),
-        **told,
+        **details,
         "params": {},
         "cores": contest.cores,
         "train_counts": np.bincount(y[train], minlength=n_classes).tolist(),
@@ -88,21 +88,21 @@ def _compute(contest: Contest, name: str, split: int, rival: str | None, budget:
 def _ours(
     contest: Contest, budget: int, X: Any, y: Ints, X_test: Any, names: NDArray[Any]
 ) -> tuple[Floats | None, dict[str, Any]]:
-    """By the names of the classes, which may show an order; to the rivals they are names without a meaning."""
+    """Fit the stack on class names, which may show an order; the other libraries get codes."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         began = time.perf_counter()
         model = MAUCStackingClassifier(time_limit=budget, n_jobs=contest.cores).fit(X, names[y])
         fitted = time.perf_counter()
         scores = scores_by_class(model, X_test, names)
-    told = {"weights": model.weights_, "oof": model.oof_scores_}
-    return scores, {**told, "fit_seconds": fitted - began, "predict_seconds": time.perf_counter() - fitted}
+    details = {"weights": model.weights_, "oof": model.oof_scores_}
+    return scores, {**details, "fit_seconds": fitted - began, "predict_seconds": time.perf_counter() - fitted}
 
 
 def rival_scores(
     contest: Contest, rival: str, budget: int, X: Any, y: Ints, X_test: Any, n_classes: int
 ) -> tuple[Floats | None, dict[str, Any]]:
-    """In a process of its own, for its versions of packages may be others than ours."""
+    """Fit another library in a new process, because it may need other versions of packages."""
     import pandas as pd
 
     with tempfile.TemporaryDirectory() as folder:
@@ -131,16 +131,16 @@ def rival_scores(
         if not (place / "result.json").exists():
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             return None, {"failed": f"exit {done.returncode}: {last}", "fit_seconds": time.perf_counter() - began}
-        told = json.loads((place / "result.json").read_text(encoding="utf-8"))
-        if "failed" in told:
-            return None, {"fit_seconds": time.perf_counter() - began, **told}
-        return pd.read_csv(place / "scores.csv").to_numpy(np.float64), told
+        details = json.loads((place / "result.json").read_text(encoding="utf-8"))
+        if "failed" in details:
+            return None, {"fit_seconds": time.perf_counter() - began, **details}
+        return pd.read_csv(place / "scores.csv").to_numpy(np.float64), details
 
 
 def write_report(
     store: Store, folder: Path, *, sets: Sequence[str], rivals: Sequence[str], budgets: Sequence[int]
 ) -> list[Path]:
-    """The page of all budgets that have results; returns its file, or nothing."""
+    """Write the page of all budgets that have results; return its file, or nothing."""
     parts, runs = [], []
     for budget in budgets:
         names = method_names(rivals, budget)
@@ -184,12 +184,12 @@ def _every_set(results: Results, sets: Sequence[str]) -> str:
 
 
 def _troubles(runs: Sequence[tuple[str, str, dict[str, Any]]]) -> str:
-    """What a library could not do, set by set; without a model all scores are equal, and each pair has an AUC of 50."""
+    """List what a library could not do; without a model all scores are equal, and each pair has an AUC of 50."""
     failed = [f"- {name} on {s}: no model ({run['failed']})" for name, s, run in runs if "failed" in run]
     rare = [
         f"- {name} on {s}: without the rare classes, after {run['without_rare_classes']}"
         for name, s, run in runs
         if "without_rare_classes" in run
     ]
-    told = "\n".join([*failed, *rare]) or "Every library gave a model for every set and all of its classes."
-    return f"## What could not be done\n\n{told}"
+    details = "\n".join([*failed, *rare]) or "Every library gave a model for every set and all of its classes."
+    return f"## What could not be done\n\n{details}"

@@ -92,7 +92,7 @@ def set_names(*, tables: str | Path | None = None, quick: bool = False) -> tuple
 
 
 def check_unchanged(tables: str | Path, names: Sequence[str], results: Path) -> None:
-    """Results are known by the name of their table, so one that has changed since is refused."""
+    """Refuse a table that has changed since its results were stored under its name."""
     record = results / "tables.json"
     known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
     files = {name: Path(tables) / f"{name}.csv" for name in names if name not in SETS}
@@ -118,7 +118,7 @@ def load_set(name: str, data_home: str | None, tables: str | None = None) -> tup
 
 @lru_cache(maxsize=8)
 def load_frame(name: str, data_home: str | None, tables: str | None = None) -> "tuple[pd.DataFrame, Ints]":
-    """The rows and classes of :func:`load_set` with columns as they come: numbers, and categories as texts."""
+    """Return the rows and classes of :func:`load_set` with the original columns: numbers, and categories as texts."""
     import pandas as pd
 
     numbers, nominal, y = _parts(name, data_home, tables)
@@ -132,7 +132,7 @@ def load_frame(name: str, data_home: str | None, tables: str | None = None) -> "
 
 @lru_cache(maxsize=64)
 def class_names(name: str, data_home: str | None, tables: str | None = None) -> NDArray[Any]:
-    """What the codes of :func:`load_set` stand for, as a user would have it."""
+    """Return the class names behind the codes of :func:`load_set`."""
     *_, y = _parts(name, data_home, tables)
     rows, _ = _kept_rows(name, y)
     names: NDArray[Any] = np.unique(y[rows])
@@ -140,7 +140,7 @@ def class_names(name: str, data_home: str | None, tables: str | None = None) -> 
 
 
 def _parts(name: str, data_home: str | None, tables: str | None) -> tuple[Floats, Any, NDArray[Any]]:
-    """Columns of numbers, columns of categories, and the classes of all rows."""
+    """Return columns of numbers, columns of categories, and the classes of all rows."""
     check_choice("set", name, set_names(tables=tables))
     if name in SETS:
         bunch = datasets.load(name, data_home)
@@ -149,7 +149,7 @@ def _parts(name: str, data_home: str | None, tables: str | None) -> tuple[Floats
 
 
 def _kept_rows(name: str, y: NDArray[Any]) -> tuple[Ints, Ints]:
-    """Rows of large classes drawn, classes of one sample, which cannot be in both parts, left out; their codes."""
+    """Return rows and codes: large classes are subsampled, classes of one sample are left out."""
     rows = _at_most(y, MOST_OF_A_CLASS) if name == "kddcup99" else np.arange(len(y))
     _, codes, counts = np.unique(y[rows], return_inverse=True, return_counts=True)
     enough = counts[codes] > 1
@@ -167,7 +167,7 @@ def _at_most(y: NDArray[Any], most: int) -> Ints:
 
 
 def _read_csv(path: Path) -> tuple[Floats, Any, NDArray[Any]]:
-    """A header line, the class in the last column; columns that hold anything but numbers are categories."""
+    """Read a header line and the class in the last column; columns that are not numbers are categories."""
     import pandas as pd
 
     table = pd.read_csv(path)
@@ -181,7 +181,7 @@ def _read_csv(path: Path) -> tuple[Floats, Any, NDArray[Any]]:
 
 
 def _columns(numbers: Floats, nominal: Any) -> Floats:
-    """Numbers as they are, missing ones NaN; categories, missing ones among them, as one column each."""
+    """Return numbers as they are, missing ones NaN, and one-hot categories, missing ones among them."""
     columns = [numbers]
     if nominal.shape[1]:
         columns.append(OneHotEncoder(sparse_output=False).fit_transform(nominal))

@@ -68,14 +68,12 @@ class Entry:
 
 
 def entries(*, quick: bool = False) -> list[Entry]:
-    """All rows."""
+    """Return all rows of the table."""
     return [*_linear(quick), *_trees(quick), *_recipes(quick), *_combinations()]
 
 
 def _tuned(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Outcome:
-    """The combination of the highest mean multiclass AUC over three folds of the training part, fitted on all of
-    it.
-    """
+    """Fit the combination with the highest mean multiclass AUC over three folds of the training part on all of it."""
     best = grid[0] if len(grid) == 1 else grid[int(np.argmax(_cross_validated(make, grid, task)))]
     began = time.perf_counter()
     model = make(**best).fit(task.X_train, task.y_train)
@@ -84,7 +82,7 @@ def _tuned(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Ou
 
 
 def _cross_validated(make: Callable[..., Any], grid: tuple[Params, ...], task: Task) -> Floats:
-    """Mean over the folds of each combination; folds outside, so that a sampler runs once per fold."""
+    """Return the mean over the folds of each combination; a sampler runs once per fold."""
     labels, by_fold = np.arange(task.n_classes), [np.zeros(len(grid))]
     for train, test in RareClassKFold(FOLDS).split(task.y_train, task.y_train):
         X, y, X_test, y_test = task.X_train[train], task.y_train[train], task.X_train[test], task.y_train[test]
@@ -203,7 +201,7 @@ class _StoppedLightGBM:
         return self
 
     def predict_proba(self, X: Floats) -> Floats:
-        """Probabilities of LightGBM, or the softmax of the scores of our objective."""
+        """Return the probabilities of LightGBM, or the softmax of the scores of our objective."""
         scores = np.asarray(self.booster_.predict(X, num_threads=1), dtype=np.float64)
         if not self.ours:
             return scores
@@ -249,7 +247,7 @@ def _bases(quick: bool) -> list[tuple[str, Any]]:
 
 @lru_cache(maxsize=1)
 def _stack(task: Task) -> tuple[MAUCStackingClassifier, float]:
-    """The stack of a split, kept for the rows that reuse its fits."""
+    """Return the cached stack of a split, whose fits several rows use."""
     began = time.perf_counter()
     model = MAUCStackingClassifier(_bases(task.quick)).fit(task.X_train, task.y_train)
     return model, time.perf_counter() - began

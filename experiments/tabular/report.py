@@ -43,7 +43,7 @@ SHOWN = 8
 
 
 def read_results(store: Store, sets: Sequence[str], depth: str) -> Results:
-    """Results by method and set, for the splits that all methods have; methods without any are left out."""
+    """Return results by method and set, for the splits that all methods have; methods without any are left out."""
     return read_common(store, (depth,), sets, [entry.name for entry in entries()])
 
 
@@ -76,7 +76,7 @@ def write_report(store: Store, folder: Path, *, sets: Sequence[str] = SETS, dept
 
 
 def groups_of(sets: Sequence[str]) -> dict[str, list[str]]:
-    """Sets by what was decided on them, those kept for judging first; groups without a set are left out."""
+    """Group the sets by what was decided on them, held-out sets first; groups without a set are left out."""
     groups = {
         FRESH: [s for s in sets if s not in (*DEVELOPMENT, *LOOKED_AT)],
         "Public sets on which the stack was developed": [s for s in sets if s in LOOKED_AT],
@@ -94,7 +94,7 @@ def _intro(results: Results) -> str:
 
 
 def group_table(results: Results, title: str, sets: Sequence[str], ours: str = OURS) -> str:
-    """One line per method: mean, mean rank, rarest pairs, and how ours does against it; best rank first."""
+    """Tabulate one line per method: mean, mean rank, rarest pairs, and the comparison with ours; best rank first."""
     names, mean, test = list(results), means(results, sets), rank_test(results, sets)
     ranks = rankdata(-mean, axis=1).mean(axis=0)
     head = ["method", "mean", "rank", "rarest pairs", "fit s", *(["predict s"] if len(_times(results)) > 1 else [])]
@@ -129,13 +129,13 @@ def group_table(results: Results, title: str, sets: Sequence[str], ours: str = O
 
 
 def _times(results: Results) -> list[str]:
-    """Which times there are."""
+    """Return the names of the times in the results."""
     runs = [run for by_set in results.values() for of_set in by_set.values() for run in of_set]
     return [time for time in ("fit_seconds", "predict_seconds") if any(time in run for run in runs)]
 
 
 def _every_set(results: Results, sets: Sequence[str]) -> str:
-    """Methods by sets; of many sets one line each, with the methods of the best mean ranks."""
+    """Tabulate methods by sets; many sets have one line each, with the methods of the best mean ranks."""
     if len(sets) <= FIGURE_SETS:
         return score_table(results, sets, "s", 1.0)
     names, by_method, mean, test = list(results), points(results), means(results, sets), rank_test(results, sets)
@@ -154,7 +154,7 @@ def _every_set(results: Results, sets: Sequence[str]) -> str:
 
 
 def _csv(results: Results, sets: Sequence[str]) -> str:
-    """One line per set and method; sets may be named by files of others."""
+    """Return one line per set and method; names of sets may come from files of users."""
     by_method, text = points(results), StringIO()
     out = csv.writer(text, lineterminator="\n")
     out.writerow(["set", "method", "splits", "mean", "std", "rarest_pairs", "fit_seconds"])
@@ -167,7 +167,7 @@ def _csv(results: Results, sets: Sequence[str]) -> str:
 
 
 def _rare_auc(run: dict[str, Any]) -> float:
-    """Mean AUC of the rarest quarter of the pairs that the test part has."""
+    """Return the mean AUC of the rarest quarter of the pairs that the test part has."""
     pairs = rare_pairs_of(run, "train_counts")
     known = pairs[~np.isnan(pairs)]
     return float(known[: max(1, int(RAREST_SHARE * len(known)))].mean())

@@ -1,4 +1,4 @@
-"""Fits a rival library in its own interpreter: ``python rival_process.py FOLDER``; needs that library and pandas alone.
+"""Fit a competing library in its own interpreter: ``python rival_process.py FOLDER``; needs it and pandas alone.
 
 ``FOLDER/task.json`` names the rival, its budget in seconds, its cores, the number of classes and the columns of texts;
 ``train.csv`` and ``test.csv`` hold the features, ``target.csv`` the class codes of the training part. Writes
@@ -19,8 +19,8 @@ TARGET = "mauc target"
 
 
 def autogluon(train: Any, target: Any, test: Any, task: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any]]:
-    """``best_quality`` for the metric, dynamic stacking off; folds one after another, so that nothing of a short budget
-    goes into starting processes. Rare classes are kept; where it then fails, with its own rule, which leaves them out.
+    """Fit ``best_quality`` for the metric, without dynamic stacking, folds one by one: a short budget must not go
+    into starting processes. Keep rare classes; if that fails, use its own rule, which leaves them out.
     """
     from autogluon.tabular import TabularPredictor
 
@@ -41,23 +41,23 @@ def autogluon(train: Any, target: Any, test: Any, task: dict[str, Any], folder: 
             raise_on_no_models_fitted=True,
         )
 
-    began, told = time.perf_counter(), {}
+    began, details = time.perf_counter(), {}
     try:
         predictor = fit(str(folder / "all"), task["seconds"], {"label_count_threshold": 1})
     except Exception as error:
-        told = {"without_rare_classes": f"{type(error).__name__}: {error}"}
+        details = {"without_rare_classes": f"{type(error).__name__}: {error}"}
         left = max(5.0, task["seconds"] - (time.perf_counter() - began))
         predictor = fit(str(folder / "some"), left, {})
     fitted = time.perf_counter()
     scores = predictor.predict_proba(test, as_pandas=True)
     done = time.perf_counter()
     board = predictor.leaderboard()[["model", "score_val", "fit_time"]]
-    told |= {"chosen": predictor.model_best, "leaderboard": board.to_dict("records")}
-    return scores, {**told, "fit_seconds": fitted - began, "predict_seconds": done - fitted}
+    details |= {"chosen": predictor.model_best, "leaderboard": board.to_dict("records")}
+    return scores, {**details, "fit_seconds": fitted - began, "predict_seconds": done - fitted}
 
 
 def flaml(train: Any, target: Any, test: Any, task: dict[str, Any], folder: Path) -> tuple[Any, dict[str, Any]]:
-    """All estimators of its own list, cross-validated, with the metric given to it."""
+    """Fit all estimators of its own list, cross-validated, with the metric given to it."""
     import pandas as pd
     from flaml import AutoML
 
@@ -99,14 +99,14 @@ def main(folder: Path) -> None:
     target = pd.read_csv(folder / "target.csv").iloc[:, 0]
     result: dict[str, Any] = {"version": version(package)}
     try:
-        scores, told = run(train, target, test, task, folder)
+        scores, details = run(train, target, test, task, folder)
     except Exception as error:
         result["failed"] = f"{type(error).__name__}: {error}"
     else:
         scores.columns = scores.columns.astype(int)
         scores = scores.reindex(columns=range(task["n_classes"]), fill_value=0.0)
         scores.to_csv(folder / "scores.csv", index=False)
-        result |= told
+        result |= details
     (folder / "result.json").write_text(json.dumps(result), encoding="utf-8")
 
 

@@ -21,7 +21,7 @@ N_SPLITS = 10
 
 
 def split_rows(y: Ints, split: int) -> tuple[Ints, Ints]:
-    """Rows of the training part, 60 %, and of the test part."""
+    """Return the rows of the training part, 60 %, and of the test part."""
     rest = (1.0 - TRAINING_SHARE) / 2.0
     *_, (train, validation, test) = datasets.stratified_splits(y, split + 1, (TRAINING_SHARE, rest, rest))
     return train, np.union1d(validation, test)
@@ -29,7 +29,7 @@ def split_rows(y: Ints, split: int) -> tuple[Ints, Ints]:
 
 @lru_cache(maxsize=2)
 def task_of(name: str, data_home: str | None, split: int, quick: bool, tables: str | None = None) -> tuple[Task, Ints]:
-    """One split of a set, 60 % training, and the classes of its test part."""
+    """Return one split of a set, 60 % training, and the classes of its test part."""
     X, y = load_set(name, data_home, tables)
     train, test = split_rows(y, split)
     # Missing numbers at the mean of the training part.
@@ -62,7 +62,7 @@ def cells(
     quick: bool = False,
     only: Sequence[str] | None = None,
 ) -> list[Cell]:
-    """One cell per set, method and split; split by split, so that every set has numbers early."""
+    """Return one cell per set, method and split, split by split, so that every set has numbers early."""
     depth = "quick" if quick else "full"
     return [
         Cell(

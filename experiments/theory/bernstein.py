@@ -8,7 +8,7 @@ __all__ = ["bernstein_factor"]
 
 
 def bernstein_factor(degree: int, order: int) -> float:
-    r"""The factor :math:`c_k` of Theorem 10, which the paper does not print.
+    r"""Return the factor :math:`c_k` of Theorem 10, which the paper does not print.
 
     If :math:`m \le f^{(k)} \le M` on [0, 1], the Bernstein polynomial of degree K has
 

@@ -31,7 +31,7 @@ def finite(
     seed: int = 0,
     **options: float,
 ) -> Complexity:
-    r"""Complexity of a list of M models, given by their scores on the sample.
+    r"""Compute the complexity of a list of M models, given by their scores on the sample.
 
     What a model adds to Definition 2 is linear in the signs, :math:`\sum_k \sigma_k c_k(f)`, so the complexity is
     :math:`\mathbb E_\sigma \max_f \sigma \cdot c(f)`: the mean over all :math:`2^N` sign patterns for up to 18 samples,
@@ -102,7 +102,7 @@ def finite(
 
 
 def _coefficients(scores: Floats, codes: Ints, n_classes: int, loss: Any) -> Floats:
-    """``(C, N)``: half the weighted sum of ℓ over the pairs of column i that sample k is in."""
+    """Return ``(C, N)``: half the weighted sum of ℓ over the pairs of column i that sample k is in."""
     counts = np.bincount(codes).astype(np.float64)
     out = np.zeros((n_classes, len(codes)))
     for i in range(n_classes):
@@ -114,7 +114,7 @@ def _coefficients(scores: Floats, codes: Ints, n_classes: int, loss: Any) -> Flo
 
 
 def _largest(parts: Floats, signs: Floats) -> Floats:
-    """``(S,)`` sum over the columns of the largest value of a model, for each row of signs."""
+    """Return the ``(S,)`` sum over the columns of the largest value of a model, for each row of signs."""
     return np.einsum("mcn,sn->mcs", parts, signs, optimize=True).max(axis=0).sum(axis=0)
 
 

@@ -25,7 +25,7 @@ def logit_chaining(
     lipschitz: float = 1.0,
     part: str = "b",
 ) -> float:
-    r"""Theorem 5 as printed: softmax scores of logits in :math:`[-R_s, R_s]`, from covering numbers of the logits.
+    r"""Compute Theorem 5 as printed, for softmax scores of logits in :math:`[-R_s, R_s]`.
 
     With :math:`\varepsilon_k = 2^{-k} R_s`, the best K being taken, and (b) from it:
 
@@ -75,7 +75,7 @@ def logit_chaining(
 def transformation_bound(
     instance_complexity: float, class_counts: ArrayLike, *, logit_bound: float, lipschitz: float = 1.0
 ) -> float:
-    r"""Theorem 6 as printed: the complexity of softmax scores, from the ordinary one of their logits.
+    r"""Compute Theorem 6 as printed: the complexity of softmax scores from the ordinary one of their logits.
 
     .. math:: \hat{\mathfrak R} \le C (C - 1)\, \varphi \left[ \frac{2^9}{\sqrt C}\, \xi \log^{3/2}(e R_s N C)\,
         \hat{\mathfrak R}_{NC} + \frac{1}{\sqrt N} \right], \qquad \hat{\mathfrak R}_{NC} = \mathbb E_\sigma \sup_f

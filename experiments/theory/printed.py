@@ -33,7 +33,7 @@ def theorem_8(
     logit_bound: float | None = None,
     c2: float = C2,
 ) -> Bound:
-    r"""Theorem 8: the smaller of two terms over :math:`\sqrt N`; L is ``depth + 1``, as the paper counts the input.
+    r"""Compute Theorem 8, the smaller of two terms over :math:`\sqrt N`; L is ``depth + 1``, as the paper counts it.
 
     .. math:: I_1 = \frac{\sqrt 2}{2} C_1 \varphi \frac{\chi}{C - 1}
         + \Bigl[ \frac{\sqrt 2}{2} C_1 R_x \varphi \gamma C_3 + \frac{C_2 B}{C} \sqrt{2 \log \tfrac 2\delta} \Bigr] \xi,
@@ -95,7 +95,7 @@ def theorem_9(
     logit_bound: float | None = None,
     c2: float = C2,
 ) -> Bound:
-    r"""Theorem 9, with :math:`\tilde C = 24`, :math:`1 + \nu` the largest of ``spectral_norms`` and 1, W weights.
+    r"""Compute Theorem 9, :math:`\tilde C = 24`, :math:`1 + \nu` the largest of ``spectral_norms`` and 1, W weights.
 
     .. math:: C_1 \tilde C \frac{\varphi R_s \xi}{C} \sqrt{\frac{W (\nu N_L + \beta + \log(3 \beta R_x N))}{N}}
 

@@ -23,7 +23,7 @@ def experiment(
     n_splits: int,
     quick: bool,
 ) -> Experiment:
-    """All tables and methods unless some are named."""
+    """Plan all tables and methods unless some are named."""
     check_choice("--splits", splits, run.PROTOCOLS)
     check_choice("--preprocessing", preprocessing, ("both", *PREPROCESSINGS))
     tables = [check_choice("--table", name, run.TABLES) for name in table or run.TABLES]

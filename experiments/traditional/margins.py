@@ -40,7 +40,7 @@ Means = Mapping[str, Mapping[str, float]]
 
 
 def margins(means: Means, tables: Sequence[str], competitors: Sequence[str], chosen: str, protocol: str) -> str:
-    """A Markdown table of differences of mean test scores, ``means[method][table]``.
+    """Tabulate differences of mean test scores, ``means[method][table]``.
 
     ``competitors`` are the paper's, without ", C=1" or ", tuned"; ``chosen`` is the best of our losses by validation.
     """

@@ -13,7 +13,7 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 
 def nesterov(objective: Objective, theta: Floats, *, max_iter: int, tol: float) -> Solution:
-    """Li and Lin's monotone accelerated gradient for non-convex functions (NIPS 2015, algorithm 1 with line search).
+    """Run Li and Lin's monotone accelerated gradient for non-convex functions (NIPS 2015, algorithm 1, line search).
 
     From the current point ``x`` one plain step, from the extrapolated point ``y`` one accelerated step; the better of
     the two is next. Both steps start from the Barzilai-Borwein length and are halved until the function falls enough.
@@ -54,7 +54,7 @@ SUFFICIENT = 1e-4
 def _descend(
     objective: Objective, x: Floats, value: float, slope: Floats, step: float
 ) -> tuple[Floats, float, Floats, float]:
-    """The gradient step from ``x``, halved until the objective falls enough; the point itself if none does."""
+    """Take the gradient step from ``x``, halved until the objective falls enough; return ``x`` if none does."""
     norm = float(slope @ slope)
     for _ in range(60):
         candidate = x - step * slope
@@ -66,6 +66,6 @@ def _descend(
 
 
 def _barzilai_borwein(move: Floats, change: Floats, fallback: float) -> float:
-    """``⟨s, s⟩ / ⟨s, r⟩`` for a move ``s`` that changed the gradient by ``r``, where that is positive."""
+    """Return ``⟨s, s⟩ / ⟨s, r⟩`` for a move ``s`` that changed the gradient by ``r``, where that is positive."""
     curvature = float(move @ change)
     return float(move @ move) / curvature if curvature > 1e-300 else 2.0 * fallback

@@ -80,10 +80,8 @@ def write_report(
         text.append(_rarest(stem))
         stopping = table_of_iterations(store, protocol, tables) if preprocessing == "rows" else None
         if stopping:
-            text += [
-                "## Stopping early\n\nThe table shows the mean test MAUC × 100 after so many accelerated gradient steps.",
-                stopping,
-            ]
+            note = "The table shows the mean test MAUC × 100 after so many accelerated gradient steps."
+            text += ["## Stopping early", note, stopping]
         measured_on = machines(run for by_table in results.values() for runs in by_table.values() for run in runs)
         write_whole(page, "\n\n".join([*text, measured_on]) + "\n")
         files.append(page)

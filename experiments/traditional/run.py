@@ -62,7 +62,7 @@ TREE_GRIDS: dict[str, dict[str, tuple[Any, ...]]] = {
 
 
 def methods(table: str, *, quick: bool = False) -> list[Method]:
-    """Every row of the table of results."""
+    """Return every row of the table of results."""
     return [*_ours(table, quick), *_plugins(quick), *_competitors(quick)]
 
 
@@ -80,12 +80,12 @@ def _ours(table: str, quick: bool) -> list[Method]:
 
 
 def authors_l2(loss: str, penalty: float, n_classes: int) -> float:
-    """Their λ in our normalised objective: ``λ / (C (C − 1))``, twice that for their halved squared loss."""
+    """Return their λ in our normalised objective: ``λ / (C (C − 1))``, twice that for their halved squared loss."""
     return penalty * (2.0 if loss == "squared" else 1.0) / (n_classes * (n_classes - 1))
 
 
 def with_authors_penalty(loss: str, penalty: float, alpha: float, max_iter: int) -> Any:
-    """The classifier at the authors' λ and α, with their solver and without intercept."""
+    """Return the classifier at the authors' λ and α, with their solver and without intercept."""
     fixed: dict[str, Any] = {"log_loss": 0.0, "fit_intercept": False}
     return _AuthorsClassifier(loss, alpha=alpha, l2=penalty, max_iter=max_iter, **fixed)
 
@@ -131,7 +131,7 @@ def _plugin_forest(min_samples_leaf: int) -> Any:
 
 
 def _competitors(quick: bool) -> list[Method]:
-    """Each of the paper's with scikit-learn's default C, and with C tuned; the others tuned."""
+    """Return each of the paper's with scikit-learn's default C and with C tuned; the others tuned."""
     out = []
     for name, entry in BASELINES.items():
         if entry.is_logistic:
@@ -144,7 +144,7 @@ def _competitors(quick: bool) -> list[Method]:
 
 
 def resampled_once(name: str) -> Callable[..., Any]:
-    """Makes the baseline for each C of a grid; its sampler, which does not depend on C, runs once per training part."""
+    """Return a maker of the baseline; its sampler, which does not depend on C, runs once per training part."""
     entry = BASELINES[name]
     if entry.sampler is None:
         return entry.make
@@ -162,7 +162,7 @@ class _KeptSample:
         self.sampler, self.last_X, self.made = sampler, None, None
 
     def fit_resample(self, X: Any, y: Any) -> Any:
-        """As the sampler's."""
+        """Resample, or return the cached sample."""
         if self.last_X is not X:
             self.last_X, self.made = X, self.sampler.fit_resample(X, y)
         return self.made
@@ -174,7 +174,7 @@ def _load(table: str, data_home: str | None) -> Any:
 
 
 def parts_of(table: str, data_home: str | None, protocol: str, preprocessing: str, split: int) -> Parts:
-    """One split of a table, preprocessed."""
+    """Return one split of a table, preprocessed."""
     bunch = _load(table, data_home)
     if protocol == "authors" and bunch.splits is None:
         advice = "put the authors' file into the data folder, or use --splits 80-10-10"
@@ -205,7 +205,7 @@ def cells(
     quick: bool = False,
     only: Sequence[str] | None = None,
 ) -> list[Cell]:
-    """All the fits, split by split, so that every table has numbers early."""
+    """Return all fits, split by split, so that every table has numbers early."""
     depth = "quick" if quick else "full"
     return [
         Cell(

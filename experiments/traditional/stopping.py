@@ -18,7 +18,7 @@ NAME = "stopping early"
 
 
 def cells(data_home: str | None, *, protocol: str, tables: Sequence[str], n_splits: int) -> list[Cell]:
-    """One cell per split and table, on unit rows, with all losses and iterations."""
+    """Return one cell per split and table, on unit rows, with all losses and iterations."""
     return [
         Cell((*_prefix(protocol, table), f"{split:02d}"), _compute, (table, data_home, protocol, split))
         for split in range(n_splits)
@@ -43,7 +43,7 @@ def _compute(table: str, data_home: str | None, protocol: str, split: int) -> di
 
 
 def table_of_iterations(store: Store, protocol: str, tables: Sequence[str]) -> str | None:
-    """Mean test score × 100 by loss and number of iterations; None where nothing was run."""
+    """Tabulate the mean test score × 100 by loss and number of iterations; None where nothing was run."""
     prefixes = [_prefix(protocol, table) for table in tables]
     found = [[store.read((*prefix, split)) for split in done(store, prefix)] for prefix in prefixes]
     if not all(found):
