@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mauc._validation import check_choice, check_not_negative, check_real, check_whole, invalid
-from mauc.nn._loss.batch import is_free
+from mauc.nn._loss.batch import can_read
 from mauc.nn._loss.checks import check_input, count_vector
 from mauc.nn.modules import ExactBuffers
 
@@ -296,6 +296,6 @@ def _class_weights(weight: Any) -> Tensor:
         raise invalid("weight", requirement, repr(weight), advice) from None
     if kept.ndim != 1:
         raise invalid("weight", requirement, f"shape {tuple(kept.shape)}", advice)
-    if is_free(kept.device) and not bool(((kept > 0) & (kept < math.inf)).all()):
+    if can_read(kept.device) and not bool(((kept > 0) & (kept < math.inf)).all()):
         raise invalid("weight", requirement, repr(weight), advice)
     return kept

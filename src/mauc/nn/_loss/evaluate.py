@@ -16,7 +16,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from mauc.nn._loss.batch import Batch, Loss, is_mixed, unmixed
+from mauc.nn._loss.batch import Batch, Loss, is_autocast, without_autocast
 from mauc.nn._loss.forms import closed_form
 from mauc.nn._loss.plain import Plain, differentiable
 from mauc.nn._loss.processes import gather
@@ -92,7 +92,7 @@ def attach(batch: Batch, loss: Loss, group: Any = None) -> Tensor:
         value = _operator(batch, loss)
     else:  # the operator takes surrogates by name: another object breaks the graph here
         value = _outside_the_graph(batch, loss, group)
-    return value if value.dtype == dtype or is_mixed(device) else value.to(dtype)
+    return value if value.dtype == dtype or is_autocast(device) else value.to(dtype)
 
 
 def _eager(batch: Batch, loss: Loss, group: Any) -> Tensor:
@@ -167,7 +167,7 @@ def _differentiable_slope(
     """Return the gradient as a differentiable function of the logits; or one that refuses to be differentiated."""
     over_ranks = isinstance(recipe, Gathered)
     if closed_form(loss.surrogate, bounded=loss.bounded) is not None and not over_ranks:
-        with unmixed(batch.logits.device):
+        with without_autocast(batch.logits.device):
             (slope,) = torch.autograd.grad(differentiable(batch, loss), batch.logits, create_graph=True)
         return slope * upstream.to(slope.dtype)
     message = (
@@ -236,8 +236,8 @@ def _(logits: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
     if has_triton(logits.device.type):
         # The coefficients that kernels read must be on the device before a CUDA graph is recorded.
         with _disable_current_modes():
-            for kernels in _kernels():
-                kernels.place_numbers(_surrogate(surrogate, tuple(parameters)), logits.device)
+            for kernels in _kernels()[1:]:  # closed forms have none
+                kernels.cache_numbers(_surrogate(surrogate, tuple(parameters)), logits.device)
     wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
     return logits.new_empty((), dtype=wide), logits.new_empty(logits.shape if gradient else (0,))
 
