@@ -190,19 +190,7 @@ class MAUC(Metric):
         return torch.tensor(value, dtype=torch.get_default_dtype(), device=self.device)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Draw a value, or several in a row.
-
-        Parameters
-        ----------
-        val : tensor, or list of tensors, optional
-            What ``compute`` or ``forward`` returned; a list is drawn step by step. Default: ``compute()``.
-        ax : matplotlib Axes, optional
-            Default: those of a new figure.
-
-        Returns
-        -------
-        matplotlib Figure (None if ``ax`` was passed) and Axes
-        """
+        """Plot ``val``, a value or a list of values of successive steps (default: ``compute()``), in the axes ``ax``."""
         return self._plot(val, ax)
 
     def error_bound(self) -> Tensor:
