@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -239,8 +240,7 @@ def test_resuming_gives_what_no_interruption_gives(problem, tmp_path, early_stop
     straight = model(max_epochs=7, **options).fit(X, y)
     folder = tmp_path / "run"
     half = model(max_epochs=3, checkpoint_dir=folder, **options).fit(X, y)
-    files = {"last.ckpt", "best.ckpt"} if early_stopping else {"last.ckpt"}
-    assert {path.name for path in folder.iterdir()} == files
+    assert [path.name for path in folder.iterdir()] == ["last.ckpt"]
     resumed = model(max_epochs=7, checkpoint_dir=folder, resume=True, **options).fit(X, y)
     assert half.loss_curve_ == straight.loss_curve_[:3]
     assert resumed.loss_curve_ == straight.loss_curve_
@@ -250,7 +250,6 @@ def test_resuming_gives_what_no_interruption_gives(problem, tmp_path, early_stop
     again = model(max_epochs=7, checkpoint_dir=folder, resume=True, **options).fit(X, y)
     assert again.loss_curve_ == straight.loss_curve_
     assert weights(again) == weights(straight)
-    assert {path.name for path in folder.iterdir()} == files
 
 
 def test_a_run_that_stopped_early_is_not_resumed(problem, tmp_path):
@@ -280,20 +279,10 @@ def test_an_empty_folder_is_a_fresh_start_and_a_new_run_overwrites(problem, tmp_
 
 
 KILLED = """
-import os, signal
 import numpy as np
-import torch
-from mauc.nn import MAUCMLPClassifier, _training
-torch.set_num_threads(1)
+from mauc.nn import MAUCMLPClassifier
 data = np.load({data!r})
-saved, original = [], _training._write
-def write(path, content):
-    original(path, content)
-    saved.append(path)
-    if len(saved) == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-_training._write = write
-MAUCMLPClassifier((16,), batch_size=64, learning_rate=0.01, accelerator="cpu", max_epochs=8, random_state=0,
+MAUCMLPClassifier((16,), batch_size=64, learning_rate=0.01, accelerator="cpu", max_epochs=100_000, random_state=0,
                   checkpoint_dir={folder!r}).fit(data["X"], data["y"])
 """
 
@@ -303,11 +292,15 @@ def test_resume_after_a_kill(problem, tmp_path):
     folder = tmp_path / "run"
     np.savez(tmp_path / "data.npz", X=X, y=y)
     code = KILLED.format(data=str(tmp_path / "data.npz"), folder=str(folder))
-    killed = subprocess.run([sys.executable, "-c", code], env={**os.environ, "OMP_NUM_THREADS": "1"})
-    assert killed.returncode == -signal.SIGKILL
-    resumed = model(checkpoint_dir=folder, resume=True).fit(X, y)
-    straight = model().fit(X, y)
-    assert resumed.n_iter_ == 8
+    process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "OMP_NUM_THREADS": "1"})
+    while process.poll() is None and not (folder / "last.ckpt").exists():
+        time.sleep(0.01)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    epochs = len(torch.load(folder / "last.ckpt")["losses"])
+    resumed = model(max_epochs=epochs + 2, checkpoint_dir=folder, resume=True).fit(X, y)
+    straight = model(max_epochs=epochs + 2).fit(X, y)
+    assert resumed.n_iter_ == epochs + 2
     np.testing.assert_allclose(resumed.predict_proba(X), straight.predict_proba(X), atol=1e-6)
 
 
@@ -369,7 +362,7 @@ def test_bad_data(problem, tmp_path):
         model(surrogate="squared", optimizer="sgd", learning_rate=1e30, batch_norm=False).fit(1e6 * X, y)
     model(max_epochs=1, checkpoint_dir=tmp_path / "run").fit(X, y)
     torch.save({"state_dict": {}}, tmp_path / "last.ckpt")
-    with pytest.raises(ValueError, match=r"checkpoint_dir must hold a run of this version, got last\.ckpt"):
+    with pytest.raises(ValueError, match=r"checkpoint_dir must hold a checkpoint of this version, got last\.ckpt"):
         model(checkpoint_dir=tmp_path, resume=True).fit(X, y)
     with pytest.raises(ValueError, match="checkpoint_dir must hold a run on the same data and network, got n_samples"):
         model(max_epochs=2, checkpoint_dir=tmp_path / "run", resume=True).fit(X[:300], y[:300])

@@ -64,8 +64,8 @@ LOSSES = {
 }
 BILINEAR = ["slopes_of_negatives", "sums_of", "slopes_of_positives", "own_slopes", "gradient_of"]
 KERNELS = {
-    "hinge": ["survey", "group", "rank_in_class", "tabulate", "columns_of", "collect", "gradient_of"],
-    "logistic": ["survey", *BILINEAR],
+    "hinge": ["first_pass", "group", "rank_in_class", "tabulate", "columns_of", "collect", "gradient_of"],
+    "logistic": ["first_pass", *BILINEAR],
     "exponential": ["statistics", "gradient_of"],
 }
 FAMILY = {"q_hinge": "hinge", "generalized_hinge": "hinge", "squared": "exponential"}

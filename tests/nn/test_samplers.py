@@ -240,7 +240,7 @@ def test_rank_comes_from_the_process_group(tmp_path):
             "labels must be one class per sample, of shape (n_samples,), got shape (1, 2): pass the",
         ),
         ({"labels": []}, "got shape (0,)"),
-        ({"labels": [0.0, np.nan]}, "labels must name the class of every sample, got NaN or infinity: drop those"),
+        ({"labels": [0.0, np.nan]}, "labels must be finite, got NaN or infinity: drop those"),
         ({"batch_size": 2.5}, "batch_size must be a whole number of at least 1, got 2.5"),
         ({"min_per_class": 0}, "min_per_class must be a whole number of at least 1, got 0"),
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),

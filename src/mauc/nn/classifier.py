@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import torch
@@ -25,24 +25,22 @@ from mauc._validation import (
     check_whole,
     invalid,
 )
-from mauc.nn._training import Rows, dense, hold_out, read_seed, rows_at_a_time, train
+from mauc.activations import Activation
+from mauc.nn._training import Rows, dense, device_for, hold_out, read_checkpoint, rows_at_a_time, train
+from mauc.nn.modules import MAUCLoss
 from mauc.nn.samplers import ClassCoverageBatchSampler
-
-if TYPE_CHECKING:
-    from mauc.nn.modules import MAUCLoss
-    from mauc.surrogates import Surrogate
+from mauc.surrogates import Surrogate
 
 __all__ = ["MAUCMLPClassifier"]
 
-LOSSES = ("mauc", "cross_entropy")
-OPTIMIZERS = ("adam", "sgd")
-ACCELERATORS = ("auto", "cpu", "gpu", "cuda", "mps")
+Optimizer = Literal["adam", "sgd"]
+Accelerator = Literal["auto", "cpu", "gpu", "cuda", "mps"]
 
 
 class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
-    r"""A multilayer perceptron trained by :class:`mauc.nn.MAUCLoss`.
+    r"""Classify with a multilayer perceptron trained by :class:`mauc.nn.MAUCLoss`.
 
-    Hidden layers are linear, batch-normalised and rectified, as in the paper. Minibatches hold every class
+    Hidden layers are linear, batch-normalised and rectified, as in the paper. Every minibatch holds every class
     (:class:`mauc.nn.ClassCoverageBatchSampler`).
 
     Parameters
@@ -59,17 +57,18 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         Margin or rate of the surrogate. Default: that of :class:`mauc.nn.MAUCLoss`.
     log_loss : float >= 0, default=0.5
         Weight of the adjusted cross-entropy, for ``loss="mauc"``. It is adjusted to the class shares of the
-        minibatches, in which rare classes come more often than in the data. 0 is the pair loss alone.
-    activation : {"softmax", "sigmoid", "identity"}, default="softmax"
-        What makes the scores that ``loss="mauc"`` ranks.
+        minibatches, in which rare classes are more frequent than in the data. 0 is the pair loss alone.
+    activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
+        How logits become the scores that ``loss="mauc"`` ranks.
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
         Weights of the class pairs in the loss, the validation score and :meth:`score`.
     batch_norm : bool, default=True
+        Normalise the hidden layers by minibatch.
     optimizer : {"adam", "sgd"}, default="adam"
     learning_rate : float, default=1e-3
     weight_decay : float, default=1e-6
     momentum : float, default=0.0
-        Of SGD.
+        Momentum of SGD.
     lr_decay : float, default=0.99
         Factor on the learning rate every ``lr_decay_every`` epochs.
     lr_decay_every : int, default=5
@@ -80,19 +79,19 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     max_epochs : int, default=50
     early_stopping : bool, default=False
         Hold out ``validation_fraction`` of the samples, stop after ``patience`` epochs in which their multiclass
-        AUC did not grow by ``tol``, and keep the best epoch. The hold-out is stratified; a class of fewer than four
-        samples stays in training, and any other has a sample in the hold-out at least.
+        AUC did not grow by ``tol``, and keep the best epoch. The hold-out is stratified: a class of fewer than four
+        samples stays in training, and any other class has at least one sample in the hold-out.
     validation_fraction : float, default=0.1
     patience : int, default=10
     tol : float, default=0.0
     accelerator : {"auto", "cpu", "gpu", "cuda", "mps"}, default="auto"
     checkpoint_dir : str or path, optional
-        Where ``last.ckpt`` (after each epoch) and ``best.ckpt`` are kept. Default: nothing is left on disk.
+        Folder for ``last.ckpt``, which is written after each epoch. Default: nothing is written.
     resume : bool, default=False
-        Go on from ``last.ckpt``, if it is there; the result is that of a run without the interruption. Data and
-        parameters must be the same, save ``max_epochs``.
+        Continue from ``last.ckpt`` if it exists; the result is that of a run without interruption. Data and parameters
+        must be the same, except ``max_epochs``.
     warm_start : bool, default=False
-        Start from the network of the last fit, where the classes and sizes are the same.
+        Start from the network of the last fit, if the classes and sizes are the same.
     random_state : int, RandomState or None, default=None
         Fixes the initial weights, the minibatches and the hold-out.
     verbose : int, default=0
@@ -112,6 +111,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     best_epoch_ : int or None
         The epoch, counted from 1, whose network was kept; None without hold-out.
     best_validation_score_ : float or None
+        The score of that epoch.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -137,14 +137,14 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         self,
         hidden_layer_sizes: Sequence[int] = (128, 64),
         *,
-        loss: Any = "mauc",
+        loss: Literal["mauc", "cross_entropy"] | nn.Module = "mauc",
         surrogate: Any = "exponential",
         alpha: float | None = None,
         log_loss: float = 0.5,
-        activation: str = "softmax",
-        pairs: Any = "ovo",
+        activation: Activation = "softmax",
+        pairs: Literal["ovo", "ova"] | ArrayLike = "ovo",
         batch_norm: bool = True,
-        optimizer: str = "adam",
+        optimizer: Optimizer = "adam",
         learning_rate: float = 1e-3,
         weight_decay: float = 1e-6,
         momentum: float = 0.0,
@@ -157,7 +157,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         validation_fraction: float = 0.1,
         patience: int = 10,
         tol: float = 0.0,
-        accelerator: str = "auto",
+        accelerator: Accelerator = "auto",
         checkpoint_dir: Any = None,
         resume: bool = False,
         warm_start: bool = False,
@@ -209,34 +209,33 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         sample_weight : (N,) weights >= 0, optional
             For ``loss="mauc"`` they weigh samples within their class.
         X_val, y_val : optional
-            A validation part of your own in place of the hold-out. The best epoch on it is kept; with
-            ``early_stopping`` it also ends the training.
+            Validation rows in place of the hold-out. The best epoch on them is kept; with ``early_stopping`` they also
+            end the training.
         """
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32)
         classes, codes = encode_classes(y)
         check_pairs(self.pairs, len(classes))
         weight = check_sample_weight(sample_weight, codes, len(classes), classes)
-        seed = read_seed(self.checkpoint_dir) if self.resume else None
-        if seed is None or self.random_state is not None:
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        saved = read_checkpoint(self.checkpoint_dir) if self.resume and self.random_state is None else None
+        seed = saved["run"]["seed"] if saved else int(check_random_state(self.random_state).randint(2**31 - 1))
         rows = np.arange(len(codes)) if weight is None else np.flatnonzero(weight)
         validation = None
         if X_val is not None or y_val is not None:
-            validation = Rows(*self._validation_part(X_val, y_val, classes))
+            validation = self._validation_rows(X_val, y_val, classes)
         elif self.early_stopping:
             rows, held_out = hold_out(codes, rows, self.validation_fraction, np.random.default_rng(seed))
             validation = Rows(X, codes, weight, held_out)
         network = self._network(X.shape[1], classes, seed)
         part = Rows(X, codes, weight, rows)
-        history = train(network, self._loss(part), part, validation, self, seed)
+        losses, scores = train(network, self._loss(part), part, validation, self, seed)
         self.classes_ = classes
         self.model_ = network
-        self.n_iter_ = len(history.losses)
-        self.loss_curve_ = history.losses
-        self.validation_scores_ = history.scores
-        self.best_epoch_ = int(np.argmax(history.scores)) + 1 if history.scores else None
-        self.best_validation_score_ = max(history.scores) if history.scores else None
+        self.n_iter_ = len(losses)
+        self.loss_curve_ = losses
+        self.validation_scores_ = scores
+        self.best_epoch_ = int(np.argmax(scores)) + 1 if scores else None
+        self.best_validation_score_ = max(scores) if scores else None
         return self
 
     def _check_parameters(self) -> None:
@@ -247,8 +246,8 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         for name in ("weight_decay", "momentum", "tol"):
             check_not_negative(name, getattr(self, name))
         check_real("lr_decay", self.lr_decay, low=0, high=1, closed="right", advice="1 keeps the rate")
-        check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        check_choice("accelerator", self.accelerator, ACCELERATORS)
+        check_choice("optimizer", self.optimizer, get_args(Optimizer))
+        check_choice("accelerator", self.accelerator, get_args(Accelerator))
         sizes = self.hidden_layer_sizes
         if not isinstance(sizes, Sequence | np.ndarray):
             requirement = "must be a sequence of whole numbers"
@@ -262,16 +261,13 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     def _loss(self, part: Rows) -> nn.Module:
         if isinstance(self.loss, nn.Module):
             return copy.deepcopy(self.loss)
-        if not isinstance(self.loss, str) or self.loss not in LOSSES:
-            requirement = "must be 'mauc', 'cross_entropy' or a torch.nn.Module"
-            raise invalid("loss", requirement, repr(self.loss))
         if self.loss == "cross_entropy":
             return nn.CrossEntropyLoss()
+        if self.loss != "mauc":
+            raise invalid("loss", "must be 'mauc', 'cross_entropy' or a torch.nn.Module", repr(self.loss))
         return self._mauc_loss(self._batch_shares(part))
 
     def _mauc_loss(self, class_counts: Floats) -> MAUCLoss:
-        from mauc.nn.modules import MAUCLoss
-
         return MAUCLoss(
             class_counts if self.log_loss else None,
             surrogate=self.surrogate,
@@ -282,11 +278,11 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         )
 
     def _surrogate(self) -> Surrogate:
-        """The pair loss of a fitted model."""
+        """Return the pair loss of a fitted model."""
         return self._mauc_loss(np.ones(len(self.classes_))).surrogate
 
     def _batch_shares(self, part: Rows) -> Floats:
-        """``(C,)`` summed weight of each class in the minibatches of an epoch."""
+        """Return the ``(C,)`` summed weight of each class in the minibatches of an epoch."""
         codes = part.codes[part.rows]
         sampler = ClassCoverageBatchSampler(codes, self.batch_size, min_per_class=self.min_per_class)
         if part.weight is None:
@@ -303,7 +299,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
                 network.load_state_dict(old)
         return network
 
-    def _validation_part(self, X_val: Any, y_val: Any, classes: NDArray[Any]) -> tuple[Any, Ints, None, Ints]:
+    def _validation_rows(self, X_val: Any, y_val: Any, classes: NDArray[Any]) -> Rows:
         if X_val is None or y_val is None:
             came = "X_val only" if y_val is None else "y_val only"
             raise invalid("X_val and y_val", "must be passed together", came, "pass both or neither")
@@ -313,16 +309,14 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         if len(unknown):
             came = f"class {unknown[0]}"
             raise invalid("y_val", "must hold classes of y only", came, "drop the samples of that class")
-        return X, np.searchsorted(classes, names)[codes], None, np.arange(len(codes))
+        return Rows(X, np.searchsorted(classes, names)[codes], None, np.arange(len(codes)))
 
     def _logits(self, X: Any) -> NDArray[np.float32]:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float32)
-        step = rows_at_a_time(X.shape[1])
-        on_gpu = self.accelerator in ("auto", "gpu", "cuda") and torch.cuda.is_available()
-        device = torch.device("cuda" if on_gpu else "cpu")
+        step, device = rows_at_a_time(X.shape[1]), device_for("auto" if self.accelerator != "cpu" else "cpu")
         with torch.inference_mode():
-            model = copy.deepcopy(self.model_).to(device) if on_gpu else self.model_
+            model = self.model_ if device.type == "cpu" else copy.deepcopy(self.model_).to(device)
             parts = [model(dense(X[k : k + step]).to(device)).cpu() for k in range(0, X.shape[0], step)]
             return torch.cat(parts).numpy()
 
@@ -332,7 +326,7 @@ REAL = {"learning_rate": (0.0, np.inf), "validation_fraction": (0.0, 1.0)}
 
 
 def mlp(n_features: int, hidden: Sequence[int], n_classes: int, *, batch_norm: bool = True) -> nn.Sequential:
-    """Linear layers with batch normalisation and rectifiers between them; logits out."""
+    """Return linear layers with batch normalisation and rectifiers between them."""
     layers: list[nn.Module] = []
     for width in hidden:
         layers += [nn.Linear(n_features, int(width)), *([nn.BatchNorm1d(int(width))] if batch_norm else []), nn.ReLU()]

@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from numbers import Integral
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -18,18 +19,14 @@ from mauc._validation import check_choice, check_pairs, check_whole, invalid
 from mauc.metrics.scores import weighted_mean
 from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight
 from mauc.nn._loss.score import score_of
+from mauc.nn._loss.settings import Pairs
 from mauc.partition import ClassPartition
 
 __all__ = ["MAUC"]
 
-AVERAGES = ("macro", "none")
-
-EDGES = (Tensor, list, tuple, np.ndarray)
-"""What thresholds may be given in, one by one."""
-
 
 class MAUC(Metric):
-    r"""Multiclass AUC over batches: exact, or from histograms in constant memory.
+    r"""Compute multiclass AUC over batches: exactly, or from histograms in constant memory.
 
     .. math:: \mathrm{MAUC} = \sum_{i \ne j} v_{ij} \, \mathrm{AUC}_{i|j}, \qquad
         \mathrm{AUC}_{i|j} = \operatorname{mean}_{m \in N_i,\, n \in N_j}
@@ -41,26 +38,25 @@ class MAUC(Metric):
     ----------
     num_classes : int
     pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
-        What the pairs of classes count. ``"ovo"``: all the same, the M of Hand and Till. ``"ova"``: each class against
-        all others together. A matrix: ``[i, j]`` is the weight of column i on class i against class j.
+        Weights of the class pairs. ``"ovo"``: all the same, the M of Hand and Till. ``"ova"``: each class against all
+        others together. A matrix: the weight of column i on class i against class j at ``[i, j]``.
     average : {"macro", "none"} or None, default="macro"
         ``"macro"``: one number. None: ``(C,)``, for each class i the mean of :math:`\mathrm{AUC}_{i|j}` over the other
         classes, weighted by row i of the pair weights; NaN for classes without samples. Computed on the host.
     thresholds : int or (T,) increasing tensor, optional
-        None: every score is kept, and the result is exact. A number T: scores are counted in the bins between T
-        thresholds from 0 to 1, for probabilities; others give one warning. A tensor: between these thresholds, for
-        scores of any kind.
+        None: store every score; the result is exact. A number T: count scores in the bins between T thresholds from 0
+        to 1, for probabilities. A tensor: count in the bins between these thresholds, for scores of any kind.
     ignore_index : int, optional
         Samples with this target are left out.
     validate_args : bool, default=True
         Check the values of each batch; on a GPU that waits for the device.
     **kwargs
-        Those of :class:`torchmetrics.Metric`, such as ``compute_on_cpu`` or ``process_group``.
+        Parameters of :class:`torchmetrics.Metric`, such as ``compute_on_cpu`` or ``process_group``.
 
     Notes
     -----
-    Scores are used as they come: nothing applies a softmax. Pass ``logits.softmax(1)`` where the model was trained on
-    softmax scores; that changes the order within a column.
+    Scores are used as they are: no softmax is applied. Pass ``logits.softmax(1)`` if the model was trained on softmax
+    scores; softmax changes the order within a column.
 
     *Binned.* Two samples in one bin count ½, whichever is higher, so with the share :math:`h_{ij}(t)` of class j in
     bin t of column i
@@ -68,18 +64,16 @@ class MAUC(Metric):
     .. math:: \lvert \mathrm{binned} - \mathrm{exact} \rvert \le
         \tfrac12 \sum_{i \ne j} v_{ij} \sum_t h_{ii}(t) \, h_{ij}(t),
 
-    which :meth:`error_bound` returns. It holds for any scores; it is small where the thresholds lie densely among them.
-    Softmax scores of many classes crowd near 0: space the thresholds by the logarithm there.
+    which :meth:`error_bound` returns. It is small if the thresholds lie densely among the scores. Softmax scores of many
+    classes are mostly near 0: space the thresholds logarithmically there.
 
-    *Cost.* Exact: the scores, ``4 N (C + 3)`` bytes for float32; ``compute`` sorts once per class, on the GPU where the
-    scores are there (:func:`mauc.nn.functional.mauc_score`).
-    Binned: ``8 C² (T + 1)`` bytes, whatever N.
+    *Cost.* Exact: ``4 N (C + 3)`` bytes for float32 scores; ``compute`` sorts once per class, on the GPU if the scores
+    are there (:func:`mauc.nn.functional.mauc_score`). Binned: ``8 C² (T + 1)`` bytes, whatever N.
 
-    *Distributed.* States are gathered or summed over ranks when ``compute`` is called; ranks may have seen different
-    numbers of samples, or none.
+    *Distributed.* ``compute`` gathers or sums the states of all ranks; a rank may have seen no sample.
 
     ``compute`` returns a scalar, or one number per class, in the default dtype; NaN, with ``UndefinedMetricWarning``,
-    where no pair of classes has samples.
+    if no pair of classes has samples.
 
     Examples
     --------
@@ -116,8 +110,8 @@ class MAUC(Metric):
         self,
         num_classes: int,
         *,
-        pairs: Any = "ovo",
-        average: str | None = "macro",
+        pairs: Pairs = "ovo",
+        average: Literal["macro", "none"] | None = "macro",
         thresholds: int | Tensor | None = None,
         ignore_index: int | None = None,
         validate_args: bool = True,
@@ -126,12 +120,12 @@ class MAUC(Metric):
         super().__init__(**kwargs)
         self.num_classes = check_whole("num_classes", num_classes, least=2)
         self.pairs = check_pairs(_numpy(pairs) if isinstance(pairs, Tensor) else pairs, self.num_classes)
-        self.average = check_choice("average", "none" if average is None else average, AVERAGES)
+        self.average = check_choice("average", "none" if average is None else average, ("macro", "none"))
         self.ignore_index = ignore_index
         self.validate_args = bool(validate_args)
         self.binned = thresholds is not None
-        # Thresholds of the user's own choice may leave scores outside; those from 0 to 1 are for probabilities.
-        self._doubts_range = self.binned and not isinstance(thresholds, EDGES)
+        # Thresholds from 0 to 1 are for probabilities; warn once of other scores.
+        self._checks_range = isinstance(thresholds, Integral)
         if thresholds is None:
             for name in ("preds", "target", "weight"):
                 self.add_state(name, default=[], dist_reduce_fx="cat")
@@ -162,14 +156,14 @@ class MAUC(Metric):
         else:  # never narrower than it came: 1e-50 is 0 in float32
             weight = weight.detach().to(torch.promote_types(weight.dtype, preds.dtype))
         if self.ignore_index is not None:
-            kept = target != self.ignore_index
-            preds, target, weight = preds[kept], target[kept], weight[kept]
+            counted = target != self.ignore_index
+            preds, target, weight = preds[counted], target[counted], weight[counted]
         if self.validate_args:
             check_finite("preds", preds)
             check_classes(target, self.num_classes)
             check_weight(weight)
-            if self._doubts_range and len(preds):
-                self._doubts_range = not _warned_of_range(preds)
+            if self._checks_range and len(preds):
+                self._checks_range = not _warn_of_range(preds)
         target = target.long()
         if self.binned:
             # [j, i, t]: the weight of class j in bin t of column i.
@@ -184,64 +178,43 @@ class MAUC(Metric):
             self.weight.append(weight)
 
     def compute(self) -> Tensor:
-        """The multiclass AUC of all batches so far."""
-        on_device = not self.binned and len(self.preds) > 0 and dim_zero_cat(self.preds).is_cuda
-        if on_device and self.average == "macro":
+        """Return the multiclass AUC of all batches so far."""
+        if self.average == "macro" and not self.binned and len(self.preds) > 0 and dim_zero_cat(self.preds).is_cuda:
             return self._on_device()
         matrix, v = self._binned()[:2] if self.binned else self._exact()
         if v.sum() == 0:
-            _undefined()
-        value = self._averaged(matrix, v)
+            _warn_undefined()
+        rows = [(matrix, v)] if self.average == "macro" else zip(matrix, v, strict=True)
+        means = [min(weighted_mean(aucs, weights), 1.0) if weights.any() else float("nan") for aucs, weights in rows]
+        value = means[0] if self.average == "macro" else means
         return torch.tensor(value, dtype=torch.get_default_dtype(), device=self.device)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Draw a value, or several in a row.
-
-        Parameters
-        ----------
-        val : tensor, or list of tensors, optional
-            What ``compute`` or ``forward`` returned; a list is drawn step by step. Default: ``compute()``.
-        ax : matplotlib Axes, optional
-            Default: those of a new figure.
-
-        Returns
-        -------
-        matplotlib Figure (None if ``ax`` was passed) and Axes
-        """
+        """Plot ``val``, a value or a list of values of successive steps (default: ``compute()``), in the axes ``ax``."""
         return self._plot(val, ax)
 
     def error_bound(self) -> Tensor:
-        """The most by which the binned result can differ from the exact one, on all batches and ranks so far; 0 for
-        the exact metric.
-        """
+        """Return the most by which the binned result can differ from the exact one; 0 for the exact metric."""
         bound = 0.0
         if self.binned:
-            with self.sync_context(
-                dist_sync_fn=self.dist_sync_fn, should_sync=self._to_sync, should_unsync=self._should_unsync
-            ):
+            with self.sync_context(dist_sync_fn=self.dist_sync_fn, should_sync=self.sync_on_compute):
                 _, v, tied = self._binned()
-                bound = 0.5 * weighted_mean(tied, v) if v.sum() else float(_undefined())
+            if v.sum() == 0:
+                _warn_undefined()
+            bound = 0.5 * weighted_mean(tied, v) if v.any() else float("nan")
         return torch.tensor(bound, dtype=torch.get_default_dtype(), device=self.device)
 
     def _on_device(self) -> Tensor:
-        """The exact value, computed where the scores are."""
+        """Compute the exact value where the scores are."""
         weight = dim_zero_cat(self.weight)
         target, scores = dim_zero_cat(self.target), dim_zero_cat(self.preds)
         value = score_of(scores, target, self.pairs, None if bool((weight == 1).all()) else weight)
         if bool(value.isnan()):
-            _undefined()
+            _warn_undefined()
         return value.to(torch.get_default_dtype())
 
-    def _averaged(self, matrix: Floats, v: Floats) -> float | list[float]:
-        if self.average == "macro":
-            return min(weighted_mean(matrix, v), 1.0) if v.any() else float("nan")
-        return [
-            min(weighted_mean(aucs, weights), 1.0) if weights.any() else float("nan")
-            for aucs, weights in zip(matrix, v, strict=True)
-        ]
-
     def _exact(self) -> tuple[Floats, Floats]:
-        """``(C, C)`` AUCs and the weights of the pairs, all 0 where there is none."""
+        """Return the ``(C, C)`` AUCs and the weights of the pairs, all 0 if there is none."""
         if len(self.preds) == 0:
             nothing = np.zeros((self.num_classes, self.num_classes))
             return nothing, nothing
@@ -250,13 +223,13 @@ class MAUC(Metric):
         counted = weight > 0
         if not counted.all():
             scores, target, weight = scores[counted], target[counted], weight[counted]
-        plain = bool((weight == 1).all())
-        partition = ClassPartition(target, self.num_classes, None if plain else weight.astype(np.float64))
+        weights = None if bool((weight == 1).all()) else weight.astype(np.float64)
+        partition = ClassPartition(target, self.num_classes, weights)
         v = partition.pair_weights(self.pairs)
         return (auc_matrix(partition.problem(scores, normalised=False)) if v.sum() else v), v
 
     def _binned(self) -> tuple[Floats, Floats, Floats]:
-        """``(C, C)`` AUCs, the weights of the pairs, and the share of pairs that one bin ties."""
+        """Return the ``(C, C)`` AUCs, the weights of the pairs, and the share of pairs tied in one bin."""
         sums = self.histogram.diagonal().sum(0)  # of any column; here each class in its own
         shares = self.histogram / torch.where(sums > 0, sums, 1.0)[:, None, None]
         own = shares.diagonal().movedim(-1, 0)  # [i, t]: class i in its own column
@@ -281,13 +254,12 @@ class MAUC(Metric):
         super()._sync_dist(dist_sync_fn, process_group)
 
 
-def _undefined() -> float:
+def _warn_undefined() -> None:
     warnings.warn(
         "no pair of classes with positive weight has samples: multiclass AUC is undefined and returned as NaN",
         UndefinedMetricWarning,
         stacklevel=3,
     )
-    return float("nan")
 
 
 def _numpy(tensor: Tensor) -> Floats:
@@ -296,7 +268,7 @@ def _numpy(tensor: Tensor) -> Floats:
 
 def _edges(thresholds: Any) -> Tensor:
     advice = "pass None for the exact metric, a number of thresholds from 0 to 1, or the thresholds"
-    if not isinstance(thresholds, EDGES):
+    if not isinstance(thresholds, Tensor | list | tuple | np.ndarray):
         return torch.linspace(0.0, 1.0, check_whole("thresholds", thresholds, least=2, advice=advice))
     edges = torch.as_tensor(thresholds)
     edges = edges if edges.is_floating_point() else edges.float()
@@ -307,15 +279,15 @@ def _edges(thresholds: Any) -> Tensor:
     return edges.detach().clone()
 
 
-def _warned_of_range(preds: Tensor) -> bool:
-    """Whether scores lie outside of [0, 1], by more than rounding, and the user knows."""
+def _warn_of_range(preds: Tensor) -> bool:
+    """Warn of scores outside of [0, 1], by more than rounding; return whether there are any."""
     low, high = (float(x) for x in preds.aminmax())
     if low >= -1e-6 and high <= 1.0 + 1e-6:
         return False
     warnings.warn(
         f"preds from {low:g} to {high:g} for thresholds from 0 to 1: all scores outside share two bins and count as "
         "ties there. Pass probabilities, such as logits.softmax(1), or thresholds in the range of the scores; "
-        "error_bound() says how much may be lost",
+        "error_bound() returns how much may be lost",
         stacklevel=4,
     )
     return True

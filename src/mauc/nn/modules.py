@@ -8,7 +8,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from mauc.nn._loss.batch import is_free
+from mauc.nn._loss.batch import can_read
 from mauc.nn._loss.checks import count_vector, pair_matrix
 from mauc.nn._loss.plain import class_ratios
 from mauc.nn._loss.settings import LOG_LOSS, Activation, Pairs, loss_of, read_settings
@@ -169,7 +169,7 @@ class MAUCLoss(ExactBuffers):
             sync=self.sync,
             process_group=self.process_group,
         )
-        if not self.log_loss and not self._warned and not self.sync and loss.requires_grad and is_free(loss.device):
+        if not self.log_loss and not self._warned and not self.sync and loss.requires_grad and can_read(loss.device):
             self._warn_of_one_class(loss, target)
         return loss
 

@@ -14,13 +14,11 @@ from mauc._validation import check_real, check_whole, invalid
 
 __all__ = ["ClassCoverageBatchSampler"]
 
-# Indices that are worked out at a time: long epochs stay in small memory.
-BLOCK_INDICES = 1 << 20
 GOLDEN = 0.6180339887498949
 
 
 class Plan(NamedTuple):
-    """An epoch of batches over all ranks; see :func:`plan_epoch`."""
+    """An epoch of batches over all ranks."""
 
     n_batches: int
     n_covered: int
@@ -28,13 +26,13 @@ class Plan(NamedTuple):
     turns: Ints
     """``(C,)`` number of batches ``a_c`` that cover class c; their sum is ``m · n_batches``."""
     n_left: int
-    """Samples that no turn reaches: they fill the batches up."""
+    """Samples that no turn reaches: they fill the batches."""
 
 
 class ClassCoverageBatchSampler(Sampler[list[int]]):
-    r"""Batches that hold every class, however rare: multiclass AUC learns only from the pairs that meet in a batch.
+    r"""Draw batches that hold every class, however rare: multiclass AUC only learns from classes that meet in a batch.
 
-    Every batch holds at least ``min_per_class`` samples of every class. Where these do not fit in ``batch_size``, every
+    Every batch holds at least ``min_per_class`` samples of every class. If these do not fit in ``batch_size``, every
     batch holds ``min_per_class`` samples of as many classes as fit, and the classes take turns. An epoch visits every
     sample.
 
@@ -47,50 +45,45 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
     min_per_class : int, default=1
         Samples k of a class in each batch that covers the class.
     cover_share : float, default=1.0
-        The share of a batch, above 0 and at most 1, that may go to covering classes. Lower it where an epoch would be
-        too long; see the notes.
+        The share of a batch, above 0 and at most 1, that may go to covering classes. Lower it if an epoch is too long;
+        see the notes.
     seed : int, default=0
-        With the number of the epoch, it fixes the order: the same on every machine.
+        Fixes the order, together with the number of the epoch.
     shuffle : bool, default=True
-        New order in each epoch: each time that iteration begins, as in a ``DataLoader`` with ``shuffle=True``. If
-        False, samples of a class keep their order.
+        Use a new order in each epoch. If False, samples of a class keep their order.
     drop_last : bool, default=False
-        Leave out the samples that would make the batches of an epoch smaller than ``batch_size``: no more than a batch
-        on each rank, others in each epoch.
+        Leave out the samples that would make the batches of an epoch smaller than ``batch_size``: at most a batch on
+        each rank, and others in each epoch.
     rank, num_replicas : int, optional
-        This process and their number. Default: those of ``torch.distributed`` where it is initialised, else one
+        This process and the number of processes. Default: those of ``torch.distributed`` if it is initialised, else one
         process.
 
     Notes
     -----
-    *What an epoch visits.* Every sample at least once. A class that :math:`a_c` batches cover has :math:`k a_c` places
-    there, which its samples take in turn: if it has fewer samples than places, each is visited
-    :math:`\lfloor k a_c / n_c \rfloor` or :math:`\lceil k a_c / n_c \rceil` times, never twice in one batch; if it has
-    more, each is visited once, and those without a place fill up the batches, the samples of each class spread evenly.
-    An epoch has B batches, as few as that allows. Each covers m classes, as many as fit in ``cover_share`` of it:
+    *Visits.* A class that :math:`a_c` batches cover has :math:`k a_c` places there, which its samples take in turn. If
+    it has fewer samples than places, each is visited :math:`\lfloor k a_c / n_c \rfloor` or
+    :math:`\lceil k a_c / n_c \rceil` times, never twice in one batch. If it has more, each is visited once, and those
+    without a place fill the batches, the samples of each class spread evenly. An epoch has as few batches B as that
+    allows. Each covers m classes, as many as fit in ``cover_share`` of it:
 
-    - All classes, :math:`m = C`: every batch covers every class, :math:`a_c = B`, and B is the smallest number with
+    - If all classes fit, every batch covers every class, and B is the smallest number with
       :math:`\sum_c (n_c - k B)_+ \le B \, (\text{batch\_size} - k C)`.
-    - Some of them: a class gets the turns that its samples need, and at least half an equal share,
-      :math:`a_c \ge \lfloor B m / (2 C) \rfloor`; what is left goes to the classes with fewest turns. The turns of a
-      class are spread evenly over the epoch: it returns within :math:`3 B / a_c + 1` batches.
+    - Else a class gets the turns that its samples need, and at least half an equal share,
+      :math:`a_c \ge \lfloor B m / (2 C) \rfloor`; the rest goes to the classes with fewest turns. The turns of a class
+      are spread evenly over the epoch: it returns within :math:`3 B / a_c + 1` batches.
 
-    Leave room: a batch full of coverage holds k samples of the largest class, so an epoch of such batches is
-    :math:`\max_c n_c / k` long. With ``cover_share=0.5`` it has about :math:`2 N / \text{batch\_size}` batches at most,
-    whatever the classes.
+    A batch full of coverage holds k samples of the largest class, so an epoch of such batches is
+    :math:`\max_c n_c / k` long. With ``cover_share=0.5`` it has about :math:`2 N / \text{batch\_size}` batches at most.
 
-    *Ranks.* The epoch is planned once for all ranks, and its batches are dealt out in turn, so every rank has as many
-    batches as the others and every batch on every rank covers the classes. The ranks stay in step as long as each
-    begins as many epochs; where that is in doubt, call :meth:`set_epoch` on each rank before each epoch. Lightning does
-    it (pass it ``use_distributed_sampler=False``).
+    *Ranks.* The epoch is planned once for all ranks, and its batches are dealt out in turn: every rank has the same
+    number of batches, and every batch on every rank covers the classes. Ranks that may have begun different numbers of
+    epochs must call :meth:`set_epoch` before each epoch; Lightning does it (pass it ``use_distributed_sampler=False``).
 
-    *Resuming.* ``epoch`` is the number of the epoch to come, 0 at first. To go on where a run stopped, or to see an
-    epoch again, pass its number to :meth:`set_epoch`.
+    *Resuming.* ``epoch`` is the number of the next epoch, 0 at first. To continue a run, or to repeat an epoch, pass its
+    number to :meth:`set_epoch`.
 
-    Repeating rare classes changes the class shares that a loss sees. Multiclass AUC with ``pairs="ovo"`` does not
-    depend on them.
-
-    O(N) time and memory for an epoch, and what the batch holds for a batch.
+    Repeating rare classes changes the class shares that a loss sees (:attr:`class_visits`). Multiclass AUC with
+    ``pairs="ovo"`` does not depend on them. An epoch takes O(N) time and memory.
 
     Examples
     --------
@@ -146,39 +139,34 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
 
     @property
     def sampler(self) -> ClassCoverageBatchSampler:
-        """Itself: Lightning calls ``set_epoch`` of the sampler in a batch sampler."""
+        """Return itself: Lightning calls ``set_epoch`` of the sampler in a batch sampler."""
         return self
 
     @property
     def class_visits(self) -> Floats:
-        """``(C,)`` how often an epoch visits samples of each class, over all ranks: the class shares a loss sees."""
+        """Return how often an epoch visits samples of each class, over all ranks: the class shares that a loss sees."""
         covered = self.min_per_class * self._plan.turns
         left = np.maximum(self._counts - covered, 0)
         return np.asarray(covered + left * (self._plan.n_left / max(1, left.sum())), dtype=np.float64)
 
     def set_epoch(self, epoch: int) -> None:
-        """The number of the epoch to come; those after it count on from there. With the seed it fixes the order."""
+        """Set the number of the next epoch; later ones count on from there."""
         self.epoch = check_whole("epoch", epoch, least=0)
 
     def __len__(self) -> int:
-        """Batches of this rank in an epoch; the same in every epoch and on every rank."""
+        """Return the number of batches of this rank in an epoch; it is the same in every epoch and on every rank."""
         return self._plan.n_batches // self.num_replicas
 
     def __iter__(self) -> Iterator[list[int]]:
-        """The batches of the epoch to come; the epoch after it is another.
+        """Yield the batches of the next epoch.
 
         The epoch counts as begun when its first batch is drawn, not before: a ``DataLoader`` with workers makes two
         iterators per epoch and draws from one.
         """
+        # Lay the turns of all classes on a line, those of a class side by side: m·B of them. The batch that starts at s
+        # takes the turns s, s + B, s + 2B, …, and every s < B starts one batch: each turn is taken once. No class has
+        # more than B turns, so those of one batch are of m different classes.
         epoch, self.epoch = self.epoch, self.epoch + 1
-        yield from self._batches(epoch)
-
-    def _batches(self, epoch: int) -> Iterator[list[int]]:
-        """Lay the turns of all classes on a line, those of a class side by side: ``m·B`` of them.
-
-        The batch that starts at ``s`` takes the turns ``s, s + B, s + 2B, …``, and every ``s < B`` starts one batch:
-        each turn is taken once. No class has more than B turns, so those of one batch are of m different classes.
-        """
         members, left, rotation = self._deal(epoch)
         n_batches, k, counts = self._plan.n_batches, self.min_per_class, self._counts
         turns = self._plan.turns[rotation]
@@ -187,22 +175,17 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
         member_start = np.cumsum(counts) - counts
         start_of_batch = even_order(n_batches, self.num_replicas)
         steps = n_batches * np.arange(self._plan.n_covered)
-        mine = np.arange(self.rank, n_batches, self.num_replicas)
-        block = max(1, BLOCK_INDICES // self.batch_size)
-        for begin in range(0, len(mine), block):
-            batches = mine[begin : begin + block]
-            taken = start_of_batch[batches][:, None] + steps  # (batches, m) points of the line
+        for batch in range(self.rank, n_batches, self.num_replicas):
+            taken = start_of_batch[batch] + steps  # (m,) points of the line
             place = np.searchsorted(line_end, taken, side="right")  # whose turn: a place in the rotation
             turn = taken - line_start[place]
-            c = rotation[place][:, :, None]
-            # The t-th turn of a class shows its members t·k … t·k + k − 1, and begins again after the last.
-            member = (turn[:, :, None] * k + np.arange(k)) % counts[c]
-            covered = members[member_start[c] + member].reshape(len(batches), -1)
-            for b, row in zip(batches, covered, strict=True):
-                yield row.tolist() + left[b::n_batches].tolist()
+            c = rotation[place][:, None]
+            # Turn t of a class shows its members t·k … t·k + k − 1, and begins again after the last.
+            member = (turn[:, None] * k + np.arange(k)) % counts[c]
+            yield members[member_start[c] + member].ravel().tolist() + left[batch::n_batches].tolist()
 
     def _deal(self, epoch: int) -> tuple[Ints, Ints, Ints]:
-        """Samples grouped by class, those that no turn reaches, and the order in which the classes take turns."""
+        """Return samples grouped by class, those that no turn reaches, and the order in which classes take turns."""
         codes, plan = self._codes, self._plan
         narrow = codes.astype(np.int16) if len(self._counts) < 2**15 else codes  # NumPy sorts these by radix
         rotation = np.arange(len(self._counts))
@@ -222,7 +205,7 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
 
 
 def plan_epoch(counts: Ints, batch_size: int, k: int, n_covered: int, n_ranks: int) -> Plan:
-    """The shortest epoch that visits every sample, in a multiple of ``n_ranks`` batches."""
+    """Plan the shortest epoch that visits every sample, in a multiple of ``n_ranks`` batches."""
     needed, room = -(-counts // k), batch_size - k * n_covered
 
     def plan(n_batches: int) -> Plan:
@@ -239,7 +222,7 @@ def plan_epoch(counts: Ints, batch_size: int, k: int, n_covered: int, n_ranks: i
 
 
 def whole_batches(plan: Plan, counts: Ints, batch_size: int, k: int, n_ranks: int) -> Plan:
-    """The epoch without its last batch on each rank, where that makes the others full; one batch stays."""
+    """Drop the last batch on each rank, if that makes the others full; one batch stays."""
     n_batches, room = plan.n_batches, batch_size - k * plan.n_covered
     if plan.n_left < room * n_batches and n_batches > n_ranks:
         plan = _plan(n_batches - n_ranks, counts, k, plan.n_covered)
@@ -254,9 +237,7 @@ def _plan(n_batches: int, counts: Ints, k: int, n_covered: int) -> Plan:
 
 
 def _level(turns: Ints, total: int, most: int) -> Ints:
-    """Raise the lowest turns to a common level, at most ``most``, so that they sum to ``total``; or lower the highest
-    where they sum to more.
-    """
+    """Raise the lowest turns to a common level, up to ``most``, so that all sum to ``total``; or lower the highest."""
     if turns.sum() > total:
         return most - _level(most - turns, most * len(turns) - total, most)
     low, high = 0, most
@@ -270,11 +251,11 @@ def _level(turns: Ints, total: int, most: int) -> Ints:
 
 
 def even_order(n_batches: int, n_ranks: int) -> Ints:
-    """``(B,)`` a permutation of ``0..B-1`` that meets any stretch of these numbers at even intervals.
+    """Return a permutation of ``0..B-1`` that meets any stretch of these numbers at even intervals.
 
-    The ranks of ``i·g + r/R mod 1`` for step i of rank r, with the golden section g: each rank by itself is even in
-    time, and the ranks of one step are even among themselves. (Multiples of a stride modulo B, the cheaper way, are
-    uneven for a B such as 720, where no stride near the golden section is coprime.)
+    It orders ``i·g + r/R mod 1`` for step i of rank r, with the golden section g: each rank by itself is even in time,
+    and the ranks of one step are even among themselves. (Multiples of a stride modulo B are uneven for a B such as 720,
+    where no stride near the golden section is coprime.)
     """
     step, rank = np.divmod(np.arange(n_batches), n_ranks)
     phase = (step * GOLDEN + rank / n_ranks) % 1.0
@@ -289,7 +270,7 @@ def _encode(labels: Any) -> tuple[Any, Ints]:
         advice = "pass the class of each sample of the data set"
         raise invalid("labels", "must be one class per sample, of shape (n_samples,)", f"shape {array.shape}", advice)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise invalid("labels", "must name the class of every sample", "NaN or infinity", "drop those samples")
+        raise invalid("labels", "must be finite", "NaN or infinity", "drop those samples")
     names, codes = np.unique(array, return_inverse=True)
     if len(names) < 2:
         advice = "multiclass AUC compares classes; check the split"

@@ -14,15 +14,15 @@ __all__ = [
     "Batch",
     "Loss",
     "Weights",
+    "can_read",
     "chunks",
     "class_sum",
     "exact_dtype",
-    "is_free",
-    "is_mixed",
+    "is_autocast",
     "is_traced",
     "take",
-    "unmixed",
     "weigh",
+    "without_autocast",
 ]
 
 EVERY = slice(None)
@@ -72,19 +72,19 @@ def is_traced() -> bool:
     return bool(torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
 
 
-def is_free(device: torch.device) -> bool:
+def can_read(device: torch.device) -> bool:
     """Whether values may be looked at: on the host, where nothing is traced."""
     return device.type == "cpu" and not is_traced()
 
 
-def is_mixed(device: torch.device) -> bool:
+def is_autocast(device: torch.device) -> bool:
     """Whether autocast is at work on such a device."""
     return device.type in ("cpu", "cuda") and torch.is_autocast_enabled(device.type)
 
 
-def unmixed(device: torch.device) -> Any:
+def without_autocast(device: torch.device) -> Any:
     """A context without autocast, which would round the sums."""
-    return torch.autocast(device.type, enabled=False) if is_mixed(device) else nullcontext()
+    return torch.autocast(device.type, enabled=False) if is_autocast(device) else nullcontext()
 
 
 def chunks(scores: Tensor, size: int = 1 << 18) -> list[slice]:
@@ -92,7 +92,7 @@ def chunks(scores: Tensor, size: int = 1 << 18) -> list[slice]:
 
     2**16 scores cost too many calls.
     """
-    if scores.numel() <= size or not is_free(scores.device):
+    if scores.numel() <= size or not can_read(scores.device):
         return [EVERY]
     step = max(1, size // scores.shape[1])
     return [slice(begin, begin + step) for begin in range(0, len(scores), step)]
@@ -105,7 +105,7 @@ def take(x: Tensor, rows: slice) -> Tensor:
 
 def class_sum(y: Tensor, values: Tensor, n_classes: int) -> Tensor:
     """``(C,)`` sums over the samples of each class."""
-    if len(y) and values.dtype == torch.float64 and is_free(y.device):
+    if len(y) and values.dtype == torch.float64 and can_read(y.device):
         return torch.bincount(y, values, n_classes)
     return values.new_zeros(n_classes).index_add(0, y, values)
 
@@ -165,7 +165,7 @@ def weigh(
     if not isinstance(pairs, str):
         return _of_matrix(y, unit, pairs.to(exact), here, u, summed)
     # A number on the host, where it is free: six operations less.
-    count: Any = float(here.sum()) if is_free(y.device) else here.sum()
+    count: Any = float(here.sum()) if can_read(y.device) else here.sum()
     if pairs == "ovo":
         # One class alone has no negatives, so its weight does not matter; its total is 0, as it must be.
         column = here / _at_least_one(count * (count - 1.0))

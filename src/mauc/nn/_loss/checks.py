@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from mauc._validation import check_pairs, invalid
-from mauc.nn._loss.batch import is_free
+from mauc.nn._loss.batch import can_read
 
 __all__ = [
     "check_classes",
@@ -24,7 +24,7 @@ WHOLE_NUMBERS = {torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8}
 def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int) -> bool:
     """Check the batch of a loss, and return whether it is known that no sample is ignored."""
     check_tensors("logits", logits, target, weight)
-    if not is_free(target.device):
+    if not can_read(target.device):
         return False
     if weight is not None:
         check_weight(weight)
@@ -96,7 +96,7 @@ def check_weight(weight: Tensor) -> None:
 
 def pair_matrix(pairs: Any, n_classes: int) -> Tensor:
     """Return a ``(C, C)`` matrix of pair weights as a tensor."""
-    if isinstance(pairs, Tensor) and not is_free(pairs.device):
+    if isinstance(pairs, Tensor) and not can_read(pairs.device):
         if pairs.shape != (n_classes, n_classes):
             requirement = f"must be 'ovo', 'ova' or a ({n_classes}, {n_classes}) matrix of weights"
             raise invalid("pairs", requirement, f"shape {tuple(pairs.shape)}", "pass v_ij at [i, j]")
@@ -117,7 +117,7 @@ def count_vector(class_counts: Any, n_classes: int | None = None) -> Tensor:
     fits = counts.ndim == 1 and (len(counts) == n_classes if n_classes else len(counts) > 1)
     if not fits or counts.is_complex():
         raise invalid("class_counts", requirement, f"shape {tuple(counts.shape)}", advice)
-    if is_free(counts.device):
+    if can_read(counts.device):
         wrong = counts[~((counts > 0) & (counts < torch.inf))]
         if len(wrong):
             raise invalid("class_counts", requirement, f"{wrong[0].item():g}", advice)

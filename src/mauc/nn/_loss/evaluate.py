@@ -16,7 +16,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from mauc.nn._loss.batch import Batch, Loss, is_mixed, unmixed
+from mauc.nn._loss.batch import Batch, Loss, is_autocast, without_autocast
 from mauc.nn._loss.forms import closed_form
 from mauc.nn._loss.plain import Plain, differentiable
 from mauc.nn._loss.processes import gather
@@ -92,19 +92,17 @@ def attach(batch: Batch, loss: Loss, group: Any = None) -> Tensor:
         value = _operator(batch, loss)
     else:  # the operator takes surrogates by name: another object breaks the graph here
         value = _outside_the_graph(batch, loss, group)
-    return value if value.dtype == dtype or is_mixed(device) else value.to(dtype)
+    return value if value.dtype == dtype or is_autocast(device) else value.to(dtype)
 
 
 def _eager(batch: Batch, loss: Loss, group: Any) -> Tensor:
-    transformed = torch._C._are_functorch_transforms_active()
-    if transformed and group is None and closed_form(loss.surrogate, bounded=loss.bounded) is not None:
+    if torch._C._are_functorch_transforms_active():
+        if group is not None or closed_form(loss.surrogate, bounded=loss.bounded) is None:
+            raise NotImplementedError(f"transforms of torch.func {_without_closed_form(loss, group is not None)}")
         return differentiable(batch, loss)
     recipe = recipe_for(batch, loss, group)
-    if transformed:
-        value: Tensor = _TransformedLoss.apply(recipe, loss, *batch)[0]  # type: ignore[no-untyped-call]
-        return value
     if batch.logits.requires_grad and torch.is_grad_enabled():
-        value = _Loss.apply(recipe, loss, *batch)  # type: ignore[no-untyped-call]
+        value: Tensor = _Loss.apply(recipe, loss, *batch)  # type: ignore[no-untyped-call]
         return value
     return recipe.forward(batch, loss, wants_gradient=False)[0]
 
@@ -133,71 +131,28 @@ class _Loss(torch.autograd.Function):
         return None, None, slope, None, None, None, None, None
 
 
-class _TransformedLoss(torch.autograd.Function):
-    """The same in the form that :mod:`torch.func` asks for, which takes twice as long to call."""
-
-    backward = _Loss.backward
-
-    @staticmethod
-    def forward(recipe: Recipe, loss: Loss, *tensors: Tensor | None) -> tuple[Tensor, ...]:
-        value, saved = recipe.forward(Batch(*tensors), loss, wants_gradient=True)  # type: ignore[arg-type]
-        return value, *saved
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        ctx.recipe, ctx.loss, *tensors = inputs
-        ctx.save_for_backward(*tensors, *output[1:])
-        ctx.mark_non_differentiable(*output[1:])
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], *inputs: Any) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        """Evaluate one batch of samples after another: a search depends on the scores of its own batch."""
-        given = list(zip(inputs, in_dims, strict=True))
-        found = [
-            _TransformedLoss.apply(*(x.select(d, k) if isinstance(d, int) else x for x, d in given))  # type: ignore[no-untyped-call]
-            for k in range(info.batch_size)
-        ]
-        stacked = tuple(torch.stack(each) for each in zip(*found, strict=True))
-        return stacked, (0,) * len(stacked)
-
-
 def _differentiable_slope(
     recipe: Recipe, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor
 ) -> Tensor:
     """Return the gradient as a differentiable function of the logits; or one that refuses to be differentiated."""
     over_ranks = isinstance(recipe, Gathered)
     if closed_form(loss.surrogate, bounded=loss.bounded) is not None and not over_ranks:
-        with unmixed(batch.logits.device):
+        with without_autocast(batch.logits.device):
             (slope,) = torch.autograd.grad(differentiable(batch, loss), batch.logits, create_graph=True)
         return slope * upstream.to(slope.dtype)
-    message = (
-        "second derivatives of the loss are not available with sync=True: gather the logits and the targets of all "
-        "ranks, with torch.distributed.nn.functional.all_gather, and pass them with sync=False"
-        if over_ranks
-        else f"second derivatives of the loss with the {loss.surrogate.name} surrogate are not available: take "
-        "'squared' or 'exponential'"
-    )
-    slope = recipe.gradient(batch, loss, saved, upstream)
-    refusing: Tensor = _Refusing.apply(slope, batch.logits, message)  # type: ignore[no-untyped-call]
-    return refusing
+    message = f"second derivatives of the loss {_without_closed_form(loss, over_ranks)}"
+    slope: Tensor = _refuse_derivative(recipe.gradient(batch, loss, saved, upstream), batch.logits, message)
+    return slope
 
 
-class _Refusing(torch.autograd.Function):
-    """A gradient that cannot be differentiated: it is a constant here, and its derivative would be silently wrong."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(slope: Tensor, logits: Tensor, message: str) -> Tensor:
-        return slope.clone()
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.message = inputs[2]
-
-    @staticmethod
-    def backward(ctx: Any, upstream: Tensor) -> None:
-        raise NotImplementedError(ctx.message)
+def _without_closed_form(loss: Loss, over_ranks: bool) -> str:
+    """Say what only losses with a closed form have, and what to do."""
+    if over_ranks:
+        return (
+            "are not available with sync=True: gather the logits and the targets of all ranks, with "
+            "torch.distributed.nn.functional.all_gather, and pass them with sync=False"
+        )
+    return f"are not available with the {loss.surrogate.name} surrogate: take 'squared' or 'exponential'"
 
 
 # The operator that torch.compile sees, around the same call.
@@ -236,8 +191,8 @@ def _(logits: Tensor, *others: Any) -> tuple[Tensor, Tensor]:
     if has_triton(logits.device.type):
         # The coefficients that kernels read must be on the device before a CUDA graph is recorded.
         with _disable_current_modes():
-            for kernels in _kernels():
-                kernels.place_numbers(_surrogate(surrogate, tuple(parameters)), logits.device)
+            for kernels in _kernels()[1:]:  # closed forms have none
+                kernels.cache_numbers(_surrogate(surrogate, tuple(parameters)), logits.device)
     wide = torch.float64 if logits.dtype == torch.float64 else torch.float32
     return logits.new_empty((), dtype=wide), logits.new_empty(logits.shape if gradient else (0,))
 
@@ -248,34 +203,36 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 
 def _backward(ctx: Any, upstream: Tensor, _: Tensor | None) -> tuple[Tensor | None, ...]:
     logits, gradient = ctx.saved_tensors
-    return gradient * _tied(upstream, logits).to(gradient.dtype), *(None,) * 13
+    message = "second derivatives of the loss are not available inside torch.compile: compile the rest without the loss"
+    return gradient * _refuse_derivative(upstream, logits, message).to(gradient.dtype), *(None,) * 13
 
 
 _operation.register_autograd(_backward, setup_context=_keep)
 
 
-@torch.library.custom_op("mauc::compiled_upstream", mutates_args=())
-def _tied(upstream: Tensor, logits: Tensor) -> Tensor:
-    """Return the upstream gradient unchanged, tied to the logits.
+@torch.library.custom_op("mauc::refuse_derivative", mutates_args=())
+def _refuse_derivative(x: Tensor, logits: Tensor, message: str) -> Tensor:
+    """Return x unchanged, as a function of the logits that cannot be differentiated.
 
-    A compiled graph keeps the gradient of the loss as a constant, so a second derivative would be silently wrong.
-    This operator cannot be differentiated: the second derivative is an error instead.
+    A gradient that is a constant in the graph would have a silently wrong derivative. This makes it an error.
     """
-    return upstream.clone()
+    return x.clone()
 
 
-@_tied.register_fake
-def _(upstream: Tensor, logits: Tensor) -> Tensor:
-    return torch.empty_like(upstream)
+@_refuse_derivative.register_fake
+def _(x: Tensor, logits: Tensor, message: str) -> Tensor:
+    return torch.empty_like(x)
 
 
-def _refuse_second_order(ctx: Any, upstream: Tensor) -> None:
-    raise NotImplementedError(
-        "second derivatives of the loss are not available inside torch.compile: leave the loss out of the compiled part"
-    )
+def _raise(ctx: Any, upstream: Tensor) -> None:
+    raise NotImplementedError(ctx.message)
 
 
-_tied.register_autograd(_refuse_second_order)
+def _keep_message(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    ctx.message = inputs[2]
+
+
+_refuse_derivative.register_autograd(_raise, setup_context=_keep_message)
 
 
 def _operator(batch: Batch, loss: Loss) -> Tensor:

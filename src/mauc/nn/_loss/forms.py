@@ -128,16 +128,21 @@ class Truncated(NamedTuple):
         return len(self.coefficients[0]) - 1
 
     @property
-    def means(self) -> bool:
+    def linear(self) -> bool:
         """Whether slope and root of the sum of a run's lines say all of it."""
         return self.anchored and len(self.ends) == 1 and self.degree == 1 and self.coefficients[0][1] > 0.0
 
     @property
     def width(self) -> int:
         """Numbers at each place of the table, a power of two where they are float32."""
-        if self.means:
+        if self.linear:
             return 2
         return 1 << (self.degree + 1).bit_length() if self.anchored else self.degree + 1
+
+    @property
+    def numbers(self) -> Matrix:
+        """The end and the coefficients of each piece."""
+        return tuple((end, *row) for end, row in zip(self.ends, self.coefficients, strict=True))
 
     @property
     def powers(self) -> int:

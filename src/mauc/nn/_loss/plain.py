@@ -11,7 +11,18 @@ import torch
 from torch import Tensor
 
 from mauc.log_loss import partner_weights
-from mauc.nn._loss.batch import EVERY, Batch, Loss, Weights, chunks, exact_dtype, is_free, take, unmixed, weigh
+from mauc.nn._loss.batch import (
+    EVERY,
+    Batch,
+    Loss,
+    Weights,
+    can_read,
+    chunks,
+    exact_dtype,
+    take,
+    weigh,
+    without_autocast,
+)
 from mauc.nn._loss.closed import Slope, closed_risk, differentiable_risk, own_scores, row_sums
 from mauc.nn._loss.forms import closed_form
 from mauc.nn._loss.ranked import numpy_risk
@@ -38,7 +49,7 @@ class Plain:
     def forward(self, batch: Batch, loss: Loss, *, wants_gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Return the loss and its gradient with respect to the logits, which is known with it."""
         bounded = loss.bounded
-        with unmixed(batch.logits.device):
+        with without_autocast(batch.logits.device):
             weights, logits = _prepare(batch, loss)
             scores = activate(logits, loss.activation)
             form = closed_form(loss.surrogate, bounded=bounded)
@@ -60,7 +71,7 @@ class Plain:
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
         """Return the gradient with respect to the logits, times ``upstream``."""
-        if is_free(upstream.device) and upstream.item() == 1.0:
+        if can_read(upstream.device) and upstream.item() == 1.0:
             return saved[0]
         return saved[0] * upstream.to(saved[0].dtype)
 
@@ -154,7 +165,7 @@ def _log_term(logits: Tensor, scores: Tensor, weights: Weights, ratios: Tensor, 
         powers = torch.softmax(logits, 1)
     mixed = row_sums(powers, column)
     own = powers.gather(1, y)[:, 0]
-    if is_free(own.device) and len(own) and float(own.min()) > FAINT:
+    if can_read(own.device) and len(own) and float(own.min()) > FAINT:
         surprise = torch.log(mixed / (own * column[weights.y]))
     else:  # log F of the own class by its distance from the largest, for F itself may be 0
         distance = logits.gather(1, y)[:, 0] - logits.amax(1)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mauc._validation import PAIRS, check_choice
-from mauc.nn._loss.batch import Weights, is_free, weigh
+from mauc.nn._loss.batch import Weights, can_read, weigh
 from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight, pair_matrix
 
 __all__ = ["pairwise_of", "score_of"]
@@ -47,7 +47,7 @@ def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> 
     """Scores that can be sorted, and the weights of the pairs; None where there is no row."""
     check_tensors("scores", scores, target, weight)
     n_classes, place = scores.shape[1], scores.device
-    if is_free(place):
+    if can_read(place):
         check_finite("scores", scores)
         check_classes(target, n_classes)
         if weight is not None:
@@ -88,7 +88,7 @@ def beaten_by(
     order = order[y[order].argsort(stable=True)]  # by class, then by score
     own, unit, code = own[order], batch.unit[order], y[order]
     place = torch.arange(n_rows, device=y.device) - first[code]
-    block = block or (1 << 20 if is_free(y.device) else 1 << 24)
+    block = block or (1 << 20 if can_read(y.device) else 1 << 24)
     step = max(1, min(n_classes, block // (n_rows + longest)))
     for begin in range(0, n_classes, step):
         columns = torch.arange(begin, min(begin + step, n_classes), device=y.device)

@@ -6,11 +6,11 @@ r"""Polynomials of scores in [0, 1] as bilinear forms: three reads and one write
 
 for the logistic loss and every other surrogate that :mod:`mauc.plan` takes as one polynomial of bounded scores.
 
-- ``survey`` reads the logits: each row's peak and sums, its own score, the class weights, and the sums of the functions
-  over the positives of each class, which decide the slopes in all negatives (``slopes_of_negatives``);
+- ``first_pass`` reads the logits: each row's peak and sums, its own score, the class weights, and the sums of the
+  functions over the positives of each class, which decide the slopes in all negatives (``slopes_of_negatives``);
 - ``sums_of`` reads them again: the functions' sums over the negatives of each column, and each row's sum of score times
-  slope, which the softmax asks for;
-- ``slopes_of_positives`` makes the value of both kinds of sums, ``own_slopes`` the slopes in the N own scores;
+  slope, which the softmax needs;
+- ``slopes_of_positives`` computes the value from both kinds of sums, ``own_slopes`` the slopes in the N own scores;
 - ``gradient_of`` reads the logits a third time, and writes.
 
 Tiles of a few rows share the columns' coefficients, which with many classes are more than the first-level cache holds.
@@ -26,137 +26,134 @@ from torch import Tensor
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.forms import Bilinear, bilinear_form, closed_form
 from mauc.nn._triton.closed import rows_of
+from mauc.nn._triton.first_pass import SOFTMAX, first_read, first_vectors, following, share_of, tile_of, write
 from mauc.nn._triton.launch import (
     ACTIVATIONS,
-    Cut,
+    Parts,
+    Tiling,
     aligned,
+    allocate,
     ignored_class,
-    in_rows,
     normalised_pairs,
+    numbers_on_device,
     on_device,
-    optional,
-    placed,
+    optional_tensors,
     processors_of,
-    vectors,
+    row_contiguous,
     views,
 )
-from mauc.nn._triton.survey import SOFTMAX, first_read, first_vectors, following, share_of, tile_of, write
 from mauc.surrogates import Surrogate
 
-__all__ = ["BilinearKernels", "place_numbers", "recipe_for"]
+__all__ = ["BilinearKernels", "cache_numbers", "recipe_for"]
 
 
 def recipe_for(batch: Batch, loss: Loss) -> "BilinearKernels | None":
-    """These kernels, if they compute the loss; a closed form has other kernels, or is more exact in torch."""
+    """Return these kernels if they compute the loss; a closed form has other kernels, or is more exact in torch."""
     if not loss.bounded or closed_form(loss.surrogate, bounded=True) is not None:
         return None
     form = bilinear_form(loss.surrogate, bounded=True)
     return None if form is None else BilinearKernels(form)
 
 
-def place_numbers(surrogate: Surrogate, device: torch.device) -> None:
-    """Puts the numbers of a surrogate on the device, to stay there."""
+def cache_numbers(surrogate: Surrogate, device: torch.device) -> None:
+    """Put the numbers of a surrogate on the device, where they stay."""
     form = bilinear_form(surrogate, bounded=True)
     if form is not None:
-        placed(form.matrices, device)
+        numbers_on_device(form.matrices, device)
 
 
-def _cuts(logits: Tensor, size: int) -> tuple[Cut, Cut]:
-    """Of the sums, and of the gradient: tiles of one warp, whose threads have all rows of their columns.
+def _tilings(logits: Tensor, size: int) -> tuple[Tiling, Tiling]:
+    """Return the tilings of the sums and of the gradient: one warp, whose threads have all rows of their columns.
 
     As wide as registers hold the sums; where rows begin at 16 bytes a thread has four neighbouring columns. Chosen by
     measurement at 1000 and 5089 classes.
     """
-    c = logits.shape[1]
+    c, whole = logits.shape[1], aligned(logits)
     if c <= 32 or size > 16:
-        return Cut(8, 32, 1, 128), Cut(8, 32, 1, 80)
+        return Tiling(8, 32, 1, 128), Tiling(8, 32, 1, 80)
     if c <= 64:
-        return Cut(8, 64, 1, 128), Cut(8, 64, 1, 128)
-    narrow = Cut(2, 128, 1, 128) if aligned(logits) else Cut(4, 64, 1, 128)
-    return Cut(4, 128, 1, 80) if size <= 4 else narrow, Cut(4, 128, 1, 128) if aligned(logits) else Cut(4, 64, 1, 64)
+        return Tiling(8, 64, 1, 128), Tiling(8, 64, 1, 128)
+    narrow = Tiling(2, 128, 1, 128) if whole else Tiling(4, 64, 1, 128)
+    return Tiling(4, 128, 1, 80) if size <= 4 else narrow, Tiling(4, 128, 1, 128) if whole else Tiling(4, 64, 1, 64)
 
 
 class BilinearKernels(NamedTuple):
-    """The recipe."""
+    """The recipe of polynomials."""
 
     form: Bilinear
 
     def forward(self, batch: Batch, loss: Loss, *, wants_gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The value, and two pieces of memory for the gradient."""
-        batch = batch._replace(logits=in_rows(batch.logits.detach()))
+        """Return the value, and two pieces of memory for the gradient."""
+        batch = batch._replace(logits=row_contiguous(batch.logits))
         logits, target, size = batch.logits, batch.target.contiguous(), self.form.size
         (n, c), device, weighted = logits.shape, logits.device, batch.weight is not None
-        numbers, (weight, _, _), matrix = (
-            placed(self.form.matrices, device),
-            optional(batch),
-            normalised_pairs(batch, loss),
-        )
-        activation, has_matrix = ACTIVATIONS[loss.activation], batch.matrix is not None
-        zeros, others = self._parts(n, c)
-        memory, at = vectors(device, True, **zeros)
-        more, rest = vectors(device, False, **others)
-        vars(at).update(vars(rest))
+        numbers, weight = numbers_on_device(self.form.matrices, device), optional_tensors(batch)[0]
+        activation = ACTIVATIONS[loss.activation]
+        memory, at = allocate(device, *self._parts(n, c))
         value = torch.empty((), dtype=torch.float32, device=device)
         by_column, by_row = (-(-c // 64), size), (-(-n // 128),)
-        cut = _cuts(logits, size)[0]
+        tiling = _tilings(logits, size)[0]
         with on_device(logits):
             first_read(batch, loss, at, at.of_positives, size)
             slopes_of_negatives[by_column](
-                numbers, at.of_class, at.of_positives, at.slopes, C=c, SIZE=size, BLOCK=64, num_warps=2
+                numbers, at.class_weights, at.of_positives, at.slopes, C=c, SIZE=size, BLOCK=64, num_warps=2
             )
-            sums_of[cut.grid(n, c, processors_of(device))](
-                logits, at.codes, weight, matrix, at.rows, at.of_class, at.slopes, at.of_negatives, at.row_sums, n,
-                C=c, STRIDE=logits.stride(0), ACTIVATION=activation, HAS_WEIGHT=weighted, HAS_MATRIX=has_matrix,
-                GRADIENT=wants_gradient, SIZE=size, **cut.options,
+            sums_of[tiling.grid(n, c, processors_of(device))](
+                logits, at.codes, weight, normalised_pairs(batch, loss), at.rows, at.class_weights, at.slopes,
+                at.of_negatives, at.row_sums, n, C=c, STRIDE=logits.stride(0), ACTIVATION=activation,
+                HAS_WEIGHT=weighted, HAS_MATRIX=batch.matrix is not None, GRADIENT=wants_gradient, SIZE=size,
+                **tiling.options,
             )  # fmt: skip
             slopes_of_positives[by_column](
-                numbers, at.of_class, at.of_negatives, at.of_positives, at.own_slopes, at.totals, at.second_ticket,
-                value, loss.log_loss, C=c, LOG=loss.log_loss > 0, SIZE=size, BLOCK=64, num_warps=2,
+                numbers, at.class_weights, at.of_negatives, at.of_positives, at.positive_slopes, at.totals,
+                at.second_finished, value, loss.log_loss, C=c, LOG=loss.log_loss > 0, SIZE=size, BLOCK=64, num_warps=2,
             )  # fmt: skip
             if wants_gradient:
                 own_slopes[by_row](
-                    target, weight, at.rows, at.own_slopes, at.row_sums, at.at_own, n, ignored_class(loss),
+                    target, weight, at.rows, at.positive_slopes, at.row_sums, at.own_slope, n, ignored_class(loss),
                     C=c, ACTIVATION=activation, HAS_WEIGHT=weighted, SIZE=size, BLOCK=128, num_warps=4,
                 )  # fmt: skip
-        return value, (memory, more)
+        return value, memory
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
-        """The gradient with respect to the logits, times ``upstream``."""
-        logits = in_rows(batch.logits.detach())
+        """Return the gradient with respect to the logits, times ``upstream``."""
+        logits = row_contiguous(batch.logits)
         n, c = logits.shape
-        (weight, _, ratios), matrix = optional(batch), normalised_pairs(batch, loss)
-        zeros, others = (views(x, **parts) for x, parts in zip(saved, self._parts(n, c), strict=True))
+        weight, _, ratios = optional_tensors(batch)
+        at = views(saved, *self._parts(n, c))
         out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
-        cut = _cuts(logits, self.form.size)[1]
+        tiling = _tilings(logits, self.form.size)[1]
         with on_device(logits):
-            gradient_of[cut.grid(n, c, processors_of(logits.device))](
-                logits, others.codes, weight, matrix, ratios, others.rows, others.of_class, others.slopes,
-                zeros.row_sums, others.at_own, zeros.totals, upstream, out, loss.log_loss, n,
+            gradient_of[tiling.grid(n, c, processors_of(logits.device))](
+                logits, at.codes, weight, normalised_pairs(batch, loss), ratios, at.rows, at.class_weights, at.slopes,
+                at.row_sums, at.own_slope, at.totals, upstream, out, loss.log_loss, n,
                 C=c, STRIDE=logits.stride(0), ACTIVATION=ACTIVATIONS[loss.activation], LOG=loss.log_loss > 0,
                 HAS_WEIGHT=batch.weight is not None, HAS_MATRIX=batch.matrix is not None, SIZE=self.form.size,
-                **cut.options,
+                **tiling.options,
             )  # fmt: skip
         return out
 
-    def _parts(self, n: int, c: int):
+    def _parts(self, n: int, c: int) -> tuple[Parts, Parts]:
         zeros, others = first_vectors(n, c)
         per_class = (self.form.size * c, torch.float32)
         return (
             zeros | {"of_negatives": per_class, "of_positives": per_class},
-            others | {"slopes": per_class, "own_slopes": per_class},
+            others | {"slopes": per_class, "positive_slopes": per_class},
         )
 
 
 @triton.jit
-def slopes_of_negatives(form, of_class, of_positives, slopes, C: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr):
-    """Coefficients of the slopes in negatives in the basis functions, ``(SIZE, C)``.
+def slopes_of_negatives(
+    form, class_weights, of_positives, slopes, C: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr
+):
+    """Compute the ``(SIZE, C)`` coefficients of the slopes in negatives in the basis functions.
 
     ``form`` is ``(3, SIZE, SIZE)``: of the loss, of its slope in the negative and of that in the positive.
     """
     columns = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = columns < C
-    factor = tl.load(of_class + columns, mask=inside, other=0.0)
-    factor *= tl.load(of_class + 2 * C + columns, mask=inside, other=0.0)
+    factor = tl.load(class_weights + columns, mask=inside, other=0.0)
+    factor *= tl.load(class_weights + 2 * C + columns, mask=inside, other=0.0)
     here = tl.program_id(1)
     slope = tl.zeros((BLOCK,), tl.float64)
     for k in range(SIZE):
@@ -167,7 +164,7 @@ def slopes_of_negatives(form, of_class, of_positives, slopes, C: tl.constexpr, S
 
 @triton.jit
 def _slope_at(x, slopes, places, mask, C, LENGTH: tl.constexpr):
-    """``Σ_k slopes[k] T_k(x)`` by Clenshaw's rule."""
+    """Return ``Σ_k slopes[k] T_k(x)`` by Clenshaw's rule."""
     current = tl.load(slopes + (LENGTH - 1) * C + places, mask=mask, other=0.0) + tl.zeros_like(x)
     later = tl.zeros_like(x)
     for back in tl.static_range(1, LENGTH):
@@ -183,11 +180,11 @@ def _slope_at(x, slopes, places, mask, C, LENGTH: tl.constexpr):
 
 @triton.jit
 def sums_of(
-    logits, codes, weight, matrix, rows_out, of_class, slopes, of_negatives, row_sums, n,
+    logits, codes, weight, matrix, row_stats, class_weights, slopes, of_negatives, row_sums, n,
     C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr,
     HAS_MATRIX: tl.constexpr, GRADIENT: tl.constexpr, SIZE: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """The second read: ``(SIZE, C)`` sums over each column's negatives, and each row's sum of score times slope.
+    """Compute the ``(SIZE, C)`` sums over each column's negatives, and each row's sum of score times slope.
 
     A thread has all rows of its columns, and sums over them by itself; the slopes are those of negatives, which the
     positives alone decide.
@@ -200,7 +197,7 @@ def sums_of(
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE,
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
         q = 2.0 * f - 1.0
@@ -224,14 +221,14 @@ def sums_of(
 
 @triton.jit
 def slopes_of_positives(
-    form, of_class, of_negatives, of_positives, slopes, totals, ticket, out, log_loss,
+    form, class_weights, of_negatives, of_positives, slopes, totals, finished, out, log_loss,
     C: tl.constexpr, LOG: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The value, and the coefficients of the slopes in positives, ``(SIZE, C)``."""
+    """Compute the value, and the ``(SIZE, C)`` coefficients of the slopes in positives."""
     columns = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = columns < C
-    of_column = tl.load(of_class + columns, mask=inside, other=0.0)
-    factor = (of_column * tl.load(of_class + 2 * C + columns, mask=inside, other=0.0)).to(tl.float64)
+    of_column = tl.load(class_weights + columns, mask=inside, other=0.0)
+    factor = (of_column * tl.load(class_weights + 2 * C + columns, mask=inside, other=0.0)).to(tl.float64)
     here = tl.program_id(1)
     loss = tl.zeros((BLOCK,), tl.float64)
     slope = tl.zeros((BLOCK,), tl.float64)
@@ -245,7 +242,7 @@ def slopes_of_positives(
     tl.atomic_add(totals, tl.sum(factor * loss, axis=0), sem="relaxed")
     tl.debug_barrier()
     programs = tl.num_programs(0) * tl.num_programs(1)
-    if tl.atomic_add(ticket, 1, sem="acq_rel", scope="gpu") == programs - 1:
+    if tl.atomic_add(finished, 1, sem="acq_rel", scope="gpu") == programs - 1:
         whole = tl.load(totals, cache_modifier=".cg")
         if LOG:
             whole += share_of(totals, log_loss) * tl.load(totals + 1, cache_modifier=".cg")
@@ -254,15 +251,15 @@ def slopes_of_positives(
 
 @triton.jit
 def own_slopes(
-    target, weight, rows_out, slopes, row_sums, at_own, n, ignore_index,
+    target, weight, row_stats, slopes, row_sums, own_slope, n, ignore_index,
     C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The slope in each sample's own score, added to its row's sum too."""
+    """Compute the slope in each sample's own score, and add it to the sum of its row."""
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
-    own = tl.load(rows_out + 3 * n + rows, mask=counts, other=0.0)
+    own = tl.load(row_stats + 3 * n + rows, mask=counts, other=0.0)
     slope = tl.where(u == 0.0, 0.0, u * _slope_at(2.0 * own - 1.0, slopes, y, counts, C, SIZE - 1))
-    tl.store(at_own + rows, slope, mask=rows < n)
+    tl.store(own_slope + rows, slope, mask=rows < n)
     if ACTIVATION == SOFTMAX:
         before = tl.load(row_sums + rows, mask=rows < n, other=0.0)
         tl.store(row_sums + rows, before + own * slope, mask=rows < n)
@@ -270,23 +267,23 @@ def own_slopes(
 
 @triton.jit
 def gradient_of(
-    logits, codes, weight, matrix, ratios, rows_out, of_class, slopes, row_sums, at_own, totals, upstream, out,
+    logits, codes, weight, matrix, ratios, row_stats, class_weights, slopes, row_sums, own_slope, totals, upstream, out,
     log_loss, n,
     C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, HAS_WEIGHT: tl.constexpr,
     HAS_MATRIX: tl.constexpr, SIZE: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """The third read, and the write of the gradient."""
+    """Read the logits a third time, and write the gradient."""
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     exists = columns < C
     factor = tl.load(upstream).to(tl.float32)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE,
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
         g = weights * _slope_at(2.0 * f - 1.0, slopes, columns[None, :], exists[None, :], C, SIZE - 1)
         write(
-            out, ratios, rows_out, row_sums, at_own, totals, g, x, f, rows, columns, y, u, counts, factor,
+            out, ratios, row_stats, row_sums, own_slope, totals, g, x, f, rows, columns, y, u, counts, factor,
             log_loss, n, C, ACTIVATION, LOG,
         )  # fmt: skip

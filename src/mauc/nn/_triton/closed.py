@@ -1,17 +1,17 @@
 # mypy: ignore-errors
 """Closed forms in two kernels: two reads and one write of the logits in all.
 
-``statistics`` reads the logits once: a program takes some rows at a time, makes scores of them in registers, and adds
-them into sums over the negatives of each column, which it holds in registers over all its rows, and into sums over
-the positives of each class. The last program to finish makes the value of these ``5 C`` sums. ``gradient`` reads the
-logits again in the backward pass and writes their gradient, already multiplied by what comes from above. Nothing of
-size ``(N, C)`` but the gradient is allocated. Beyond some thousand samples one more kernel counts the classes.
+``statistics`` reads the logits once. A program takes some rows at a time and turns them into scores in registers. It
+adds these to sums over the negatives of each column, which stay in registers over all its rows, and to sums over the
+positives of each class. The last program to finish computes the value from these ``5 C`` sums. ``gradient_of`` reads
+the logits again in the backward pass and writes their gradient, already multiplied by the upstream gradient. Nothing of
+size ``(N, C)`` but the gradient is allocated. With more than some thousand samples one more kernel counts the classes.
 
 The sums are those of :mod:`mauc.nn._loss.closed`, with the positives counted from 1, the largest score: near a
 perfect ranking nothing cancels. They are added atomically, so the last bits depend on the order.
 
 Softmax and sigmoid scores; ``"ovo"`` and ``"ova"``; squared, exponential with ``alpha <= 30``, and surrogates that
-are a line on [−1, 1] such as the hinge with ``alpha >= 1``.
+are linear on [−1, 1] such as the hinge with ``alpha >= 1``.
 """
 
 from typing import Any, NamedTuple
@@ -24,18 +24,17 @@ from torch import Tensor
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.closed import FLAT_ALPHA
 from mauc.nn._loss.forms import Closed, closed_form
-from mauc.nn._triton.launch import ignored_class, in_rows, on_device, optional, processors_of
-from mauc.surrogates import Surrogate
+from mauc.nn._triton.launch import ignored_class, on_device, optional_tensors, processors_of, row_contiguous
 
-__all__ = ["ClosedKernels", "place_numbers", "recipe_for", "rows_of"]
+__all__ = ["ClosedKernels", "recipe_for", "rows_of"]
 
 KINDS = {"exponential": 0, "squared": 1, "line": 2}
 
 
 def recipe_for(batch: Batch, loss: Loss, widest: int = 16384, widest_of_both: int = 8192) -> "ClosedKernels | None":
-    """These kernels, if they compute the loss.
+    """Return these kernels if they compute the loss.
 
-    Beyond ``widest_of_both`` classes the numbers of a row with both terms fill the registers.
+    With more than ``widest_of_both`` classes a row with both terms does not fit in the registers.
     """
     form = closed_form(loss.surrogate, bounded=True) if loss.bounded and loss.pairs != "matrix" else None
     if form is None or (form.kind == "exponential" and form.alpha > FLAT_ALPHA):
@@ -44,105 +43,100 @@ def recipe_for(batch: Batch, loss: Loss, widest: int = 16384, widest_of_both: in
     return ClosedKernels(form) if fits else None
 
 
-def place_numbers(surrogate: Surrogate, device: torch.device) -> None:
-    """These kernels read no numbers of a surrogate."""
-
-
-class _Cut(NamedTuple):
-    """How the work of a kernel is cut: a program takes tile after tile."""
+class _Tiling(NamedTuple):
+    """A program takes tile after tile of some rows."""
 
     rows: int
-    """Of a tile."""
     warps: int
-    """Of a program."""
     tiles: int
     programs: int
 
 
-def _cut_statistics(n: int, block: int, kind: str, processors: int) -> _Cut:
-    """Few programs, since each adds its C sums to the total; two accumulators leave room for half the rows."""
+def _tiling_of_statistics(n: int, block: int, kind: str, processors: int) -> _Tiling:
+    """Use few programs, since each adds its C sums to the total; two accumulators leave room for half the rows."""
     rows = max(1, min((1024 if kind == "squared" else 2048) // block, 8))
     warps = 4 if block <= 2048 else 8 if block <= 8192 else 16
     tiles = -(-n // rows)
     per_processor = 2 if warps > 4 else 8 if tiles > 32 * processors else 4
-    return _Cut(rows, warps, tiles, min(tiles, processors * per_processor))
+    return _Tiling(rows, warps, tiles, min(tiles, processors * per_processor))
 
 
-def _cut_gradient(n: int, block: int, processors: int) -> _Cut:
-    """Narrow programs: a warp that has its row to itself never waits for another."""
+def _tiling_of_gradient(n: int, block: int, processors: int) -> _Tiling:
+    """Use narrow programs: a warp that has its row to itself never waits for another."""
     rows = max(1, min(512 // block, 8))
     warps = max(1, block // 1024)
     tiles = -(-n // rows)
-    return _Cut(rows, warps, tiles, min(tiles, processors * max(1, 16 // warps)))
+    return _Tiling(rows, warps, tiles, min(tiles, processors * max(1, 16 // warps)))
 
 
 class ClosedKernels(NamedTuple):
-    """The recipe."""
+    """The recipe of closed forms."""
 
     form: Closed
 
     def forward(
         self, batch: Batch, loss: Loss, *, wants_gradient: bool, few: int = 4096
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The value, and the coefficients of the gradient.
+        """Return the value and the coefficients of the gradient.
 
         Up to ``few`` samples each tile counts its classes itself, which saves a launch.
         """
-        logits, target = in_rows(batch.logits.detach()), batch.target.contiguous()
+        logits, target = row_contiguous(batch.logits), batch.target.contiguous()
         n, c = logits.shape
-        weight, sizes, ratios = optional(batch)
+        weight, sizes, ratios = optional_tensors(batch)
         ignored, ovo = ignored_class(loss), loss.pairs == "ovo"
         counted = n > few and (ovo or batch.sizes is not None)
         coefficients = torch.empty(6 * c + 1, dtype=torch.float32, device=logits.device)
         scratch = torch.zeros(5 * c + 2, dtype=torch.float32, device=logits.device)
         value = torch.empty((), dtype=torch.float32, device=logits.device)
         block = _block(c)
-        cut = _cut_statistics(n, block, self.form.kind, processors_of(logits.device))
-        common = self._constants(batch, loss, cut, block)
+        tiling = _tiling_of_statistics(n, block, self.form.kind, processors_of(logits.device))
         with on_device(logits):
             if counted:
                 count[(-(-n // 512),)](target, weight, scratch, n, ignored, c, batch.weight is not None, BLOCK=512)
-            statistics[(cut.programs,)](
+            statistics[(tiling.programs,)](
                 logits, target, weight, sizes, ratios, scratch, coefficients, value, self.form.alpha, self.form.scale,
-                loss.log_loss, n, ignored, cut.tiles, LOG1P=loss.log1p, OVO=ovo, HAS_SIZES=batch.sizes is not None,
-                COUNTED=counted, ALL=min(1024, max(16, 1 << (n - 1).bit_length())), **common,
+                loss.log_loss, n, ignored, tiling.tiles, LOG1P=loss.log1p, OVO=ovo, HAS_SIZES=batch.sizes is not None,
+                COUNTED=counted, ALL=min(1024, max(16, 1 << (n - 1).bit_length())),
+                **self._constants(logits, batch, loss, tiling, block),
             )  # fmt: skip
         return value, (coefficients,)
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
-        """The gradient with respect to the logits, times ``upstream``."""
-        logits, target = in_rows(batch.logits.detach()), batch.target.contiguous()
+        """Return the gradient with respect to the logits, times ``upstream``."""
+        logits, target = row_contiguous(batch.logits), batch.target.contiguous()
         n, c = logits.shape
-        weight, _, ratios = optional(batch)
+        weight, _, ratios = optional_tensors(batch)
         out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
         block = _block(c)
-        cut = _cut_gradient(n, block, processors_of(logits.device))
+        tiling = _tiling_of_gradient(n, block, processors_of(logits.device))
         with on_device(logits):
-            gradient_of[(cut.programs,)](
+            gradient_of[(tiling.programs,)](
                 logits, target, weight, ratios, saved[0], upstream, out, self.form.alpha, n, ignored_class(loss),
-                cut.tiles, **self._constants(batch, loss, cut, block),
+                tiling.tiles, **self._constants(logits, batch, loss, tiling, block),
             )  # fmt: skip
         return out
 
-    def _constants(self, batch: Batch, loss: Loss, cut: _Cut, block: int) -> dict[str, Any]:
+    def _constants(self, logits: Tensor, batch: Batch, loss: Loss, tiling: _Tiling, block: int) -> dict[str, Any]:
         constants = {
-            "C": batch.logits.shape[1],
-            "STRIDE": in_rows(batch.logits).stride(0),
+            "C": logits.shape[1],
+            "STRIDE": logits.stride(0),
             "KIND": KINDS[self.form.kind],
             "SOFTMAX": loss.activation == "softmax",
             "LOG": loss.log_loss > 0,
             "HAS_WEIGHT": batch.weight is not None,
-            "ROWS": cut.rows,
+            "ROWS": tiling.rows,
             "BLOCK": block,
-            "num_warps": cut.warps,
+            "num_warps": tiling.warps,
         }
-        # With both terms so many registers that two programs of eight warps share a multiprocessor: one works, the
-        # other waits.
-        return constants | ({"maxnreg": 128} if loss.log_loss > 0 and 2048 < block <= 8192 else {})
+        if loss.log_loss > 0 and 2048 < block <= 8192:
+            # So many registers that two programs of eight warps share a multiprocessor: one works, the other waits.
+            constants["maxnreg"] = 128
+        return constants
 
 
 def _block(n_classes: int) -> int:
-    """Columns of a tile: all, up to a power of two."""
+    """Return the columns of a tile: all, rounded up to a power of two."""
     return max(16, 1 << (n_classes - 1).bit_length())
 
 
@@ -153,7 +147,7 @@ LINE = tl.constexpr(2)
 
 @triton.jit
 def rows_of(target, weight, rows, n, ignore_index, C: tl.constexpr, HAS_WEIGHT: tl.constexpr):
-    """Class and weight of some samples: weight 0 if ignored, NaN if the class does not exist."""
+    """Return class and weight of some samples: weight 0 if ignored, NaN if the class does not exist."""
     inside = rows < n
     y = tl.load(target + rows, mask=inside, other=0)
     u = tl.full(rows.shape, 1.0, tl.float32)
@@ -169,7 +163,7 @@ def rows_of(target, weight, rows, n, ignore_index, C: tl.constexpr, HAS_WEIGHT: 
 def _scores(
     logits, ratios, rows, y, counts, stride, columns, C: tl.constexpr, SOFTMAX: tl.constexpr, LOG: tl.constexpr
 ):
-    """Scores of some rows, 0 beyond the last column, and those in the samples' own columns.
+    """Return scores of some rows, 0 beyond the last column, and those in the samples' own columns.
 
     With ``LOG`` also e with ``softmax(z + log r) = e r``, r being ``ratios``, and ``−log`` of its entry in the own
     column.
@@ -196,7 +190,7 @@ def _scores(
             f = e * scale[:, None]
             p = tl.exp(own - peak) * scale
             if LOG:
-                # Of the scores, which are needed anyway: one array less in registers.
+                # From the scores, which are needed anyway: one array less in registers.
                 shifted = f * (tl.sum(e, axis=1) / total)[:, None]
     if not SOFTMAX:
         f = tl.where(inside, 1.0 / (1.0 + tl.exp(-x)), 0.0)
@@ -206,7 +200,7 @@ def _scores(
 
 @triton.jit
 def count(target, weight, scratch, n, ignore_index, C: tl.constexpr, HAS_WEIGHT: tl.constexpr, BLOCK: tl.constexpr):
-    """Summed weight of each class."""
+    """Sum the weights of each class."""
     rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
     tl.atomic_add(scratch + y, u, mask=counts, sem="relaxed")
@@ -214,7 +208,7 @@ def count(target, weight, scratch, n, ignore_index, C: tl.constexpr, HAS_WEIGHT:
 
 @triton.jit
 def _class_weight(target, weight, y, n, ignore_index, C, HAS_WEIGHT: tl.constexpr, ALL: tl.constexpr):
-    """Summed weight of the classes ``y`` by going through all targets: for few samples, a launch less."""
+    """Sum the weights of the classes ``y`` by going through all targets: for few samples, this saves a launch."""
     total = tl.zeros(y.shape, tl.float32)
     for begin in range(0, n, ALL):
         others, u, _ = rows_of(target, weight, begin + tl.arange(0, ALL), n, ignore_index, C, HAS_WEIGHT)
@@ -230,11 +224,11 @@ def statistics(
     LOG1P: tl.constexpr, OVO: tl.constexpr, HAS_WEIGHT: tl.constexpr, HAS_SIZES: tl.constexpr, COUNTED: tl.constexpr,
     ROWS: tl.constexpr, BLOCK: tl.constexpr, ALL: tl.constexpr,
 ):  # fmt: skip
-    """One read of the logits: sums over the negatives of each column and over the positives of each class.
+    """Read the logits once: sum over the negatives of each column and over the positives of each class.
 
     ``scratch`` holds five rows of C sums (class weight, two of positives, two of negatives), a counter and the sum of
-    the log-loss, all 0 at first. The program that is last to add its sums makes the value and the coefficients of the
-    gradient of them.
+    the log-loss, all 0 at first. The last program to add its sums computes the value, and the coefficients of the
+    gradient, from them.
     """
     columns = tl.arange(0, BLOCK)
     first = tl.zeros((ROWS, BLOCK), tl.float32)
@@ -288,8 +282,8 @@ def _finish(
     C: tl.constexpr, KIND: tl.constexpr, LOG: tl.constexpr, LOG1P: tl.constexpr, OVO: tl.constexpr,
     HAS_SIZES: tl.constexpr,
 ):  # fmt: skip
-    """The value, and the coefficients of the gradient, of the sums."""
-    # Around the first-level cache: other multiprocessors have written these sums.
+    """Compute the value, and the coefficients of the gradient, from the sums."""
+    # Bypass the first-level cache: other multiprocessors have written these sums.
     u = tl.load(scratch + columns, mask=inside, other=0.0, cache_modifier=".cg")
     p1 = tl.load(scratch + C + columns, mask=inside, other=0.0, cache_modifier=".cg")
     s1 = tl.load(scratch + 3 * C + columns, mask=inside, other=0.0, cache_modifier=".cg")
@@ -353,7 +347,7 @@ def gradient_of(
     C: tl.constexpr, STRIDE: tl.constexpr, KIND: tl.constexpr, SOFTMAX: tl.constexpr, LOG: tl.constexpr,
     HAS_WEIGHT: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One more read of the logits, and the write of their gradient."""
+    """Read the logits again, and write their gradient."""
     columns = tl.arange(0, BLOCK)
     inside = columns < C
     of_negative = tl.load(coefficients + columns, mask=inside, other=0.0)
@@ -366,17 +360,17 @@ def gradient_of(
         f, p, shifted, _ = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, SOFTMAX, LOG)
         s = u * tl.load(coefficients + 4 * C + y)
         unit = u * tl.load(coefficients + 5 * C + y)
-        at_own = tl.load(coefficients + 2 * C + y)
+        own_slope = tl.load(coefficients + 2 * C + y)
         if KIND == EXPONENTIAL:
             g = of_negative[None, :] * tl.exp(alpha * f)
-            at_own = unit * at_own * tl.exp(-alpha * p)
+            own_slope = unit * own_slope * tl.exp(-alpha * p)
         elif KIND == SQUARED:
             g = of_negative[None, :] * (f + shift[None, :])
-            at_own = unit * (at_own - 2.0 * tl.load(coefficients + 3 * C + y) * (alpha - p))
+            own_slope = unit * (own_slope - 2.0 * tl.load(coefficients + 3 * C + y) * (alpha - p))
         else:
             g = tl.broadcast_to(of_negative[None, :], (ROWS, BLOCK))
-            at_own = unit * at_own
-        g = tl.where(columns[None, :] == y[:, None], at_own[:, None], s[:, None] * g)
+            own_slope = unit * own_slope
+        g = tl.where(columns[None, :] == y[:, None], own_slope[:, None], s[:, None] * g)
         if SOFTMAX:  # noqa: SIM108 — a compile-time choice
             g = f * (g - tl.sum(f * g, axis=1)[:, None])
         else:

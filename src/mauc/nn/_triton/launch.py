@@ -1,4 +1,4 @@
-"""When kernels run, how the work is cut for the device, and memory for the vectors of a call."""
+"""When kernels run, how the work is split into programs, and the memory of a call."""
 
 import os
 from contextlib import nullcontext
@@ -15,36 +15,39 @@ from mauc.nn._loss.batch import Batch, Loss, weigh
 __all__ = [
     "ACTIVATIONS",
     "PAIRS",
-    "Cut",
+    "Parts",
+    "Tiling",
     "aligned",
+    "allocate",
     "has_triton",
-    "held",
     "ignored_class",
-    "in_rows",
     "normalised_pairs",
+    "numbers_on_device",
     "on_device",
-    "optional",
-    "placed",
+    "optional_tensors",
     "processors_of",
+    "programs_at_once",
+    "row_contiguous",
     "runs_kernels",
-    "vectors",
     "views",
 ]
 
 ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
 PAIRS = {"ovo": 0, "ova": 1, "matrix": 2}
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
+Parts = dict[str, tuple[int, torch.dtype]]
+"""Length and dtype of named vectors."""
 
 
 @lru_cache(maxsize=4)
 def has_triton(device: str) -> bool:
-    """On the host too where Triton interprets the kernels, for tests."""
+    """Return whether Triton compiles for a device, or interprets kernels on the CPU, for tests."""
     interpreted = os.environ.get("TRITON_INTERPRET") == "1"
     return (device == "cuda" or (device == "cpu" and interpreted)) and find_spec("triton") is not None
 
 
 def runs_kernels(logits: Tensor) -> bool:
-    """Whether kernels take these logits.
+    """Return whether kernels take these logits.
 
     None do under ``torch.use_deterministic_algorithms``: most add their sums atomically, and the last bits depend on
     the order.
@@ -55,7 +58,7 @@ def runs_kernels(logits: Tensor) -> bool:
 
 
 def on_device(x: Tensor) -> Any:
-    """A context in which kernels are launched on the device of a tensor."""
+    """Return a context in which kernels are launched on the device of a tensor."""
     if x.device.type != "cuda" or x.device.index == torch.cuda.current_device():
         return nullcontext()
     return torch.cuda.device(x.device)
@@ -63,26 +66,26 @@ def on_device(x: Tensor) -> Any:
 
 @lru_cache(maxsize=64)
 def processors_of(device: torch.device) -> int:
-    """How many multiprocessors the work is cut for."""
+    """Return the number of multiprocessors."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 2
 
 
-def held(processors: int, warps: int, registers: int) -> int:
-    """Programs that the device holds at once: a multiprocessor has 65536 registers."""
+def programs_at_once(processors: int, warps: int, registers: int) -> int:
+    """Return how many programs run at once: a multiprocessor has 65536 registers."""
     return processors * min(32, 65536 // (32 * warps * registers))
 
 
-class Cut(NamedTuple):
-    """How the scores are cut: a program takes some columns, and tile after tile of rows.
+class Tiling(NamedTuple):
+    """A program takes some columns, and tile after tile of rows.
 
-    There are as many programs as the device holds at once: a few more would wait for all others to end.
+    There are as many programs as run at once: a few more would wait for all others to end.
     """
 
     rows: int
     columns: int
     warps: int
     registers: int
-    """Of a thread at most, which is what decides how many programs a multiprocessor holds."""
+    """Limit per thread; it decides how many programs a multiprocessor runs."""
 
     @property
     def options(self) -> dict[str, int]:
@@ -96,21 +99,21 @@ class Cut(NamedTuple):
 
     def grid(self, n: int, c: int, processors: int) -> tuple[int, int]:
         across, down = -(-c // self.columns), -(-n // self.rows)
-        return across, max(1, min(down, held(processors, self.warps, self.registers) // across))
+        return across, max(1, min(down, programs_at_once(processors, self.warps, self.registers) // across))
 
 
 def aligned(logits: Tensor) -> bool:
-    """Whether every row of float32 logits begins at 16 bytes."""
+    """Return whether every row of float32 logits begins at a multiple of 16 bytes."""
     return logits.dtype == torch.float32 and logits.stride(0) % 4 == 0
 
 
-def in_rows(logits: Tensor) -> Tensor:
-    """The logits with neighbouring columns side by side."""
+def row_contiguous(logits: Tensor) -> Tensor:
+    """Return the logits with neighbouring columns side by side."""
     return logits if logits.stride(1) == 1 else logits.contiguous()
 
 
-def optional(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """Weight, sizes and ratios: what is not there a kernel is compiled not to read, but it wants some pointer."""
+def optional_tensors(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """Return weight, sizes and ratios. A kernel does not read those that are None, but needs some pointer."""
     some, ratios = batch.logits, batch.ratios
     if ratios is not None and ratios.dtype != torch.float32:
         ratios = ratios.to(torch.float32)
@@ -120,7 +123,7 @@ def optional(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def normalised_pairs(batch: Batch, loss: Loss) -> Tensor:
-    """``(C, C)`` pair weights of the classes present, ``[j, i]`` for column i; anything where there is no matrix."""
+    """Return the ``(C, C)`` pair weights of the classes present, ``[j, i]`` for column i; any tensor without them."""
     if batch.matrix is None:
         return batch.logits
     target, n_classes = batch.target, batch.logits.shape[1]
@@ -131,28 +134,37 @@ def normalised_pairs(batch: Batch, loss: Loss) -> Tensor:
 
 
 def ignored_class(loss: Loss) -> int:
-    """The target of ignored samples; one that does not occur where none are."""
+    """Return the target of ignored samples; one that does not occur where there are none."""
     return -100 if loss.ignore_index is None else loss.ignore_index
 
 
 @lru_cache(maxsize=64)
-def placed(numbers: Any, device: torch.device) -> Tensor:
-    """The float64 numbers of a form on a device, where they stay: a copy would wait for the device."""
+def numbers_on_device(numbers: Any, device: torch.device) -> Tensor:
+    """Return the float64 numbers of a form on a device, where they stay: a copy would wait for the device."""
     return torch.tensor(numbers, dtype=torch.float64).to(device)
 
 
-def vectors(device: torch.device, zeros: bool, **parts: tuple[int, torch.dtype]) -> tuple[Tensor, SimpleNamespace]:
-    """One piece of memory, and the vectors of some lengths and dtypes in it by their names, each at 16 bytes."""
-    sizes = {name: -(-count * dtype.itemsize // 16) * 16 for name, (count, dtype) in parts.items()}
-    memory = (torch.zeros if zeros else torch.empty)(sum(sizes.values()), dtype=torch.uint8, device=device)
-    return memory, views(memory, **parts)
+def allocate(device: torch.device, zeros: Parts, others: Parts) -> tuple[tuple[Tensor, Tensor], SimpleNamespace]:
+    """Allocate the vectors of a call in two pieces of memory, of which the first is 0; return both and the vectors."""
+    n_zeros, n_others = (sum(_padded(*part) for part in parts.values()) for parts in (zeros, others))
+    memory = (
+        torch.zeros(n_zeros, dtype=torch.uint8, device=device),
+        torch.empty(n_others, dtype=torch.uint8, device=device),
+    )
+    return memory, views(memory, zeros, others)
 
 
-def views(memory: Tensor, **parts: tuple[int, torch.dtype]) -> SimpleNamespace:
-    """The vectors in a piece of memory that :func:`vectors` made."""
-    found, begin = {}, 0
-    for name, (count, dtype) in parts.items():
-        length = count * dtype.itemsize
-        found[name] = memory[begin : begin + length].view(dtype)
-        begin += -(-length // 16) * 16
+def views(memory: tuple[Tensor, ...], *parts: Parts) -> SimpleNamespace:
+    """Return the vectors in pieces of memory that :func:`allocate` made, by their names."""
+    found = {}
+    for piece, named in zip(memory, parts, strict=True):
+        begin = 0
+        for name, (count, dtype) in named.items():
+            found[name] = piece[begin : begin + count * dtype.itemsize].view(dtype)
+            begin += _padded(count, dtype)
     return SimpleNamespace(**found)
+
+
+def _padded(count: int, dtype: torch.dtype) -> int:
+    """Return the bytes of a vector: each begins at a multiple of 16."""
+    return -(-count * dtype.itemsize // 16) * 16

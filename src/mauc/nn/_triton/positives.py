@@ -1,6 +1,6 @@
 # mypy: ignore-errors
 # ruff: noqa: RUF005 — Triton compiles neither * in tuples nor names that change their kind
-"""Ranked losses, the kernels that go over the positives of each class: their order, their table, their slopes.
+"""Ranked losses: the kernels that go over the positives of each class and compute their order, table and slopes.
 
 See :mod:`mauc.nn._triton.ranked`.
 """
@@ -12,17 +12,17 @@ from torch import Tensor
 
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.forms import Truncated
+from mauc.nn._triton.first_pass import SOFTMAX
 from mauc.nn._triton.launch import ACTIVATIONS
-from mauc.nn._triton.survey import SOFTMAX
 
 __all__ = ["binomial", "make_table", "slopes_of_positives", "sort_positives"]
 
 
 def sort_positives(batch: Batch, at, many: int = 1 << 16) -> Tensor:
-    """``(N,)`` samples in the order of their keys, that is by class and own score.
+    """Return the ``(N,)`` samples in the order of their keys, by class and then by own score.
 
-    Up to ``many`` samples each is compared with those of its class. Beyond, where one class may have all, a sort is
-    faster.
+    Up to ``many`` samples each is compared with those of its class. With more, where one class may have all, a sort
+    is faster.
     """
     n, c = batch.logits.shape
     if n > many:
@@ -35,17 +35,17 @@ def sort_positives(batch: Batch, at, many: int = 1 << 16) -> Tensor:
 
 
 def _block(n: int, c: int) -> dict[str, int]:
-    """Positives of a class that a program takes at a time."""
+    """Return how many positives of a class a program takes at a time."""
     block = min(1024, max(32, 1 << (2 * n // c).bit_length()))
     return {"BLOCK": block, "num_warps": max(1, block // 256)}
 
 
 def make_table(batch: Batch, loss: Loss, form: Truncated, order: Tensor, weight: Tensor, numbers: Tensor, at) -> None:
-    """What the negatives are searched in, and the loss and slope of those that end at each place."""
+    """Make the bounds that negatives are searched in, and the table of loss and slope at each place."""
     n, c = batch.logits.shape
     tabulate[(c,)](
-        order, weight, at.rows, at.class_counts, at.start, at.of_class, at.centre, at.bounds, at.table, numbers, n,
-        C=c, PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers, ANCHORED=form.anchored, MEANS=form.means,
+        order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, at.bounds, at.table, numbers, n,
+        C=c, PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers, ANCHORED=form.anchored, LINEAR=form.linear,
         BOUNDED=loss.bounded, WIDTH=form.width, HAS_WEIGHT=batch.weight is not None, **_block(n, c),
     )  # fmt: skip
 
@@ -53,11 +53,11 @@ def make_table(batch: Batch, loss: Loss, form: Truncated, order: Tensor, weight:
 def slopes_of_positives(
     batch: Batch, loss: Loss, form: Truncated, order: Tensor, weight: Tensor, numbers: Tensor, at
 ) -> None:
-    """The slope in each own score, of what the negatives have handed over."""
+    """Compute the slope in each own score from what it received from the negatives."""
     n, c = batch.logits.shape
     collect[(c,)](
-        order, weight, at.rows, at.class_counts, at.start, at.of_class, at.centre, numbers, at.landed, at.row_sums,
-        at.at_own, n,
+        order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, numbers, at.received,
+        at.row_sums, at.own_slope, n,
         C=c, ACTIVATION=ACTIVATIONS[loss.activation], HAS_WEIGHT=batch.weight is not None, PIECES=len(form.ends),
         DEGREE=form.degree, POWERS=form.powers, ANCHORED=form.anchored, **_block(n, c),
     )  # fmt: skip
@@ -71,13 +71,13 @@ def binomial(n: tl.constexpr, k: tl.constexpr):
 
 @triton.jit
 def _class_of(key):
-    """What stands above the 32 bits of the score, which are less than 0 for half of the scores."""
+    """Return the class from a key, above the 32 signed bits of the score."""
     return ((key + 0x80000000) >> 32).to(tl.int32)
 
 
 @triton.jit
 def group(keys, start, taken, grouped, samples, n, C: tl.constexpr, BLOCK: tl.constexpr):
-    """Keys and numbers of the samples class by class, in no order within a class; those that do not count nowhere."""
+    """Store keys and numbers of the samples class by class, in any order within a class; leave out ignored samples."""
     here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     key = tl.load(keys + here, mask=here < n, other=0)
     y = _class_of(key)
@@ -92,7 +92,7 @@ def group(keys, start, taken, grouped, samples, n, C: tl.constexpr, BLOCK: tl.co
 def rank_in_class(
     grouped, samples, class_counts, start, order, C: tl.constexpr, BLOCK: tl.constexpr, ALL: tl.constexpr
 ):
-    """The samples in the order of their keys, by comparing each with those of its class and of its neighbours'."""
+    """Order the samples by their keys, comparing each with those of the classes in its block."""
     here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = here < tl.load(start + C - 1) + tl.load(class_counts + C - 1)
     mine = tl.load(grouped + here, mask=inside, other=0)
@@ -113,7 +113,7 @@ def rank_in_class(
 
 @triton.jit
 def _power_sum(sums, z, K: tl.constexpr):
-    """``Σ_u a_u (z − w_u)^K`` of the sums ``Σ a w^j``."""
+    """Return ``Σ_u a_u (z − w_u)^K`` from the sums ``Σ a w^j``."""
     out = sums[0]
     for j in tl.static_range(1, K + 1):
         out = out * z + (1 - 2 * (j % 2)) * binomial(K, j) * sums[j]
@@ -122,7 +122,7 @@ def _power_sum(sums, z, K: tl.constexpr):
 
 @triton.jit
 def _downward(exact):
-    """The largest float32 that is not above a float64: a float32 is above the one if and only if above the other."""
+    """Round a float64 down to float32: a float32 is above the one if and only if it is above the other."""
     near = exact.to(tl.float32)
     bits = near.to(tl.int32, bitcast=True)
     lower = tl.where(near > 0.0, bits - 1, tl.where(near < 0.0, bits + 1, -2147483647))
@@ -131,26 +131,26 @@ def _downward(exact):
 
 @triton.jit
 def tabulate(
-    order, weight, rows_out, class_counts, start, of_class, centre, bounds, table, form, n,
+    order, weight, row_stats, class_counts, start, class_weights, centre, bounds, table, form, n,
     C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, POWERS: tl.constexpr, ANCHORED: tl.constexpr,
-    MEANS: tl.constexpr, BOUNDED: tl.constexpr, WIDTH: tl.constexpr, HAS_WEIGHT: tl.constexpr, BLOCK: tl.constexpr,
+    LINEAR: tl.constexpr, BOUNDED: tl.constexpr, WIDTH: tl.constexpr, HAS_WEIGHT: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Of one class: what its negatives are searched in, and the loss and slope of those that end at each place.
+    """Make the bounds and the table of one class.
 
     A class has one place more than positives, the first one for negatives that meet none.
     ``bounds``, ``(PIECES, N + C)``: the largest score that does not meet the positive in this piece, ascending.
     ``table``, ``(PIECES, N + C, WIDTH)``: coefficients of the sum over the run in powers of the negative's distance,
-    times the column's weight.
-    ``ANCHORED``: of its distance from the run's last positive, which comes first; all are positive then, and nothing
-    cancels in float32. ``MEANS``, for lines: slope and root of their sum. Else from the class's middle, in float64.
+    times the column's weight. ``ANCHORED``: the distance from the run's last positive, whose score comes first; all
+    terms have one sign then, and nothing cancels in float32. ``LINEAR``: slope and root of a sum of lines. Else the
+    distance from the middle of the class, in float64.
     """
     c = tl.program_id(0)
     count = tl.load(class_counts + c)
     begin = tl.load(start + c)
-    unit = tl.load(of_class + c).to(tl.float64) * tl.load(of_class + 2 * C + c).to(tl.float64)
+    unit = tl.load(class_weights + c).to(tl.float64) * tl.load(class_weights + 2 * C + c).to(tl.float64)
     middle = 0.0
     if count > 0:
-        middle = tl.load(rows_out + 3 * n + tl.load(order + begin + count // 2))
+        middle = tl.load(row_stats + 3 * n + tl.load(order + begin + count // 2))
     tl.store(centre + c, middle)
     origin = middle.to(tl.float64)
     if BOUNDED:
@@ -167,7 +167,7 @@ def tabulate(
         rank = some + tl.arange(0, BLOCK)
         inside = rank < count
         sample = tl.load(order + begin + rank, mask=inside, other=0)
-        p = tl.load(rows_out + 3 * n + sample, mask=inside, other=0.0)
+        p = tl.load(row_stats + 3 * n + sample, mask=inside, other=0.0)
         term = inside.to(tl.float64)
         if HAS_WEIGHT:
             term = tl.load(weight + sample, mask=inside, other=0.0).to(tl.float64)
@@ -185,7 +185,7 @@ def tabulate(
             place = piece * (n + C) + begin + c + 1 + rank
             tl.store(bounds + place, _downward(p.to(tl.float64) - end), mask=inside)
             at = table + place.to(tl.int64) * WIDTH
-            if MEANS:
+            if LINEAR:
                 steep = tl.load(numbers + 2)
                 mean = tl.where(running[0] == 0.0, 0.0, running[1] / running[0])
                 root = mean + (middle.to(tl.float64) - origin) - end - tl.load(numbers + 1) / steep
@@ -212,17 +212,17 @@ def tabulate(
 
 @triton.jit
 def collect(
-    order, weight, rows_out, class_counts, start, of_class, centre, form, landed, row_sums, at_own, n,
+    order, weight, row_stats, class_counts, start, class_weights, centre, form, received, row_sums, own_slope, n,
     C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
     POWERS: tl.constexpr, ANCHORED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """The slope in each positive of one class: of all that has landed at later places."""
+    """Compute the slope in each positive of one class from all that was received at later places."""
     c = tl.program_id(0)
     count = tl.load(class_counts + c)
     begin = tl.load(start + c)
     middle = tl.load(centre + c).to(tl.float64)
-    inverse = tl.load(of_class + 2 * C + c)
-    of_column = tl.load(of_class + c)
+    inverse = tl.load(class_weights + 2 * C + c)
+    of_column = tl.load(class_weights + c)
     size: tl.constexpr = DEGREE + 2
     so_far = ()
     for _ in tl.static_range(PIECES * DEGREE):
@@ -232,13 +232,13 @@ def collect(
         rank = (blocks - 1 - back) * BLOCK + tl.arange(0, BLOCK)
         inside = rank < count
         sample = tl.load(order + begin + rank, mask=inside, other=0)
-        p = tl.load(rows_out + 3 * n + sample, mask=inside, other=0.0)
+        p = tl.load(row_stats + 3 * n + sample, mask=inside, other=0.0)
         w = p.to(tl.float64) - middle
         slope = tl.zeros((BLOCK,), tl.float64)
         now = ()
         for piece in tl.static_range(PIECES):
             later = ()
-            at = landed + (piece * (n + C) + begin + c + 1 + rank.to(tl.int64)) * DEGREE
+            at = received + (piece * (n + C) + begin + c + 1 + rank.to(tl.int64)) * DEGREE
             arrived = ()
             for j in tl.static_range(DEGREE):
                 arrived = arrived + (tl.load(at + j, mask=inside, other=0.0),)
@@ -263,7 +263,7 @@ def collect(
         if HAS_WEIGHT:
             unit *= tl.load(weight + sample, mask=inside, other=0.0).to(tl.float32)
         own = unit * slope.to(tl.float32)
-        tl.store(at_own + sample, own, mask=inside)
+        tl.store(own_slope + sample, own, mask=inside)
         if ACTIVATION == SOFTMAX:
             before = tl.load(row_sums + sample, mask=inside, other=0.0)
             tl.store(row_sums + sample, before + p * own, mask=inside)

@@ -2,21 +2,21 @@
 # ruff: noqa: RUF005, RUF059 — Triton compiles neither * in tuples nor names that change their kind
 r"""Pieces of polynomials, the hinge family: three reads of the logits, on the device from end to end.
 
-Of a loss that is a sum of truncated powers (:class:`mauc.nn._loss.forms.Truncated`) a negative q meets, for each end b,
-the positives below ``q + b``: the first ones of its column's sorted positives. Its loss and slope are a polynomial in
-q, whose coefficients are sums over those, one row of a table for each place in the order. Nothing waits for the device:
+The loss is a sum of truncated powers (:class:`mauc.nn._loss.forms.Truncated`). For each end b, a negative q meets the
+positives below ``q + b``: a run at the start of its column's sorted positives. Its loss and slope are polynomials in q,
+whose coefficients are sums over the run: one row of a table for each place in the order. Nothing waits for the device:
 
-- ``survey`` reads the logits: each row's peak and sums, its own score, the class weights;
+- ``first_pass`` reads the logits: each row's peak and sums, its own score, the class weights;
 - the N own scores are sorted within their classes (``group`` and ``rank_in_class``, or a sort), and ``tabulate`` makes
-  the table, and of each positive the largest score that does not meet it, so that the scores are searched as they are;
-- ``columns_of`` reads the logits again: each score as a negative is found among the positives of its column, which
-  gives the value, and what it hands to the positives is added up at the place where its run ends;
-- ``collect`` makes the positives' slopes of these, by sums over later places;
+  the table, and for each positive the largest score that does not meet it: these bounds are what is searched;
+- ``columns_of`` reads the logits again: it searches each score, as a negative, among the bounds of its column, which
+  gives the value, and adds what the positives need to know of it at the place where its run ends;
+- ``collect`` computes the slopes of the positives from these, as sums over later places;
 - ``gradient_of`` reads the logits a third time, searches again, which is cheaper than storing, and writes.
 
-The table is float64 where a small sum is a difference of large ones. Where it counts from the run's last positive all
-terms of a run have one sign, and the work on all scores is float32. For the hinge itself a sum of lines is a line, of
-which slope and root say all.
+The table is float64 where a small sum is a difference of large ones. If distances are counted from the run's last
+positive ("anchored"), all terms of a run have one sign, and the work on all scores is float32. For the hinge itself a
+sum of lines is a line, and the table holds its slope and root.
 """
 
 from typing import NamedTuple
@@ -28,115 +28,109 @@ from torch import Tensor
 
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.forms import Truncated, closed_form, truncated_powers
+from mauc.nn._triton.first_pass import IDENTITY, SOFTMAX, first_read, first_vectors, score_of, share_of, tile_of, write
 from mauc.nn._triton.launch import (
     ACTIVATIONS,
-    Cut,
+    Parts,
+    Tiling,
     aligned,
-    in_rows,
+    allocate,
     normalised_pairs,
+    numbers_on_device,
     on_device,
-    optional,
-    placed,
+    optional_tensors,
     processors_of,
-    vectors,
+    row_contiguous,
     views,
 )
 from mauc.nn._triton.positives import binomial, make_table, slopes_of_positives, sort_positives
-from mauc.nn._triton.survey import IDENTITY, SOFTMAX, first_read, first_vectors, score_of, share_of, tile_of, write
 from mauc.surrogates import Surrogate
 
-__all__ = ["RankedKernels", "place_numbers", "recipe_for"]
+__all__ = ["RankedKernels", "cache_numbers", "recipe_for"]
 
 
 def recipe_for(batch: Batch, loss: Loss) -> "RankedKernels | None":
-    """These kernels, if they compute the loss; a closed form has other kernels, or is more exact in torch."""
+    """Return these kernels if they compute the loss; a closed form has other kernels, or is more exact in torch."""
     if loss.activation not in ACTIVATIONS or closed_form(loss.surrogate, bounded=loss.bounded) is not None:
         return None
     form = truncated_powers(loss.surrogate, bounded=loss.bounded)
     return None if form is None else RankedKernels(form)
 
 
-def place_numbers(surrogate: Surrogate, device: torch.device) -> None:
-    """Puts the numbers of a surrogate on the device, to stay there."""
+def cache_numbers(surrogate: Surrogate, device: torch.device) -> None:
+    """Put the numbers of a surrogate on the device, where they stay."""
     for bounded in (True, False):
         form = truncated_powers(surrogate, bounded=bounded)
         if form is not None:
-            placed(_numbers_of(form), device)
+            numbers_on_device(form.numbers, device)
 
 
-def _numbers_of(form: Truncated) -> tuple[tuple[float, ...], ...]:
-    """Of each piece its end and its coefficients."""
-    return tuple((end, *row) for end, row in zip(form.ends, form.coefficients, strict=True))
-
-
-def _cuts(form: Truncated, logits: Tensor, crowded: bool) -> tuple[Cut, Cut]:
-    """Of the second read and of the third: tiles of one warp, as wide as its registers hold; chosen by measurement."""
+def _tilings(form: Truncated, logits: Tensor, short_search: bool) -> tuple[Tiling, Tiling]:
+    """Return the tilings of the second and third read: one warp, as wide as its registers hold; measured."""
     whole = aligned(logits)
-    if form.means:
-        return Cut(32, 8 if crowded else 16, 1, 128) if whole else Cut(32, 8, 1, 96), Cut(32, 16, 1, 128)
+    if form.linear:
+        return Tiling(32, 8 if short_search else 16, 1, 128) if whole else Tiling(32, 8, 1, 96), Tiling(32, 16, 1, 128)
     if form.anchored and len(form.ends) == 1:
-        return Cut(32, 8, 1, 128), Cut(32, 16, 1, 128)
+        return Tiling(32, 8, 1, 128), Tiling(32, 16, 1, 128)
     if form.anchored:
-        first = Cut(32, 4 if crowded else 8, 1, 128) if whole else Cut(32, 4, 1, 96)
-        return first, Cut(32, 16, 1, 168 if crowded else 128)
-    return (Cut(32, 4, 1, 128), Cut(32, 16, 1, 128)) if whole else (Cut(32, 8, 1, 168), Cut(32, 8, 1, 96))
+        first = Tiling(32, 4 if short_search else 8, 1, 128) if whole else Tiling(32, 4, 1, 96)
+        return first, Tiling(32, 16, 1, 168 if short_search else 128)
+    return (Tiling(32, 4, 1, 128), Tiling(32, 16, 1, 128)) if whole else (Tiling(32, 8, 1, 168), Tiling(32, 8, 1, 96))
+
+
+def _short_search(logits: Tensor, loss: Loss, positives: int = 8) -> bool:
+    """Return whether searches begin at a hint: most softmax scores are near 0, and end near one place.
+
+    At (65536, 1000) the hinge takes 1.05 times the time of cross-entropy instead of 1.48. With fewer ``positives`` per
+    class on average a search has two steps anyway, and the hint costs more than it saves.
+    """
+    return loss.activation == "softmax" and len(logits) >= positives * logits.shape[1]
 
 
 class RankedKernels(NamedTuple):
-    """The recipe."""
+    """The recipe of pieces of polynomials."""
 
     form: Truncated
 
     def forward(self, batch: Batch, loss: Loss, *, wants_gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """The value, and two pieces of memory for the gradient."""
-        batch = batch._replace(logits=in_rows(batch.logits.detach()))
+        """Return the value, and two pieces of memory for the gradient."""
+        batch = batch._replace(logits=row_contiguous(batch.logits))
         logits, form = batch.logits, self.form
         (n, c), device = logits.shape, logits.device
-        numbers, weight = placed(_numbers_of(form), device), optional(batch)[0]
-        zeros, others = self._parts(n, c)
-        memory, at = vectors(device, True, **zeros)
-        more, rest = vectors(device, False, **others)
-        vars(at).update(vars(rest))
+        numbers, weight = numbers_on_device(form.numbers, device), optional_tensors(batch)[0]
+        memory, at = allocate(device, *self._parts(n, c))
         value = torch.empty((), dtype=torch.float32, device=device)
-        cut = _cuts(form, logits, self._crowded(logits, loss))[0]
+        tiling = _tilings(form, logits, _short_search(logits, loss))[0]
         with on_device(logits):
             first_read(batch, loss, at, at.class_sums)
             order = sort_positives(batch, at)
             make_table(batch, loss, form, order, weight, numbers, at)
-            columns_of[cut.grid(n, c, processors_of(device))](
+            columns_of[tiling.grid(n, c, processors_of(device))](
                 logits, at.codes, weight, normalised_pairs(batch, loss), at.rows, at.class_counts, at.start,
-                at.of_class, at.centre, at.bounds, at.table, numbers, at.landed, at.row_sums, at.totals,
-                at.second_ticket, value, loss.log_loss, n, GRADIENT=wants_gradient,
-                **self._constants(batch, loss), **cut.options,
+                at.class_weights, at.centre, at.bounds, at.table, numbers, at.received, at.row_sums, at.totals,
+                at.second_finished, value, loss.log_loss, n, GRADIENT=wants_gradient,
+                **self._constants(batch, loss), **tiling.options,
             )  # fmt: skip
             if wants_gradient:
                 slopes_of_positives(batch, loss, form, order, weight, numbers, at)
-        return value, (memory, more)
+        return value, memory
 
     def gradient(self, batch: Batch, loss: Loss, saved: tuple[Tensor, ...], upstream: Tensor) -> Tensor:
-        """The gradient with respect to the logits, times ``upstream``."""
-        batch = batch._replace(logits=in_rows(batch.logits.detach()))
+        """Return the gradient with respect to the logits, times ``upstream``."""
+        batch = batch._replace(logits=row_contiguous(batch.logits))
         logits = batch.logits
         (n, c), device = logits.shape, logits.device
-        numbers, (weight, _, ratios) = placed(_numbers_of(self.form), device), optional(batch)
-        zeros, at = (views(x, **parts) for x, parts in zip(saved, self._parts(n, c), strict=True))
+        numbers, (weight, _, ratios) = numbers_on_device(self.form.numbers, device), optional_tensors(batch)
+        at = views(saved, *self._parts(n, c))
         out = torch.empty((n, c), dtype=logits.dtype, device=device)
-        cut = _cuts(self.form, logits, self._crowded(logits, loss))[1]
+        tiling = _tilings(self.form, logits, _short_search(logits, loss))[1]
         with on_device(logits):
-            gradient_of[cut.grid(n, c, processors_of(device))](
-                logits, at.codes, weight, normalised_pairs(batch, loss), ratios, at.rows, zeros.class_counts, at.start,
-                at.of_class, at.centre, at.bounds, at.table, numbers, zeros.row_sums, at.at_own, zeros.totals,
-                upstream, out, loss.log_loss, n, **self._constants(batch, loss), **cut.options,
+            gradient_of[tiling.grid(n, c, processors_of(device))](
+                logits, at.codes, weight, normalised_pairs(batch, loss), ratios, at.rows, at.class_counts, at.start,
+                at.class_weights, at.centre, at.bounds, at.table, numbers, at.row_sums, at.own_slope, at.totals,
+                upstream, out, loss.log_loss, n, **self._constants(batch, loss), **tiling.options,
             )  # fmt: skip
         return out
-
-    def _crowded(self, logits: Tensor, loss: Loss, positives: int = 8) -> bool:
-        """Whether searches are cut short: softmax scores, mostly near 0, end near one place.
-
-        At (65536, 1000) the hinge has 1.05 times the time of cross-entropy instead of 1.48. Where a search has two
-        steps anyway, with fewer ``positives`` of a class on average, the look ahead costs more than it saves.
-        """
-        return loss.activation == "softmax" and len(logits) >= positives * logits.shape[1]
 
     def _constants(self, batch: Batch, loss: Loss) -> dict[str, int]:
         form = self.form
@@ -150,16 +144,15 @@ class RankedKernels(NamedTuple):
             "PIECES": len(form.ends),
             "DEGREE": form.degree,
             "ANCHORED": form.anchored,
-            "MEANS": form.means,
+            "LINEAR": form.linear,
             "WIDTH": form.width,
-            "CROWDED": self._crowded(batch.logits, loss),
+            "SHORT_SEARCH": _short_search(batch.logits, loss),
         }
 
-    def _parts(self, n: int, c: int):
-        """The vectors: those that begin as 0, and the others."""
+    def _parts(self, n: int, c: int) -> tuple[Parts, Parts]:
         form, places, whole, real = self.form, len(self.form.ends) * (n + c), torch.int32, torch.float32
         zeros, others = first_vectors(n, c)
-        zeros |= {"landed": (places * form.degree, torch.float64), "taken": (c, whole)}
+        zeros |= {"received": (places * form.degree, torch.float64), "taken": (c, whole)}
         others |= {
             "table": (places * form.width, real if form.anchored else torch.float64),
             "grouped": (n, torch.int64),
@@ -173,7 +166,7 @@ class RankedKernels(NamedTuple):
 
 @triton.jit
 def _widest_step(most):
-    """The largest power of two up to ``most``; 0 if there is none."""
+    """Return the largest power of two up to ``most``; 0 if there is none."""
     step = 1
     while step * 2 <= most:
         step *= 2
@@ -182,9 +175,9 @@ def _widest_step(most):
 
 @triton.jit
 def _find(bounds, begin, end, step, score):
-    """The last place whose bound is below the score, of those after ``begin`` to ``end``, which ascend; or ``begin``.
+    """Return the last place after ``begin``, up to ``end``, whose bound is below the score; or ``begin``.
 
-    Beyond the end the last bound stands for all: either it is too large, or every step is taken and the end is it.
+    The bounds ascend. A step beyond the end looks at the last bound: it is too large, or the result is the end.
     """
     place = begin + tl.zeros(score.shape, tl.int32)
     while step > 0:
@@ -196,29 +189,29 @@ def _find(bounds, begin, end, step, score):
 
 @triton.jit
 def _bound_after(bounds, place, end, by: tl.constexpr):
-    """The bound so many places on, infinite where there is none."""
+    """Return the bound so many places on; infinity if there is none."""
     at = place + by
     return tl.where(at > end, float("inf"), tl.load(bounds + tl.minimum(at, end)))
 
 
 @triton.jit
-def _crowd_of(bounds, begin, end, score, CROWDED: tl.constexpr):
-    """Where most negatives of a column end: the place of ``score``, and what :func:`_place_of` asks about it."""
+def _hint_for(bounds, begin, end, score, SHORT_SEARCH: tl.constexpr):
+    """Return the place of ``score``, where most negatives of a column end, and what :func:`_place_of` needs of it."""
     place = _find(bounds, begin, end, _widest_step(tl.max(end - begin)), score)
     low = begin
-    if CROWDED:
+    if SHORT_SEARCH:
         low = place
     step = _widest_step(tl.max(end - low))
     return place, low, _bound_after(bounds, place, end, 2), _bound_after(bounds, place, end, 4), step
 
 
 @triton.jit
-def _place_of(bounds, crowd, end, score, weights, CROWDED: tl.constexpr):
-    """As :func:`_find`; with ``CROWDED``, where no score is below the crowd's, in as few steps as do for the tile."""
-    _, low, second, fourth, step = crowd
+def _place_of(bounds, hint, end, score, weights, SHORT_SEARCH: tl.constexpr):
+    """Search as :func:`_find`; with ``SHORT_SEARCH`` from the hint on, in as few steps as the tile needs."""
+    _, low, second, fourth, step = hint
     sought = score
-    if CROWDED:
-        sought = tl.where(weights == 0.0, 0.0, score)  # the own scores, which are large, are no negatives
+    if SHORT_SEARCH:
+        sought = tl.where(weights == 0.0, 0.0, score)  # own scores, which are large, are no negatives
         crossed = (sought > second).to(tl.int32) + (sought > fourth).to(tl.int32)
         furthest = tl.max(tl.max(crossed, axis=1), axis=0)
         step = tl.where(furthest == 2, step, tl.minimum(step, 1 + furthest))
@@ -227,14 +220,14 @@ def _place_of(bounds, crowd, end, score, weights, CROWDED: tl.constexpr):
 
 @triton.jit
 def _both(at):
-    """Two float32 numbers that lie together, in one load."""
+    """Load two neighbouring float32 numbers at once."""
     both = tl.load(at.to(tl.pointer_type(tl.int64)))
     return both.to(tl.int32).to(tl.float32, bitcast=True), (both >> 32).to(tl.int32).to(tl.float32, bitcast=True)
 
 
 @triton.jit
 def _numbers(at, COUNT: tl.constexpr, ANCHORED: tl.constexpr):
-    """The first numbers at a place of the table."""
+    """Load the first numbers at a place of the table."""
     numbers = ()
     if ANCHORED:
         for pair in tl.static_range((COUNT + 1) // 2):
@@ -247,7 +240,7 @@ def _numbers(at, COUNT: tl.constexpr, ANCHORED: tl.constexpr):
 
 @triton.jit
 def _distance(f, anchor, form, piece: tl.constexpr, middle, DEGREE: tl.constexpr, ANCHORED: tl.constexpr):
-    """Of a negative, with the piece's end added to it, from the run's last positive or from the class's middle."""
+    """Return the distance of negative plus end from the run's last positive, or from the middle of the class."""
     end = tl.load(form + piece * (DEGREE + 2))
     if ANCHORED:
         return (f - anchor) + end.to(tl.float32)
@@ -258,10 +251,10 @@ def _distance(f, anchor, form, piece: tl.constexpr, middle, DEGREE: tl.constexpr
 @triton.jit
 def _loss_and_slope(
     f, near, at, form, piece: tl.constexpr, middle,
-    DEGREE: tl.constexpr, ANCHORED: tl.constexpr, MEANS: tl.constexpr,
+    DEGREE: tl.constexpr, ANCHORED: tl.constexpr, LINEAR: tl.constexpr,
 ):  # fmt: skip
-    """Sum and slope, in the negative, of one piece over the positives of its run; and its distance."""
-    if MEANS:
+    """Return sum and slope, in the negative, of one piece over the positives of its run; and its distance."""
+    if LINEAR:
         steep, root = _both(at)
         return steep * (near - root), steep, near
     else:
@@ -279,9 +272,9 @@ def _loss_and_slope(
 @triton.jit
 def _slope(
     f, at, form, piece: tl.constexpr, middle,
-    DEGREE: tl.constexpr, ANCHORED: tl.constexpr, MEANS: tl.constexpr,
+    DEGREE: tl.constexpr, ANCHORED: tl.constexpr, LINEAR: tl.constexpr,
 ):  # fmt: skip
-    if MEANS:
+    if LINEAR:
         return tl.load(at)
     else:
         first: tl.constexpr = 1 if ANCHORED else 0
@@ -296,14 +289,14 @@ def _slope(
 
 @triton.jit
 def columns_of(
-    logits, codes, weight, matrix, rows_out, class_counts, start, of_class, centre, bounds, table, form, landed,
-    row_sums, totals, ticket, out, log_loss, n,
+    logits, codes, weight, matrix, row_stats, class_counts, start, class_weights, centre, bounds, table, form, received,
+    row_sums, totals, finished, out, log_loss, n,
     C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, HAS_WEIGHT: tl.constexpr,
     HAS_MATRIX: tl.constexpr, GRADIENT: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
-    ANCHORED: tl.constexpr, MEANS: tl.constexpr, WIDTH: tl.constexpr, CROWDED: tl.constexpr, COLUMNS: tl.constexpr,
-    ROWS: tl.constexpr,
+    ANCHORED: tl.constexpr, LINEAR: tl.constexpr, WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr,
+    COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """The second read: the value; what the negatives hand to the positives; each row's sum of score times slope.
+    """Compute the value, what the positives receive from the negatives, and each row's sum of score times slope.
 
     Neighbouring lanes take neighbouring rows of one column: their searches touch the same few cache lines.
     """
@@ -315,23 +308,23 @@ def columns_of(
     middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
     shape: tl.constexpr = (ROWS, COLUMNS)
     risk = tl.zeros((ROWS,), tl.float32)
-    # Most negatives of a column end at one place: what they hand over is summed here, what the others do is added
-    # where they end. It is the place of score 0, which is near the most of softmax scores, or of the first row's score.
+    # Most negatives of a column end at one place: their contributions are summed in registers, those of the others are
+    # added where they end. The place is that of score 0, near most softmax scores, or of the first row's score.
     some_score = tl.zeros((1, COLUMNS), tl.float32)
     if ACTIVATION != SOFTMAX:
         some_row = logits + (tl.program_id(1) * ROWS).to(tl.int64) * STRIDE
         some_score = tl.load(some_row + columns, mask=exists, other=0.0).to(tl.float32)[None, :]
         some_score = score_of(some_score, 0.0, 1.0, ACTIVATION)
-    crowds = ()
+    hints = ()
     gathered = ()
     for piece in tl.static_range(PIECES):
-        crowds = crowds + (_crowd_of(bounds + piece * (n + C), begin, end, some_score, CROWDED),)
+        hints = hints + (_hint_for(bounds + piece * (n + C), begin, end, some_score, SHORT_SEARCH),)
         for _ in tl.static_range(DEGREE):
             gathered = gathered + (tl.zeros(shape, tl.float32),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE,
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
         near = f
@@ -341,13 +334,13 @@ def columns_of(
         loss = 0.0
         steepness = 0.0
         for piece in tl.static_range(PIECES):
-            place = _place_of(bounds + piece * (n + C), crowds[piece], end, f, weights, CROWDED)
+            place = _place_of(bounds + piece * (n + C), hints[piece], end, f, weights, SHORT_SEARCH)
             at = table + (piece * (n + C) + place) * WIDTH
-            total, slope, z = _loss_and_slope(f, near, at, form, piece, middle, DEGREE, ANCHORED, MEANS)
+            total, slope, z = _loss_and_slope(f, near, at, form, piece, middle, DEGREE, ANCHORED, LINEAR)
             loss = total if piece == 0 else loss + total
             steepness = slope if piece == 0 else steepness + slope
             if GRADIENT:
-                common = place == crowds[piece][0]
+                common = place == hints[piece][0]
                 term = tl.where(common, weights, 0.0)
                 known = near
                 if ACTIVATION == IDENTITY:
@@ -359,7 +352,7 @@ def columns_of(
                 alone = (weights != 0.0) & ~common
                 if tl.max(tl.max(alone.to(tl.int32), axis=1), axis=0) > 0:
                     handed = weights.to(tl.float64)
-                    here = landed + (piece * (n + C) + place).to(tl.int64) * DEGREE
+                    here = received + (piece * (n + C) + place).to(tl.int64) * DEGREE
                     for j in tl.static_range(DEGREE):
                         tl.atomic_add(here + j, handed, mask=alone, sem="relaxed")
                         if j < DEGREE - 1:
@@ -368,7 +361,7 @@ def columns_of(
             gathered = now_gathered
         lost = weights * loss.to(tl.float32)
         if ACTIVATION == IDENTITY:
-            # What weighs nothing is no term, even where its loss is beyond the floats; but no number stays none.
+            # A score of weight 0 adds 0, even if its loss overflows; but NaN stays NaN.
             lost = tl.where((weights == 0.0) & (f == f), 0.0, lost)
         risk += tl.sum(lost, axis=1)
         if GRADIENT and ACTIVATION == SOFTMAX:
@@ -376,8 +369,8 @@ def columns_of(
             tl.atomic_add(row_sums + rows, tl.sum(pull, axis=1), mask=counts, sem="relaxed")
     if GRADIENT:
         for piece in tl.static_range(PIECES):
-            place = crowds[piece][0]
-            here = landed + (piece * (n + C) + place).to(tl.int64) * DEGREE
+            place = hints[piece][0]
+            here = received + (piece * (n + C) + place).to(tl.int64) * DEGREE
             # From powers of the score to powers of the distance.
             shift = tl.load(form + piece * (DEGREE + 2)) + tl.zeros((1, COLUMNS), tl.float64)
             if ANCHORED and DEGREE > 1:
@@ -396,7 +389,7 @@ def columns_of(
     tl.atomic_add(totals, tl.sum(risk.to(tl.float64), axis=0), sem="relaxed")
     tl.debug_barrier()
     programs = tl.num_programs(0) * tl.num_programs(1)
-    if tl.atomic_add(ticket, 1, sem="acq_rel", scope="gpu") == programs - 1:
+    if tl.atomic_add(finished, 1, sem="acq_rel", scope="gpu") == programs - 1:
         whole = tl.load(totals, cache_modifier=".cg")
         if LOG:
             whole += share_of(totals, log_loss) * tl.load(totals + 1, cache_modifier=".cg")
@@ -405,40 +398,40 @@ def columns_of(
 
 @triton.jit
 def gradient_of(
-    logits, codes, weight, matrix, ratios, rows_out, class_counts, start, of_class, centre, bounds, table, form,
-    row_sums, at_own, totals, upstream, out, log_loss, n,
+    logits, codes, weight, matrix, ratios, row_stats, class_counts, start, class_weights, centre, bounds, table, form,
+    row_sums, own_slope, totals, upstream, out, log_loss, n,
     C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, HAS_WEIGHT: tl.constexpr,
-    HAS_MATRIX: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, ANCHORED: tl.constexpr, MEANS: tl.constexpr,
-    WIDTH: tl.constexpr, CROWDED: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
+    HAS_MATRIX: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, ANCHORED: tl.constexpr, LINEAR: tl.constexpr,
+    WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
-    """The third read, and the write of the gradient."""
+    """Read the logits a third time, and write the gradient."""
     columns = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     exists = columns < C
     begin = tl.load(start + columns, mask=exists, other=0)[None, :]
     begin += tl.where(exists, columns, 0)[None, :]  # one place more for each class before
     end = begin + tl.load(class_counts + columns, mask=exists, other=0)[None, :]
     middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
-    crowds = ()
+    hints = ()
     for piece in tl.static_range(PIECES):
         nothing = tl.zeros((1, COLUMNS), tl.float32)
-        crowds = crowds + (_crowd_of(bounds + piece * (n + C), begin, end, nothing, CROWDED),)
+        hints = hints + (_hint_for(bounds + piece * (n + C), begin, end, nothing, SHORT_SEARCH),)
     factor = tl.load(upstream).to(tl.float32)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, STRIDE,
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
             C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
         )  # fmt: skip
         steepness = 0.0
         for piece in tl.static_range(PIECES):
-            place = _place_of(bounds + piece * (n + C), crowds[piece], end, f, weights, CROWDED)
+            place = _place_of(bounds + piece * (n + C), hints[piece], end, f, weights, SHORT_SEARCH)
             at = table + (piece * (n + C) + place) * WIDTH
-            slope = _slope(f, at, form, piece, middle, DEGREE, ANCHORED, MEANS)
+            slope = _slope(f, at, form, piece, middle, DEGREE, ANCHORED, LINEAR)
             steepness = slope if piece == 0 else steepness + slope
         g = weights * steepness.to(tl.float32)
         if ACTIVATION == IDENTITY:
             g = tl.where(weights == 0.0, 0.0, g)
         write(
-            out, ratios, rows_out, row_sums, at_own, totals, g, x, f, rows, columns, y, u, counts, factor,
+            out, ratios, row_stats, row_sums, own_slope, totals, g, x, f, rows, columns, y, u, counts, factor,
             log_loss, n, C, ACTIVATION, LOG,
         )  # fmt: skip

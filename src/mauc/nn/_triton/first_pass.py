@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The kernel that reads the logits first for polynomials and ranked losses, and what the later ones share."""
+"""The kernel that reads the logits first for polynomials and ranked losses, and the functions that later ones share."""
 
 import torch
 import triton
@@ -8,46 +8,53 @@ from torch import Tensor
 
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._triton.closed import rows_of
-from mauc.nn._triton.launch import ACTIVATIONS, PAIRS, held, ignored_class, in_rows, optional, processors_of
+from mauc.nn._triton.launch import (
+    ACTIVATIONS,
+    PAIRS,
+    Parts,
+    ignored_class,
+    optional_tensors,
+    processors_of,
+    programs_at_once,
+)
 
 __all__ = ["first_read", "first_vectors"]
 
-Parts = dict[str, tuple[int, torch.dtype]]
-
 
 def first_vectors(n: int, c: int) -> tuple[Parts, Parts]:
-    """Names, lengths and dtypes of the vectors that the first read fills in: those that begin as 0, and the others."""
+    """Return the vectors that the first read fills in: those that begin as 0, and the others."""
     whole, real = torch.int32, torch.float32
     zeros = {
         "totals": (3, torch.float64),  # risk, log-loss, weight of all samples
         "class_sums": (c, real),
         "row_sums": (n, real),  # of score times slope
         "class_counts": (c, whole),
-        "first_ticket": (1, whole),
-        "second_ticket": (1, whole),
+        "first_finished": (1, whole),
+        "second_finished": (1, whole),
     }
     others = {
         "keys": (n, torch.int64),
         "rows": (4 * n, real),  # peak, inverse of the sum, inverse of the shifted sum, own score
         "codes": (n, whole),  # classes, −1 for samples that do not count
         "start": (c, whole),
-        "of_class": (3 * c, real),  # weight of a column, of a row, of a positive
-        "at_own": (n, real),  # slope in the own score
+        "class_weights": (3 * c, real),  # weight of a column, of a row, of a positive
+        "own_slope": (n, real),  # slope in the own score
     }
     return zeros, others
 
 
 def first_read(batch: Batch, loss: Loss, at, of_positives: Tensor, size: int = 0) -> None:
-    """Fills in the vectors ``at``; with ``size`` also so many sums of Chebyshev polynomials over the positives."""
-    logits = in_rows(batch.logits)
+    """Fill in the vectors ``at``; with ``size`` also so many sums of Chebyshev polynomials over the positives."""
+    logits = batch.logits
     n, c = logits.shape
     chunk = min(2048, max(16, 1 << (c - 1).bit_length()))
     rows, warps, registers = max(1, min(16, 2048 // chunk)), 4, 64
     tiles = -(-n // rows)
-    weight, sizes, ratios = optional(batch)
-    survey[(min(tiles, held(processors_of(logits.device), warps, registers)),)](
+    weight, sizes, ratios = optional_tensors(batch)
+    first_pass[(min(tiles, programs_at_once(processors_of(logits.device), warps, registers)),)](
         logits, batch.target.contiguous(), weight, ratios, sizes, at.rows, at.codes, at.keys, at.class_sums,
-        at.class_counts, at.start, at.of_class, of_positives, at.totals, at.first_ticket, n, ignored_class(loss), tiles,
+        at.class_counts, at.start, at.class_weights, of_positives, at.totals, at.first_finished, n,
+        ignored_class(loss), tiles,
         C=c, STRIDE=logits.stride(0), ACTIVATION=ACTIVATIONS[loss.activation], LOG=loss.log_loss > 0,
         PAIRS=PAIRS[loss.pairs], HAS_WEIGHT=batch.weight is not None, HAS_SIZES=batch.sizes is not None, SIZE=size,
         ROWS=rows, CHUNK=chunk, num_warps=warps, maxnreg=registers,
@@ -72,18 +79,18 @@ def score_of(x, peak, scale, ACTIVATION: tl.constexpr):
 
 
 @triton.jit
-def survey(
-    logits, target, weight, ratios, sizes, rows_out, codes, keys, class_sums, class_counts, start, of_class,
-    of_positives, totals, ticket, n, ignore_index, n_tiles,
+def first_pass(
+    logits, target, weight, ratios, sizes, row_stats, codes, keys, class_sums, class_counts, start, class_weights,
+    of_positives, totals, finished, n, ignore_index, n_tiles,
     C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, PAIRS: tl.constexpr,
     HAS_WEIGHT: tl.constexpr, HAS_SIZES: tl.constexpr, SIZE: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """The first read: of each row its peak, the inverse of its sums and its own score; of each class its weight.
+    """Compute the peak of each row, the inverse of its sums and its own score; and the weight of each class.
 
-    ``rows_out`` is ``(4, N)``. ``codes`` are the classes, −1 for samples that do not count and −2 for classes that do
+    ``row_stats`` is ``(4, N)``. ``codes`` are the classes, −1 for samples that do not count and −2 for classes that do
     not exist. ``keys`` are ordered first by class, then by own score; ignored samples come last.
     With ``SIZE`` so many Chebyshev polynomials of the own scores are added to the sums of the positives.
-    The last program makes the pair weights ``of_class``, ``(3, C)``: of a column, of a row and of a positive.
+    The last program computes the pair weights ``class_weights``, ``(3, C)``: of a column, of a row and of a positive.
     """
     surprises = tl.zeros((ROWS,), tl.float64)
     for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
@@ -116,11 +123,11 @@ def survey(
                 surprise = tl.log(shifted) - tl.log(tl.load(ratios + y)) - (own - peak)
                 lost = tl.where(u == 0.0, 0.0, u * surprise)
                 surprises += lost.to(tl.float64)
-                tl.store(rows_out + 2 * n + rows, 1.0 / shifted, mask=rows < n)
+                tl.store(row_stats + 2 * n + rows, 1.0 / shifted, mask=rows < n)
         p = tl.where(counts, score_of(own, peak, scale, ACTIVATION), 0.0)
-        tl.store(rows_out + rows, peak, mask=rows < n)
-        tl.store(rows_out + n + rows, scale, mask=rows < n)
-        tl.store(rows_out + 3 * n + rows, p, mask=rows < n)
+        tl.store(row_stats + rows, peak, mask=rows < n)
+        tl.store(row_stats + n + rows, scale, mask=rows < n)
+        tl.store(row_stats + 3 * n + rows, p, mask=rows < n)
         if SIZE > 0:
             _add_positives(of_positives, y, u, p, counts, C, SIZE)
         bits = p.to(tl.int32, bitcast=True)
@@ -135,14 +142,14 @@ def survey(
     if LOG:
         tl.atomic_add(totals + 1, tl.sum(surprises, axis=0), sem="relaxed")
     tl.debug_barrier()
-    if tl.atomic_add(ticket, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
+    if tl.atomic_add(finished, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
         few: tl.constexpr = CHUNK if CHUNK < 512 else 512
-        _weigh(class_sums, class_counts, sizes, start, of_class, totals, C, PAIRS, HAS_SIZES, few)
+        _weigh(class_sums, class_counts, sizes, start, class_weights, totals, C, PAIRS, HAS_SIZES, few)
 
 
 @triton.jit
 def following(term, before, x, k: tl.constexpr):
-    """The Chebyshev polynomial after ``term``, the k-th, and ``before``, the one before it, or any multiple of both."""
+    """Return the Chebyshev polynomial after ``term``, the k-th, and ``before``, the one before it, or any multiple."""
     if k > 0:
         return 2.0 * x * term - before
     else:
@@ -151,7 +158,7 @@ def following(term, before, x, k: tl.constexpr):
 
 @triton.jit
 def _add_positives(of_positives, y, u, own, counts, C: tl.constexpr, SIZE: tl.constexpr):
-    """Adds the Chebyshev polynomials of some own scores to the sums of their classes, ``(SIZE, C)``."""
+    """Add the Chebyshev polynomials of some own scores to the sums of their classes, ``(SIZE, C)``."""
     p = tl.where((u == 0.0) & (own == own), 0.0, 2.0 * own - 1.0)
     term = u
     before = term
@@ -164,10 +171,10 @@ def _add_positives(of_positives, y, u, own, counts, C: tl.constexpr, SIZE: tl.co
 
 @triton.jit
 def _weigh(
-    class_sums, class_counts, sizes, start, of_class, totals,
+    class_sums, class_counts, sizes, start, class_weights, totals,
     C: tl.constexpr, PAIRS: tl.constexpr, HAS_SIZES: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
-    """First place of each class, and the pair weights."""
+    """Compute the first place of each class, and the pair weights."""
     n_here = 0.0
     whole = tl.zeros((), tl.float64)
     mass = tl.zeros((), tl.float64)
@@ -175,7 +182,7 @@ def _weigh(
     for begin in range(0, C, CHUNK):
         columns = begin + tl.arange(0, CHUNK)
         inside = columns < C
-        # Around the first-level cache: other multiprocessors have written these sums.
+        # Bypass the first-level cache: other multiprocessors have written these sums.
         u = tl.load(class_sums + columns, mask=inside, other=0.0, cache_modifier=".cg")
         count = tl.load(class_counts + columns, mask=inside, other=0, cache_modifier=".cg")
         tl.store(start + columns, before + tl.cumsum(count, axis=0) - count, mask=inside)
@@ -205,17 +212,17 @@ def _weigh(
             total = tl.where(n_here > 1.0, present / tl.maximum(n_here, 1.0), 0.0)
             column = tl.where(others != 0.0, total / others, 0.0)
             of_row = size * inverse
-        tl.store(of_class + columns, column, mask=inside)
-        tl.store(of_class + C + columns, of_row, mask=inside)
-        tl.store(of_class + 2 * C + columns, inverse, mask=inside)
+        tl.store(class_weights + columns, column, mask=inside)
+        tl.store(class_weights + C + columns, of_row, mask=inside)
+        tl.store(class_weights + 2 * C + columns, inverse, mask=inside)
 
 
 @triton.jit
 def tile_of(
-    logits, codes, weight, matrix, rows_out, of_class, rows, columns, n, stride,
+    logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, stride,
     C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, HAS_MATRIX: tl.constexpr,
 ):  # fmt: skip
-    """Scores of some rows and columns, and their weights as negatives but for the column's."""
+    """Return scores of some rows and columns, and their weights as negatives without the column's factor."""
     code = tl.load(codes + rows, mask=rows < n, other=-1)
     counts = code != -1
     y = tl.maximum(code, 0)
@@ -223,13 +230,13 @@ def tile_of(
     if HAS_WEIGHT:
         u = tl.load(weight + rows, mask=counts, other=0.0).to(tl.float32)
     u = tl.where(code == -2, float("nan"), u)
-    row = u * tl.load(of_class + C + y)
+    row = u * tl.load(class_weights + C + y)
     if HAS_WEIGHT:
         row = tl.where(u == 0.0, 0.0, row)
     inside = counts[:, None] & (columns < C)[None, :]
     x = tl.load(logits + rows.to(tl.int64)[:, None] * stride + columns[None, :], mask=inside, other=0.0)
-    peak = tl.load(rows_out + rows, mask=counts, other=0.0)
-    scale = tl.load(rows_out + n + rows, mask=counts, other=0.0)
+    peak = tl.load(row_stats + rows, mask=counts, other=0.0)
+    scale = tl.load(row_stats + n + rows, mask=counts, other=0.0)
     x = x.to(tl.float32)
     f = score_of(x, peak[:, None], scale[:, None], ACTIVATION)
     negative = inside & (columns[None, :] != y[:, None])
@@ -241,33 +248,33 @@ def tile_of(
 
 @triton.jit
 def share_of(totals, log_loss):
-    """Weight of one sample's log-loss; NaN weights, of classes that do not exist, must reach the loss."""
+    """Return the weight of one sample's log-loss; NaN weights, of classes that do not exist, must reach the loss."""
     mass = tl.load(totals + 2, cache_modifier=".cg")
     return tl.where(mass == 0.0, 0.0, log_loss / mass)
 
 
 @triton.jit
 def write(
-    out, ratios, rows_out, row_sums, at_own, totals, g, x, f, rows, columns, y, u, counts, factor,
+    out, ratios, row_stats, row_sums, own_slope, totals, g, x, f, rows, columns, y, u, counts, factor,
     log_loss, n, C: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr,
 ):  # fmt: skip
-    """The gradient in the logits of some rows and columns, ``g`` being the slopes in their scores as negatives."""
+    """Write the gradient in the logits of some rows and columns; ``g`` are the slopes in their scores as negatives."""
     is_own = columns[None, :] == y[:, None]
-    g = tl.where(is_own, tl.load(at_own + rows, mask=counts, other=0.0)[:, None], g)
+    g = tl.where(is_own, tl.load(own_slope + rows, mask=counts, other=0.0)[:, None], g)
     if ACTIVATION == SOFTMAX:
         g = f * (g - tl.load(row_sums + rows, mask=counts, other=0.0)[:, None])
     elif ACTIVATION == SIGMOID:
         g = f * (1.0 - f) * g
     if LOG:
-        inverse = tl.load(rows_out + 2 * n + rows, mask=counts, other=0.0)
+        inverse = tl.load(row_stats + 2 * n + rows, mask=counts, other=0.0)
         share = u * share_of(totals, log_loss).to(tl.float32)
         share = tl.where(share == 0.0, 0.0, share)
         r = tl.load(ratios + columns, mask=columns < C, other=0.0)
         if ACTIVATION == SOFTMAX:
-            scale = tl.load(rows_out + n + rows, mask=counts, other=1.0)
+            scale = tl.load(row_stats + n + rows, mask=counts, other=1.0)
             shifted = f * (share * inverse / scale)[:, None]
         else:
-            peak = tl.load(rows_out + rows, mask=counts, other=0.0)
+            peak = tl.load(row_stats + rows, mask=counts, other=0.0)
             shifted = tl.exp(x - peak[:, None]) * (share * inverse)[:, None]
         g += shifted * r[None, :] - tl.where(is_own, share[:, None], 0.0)
     at = out + rows.to(tl.int64)[:, None] * C + columns[None, :]
