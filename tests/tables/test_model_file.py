@@ -267,8 +267,8 @@ def as_npy(array, allow_pickle=False):
         ("/etc/cron.d/x", b"", "holds the file '/etc/cron.d/x'"),
         ("1.npz", b"PK", "holds the file '1.npz'"),
         ("1.npy", as_npy(np.array([{}]), allow_pickle=True), "holds Python objects, which could run code, in '1.npy'"),
-        ("1.npy", pickle.dumps([1]), "holds '1.npy', which is no array"),
-        ("1.npy", b"PK\x03\x04nested", "holds '1.npy', which is no array"),
+        ("1.npy", pickle.dumps([1]), "holds '1.npy', which is not an array"),
+        ("1.npy", b"PK\x03\x04nested", "holds '1.npy', which is not an array"),
         ("1.npy", as_npy(np.ones(9))[:-8], "holds '1.npy', which is not as long as it says"),
     ],
 )
@@ -291,7 +291,7 @@ def test_files_that_are_no_archives(refused, tmp_path):
     (tmp_path / "pickle.skops").write_bytes(pickle.dumps(Touch(made)))
     assert "is damaged or not a mauc model" in refused(tmp_path / "pickle.skops")
     (tmp_path / "cut.skops").write_bytes(b"PK\x03\x04 cut short")
-    assert "is damaged, or not a zip archive" in refused(tmp_path / "cut.skops")
+    assert "is damaged or not a zip archive" in refused(tmp_path / "cut.skops")
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     assert "is a folder" in refused(tmp_path / "link")
     os.mkfifo(tmp_path / "pipe")
@@ -366,7 +366,7 @@ def test_bombs_that_hide_their_size(forge, refused, tmp_path):
     patched(table, CENTRAL, 24, struct.pack("<I", 200))
 
     def read():
-        with pytest.raises(Failure, match=r"holds 'x\.npy', which is no"):
+        with pytest.raises(Failure, match=r"holds 'x\.npy', which is not"):
             read_table(table, max_size=0.01)
 
     assert peak_of(read) < 5_000_000
