@@ -1,4 +1,4 @@
-"""Zip archives from strangers, such as .npz: judged by their directory, then read no further than it says."""
+"""Untrusted zip archives, such as .npz: checked by their directory, then read no further than it says."""
 
 import math
 import struct
@@ -13,18 +13,6 @@ from numpy.typing import NDArray
 
 from mauc._text import visible
 
-__all__ = [
-    "GB",
-    "MAX_SIZE",
-    "Refused",
-    "TooLarge",
-    "check_header",
-    "open_archive",
-    "printable",
-    "read_arrays",
-    "read_member",
-]
-
 GB = 10**9
 MAX_SIZE = 1.0
 """GB that unpacking may add to a file's own size by default."""
@@ -36,33 +24,33 @@ HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.re
 
 
 class Refused(ValueError):
-    """What is wrong with an archive, to be read after its name."""
+    """An archive is refused; the message continues a sentence that begins with its name."""
 
 
 class TooLarge(Refused):
-    """It may be right, and its user may allow more."""
+    """An archive is too large, unless the user allows more."""
 
 
 def printable(text: str, longest: int = 120) -> str:
-    """The beginning of a name that a stranger chose, harmless for a terminal."""
+    """Return the beginning of an untrusted name, safe to print in a terminal."""
     return visible(text[:longest]) + ("…" if len(text) > longest else "")
 
 
 def open_archive(stream: BinaryIO, max_size: float = MAX_SIZE) -> zipfile.ZipFile:
-    """The archive, once its directory shows nothing amiss; nothing is unpacked yet.
+    """Open an archive and check its directory; nothing is unpacked yet.
 
     Raises
     ------
     Refused
-        No archive, damaged, or with members that are encrypted, twice there, or packed by other methods than deflate.
+        No archive, damaged, or with members that are encrypted, duplicate, or not packed by deflate.
     TooLarge
-        Unpacking would add more than ``max_size`` GB, or there are more than 200 000 members for each of these.
+        Unpacking would add more than ``max_size`` GB, or there are more than 200 000 members per GB.
     """
     packed = stream.seek(0, 2)
     try:
         archive = zipfile.ZipFile(stream)
     except (*DAMAGED, ValueError):
-        raise Refused("is damaged, or not a zip archive") from None
+        raise Refused("is damaged or not a zip archive") from None
     members = archive.infolist()
     if len(members) > MEMBERS_PER_GB * max_size:
         raise TooLarge(f"holds {len(members)} members, and {MEMBERS_PER_GB * max_size:.0f} are allowed")
@@ -83,9 +71,9 @@ def open_archive(stream: BinaryIO, max_size: float = MAX_SIZE) -> zipfile.ZipFil
 
 
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Its bytes, as many as the directory says.
+    """Return as many bytes of a member as the directory says.
 
-    ``ZipFile.read`` unpacks a member whole before it cuts it to that size, so that a false size would let a bomb pass.
+    ``ZipFile.read`` unpacks a member whole before it cuts it to that size, so a false size would let a bomb pass.
     """
     try:
         with archive.open(member) as stream:
@@ -98,11 +86,11 @@ def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 
 def read_arrays(path: Path, max_size: float = MAX_SIZE, only: Container[str] | None = None) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz file by name, never unpickled; of those in ``only`` where it is given."""
+    """Return the arrays of an .npz file by name, or those in ``only``; never unpickle."""
     with path.open("rb") as stream, open_archive(stream, max_size) as archive:
         for member in archive.infolist():
             if not member.filename.endswith(".npy"):
-                raise Refused(f"holds {printable(member.filename)!r}, which is no array")
+                raise Refused(f"holds {printable(member.filename)!r}, which is not an array")
         members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
         return {name: _array(archive, member) for name, member in members.items() if only is None or name in only}
 
@@ -120,12 +108,12 @@ def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
 
 
 def check_header(stream: Any, size: int, name: str) -> None:
-    """The start of a .npy file of ``size`` bytes, before memory is set aside for what it promises."""
+    """Check the header of a .npy file of ``size`` bytes, before memory is allocated for the array."""
     shown = printable(name)
     try:
         shape, _, dtype = HEADERS[np.lib.format.read_magic(stream)](stream)
     except (*DAMAGED, ValueError, KeyError, TypeError, SyntaxError, RecursionError, MemoryError):
-        raise Refused(f"holds {shown!r}, which is no array of numbers or strings") from None
+        raise Refused(f"holds {shown!r}, which is not an array of numbers or strings") from None
     if dtype.hasobject:
         raise Refused(f"holds Python objects, which could run code, in {shown!r}")
     n_items = math.prod(shape)

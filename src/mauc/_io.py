@@ -1,8 +1,8 @@
-"""Output files that are there complete or not at all.
+"""Write output files whole or not at all.
 
-A file is written under a temporary name beside its final one and renamed when it is complete, so that a reader, a kill
-or a full disk finds the old file or the new one. The writer holds a lock on the temporary file while it lives: one
-without a lock was left by a process that was killed, and the next write to the folder removes it.
+A file is written under a temporary name beside its final one and renamed when it is complete. So after a kill or on a
+full disk there is the old file or the new one. The writer locks the temporary file while it lives: one without a lock
+was left by a killed process, and the next write to the folder removes it.
 """
 
 import errno
@@ -16,19 +16,17 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["destination", "first_missing", "is_at_root", "write_whole"]
-
 TEMPORARY = re.compile(r"\.part-mauc-([\w.]*)-[0-9a-f]{16}")
 SURELY_DEAD = 24 * 3600.0
-"""Seconds without a change after which a temporary file is abandoned, where no lock can tell: writing takes minutes."""
+"""Seconds without a change after which a temporary file counts as abandoned, where locks do not work."""
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file so that it is there complete or not at all; what was there before stays if this fails.
+    """Write a file whole or not at all; if this fails, the old one stays.
 
     The file keeps the permissions of the one it replaces, and its owner and group as far as the system allows; a new
-    one gets those of the umask. A symbolic link stays, and the file that it names is written. Folders that are missing
-    are made, except at the root of the file system (see :func:`is_at_root`).
+    one gets those of the umask. A symbolic link stays, and its target is written. Missing folders are made, except at
+    the root of the file system (see :func:`is_at_root`).
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
     try:
@@ -39,17 +37,17 @@ def write_whole(path: Path, content: bytes | str) -> None:
         _sweep(final.parent)
         _replace(final, data)
     except OSError as error:
-        error.filename, error.filename2 = str(path), None  # not the temporary name, which says nothing to the user
+        error.filename, error.filename2 = str(path), None  # instead of the temporary name
         raise
 
 
 def destination(path: Path) -> Path:
-    """The file that a path stands for: symbolic links are followed, to a file that need not exist."""
+    """Return the file behind symbolic links; it need not exist."""
     return Path(os.path.realpath(path))
 
 
 def first_missing(folder: Path) -> Path | None:
-    """The topmost folder that would have to be made for this one to exist; None if it exists."""
+    """Return the topmost missing folder on the way to this one; None if it exists."""
     missing = None
     while not folder.exists():
         missing, folder = folder, folder.parent
@@ -57,8 +55,9 @@ def first_missing(folder: Path) -> Path | None:
 
 
 def is_at_root(path: Path) -> bool:
-    """Whether writing an absolute path would make a folder at the root of the file system, such as the ``reslts`` of
-    ``/reslts/scores.csv``: that is a mistyped name rather than a wish.
+    """Return whether writing would make a folder at the root of the file system: probably a typing error.
+
+    Such as ``/reslts`` for ``/reslts/scores.csv``.
     """
     missing = first_missing(destination(path).parent)
     typed = path.is_absolute() or path.is_symlink()
@@ -70,7 +69,7 @@ def _replace(final: Path, data: bytes) -> None:
         old = os.stat(final)
     except FileNotFoundError:
         old = None
-    # The umask makes the permissions of a new file; what replaces a private one is private from its first byte on.
+    # The umask sets the permissions of a new file; what replaces a private one is private from the first byte.
     handle, temporary = _create(final.parent, 0o666 if old is None else 0o600)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -80,15 +79,15 @@ def _replace(final: Path, data: bytes) -> None:
             if sys.platform != "win32":
                 if old is not None:
                     _keep_access(file.fileno(), old)
-                os.replace(temporary, final)  # under the lock: nobody takes the file for abandoned
-        if sys.platform == "win32":  # which renames no open file
+                os.replace(temporary, final)  # while locked, so that the file does not count as abandoned
+        if sys.platform == "win32":  # cannot rename an open file
             os.replace(temporary, final)
     finally:
         temporary.unlink(missing_ok=True)
 
 
 def _create(folder: Path, mode: int) -> tuple[int, Path]:
-    """An open, locked temporary file."""
+    """Return an open, locked temporary file."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
         path = folder / f".part-mauc-{_host()}-{secrets.token_hex(8)}"
@@ -96,11 +95,11 @@ def _create(folder: Path, mode: int) -> tuple[int, Path]:
         _lock(handle)
         if path.exists():
             return handle, path
-        os.close(handle)  # swept between creation and lock
+        os.close(handle)  # removed between creation and lock
 
 
 def _keep_access(handle: int, old: os.stat_result) -> None:
-    """Owner, group and permissions of the file that is replaced."""
+    """Set owner, group and permissions of the file that is replaced."""
     if sys.platform == "win32":
         return
     mode = stat.S_IMODE(old.st_mode)
@@ -109,13 +108,13 @@ def _keep_access(handle: int, old: os.stat_result) -> None:
     try:
         os.fchown(handle, -1, old.st_gid)
     except OSError:
-        # Another group would get what was meant for the old one: it gets no more than everybody.
+        # The new group must not get the rights of the old one: it gets those of everybody.
         mode &= ~0o070 | (mode & 0o007) << 3
     os.fchmod(handle, mode)
 
 
 def _sweep(folder: Path) -> None:
-    """Remove the temporary files of killed processes, of this user alone."""
+    """Remove temporary files of this user's killed processes."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             named = TEMPORARY.fullmatch(entry.name)
@@ -129,7 +128,7 @@ def _remove_if_dead(path: Path, of_this_host: bool) -> None:
     try:
         found = os.fstat(handle)
         ours = stat.S_ISREG(found.st_mode) and (sys.platform == "win32" or found.st_uid == os.geteuid())
-        # Locks of another host may not be seen here.
+        # Locks of another host may be invisible here.
         locked = _lock(handle, wait=False) if of_this_host else None
         dead = time.time() - found.st_mtime > SURELY_DEAD if locked is None else locked
         if ours and dead:
@@ -139,7 +138,7 @@ def _remove_if_dead(path: Path, of_this_host: bool) -> None:
 
 
 def _lock(handle: int, *, wait: bool = True) -> bool | None:
-    """Whether the file is now locked by this handle, which ends with it; None where there are no locks."""
+    """Lock a file until the handle is closed; return whether it worked, None where there are no locks."""
     if sys.platform == "win32":
         return None
     import fcntl

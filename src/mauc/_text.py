@@ -1,21 +1,19 @@
-"""Names and cells that others wrote, made harmless for a terminal and for a spreadsheet."""
+"""Make untrusted names and cells safe for terminals and spreadsheets."""
 
 import re
 import unicodedata
 from typing import Any
 
-__all__ = ["as_cell", "of_cell", "visible"]
-
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode's categories of control, format, surrogate and line-breaking characters."""
 JOINERS = frozenset("\u200c\u200d")  # format characters that Persian, Indic scripts and emoji are written with
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]inf")
-# As spreadsheets trim and fold it: spaces before, full-width signs. Quotes before stand for a cell quoted already.
+# With spaces and full-width signs, which spreadsheets ignore; a quote first means that the cell is quoted already.
 FORMULA = re.compile(r"'*(\s*[=+\-@＝＋－＠]|[\t\r\n])")
 
 
 def visible(text: object, *, lines: bool = False) -> str:
-    r"""Control characters, and those that turn the direction of text, as escapes; line ends too, unless ``lines``.
+    r"""Escape control characters and those that change the direction of text; also line ends, unless ``lines``.
 
     >>> print(visible("yew\x1b[2J"), visible("a\nb"), visible("fir\u202egnp"))
     yew\x1b[2J a\nb fir\u202egnp
@@ -32,7 +30,7 @@ def _escaped(character: str) -> str:
 
 
 def as_cell(value: Any) -> Any:
-    """A cell of a CSV file: text that a spreadsheet would run as a formula gets a quote before it; numbers stay.
+    """Return a cell of a CSV file: quote text that a spreadsheet would run as a formula; numbers stay.
 
     >>> [as_cell(value) for value in ("=1+1", "-0.5", "-x", "'=1", "oak", -2)]
     ["'=1+1", '-0.5', "'-x", "''=1", 'oak', -2]
@@ -41,7 +39,7 @@ def as_cell(value: Any) -> Any:
 
 
 def of_cell(value: Any) -> Any:
-    """What :func:`as_cell` was given.
+    """Undo :func:`as_cell`.
 
     >>> [of_cell(as_cell(value)) for value in ("=1+1", "'=1", "oak", "'oak'")]
     ['=1+1', "'=1", 'oak', "'oak'"]

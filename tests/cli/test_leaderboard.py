@@ -194,9 +194,7 @@ def test_cross_validation_scores_every_row(run, trees, small_stack, options):
     if options:
         assert names == ["MAUCClassifier"]
         whole = read_model(Path("model.skops")).scores(trees.drop(columns="species"))
-        assert not np.allclose(whole, saved.repeats[0], atol=1e-3), (
-            "saved scores are of models that did not see the row"
-        )
+        assert not np.allclose(whole, saved.repeats[0], atol=1e-3), "their models did not see the row"
     else:
         assert set(names) >= {*MEMBERS[1:], "class frequencies"}
 

@@ -22,7 +22,7 @@ pytest.importorskip("skops", reason="needs the extra mauc[cli]")
 import pandas as pd
 import skops.io
 from sklearn.datasets import load_wine
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from typer.testing import CliRunner
@@ -129,7 +129,9 @@ def deletes(folder):
     lock = as_object("mauc._io.TemporaryDirectory", **attributes)
     parallel = as_object("experiments.store.Parallel", _lock=lock, _calling=as_json(False))
     classes = node("NdArrayNode", "numpy.ndarray", type="json", content=[as_json("a")], shape=as_tuple(as_json(1)))
-    return as_object("mauc.ensemble.perceptron.BalancedPerceptron", classes_=classes, predict_proba=parallel)
+    columns = as_object("mauc.ensemble.columns.TableColumns")
+    stack = "mauc.ensemble.classifier.MAUCStackingClassifier"
+    return as_object(stack, classes_=classes, columns_=columns, predict_proba=parallel)
 
 
 def test_classes_that_our_modules_import_are_not_ours(forge, refused, tmp_path, monkeypatch):
@@ -265,8 +267,8 @@ def as_npy(array, allow_pickle=False):
         ("/etc/cron.d/x", b"", "holds the file '/etc/cron.d/x'"),
         ("1.npz", b"PK", "holds the file '1.npz'"),
         ("1.npy", as_npy(np.array([{}]), allow_pickle=True), "holds Python objects, which could run code, in '1.npy'"),
-        ("1.npy", pickle.dumps([1]), "holds '1.npy', which is no array"),
-        ("1.npy", b"PK\x03\x04nested", "holds '1.npy', which is no array"),
+        ("1.npy", pickle.dumps([1]), "holds '1.npy', which is not an array"),
+        ("1.npy", b"PK\x03\x04nested", "holds '1.npy', which is not an array"),
         ("1.npy", as_npy(np.ones(9))[:-8], "holds '1.npy', which is not as long as it says"),
     ],
 )
@@ -289,7 +291,7 @@ def test_files_that_are_no_archives(refused, tmp_path):
     (tmp_path / "pickle.skops").write_bytes(pickle.dumps(Touch(made)))
     assert "is damaged or not a mauc model" in refused(tmp_path / "pickle.skops")
     (tmp_path / "cut.skops").write_bytes(b"PK\x03\x04 cut short")
-    assert "is damaged, or not a zip archive" in refused(tmp_path / "cut.skops")
+    assert "is damaged or not a zip archive" in refused(tmp_path / "cut.skops")
     (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     assert "is a folder" in refused(tmp_path / "link")
     os.mkfifo(tmp_path / "pipe")
@@ -364,7 +366,7 @@ def test_bombs_that_hide_their_size(forge, refused, tmp_path):
     patched(table, CENTRAL, 24, struct.pack("<I", 200))
 
     def read():
-        with pytest.raises(Failure, match=r"holds 'x\.npy', which is no"):
+        with pytest.raises(Failure, match=r"holds 'x\.npy', which is not"):
             read_table(table, max_size=0.01)
 
     assert peak_of(read) < 5_000_000
@@ -483,24 +485,26 @@ def test_skops_is_imported_without_array_libraries_which_stay_importable():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
 
 
-@pytest.fixture
-def boosted():
+@pytest.fixture(params=[HistGradientBoostingClassifier, ExtraTreesClassifier])
+def of_trees(request):
+    """A model of trees within others, and its features."""
     X, y = load_wine(return_X_y=True)
     X[:, 0] = y[::-1]
-    booster = HistGradientBoostingClassifier(max_iter=4, categorical_features=[0], min_samples_leaf=5)
-    return {"classifier": [make_pipeline(StandardScaler().set_output(transform="default"), booster).fit(X, y)]}, X
+    boosted = {"max_iter": 4, "categorical_features": [0], "min_samples_leaf": 5}
+    model = request.param(**boosted if request.param is HistGradientBoostingClassifier else {"n_estimators": 7})
+    return {"classifier": [make_pipeline(StandardScaler().set_output(transform="default"), model).fit(X, y)]}, X
 
 
-def test_boosted_trees_predict_the_same_after_packing(boosted):
-    parts, X = boosted
+def test_trees_predict_the_same_after_packing(of_trees):
+    parts, X = of_trees
     (pipeline,) = parts["classifier"]
-    before, trees = pipeline.predict_proba(X), pipeline[-1]._predictors
+    name = "_predictors" if hasattr(pipeline[-1], "_predictors") else "estimators_"
+    before, trees = pipeline.predict_proba(X), getattr(pipeline[-1], name)
     with packed_trees(parts):
-        packed = pipeline[-1]._predictors
-        assert packed["per_round"] == 3
-        assert len(packed["ends"]) == 12
-    assert pipeline[-1]._predictors is trees
-    pipeline[-1]._predictors = packed
+        packed = getattr(pipeline[-1], name)
+        assert len(packed["ends"]) == (12 if name == "_predictors" else 7)
+    assert getattr(pipeline[-1], name) is trees
+    setattr(pipeline[-1], name, packed)
     unpack_trees(parts)
     np.testing.assert_array_equal(pipeline.predict_proba(X), before)
 
@@ -508,19 +512,20 @@ def test_boosted_trees_predict_the_same_after_packing(boosted):
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("left", 2**31, "leads out of its tree"),
+        ("left", 2**31 - 1, "leads out of its tree"),
         ("right", 0, "leads out of its tree"),
-        ("feature_idx", 13, "names a column"),
-        ("feature_idx", -1, "names a column"),
+        ("feature", 13, "names a column"),
+        ("feature", -1, "names a column"),
     ],
 )
-def test_a_forged_node_of_a_tree_is_refused(boosted, field, value, message):
-    parts, _ = boosted
-    booster = parts["classifier"][0][-1]
+def test_a_forged_node_of_a_tree_is_refused(of_trees, field, value, message):
+    parts, _ = of_trees
+    model = parts["classifier"][0][-1]
+    name = "_predictors" if hasattr(model, "_predictors") else "estimators_"
     with packed_trees(parts):
-        packed = booster._predictors
+        packed = getattr(model, name)
     packed["nodes"] = packed["nodes"].copy()
-    packed["nodes"][0][field] = value
-    booster._predictors = packed
+    packed["nodes"][0][next(each for each in packed["nodes"].dtype.names if each.startswith(field))] = value
+    setattr(model, name, packed)
     with pytest.raises(ValueError, match=message):
         unpack_trees(parts)

@@ -19,7 +19,7 @@ def compare(
     level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
-    """Compare models of mauc fit by paired tests on the same test rows.
+    """Compare models of mauc fit by paired tests.
 
     Reads the test scores that mauc fit saves beside each model file, so it needs no table. The models must be fitted on
     the same table; extra columns are ignored. Groups of mauc fit --group are taken into account.

@@ -30,10 +30,11 @@ CS = (1e-3, 1e-2, 1e-1, 1.0, 10.0)
 def demo(
     out: Annotated[Path, typer.Option(readable=False, help="Report to write.")] = REPORT,
 ) -> None:
-    """Compare six models on imbalanced digits: takes under a minute, works offline.
+    """Compare six models on imbalanced digits.
 
-    Trains a stack of models, logistic regression, plain and balanced, and three losses of multiclass AUC on the digits
-    that come with scikit-learn, of which 5 to 9 are rare. The test rows have about the same number of each digit.
+    Takes under a minute and works offline. Trains a stack of models, logistic regression, plain and balanced, and three
+    losses of multiclass AUC on the digits that come with scikit-learn, of which 5 to 9 are rare. The test rows have
+    about the same number of each digit.
     """
     from mauc._cli.summary import as_json, comparison, headline, worst_pairs
     from mauc.report import render

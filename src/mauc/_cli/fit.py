@@ -88,10 +88,11 @@ def fit(
     ] = None,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
-    """Train the best model on a table, test it, and write model and report.
+    """Train the best model on a table and test it.
 
-    Columns may hold numbers, categories, dates or text, with missing values. A stack of models is trained within
-    --time-limit. The model to write is chosen on part of the training rows; the test rows play no part in the choice.
+    Writes the model and a report. Columns may hold numbers, categories, dates or text, with missing values. A stack of
+    models is trained within --time-limit. The model to write is chosen on part of the training rows; the test rows play
+    no part in the choice.
     """
     given = dict(locals())
     began = time.monotonic()

@@ -34,7 +34,7 @@ Examples:
 """
 
 app = App(
-    help="Train and judge classifiers by multiclass AUC: every pair of classes counts the same, however rare.",
+    help="Train and evaluate classifiers by multiclass AUC: every pair of classes counts the same, however rare.",
     epilog=EXAMPLES,
     no_args_is_help=True,
     rich_markup_mode=None,

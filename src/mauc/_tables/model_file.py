@@ -11,6 +11,7 @@ import threading
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,7 @@ class TableModel:
 def load_skops() -> Any:
     """Import skops, which imports all of scikit-learn to list its classes, and so the array libraries.
 
-    In this thread these are not found meanwhile: torch alone takes longer to import than all the rest.
+    In this thread these, and pytest, are not found meanwhile: torch alone takes longer to import than all the rest.
     """
     hidden = _NoArrayLibraries()
     sys.meta_path.insert(0, hidden)
@@ -86,7 +87,7 @@ class _NoArrayLibraries:
 
     def find_spec(self, name: str, *_: Any) -> None:
         """As in :mod:`importlib.abc`."""
-        if name in ("torch", "dask", "cupy") and threading.get_ident() == self.thread:
+        if name in ("torch", "dask", "cupy", "pytest") and threading.get_ident() == self.thread:
             raise ModuleNotFoundError(f"{name} is not needed here", name=name)
 
 
@@ -214,37 +215,41 @@ def _is_ours(parts: Any) -> bool:
     )
 
 
-# The trees of histogram boosting as a few arrays: a file of thousands of small objects takes a minute to write.
-# HistGradientBoostingClassifier has a list of objects with three arrays each. In a file, all trees of a model are one
-# array of nodes, one of where each tree ends, and two of categories. No public call gives or takes the trees, so this
-# reads ``_predictors``; a test fails where a new scikit-learn renames it.
+# Boosted trees and forests are lists of small objects, and a file of thousands of these takes seconds to write and to
+# read: five forests in 55,000 objects took 2.5 s to load, as arrays 0.3 s. So in a file all trees of a model are one
+# array of nodes, one of where each tree ends, and one or two more. scikit-learn has no public call for this: boosted
+# trees are read from ``_predictors``, those of forests by their pickling methods. Tests fail if a new release differs.
 
 
 @contextmanager
 def packed_trees(model: Any) -> Iterator[None]:
-    """Let the boosted models within ``model`` hold their trees as arrays meanwhile."""
-    boosters = list(_boosters(model))
-    before = [booster._predictors for booster in boosters]
+    """Let the boosted models and forests within ``model`` hold their trees as arrays meanwhile."""
+    found = list(_tree_models(model))
+    before = [getattr(each, name) for each, name in found]
     try:
-        for booster in boosters:
-            booster._predictors = _as_arrays(booster._predictors)
+        for each, name in found:
+            pack = _pack_boosted if name == "_predictors" else _pack_forest
+            setattr(each, name, pack(getattr(each, name)))
         yield
     finally:
-        for booster, trees in zip(boosters, before, strict=True):
-            booster._predictors = trees
+        for (each, name), trees in zip(found, before, strict=True):
+            setattr(each, name, trees)
 
 
 def unpack_trees(model: Any) -> None:
     """Turn the arrays into trees again; raise a ValueError where a node leads out of its tree or names no column."""
-    for booster in _boosters(model):
-        if isinstance(booster._predictors, dict):
-            booster._predictors = _as_trees(booster._predictors, int(booster._n_features))
+    for each, name in _tree_models(model):
+        arrays = getattr(each, name)
+        if isinstance(arrays, dict) and name == "_predictors":
+            each._predictors = _unpack_boosted(arrays, int(each._n_features))
+        elif isinstance(arrays, dict):
+            each.estimators_ = _unpack_forest(arrays, int(each.n_features_in_), int(each.n_classes_))
 
 
-def _boosters(model: Any) -> Iterator[Any]:
-    """Yield the boosted models within estimators, lists and dicts, each once."""
+def _tree_models(model: Any) -> Iterator[tuple[Any, str]]:
+    """Yield models of trees within estimators, lists and dicts, each once, and the attribute that holds the trees."""
     from sklearn.base import BaseEstimator
-    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 
     waiting, seen = [model], set()
     while waiting:
@@ -253,7 +258,9 @@ def _boosters(model: Any) -> Iterator[Any]:
             continue
         seen.add(id(each))
         if isinstance(each, HistGradientBoostingClassifier):
-            yield each
+            yield each, "_predictors"
+        elif isinstance(each, RandomForestClassifier | ExtraTreesClassifier):
+            yield each, "estimators_"
         elif isinstance(each, BaseEstimator):
             waiting.extend(vars(each).values())
         elif isinstance(each, dict):
@@ -262,7 +269,7 @@ def _boosters(model: Any) -> Iterator[Any]:
             waiting.extend(each)
 
 
-def _as_arrays(trees: list[list[Any]]) -> dict[str, Any]:
+def _pack_boosted(trees: list[list[Any]]) -> dict[str, Any]:
     every = [tree for of_round in trees for tree in of_round]
     return {
         "nodes": np.concatenate([tree.nodes for tree in every]),
@@ -274,25 +281,53 @@ def _as_arrays(trees: list[list[Any]]) -> dict[str, Any]:
     }
 
 
-def _as_trees(arrays: dict[str, Any], n_features: int) -> list[list[Any]]:
+def _unpack_boosted(arrays: dict[str, Any], n_features: int) -> list[list[Any]]:
     from sklearn.ensemble._hist_gradient_boosting.predictor import TreePredictor
 
     nodes = np.split(arrays["nodes"], arrays["ends"][:-1])
     binned, raw = (np.split(arrays[name], arrays["category_ends"][:-1]) for name in ("binned", "raw"))
     for tree, categories in zip(nodes, raw, strict=True):
-        _check_nodes(tree, len(categories), n_features)
+        inner = np.flatnonzero(tree["is_leaf"] == 0)
+        _check_nodes(tree, inner, "left", "right", "feature_idx", n_features)
+        if (tree["bitset_idx"][inner][tree["is_categorical"][inner] != 0] >= len(categories)).any():
+            raise ValueError("a node of a tree names categories that do not exist")
     trees = [TreePredictor(*each) for each in zip(nodes, binned, raw, strict=True)]
     step = int(arrays["per_round"])
     return [trees[k : k + step] for k in range(0, len(trees), step)]
 
 
-def _check_nodes(tree: Any, n_categories: int, n_features: int) -> None:
-    """Refuse what would let prediction, which checks no index, read outside of the arrays."""
-    places = np.flatnonzero(tree["is_leaf"] == 0)
-    inner = tree[places]
-    first, last = (which(inner["left"], inner["right"]) for which in (np.minimum, np.maximum))
-    columns, sets = inner["feature_idx"], inner["bitset_idx"][inner["is_categorical"] != 0]
-    if not len(tree) or (first <= places).any() or (last >= len(tree)).any():
-        raise ValueError("a node of a boosted tree leads out of its tree")
-    if (columns < 0).any() or (columns >= n_features).any() or (sets >= n_categories).any():
-        raise ValueError("a node of a boosted tree names a column or categories that are not there")
+def _pack_forest(trees: list[Any]) -> dict[str, Any]:
+    states = [tree.tree_.__getstate__() for tree in trees]
+    return {
+        "first": trees[0],
+        "nodes": np.concatenate([state["nodes"] for state in states]),
+        "values": np.concatenate([state["values"] for state in states]),
+        "ends": np.cumsum([state["node_count"] for state in states]),
+        "depths": np.array([state["max_depth"] for state in states]),
+    }
+
+
+def _unpack_forest(arrays: dict[str, Any], n_features: int, n_classes: int) -> list[Any]:
+    from sklearn.tree._tree import Tree
+
+    trees = []
+    parts = (np.split(arrays[name], arrays["ends"][:-1]) for name in ("nodes", "values"))
+    for nodes, values, depth in zip(*parts, arrays["depths"], strict=True):
+        inner = np.flatnonzero(nodes["left_child"] != -1)
+        _check_nodes(nodes, inner, "left_child", "right_child", "feature", n_features)
+        tree = copy(arrays["first"])
+        tree.tree_ = Tree(n_features, np.array([n_classes], dtype=np.intp), 1)
+        state = {"max_depth": int(depth), "node_count": len(nodes), "nodes": nodes, "values": values}
+        tree.tree_.__setstate__(state)
+        trees.append(tree)
+    return trees
+
+
+def _check_nodes(tree: Any, inner: Any, left: str, right: str, feature: str, n_features: int) -> None:
+    """Refuse what would let prediction, which checks no index, read outside of the arrays, or run in circles."""
+    nodes = tree[inner]
+    first, last = (which(nodes[left], nodes[right]) for which in (np.minimum, np.maximum))
+    if not len(tree) or (first <= inner).any() or (last >= len(tree)).any():
+        raise ValueError("a node leads out of its tree")
+    if (nodes[feature] < 0).any() or (nodes[feature] >= n_features).any():
+        raise ValueError("a node of a tree names a column that does not exist")
