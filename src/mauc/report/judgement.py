@@ -443,8 +443,8 @@ def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
         )
     if model.accuracy < guess.accuracy:
         notes.append(
-            f"Accuracy {model.accuracy:.3f} is below {guess.accuracy:.3f}, which always guessing {guess.label} reaches. "
-            "Either the scores are not calibrated, or the predictions do not aim at accuracy."
+            f"Accuracy {model.accuracy:.3f} is below {guess.accuracy:.3f}, which always guessing {guess.label} "
+            "reaches. Either the scores are not calibrated, or the predictions do not aim at accuracy."
         )
     return tuple(notes)
 
