@@ -463,7 +463,8 @@ def test_groups_go_to_every_interval(run, trees):
     call = ("fit", "trees.csv", "--target", "species", "--group", "plot", "--cv", 3, "--json", *QUICK)
     found = json.loads(run(*call, "--alpha", 4, "--l2", 0.01, "--out", "a.skops").stdout)
     assert found["notes"][0] == (
-        "The 160 test rows are in 16 groups: intervals and tests allow for that. With fewer than 30 groups they are rough."
+        "The 160 test rows are in 16 groups: intervals and tests allow for that. "
+        "With fewer than 30 groups they are rough."
     )
     mauc = found["models"][0]["mauc"]
     run(*call, "--alpha", 4, "--l2", 1.0, "--out", "b.skops")

@@ -437,13 +437,11 @@ def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
     notes = [*_of_groups(judgement), *_of_few_rows(judgement, few), *_of_hidden_errors(judgement)]
     notes += [f"{note[0].upper()}{note[1:]}." for note in subgroup_notes(judgement.subgroups)]
     if model.mauc.score == 1.0:
-        notes.append(
-            "Every pair is ranked perfectly: the interval says how much worse new rows may be ranked."
-        )
+        notes.append("Every pair is ranked perfectly: the interval says how much worse new rows may be ranked.")
     if model.accuracy < guess.accuracy:
         notes.append(
-            f"Accuracy {model.accuracy:.3f} is below {guess.accuracy:.3f}, which always guessing {guess.label} reaches. "
-            "Either the scores are not calibrated, or the predictions do not aim at accuracy."
+            f"Accuracy {model.accuracy:.3f} is below {guess.accuracy:.3f}, which always guessing {guess.label} "
+            "reaches. Either the scores are not calibrated, or the predictions do not aim at accuracy."
         )
     return tuple(notes)
 

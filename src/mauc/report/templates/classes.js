@@ -61,7 +61,7 @@ if (DATA.by_class) {
     document.getElementById("confusion-said").textContent = describeConfusion(STATE.ci, STATE.cj) + ".";
   });
   window.confusionMap = heatMap(document.getElementById("confusion"), document.getElementById("confusion-tip"), {
-    // On the diagonal, the share predicted wrong. Beside it a root, so that one row in a hundred is seen.
+    // On the diagonal, the share predicted wrong; elsewhere a square root, so that one row in a hundred is visible.
     bad: (i, j) => (i === j ? 1 - confusionOf(i, j) / DATA.counts[i] : Math.sqrt(confusionOf(i, j) / DATA.counts[i])),
     text: (i, j) => (confusionOf(i, j) ? String(confusionOf(i, j)) : ""),
     describe: describeConfusion,

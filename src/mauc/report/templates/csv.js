@@ -1,11 +1,11 @@
-// Every table as a CSV file, made from what stands in the page.
+// Save every table as a CSV file.
 // A cell gives its numbers by data-v or, where it holds several, data-cells; a heading names them by data-columns.
 function cellsOf(cell) {
   if (cell.dataset.cells !== undefined) return JSON.parse(cell.dataset.cells);
   return [cell.dataset.v !== undefined && cell.dataset.v !== "" ? cell.dataset.v : cell.textContent.trim()];
 }
 
-// Text that a spreadsheet would run as a formula gets a quote before it.
+// A quote keeps a spreadsheet from running text as a formula.
 const FORMULA = /^'*(\s*[=+\-@＝＋－＠]|[\t\r\n])/;
 function quoted(value) {
   const plain = value === null ? "" : String(value);
@@ -23,7 +23,7 @@ function csvOf(table) {
 
 function download(name, content) {
   const link = document.createElement("a");
-  // The mark lets spreadsheets read it as UTF-8.
+  // The byte order mark makes spreadsheets read UTF-8.
   link.href = URL.createObjectURL(new Blob(["\ufeff", content], { type: "text/csv" }));
   link.download = name;
   link.click();
@@ -48,4 +48,4 @@ function everyPair(diagonal, line) {
   return lines.join("\r\n") + "\r\n";
 }
 const csvOfPairs = () => '"class i","class j","AUC"\r\n' + everyPair(false, (a, b, i, j) => [a, b, aucOf(STATE.model, i, j)]);
-const csvOfConfusion = () => '"true class","taken for","rows"\r\n' + everyPair(true, (a, b, i, j) => [a, b, confusionOf(i, j)]);
+const csvOfConfusion = () => '"true class","predicted class","rows"\r\n' + everyPair(true, (a, b, i, j) => [a, b, confusionOf(i, j)]);

@@ -1,5 +1,5 @@
 "use strict";
-// The numbers of the page: decoded once, read by all other parts.
+// Decode the numbers of the page once.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 
 const bytesOf = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
@@ -52,7 +52,7 @@ const number = (value, digits = 3) => {
 const percent = (p) => `${(100 * p).toFixed(1)}\u00a0%`;
 const rows = (n) => n.toLocaleString("en").replaceAll(",", "\u202f") + (n === 1 ? " row" : " rows");
 
-// What is looked at now, and who wants to know when it changes.
+// The state of the page, and the functions to call when it changes.
 const STATE = { model: 0, i: 0, j: 1, from: 0, to: DATA.classes.length, k: DATA.classes.length - 1, decision: 0, ci: 0, cj: 0 };
 const watchers = [];
 function look(change) {

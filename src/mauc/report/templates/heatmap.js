@@ -1,4 +1,4 @@
-// Heat maps over pairs of classes: drawn on a canvas, because two hundred classes are forty thousand cells.
+// Heat maps over pairs of classes, on a canvas: two hundred classes are forty thousand cells.
 const RAMPS = {
   light: ["#f3f5f1", "#f5dfa8", "#ee9d5a", "#c9434f", "#6b1d5e", "#2b0b3a"],
   dark: ["#1f2a30", "#4a3a6a", "#a3407c", "#ea6b51", "#fbb54d", "#fff3b0"],
@@ -25,7 +25,7 @@ function shorten(text, most) {
   return text.length > most ? text.slice(0, most - 1) + "…" : text;
 }
 
-// A map in a canvas, with a tip that follows pointer and keys. What it shows is told by `of`:
+// A map in a canvas, with a tip that follows pointer and keys. `of` says what it shows:
 // bad(i, j) in 0…1 or NaN, text(i, j, cell), describe(i, j), at() and choose(i, j), diagonal, axes [across, down], key(event).
 function heatMap(canvas, tip, of) {
   const map = { geometry: { gutter: 0, top: 0, cell: 1 } };

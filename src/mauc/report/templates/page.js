@@ -1,4 +1,4 @@
-// Menus and buttons, then the first look.
+// Menus and buttons, then the first state.
 document.documentElement.classList.add("js");
 const option = (value, label) => new Option(label, value);
 
@@ -74,8 +74,7 @@ for (const button of document.querySelectorAll("button.show-class")) {
 
 fillMenus();
 legend();
-// The first look is at what most readers ask for: the pair that is surely bad, in its worse direction; the class that is
-// told worst; the mistake that is surely frequent.
+// Open at the weakest pair in its worse direction, the weakest class, and the most reliable mistake.
 const startAt = (selector) => {
   const button = document.querySelector(`${selector}:not(:disabled)`);
   return button ? [button.dataset.i, button.dataset.j].map((k) => Number(k) - DATA.left_out) : null;

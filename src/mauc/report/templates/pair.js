@@ -1,8 +1,8 @@
 // One pair of classes: in the map, in words, as two histograms back to back, and as a ROC curve.
 const map = document.getElementById("map");
 
-// One scale for all models, so that they can be compared by colour. Of many pairs a hundredth may lie below it: else one
-// pair of single rows would bleach all others.
+// One scale for all models, so that colours can be compared. With many pairs, a hundredth of them may lie below the scale:
+// otherwise one pair of single rows would make all others pale.
 const [LOWEST, SATURATED] = (() => {
   const sorted = DATA.models.flatMap((model) => [...model.matrix].filter((v) => !Number.isNaN(v))).sort((a, b) => a - b);
   const spared = sorted.length > 2000 ? Math.floor(0.01 * sorted.length) : 0;
@@ -59,7 +59,7 @@ function drawHistogram() {
     return;
   }
   caption.textContent = `Score of ${DATA.classes[i]}, on rows of ${DATA.classes[i]} (up) and of ${DATA.classes[j]} (down)`;
-  // Each side fills its half: a class of three rows and one of three thousand have the same say.
+  // Each side fills its half, whatever the number of rows.
   const scaled = (counts) => { const top = Math.max(...counts); return Array.from(counts, (c) => c / top); };
   const [up, down] = [scaled(upper), scaled(lower)];
   const [left, width, middle, reach] = [6, 228, 96, 82];

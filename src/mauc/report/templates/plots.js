@@ -1,4 +1,4 @@
-// What all plots share: text made safe, and a square frame with a curve in it.
+// Shared by all plots: escaped text, and a square frame with a curve.
 const text = (value) => {
   const holder = document.createElement("i");
   holder.textContent = value;

@@ -5,7 +5,7 @@ function valueOf(cell, kind) {
 
 function sortBy(table, column, kind) {
   const head = table.tHead.rows[0].cells[column];
-  // Words rise first, numbers fall first, but for AUCs the worst is what one looks for: the second click gives it.
+  // The first click sorts words up and numbers down; the second click reverses.
   const before = head.getAttribute("aria-sort");
   const rising = before ? before === "descending" : kind === "text";
   for (const cell of table.tHead.rows[0].cells) cell.removeAttribute("aria-sort");
