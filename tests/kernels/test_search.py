@@ -123,13 +123,13 @@ def test_a_score_far_from_the_positives_is_no_cause_for_a_warning(low, far, colu
     assert not tied[0, 0]
 
 
-def test_crowded_bins_are_met():
+def test_shared_bins_are_met():
     """The paths under test exist: a search by halves alone, and bins within bins."""
     rng = np.random.default_rng(0)
     weight = np.ones(3000)
     few = sort_columns(rng.random(3000), np.array([0, 3000]), weight)
     crowd = sort_columns(clustered(rng, 3000), np.array([0, 3000]), weight)
     assert few.fine is None
-    assert len(few.crowded[0]) > 0
+    assert len(few.shared[0]) > 0
     assert crowd.fine is not None
-    assert len(crowd.crowded[0]) > 0
+    assert len(crowd.shared[0]) > 0

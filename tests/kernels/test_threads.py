@@ -7,7 +7,7 @@ from cases import draw_classes
 from scipy.sparse import csr_array
 
 from mauc import MAUCClassifier, SurrogateRisk, compare_mauc, mauc_interval, mauc_score
-from mauc._kernels.threads import PARTS, Crew, over_rows, thread_count, threads
+from mauc._kernels.threads import PARTS, ThreadPool, over_rows, thread_count, threads
 
 MANY = 1 << 19
 """Scores from which on the rows are taken in parts."""
@@ -37,8 +37,8 @@ def test_so_many_threads_as_were_asked_for_work_at_once():
 
 def test_results_that_nobody_takes_hold_up_the_tasks():
     begun = []
-    with Crew(2) as crew:
-        results = crew.each(lambda k=k: begun.append(k) or k for k in range(9))
+    with ThreadPool(2) as pool:
+        results = pool.each(lambda k=k: begun.append(k) or k for k in range(9))
         assert next(results) == 0
         assert len(begun) <= 3
         assert list(results) == list(range(1, 9))

@@ -1,4 +1,4 @@
-"""The metric and the influence of each sample on it: pair counts with ties at ½, ``O(N·C)`` after a sort per class."""
+"""AUC of each class pair, and the influence of each sample: ties count ½, ``O(N·C)`` after a sort per class."""
 
 from dataclasses import replace
 from functools import partial
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mauc._kernels.rank_counts import RankCounts, add_wins, rank_counts, sum_wins, weight_beaten
 from mauc._kernels.search import locate, sort_columns
-from mauc._kernels.threads import LARGE, Crew, row_parts, thread_count
+from mauc._kernels.threads import LARGE, ThreadPool, row_parts, thread_count
 from mauc._kernels.tiles import Problem
 from mauc._typing import Floats, Ints
 
@@ -17,17 +17,16 @@ __all__ = ["auc_influence", "auc_matrix", "auc_matrix_and_influence", "auc_of_lo
 
 
 def auc_matrix(problem: Problem, share: float = 1.0) -> Floats:
-    """``(C, C)`` matrix of ``AUC_{i|j}``; NaN on the diagonal and where a class has no sample.
+    """Return the ``(C, C)`` matrix of ``AUC_{i|j}``; NaN on the diagonal and where a class has no sample.
 
-    ``unit`` may be any sample weights: with ones, the sums are whole and half numbers and the result is exact. With a
-    ``share`` below 1, of the lowest share of the positives of each column: :mod:`mauc._kernels.rank_counts`.
+    ``unit`` may be any sample weights: with ones, the sums are multiples of ½ and the result is exact. With a ``share``
+    below 1, only the lowest share of the positives of each column counts: :mod:`mauc._kernels.rank_counts`.
     """
     return _matrix(problem, share, None)
 
 
 def auc_influence(problem: Problem) -> Floats:
-    """``(N,)`` share of each sample in ``Σ_ij v_ij AUC_{i|j}``: as a positive in its own column, as a negative
-    elsewhere.
+    """Return the ``(N,)`` share of each sample in ``Σ_ij v_ij AUC_{i|j}``, as a positive and as a negative.
 
     ``h_n = Σ_j v_ij mean_j ψ(F_ni, ·) + Σ_k v_ki mean_k ψ(·, F_nk)`` for ``n`` in class ``i``, ψ counting a tie as ½.
     """
@@ -35,29 +34,29 @@ def auc_influence(problem: Problem) -> Floats:
 
 
 def auc_matrix_and_influence(problem: Problem, share: float = 1.0) -> tuple[Floats, Floats]:
-    """:func:`auc_matrix` and :func:`auc_influence` by one sort and one search."""
+    """Return :func:`auc_matrix` and :func:`auc_influence` from one sort and one search."""
     influence = np.zeros(len(problem.classes.y))
     return _matrix(problem, share, influence), influence
 
 
 def _matrix(problem: Problem, share: float, influence: Floats | None) -> Floats:
-    """The matrix; the influences are added to ``influence`` if it is there."""
+    """Return the matrix; add the influences to ``influence`` if it is given."""
     classes, n_classes = problem.classes, problem.classes.n_classes
     total = np.bincount(classes.y, None if classes.counted else classes.unit, n_classes).astype(np.float64, copy=False)
     lost = np.zeros((n_classes, n_classes))
     problem = replace(problem, scores=np.ascontiguousarray(problem.scores))
     blocks = _column_blocks(classes.offsets, problem.block_positives)
-    with Crew(thread_count() if problem.scores.size >= LARGE else 1) as crew:
-        tables = crew.each(partial(_sorted_positives, problem, *block, share) for block in blocks)
-        for first, last in blocks:  # no name for the table: it would outlive the next sort
-            lost[:, first:last] = _search_block(problem, first, last, next(tables), crew, total, influence)
+    with ThreadPool(thread_count() if problem.scores.size >= LARGE else 1) as pool:
+        tables = pool.each(partial(_sorted_positives, problem, *block, share) for block in blocks)
+        for first, last in blocks:  # without a name, which would keep the table during the next sort
+            lost[:, first:last] = _search_block(problem, first, last, next(tables), pool, total, influence)
     return auc_of_losses(lost.T, total, np.diff(classes.offsets) > 0, share)
 
 
 def auc_of_losses(lost: Floats, total: Floats, present: NDArray[np.bool_], share: float = 1.0) -> Floats:
-    """``(C, C)`` AUCs from the weight of the pairs that class i loses to class j and the ``(C,)`` weight of classes.
+    """Return ``(C, C)`` AUCs from the weight of the pairs that class i loses to class j and the ``(C,)`` class weights.
 
-    ``share`` is that of class i which could be lost.
+    ``share`` is the share of class i that counts.
     """
     pairs = share * total[:, None] * total
     auc = np.full(pairs.shape, np.nan)
@@ -68,7 +67,7 @@ def auc_of_losses(lost: Floats, total: Floats, present: NDArray[np.bool_], share
 
 
 def _column_blocks(offsets: Ints, block_positives: int) -> list[tuple[int, int]]:
-    """Ranges of columns with about ``block_positives`` positives, one column at least."""
+    """Return ranges of columns with about ``block_positives`` positives, at least one column each."""
     edges, n_columns = [0], len(offsets) - 1
     while edges[-1] < n_columns:
         reach = int(np.searchsorted(offsets, offsets[edges[-1]] + block_positives, side="right")) - 1
@@ -77,7 +76,7 @@ def _column_blocks(offsets: Ints, block_positives: int) -> list[tuple[int, int]]
 
 
 def _sorted_positives(problem: Problem, first: int, last: int, share: float) -> RankCounts:
-    """The sorted positives of some neighbouring columns, of which the lowest share counts."""
+    """Sort the positives of some neighbouring columns; the lowest share of them counts."""
     classes = problem.classes
     begin, end = int(classes.offsets[first]), int(classes.offsets[last])
     mine = classes.order[begin:end]
@@ -89,13 +88,19 @@ def _sorted_positives(problem: Problem, first: int, last: int, share: float) -> 
 
 
 def _search_block(
-    problem: Problem, first: int, last: int, counts: RankCounts, crew: Crew, total: Floats, influence: Floats | None
+    problem: Problem,
+    first: int,
+    last: int,
+    counts: RankCounts,
+    pool: ThreadPool,
+    total: Floats,
+    influence: Floats | None,
 ) -> Floats:
-    """``(C, last − first)`` weight of the pairs that class j wins against column i, ties at ½."""
+    """Return the ``(C, last − first)`` weight of the pairs that class j wins against column i, ties at ½."""
     table, classes = counts.table, problem.classes
     n_columns, width = problem.scores.shape[1], last - first
     mine = slice(int(classes.offsets[first]), int(classes.offsets[last]))
-    # A single column has no pair with its own class: its samples, often the most, are passed over.
+    # A single column has no pair with its own class: its samples, often most of all, are skipped.
     skipped = mine.stop - mine.start if width == 1 else 0
     columns_first = width < problem.columns_first_below
     start = table.start[:-1, None] if columns_first else table.start[:-1]
@@ -103,7 +108,7 @@ def _search_block(
 
     def visit(begin: int, end: int) -> tuple[Floats, Floats]:
         lost = np.zeros((n_columns, width))
-        landed = np.zeros(0 if influence is None else len(table.values))
+        received = np.zeros(0 if influence is None else len(table.values))
         for k in range(begin, end, step):
             some = _rows_without(classes.order, mine.start, skipped, k, min(k + step, end))
             x = _take(problem.scores, some, first, last, columns_first=columns_first)
@@ -115,21 +120,21 @@ def _search_block(
                 beaten = beaten.T if columns_first else beaten
                 weight = _add_as_negatives(influence, problem, some, slice(first, last), beaten, total, counts.share)
                 weight = np.ascontiguousarray(weight.T) if columns_first else weight
-                add_wins(counts, landed, position.ravel(), weight.ravel(), ties)
-        return lost, landed
+                add_wins(counts, received, position.ravel(), weight.ravel(), ties)
+        return lost, received
 
-    parts = crew.each(partial(visit, *part) for part in row_parts(len(classes.y) - skipped, width))
-    lost, landed = next(parts)
-    for more, landed_there in parts:
+    parts = pool.each(partial(visit, *part) for part in row_parts(len(classes.y) - skipped, width))
+    lost, received = next(parts)
+    for more, more_received in parts:
         lost += more
-        landed += landed_there
+        received += more_received
     if influence is not None:
-        influence[classes.order[mine]] += sum_wins(counts, landed)
+        influence[classes.order[mine]] += sum_wins(counts, received)
     return lost
 
 
 def _rows_without(order: Ints, first: int, skipped: int, start: int, stop: int) -> Ints:
-    """``order[start:stop]`` as if ``skipped`` of its entries from ``first`` on were not there; no copy of the whole."""
+    """Return ``order[start:stop]`` as if its ``skipped`` entries from ``first`` on were deleted."""
     if stop <= first or not skipped:
         return order[start:stop]
     if start >= first:
@@ -140,7 +145,7 @@ def _rows_without(order: Ints, first: int, skipped: int, start: int, stop: int) 
 def _take(
     scores: NDArray[np.floating], rows: Ints, first: int, last: int, *, columns_first: bool
 ) -> NDArray[np.floating]:
-    """Some rows of some columns, contiguous, as ``(columns, rows)`` if ``columns_first``."""
+    """Return some rows of some columns, contiguous, as ``(columns, rows)`` if ``columns_first``."""
     n_columns = scores.shape[1]
     if last - first == n_columns:
         x = scores.take(rows, axis=0)
@@ -154,8 +159,9 @@ def _take(
 def _add_as_negatives(
     influence: Floats, problem: Problem, some: Ints, columns: slice, beaten: Floats, total: Floats, share: float
 ) -> Floats:
-    """Add what these samples are worth as negatives, ``v_ij (1 − beaten share)``; what each of them is worth to a
-    positive that beats it is returned, in the shape ``(rows, columns)`` of ``beaten``.
+    """Add the influence of these samples as negatives, ``v_ij (1 − beaten share)``.
+
+    Returns the ``(rows, columns)`` weight of each of them for a positive that beats it.
     """
     classes = problem.classes
     per_weight = np.divide(1.0, total, out=np.zeros(len(total)), where=total > 0)
@@ -172,7 +178,7 @@ def _add_as_negatives(
 
 
 def _add_by_class(lost: Floats, problem: Problem, some: Ints, beaten: Floats) -> None:
-    """Add the rows of ``beaten``, weighted, to those of their classes in ``lost``."""
+    """Add the rows of ``beaten``, weighted, to the rows of their classes in ``lost``."""
     classes = problem.classes
     y = classes.y[some]
     low, high = y[0], y[-1]

@@ -15,9 +15,9 @@ Function = Callable[[Floats], Floats]
 def blocked_risk(
     problem: Problem, loss: Function, derivative: Function, *, gradient: bool, few: int = 256, block: int = 512
 ) -> tuple[float, Floats | None]:
-    """Value, and gradient if asked for, column by column and tile by tile; up to ``few`` samples in one go.
+    """Compute value, and gradient if wanted, column by column and tile by tile; up to ``few`` samples at once.
 
-    A tile has ``block`` positives and as many negatives: 2 MiB a temporary.
+    A tile has ``block`` positives and as many negatives: 2 MiB per temporary array.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         if len(problem.classes.y) <= few:
@@ -52,17 +52,17 @@ def _by_tiles(
 def _all_at_once(
     problem: Problem, loss: Function, derivative: Function, *, gradient: bool
 ) -> tuple[float, Floats | None]:
-    """One ``(N, N)`` array of differences: the least overhead there is, which is what counts with few samples."""
+    """Use one ``(N, N)`` array of differences: with few samples the overhead decides."""
     scores, y, grid = problem.scores.astype(np.float64, copy=False), problem.classes.y, problem.classes.grid
     t = problem.own[:, None] - scores[:, y].T
-    t[grid == 0.0] = 0.0  # pairs of one class, which do not count, may overflow
+    t[grid == 0.0] = 0.0  # pairs without weight may overflow
     value = float(np.vdot(grid, loss(t)))
     if not gradient:
         return value, None
     d = grid * derivative(t)
     if np.isfinite(d).all():
         slope = -(d.T @ problem.classes.membership)
-    else:  # where a product with the zeros of the indicator would be NaN
+    else:  # inf · 0 of the matrix product would be NaN
         slope = np.zeros(scores.shape)
         for i in np.unique(y):
             slope[:, i] = -d[y == i].sum(axis=0)

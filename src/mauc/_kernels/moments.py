@@ -19,14 +19,14 @@ from mauc._typing import Floats
 __all__ = ["chebyshev_moments", "exponential_risk", "line_risk", "polynomial_risk", "polynomial_slope", "squared_risk"]
 
 
-# Scores at the end of the floats come down to 1e7.
 SMALLER = 2.0**-1000
+"""Factor that makes squares of the largest floats finite."""
 
 
 def squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[float, Floats | None]:
-    """``ℓ(t) = (α − t)²`` as ``V (Var P + Var Q + (α − mean P + mean Q)²)``, column by column.
+    """Compute the risk of ``ℓ(t) = (α − t)²`` as ``V (Var P + Var Q + (α − mean P + mean Q)²)``, column by column.
 
-    The centred form: expanding the square cancels, scores of 1e8 ± 1 would lose every digit.
+    This is the centred form: expanding the square cancels, and scores of 1e8 ± 1 would lose every digit.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         value, slope = _squared_risk(problem, alpha, gradient=gradient)
@@ -43,7 +43,7 @@ def _squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[fl
     y, unit, n_classes = classes.y, classes.unit, classes.n_classes
     total = classes.v @ np.bincount(y, unit, n_classes)
 
-    # Far from 0 the means themselves would round the differences away.
+    # Far from 0 the rounding of the means would be larger than the differences.
     centre = typical_positive(problem)
     own = problem.own - centre[y]
     mean_p = np.bincount(y, unit * own, n_classes)
@@ -80,9 +80,9 @@ def _squared_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[fl
 
 
 def typical_positive(problem: Problem) -> Floats:
-    """``(C,)`` the own-class score nearest to the mean of its column, among those with a weight; 0 without any.
+    """Return ``(C,)`` the own-class score nearest to the mean of its column, among those with a weight; 0 without any.
 
-    A score, not the mean: equal scores are then exactly 0 apart from it, but the mean of equal scores may be rounded.
+    A score, not the mean: differences of equal scores from it are exactly 0, but the mean of equal scores may round.
     """
     y, unit = problem.classes.y, problem.classes.unit
     mean = np.bincount(y, unit * problem.own, problem.classes.n_classes)
@@ -96,10 +96,10 @@ def typical_positive(problem: Problem) -> Floats:
 
 
 def line_risk(problem: Problem, at_zero: float, slope: float, *, gradient: bool) -> tuple[float, Floats | None]:
-    """``ℓ(t) = at_zero + slope · t``: a gradient that does not depend on the scores, and its product with them.
+    """Compute the risk of ``ℓ(t) = at_zero + slope · t``: the gradient does not depend on the scores.
 
     ``R = Σ_i V_i at_zero + Σ_nc G_nc F_nc`` with ``G_nc = slope · a_n V_c`` in the column of a sample's own class and
-    ``−slope · ω_nc`` in the others. One walk along the rows.
+    ``−slope · ω_nc`` in the others, in one pass over the rows.
     """
     classes, scores = problem.classes, problem.scores
     y, unit, n_classes = classes.y, classes.unit, classes.n_classes
@@ -126,14 +126,14 @@ def line_risk(problem: Problem, at_zero: float, slope: float, *, gradient: bool)
 
 
 def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple[float, Floats | None]:
-    """``ℓ(t) = exp(−α t)``: ``R = Σ_i (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``, both sums in log space.
+    """Compute the risk of ``ℓ(t) = exp(−α t)``: ``R = Σ_i (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``.
 
-    Nothing overflows or underflows before the result itself does, whatever the size of the scores.
+    Both sums are in log space. Nothing overflows or underflows before the result does, whatever the size of the scores.
     """
     y, unit, n_classes = problem.classes.y, problem.classes.unit, problem.classes.n_classes
     # Relative to the lowest positive of each column, which has the largest term: far from 0 the products would round.
     centre = np.full(n_classes, np.inf)
-    # Of those that weigh something: a far one that does not would cost the others their digits.
+    # Only positives with a weight: a far one without would cost the others their digits.
     np.minimum.at(centre, y, np.where(unit > 0, problem.own, np.inf))
     centre[np.isinf(centre)] = 0.0
     with np.errstate(divide="ignore"):
@@ -144,7 +144,7 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
     log_p = _log(np.bincount(y, np.exp(term_p - peak_p[y]), n_classes)) + peak_p
 
     walk = walks(problem)
-    # Terms are computed twice, unless there is but one tile: keeping all of them, in the slope, was no faster.
+    # Terms are computed twice, unless there is only one tile: storing them in the slope was no faster.
     only_tile: list[Floats] = []
 
     def peak_of_negatives(part: Iterable[Tile]) -> Floats:
@@ -159,7 +159,7 @@ def exponential_risk(problem: Problem, alpha: float, *, gradient: bool) -> tuple
     peak_q = _finite_peak(np.max(walk(peak_of_negatives), axis=0))
 
     slope = np.empty(problem.scores.shape) if gradient else None
-    # Terms far below a peak beyond e²⁰ vanish before their products with it do.
+    # Above a peak of e²⁰, small terms would underflow before they are multiplied by it.
     extreme = bool(np.max(log_p + peak_q) > 20.0)
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -197,18 +197,17 @@ def _log(x: NDArray[Any]) -> Floats:
 
 
 def _finite_peak(peak: Floats) -> Floats:
-    """A class without samples, or without weight, has no term: any finite shift serves it."""
+    """Replace the peak of a class without samples or weight: it has no term, so any finite shift will do."""
     return np.where(np.isneginf(peak), 0.0, peak)
 
 
 def polynomial_risk(
     problem: Problem, matrix: Floats, half_width: float, *, gradient: bool
 ) -> tuple[float, Floats | None]:
-    """``ℓ(p − q) = Σ_kl matrix[k, l] T_k(x_p) T_l(x_q)`` with Chebyshev polynomials of ``x = (score −
-    centre)/half_width``.
+    """Compute the risk of ``ℓ(p − q) = Σ_kl matrix[k, l] T_k(x_p) T_l(x_q)``, ``x = (score − centre) / half_width``.
 
     The Chebyshev moments of each side, ``K + 1`` numbers per column, give the value; the gradient of a score is the
-    derivative of a polynomial of it. Moments of plain powers cancel from degree 16 on, these do not.
+    derivative of a polynomial of it. Moments of powers cancel from degree 16 on, those of Chebyshev polynomials do not.
     ``O(K·N·C)`` time, ``O(K·C)`` memory.
     """
     centre = column_centre(problem)
@@ -221,9 +220,9 @@ def polynomial_risk(
 def chebyshev_moments(
     problem: Problem, centre: Floats, half_width: float, degree: int, walk: Callable[..., list[Any]] | None = None
 ) -> Floats:
-    """``(2, K + 1, C)`` weighted sums of ``T_k(x)``: over the positives of each column, and over its negatives.
+    """Return ``(2, K + 1, C)`` weighted sums of ``T_k(x)`` over the positives and over the negatives of each column.
 
-    They add up over parts of a sample.
+    The sums of parts of a sample add up.
     """
     y, unit, n_classes = problem.classes.y, problem.classes.unit, problem.classes.n_classes
     own = (problem.own - centre[y]) / half_width
@@ -248,7 +247,7 @@ def polynomial_slope(
     moments: Floats,
     walk: Callable[..., list[Any]] | None = None,
 ) -> Floats:
-    """The gradient of :func:`polynomial_risk` in the scores, from the moments of all samples."""
+    """Return the gradient of :func:`polynomial_risk` in the scores, from the moments of all samples."""
     y, unit = problem.classes.y, problem.classes.unit
     slope = np.empty(problem.scores.shape)
     of_negative = chebyshev.chebder(matrix.T @ moments[0], axis=0) / half_width

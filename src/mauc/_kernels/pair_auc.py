@@ -1,11 +1,11 @@
-"""AUCs of class pairs of which each has a ranking of its own: ``O(N·C)`` after a sort of ``N·C`` scores.
+"""AUCs where each class pair has its own score: ``O(N·C)`` after a sort of ``N·C`` scores.
 
 Where column i ranks class i against all others, its positives are sorted once (:mod:`mauc._kernels.auc`). Here the
 samples of class i have another score in each pair (i, j); they are sorted for a block of classes j at a time, and the
 samples of each j are searched among those of its pair. The score is one of two:
 
-- ``F_i − F_j``, the difference. That of (j, i) ranks the other way round, so that a pair has one AUC.
-- ``−F_j``, the other column reversed: how column j ranks its own class above class i, seen from class i.
+- ``F_i − F_j``, the difference. The score of (j, i) is its negative, so that a pair has one AUC.
+- ``−F_j``, the other column reversed: how well column j ranks its own class above class i.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ import numpy as np
 from mauc._kernels.auc import auc_of_losses
 from mauc._kernels.rank_counts import add_wins, rank_counts, sum_wins, weight_beaten
 from mauc._kernels.search import locate_each, sort_columns
-from mauc._kernels.threads import LARGE, Crew, thread_count
+from mauc._kernels.threads import LARGE, ThreadPool, thread_count
 from mauc._kernels.tiles import Problem
 from mauc._typing import Floats, Ints
 
@@ -24,16 +24,16 @@ __all__ = ["pair_matrix", "pair_matrix_and_influence"]
 
 
 def pair_matrix(problem: Problem, *, difference: bool, share: float = 1.0) -> Floats:
-    """``(C, C)`` AUC of class i against class j, NaN on the diagonal and where a class has no sample.
+    """Return the ``(C, C)`` AUC of class i against class j, NaN on the diagonal and where a class has no sample.
 
-    With a ``share`` below 1, of the lowest share of class i: :mod:`mauc._kernels.rank_counts`.
+    With a ``share`` below 1, only the lowest share of class i counts: :mod:`mauc._kernels.rank_counts`.
     Differences must be finite.
     """
     return _matrix(problem, difference, share, None)
 
 
 def pair_matrix_and_influence(problem: Problem, *, difference: bool, share: float = 1.0) -> tuple[Floats, Floats]:
-    """:func:`pair_matrix`, and the ``(N,)`` share of each sample in its sum under the weights ``v``.
+    """Return :func:`pair_matrix`, and the ``(N,)`` share of each sample in its sum under the weights ``v``.
 
     The shares of the samples of a class have the mean ``Σ_j v_ij AUC_ij + v_ji AUC_ji``.
     """
@@ -44,7 +44,7 @@ def pair_matrix_and_influence(problem: Problem, *, difference: bool, share: floa
 def _matrix(problem: Problem, difference: bool, share: float, influence: Floats | None) -> Floats:
     classes, n_classes = problem.classes, problem.classes.n_classes
     total = np.bincount(classes.y, classes.unit, n_classes).astype(np.float64, copy=False)
-    # The AUC of a difference over all samples is the same from either side: one of them will do.
+    # The AUC of a difference over all samples is the same from either side: one side is enough.
     one_side = difference and share == 1.0
     v = None
     if influence is not None:
@@ -52,8 +52,8 @@ def _matrix(problem: Problem, difference: bool, share: float, influence: Floats 
     lost = np.zeros((n_classes, n_classes))
     blocks = list(_blocks(classes.offsets, problem.block_positives, one_side=one_side))
     search = partial(_against, problem, difference=difference, share=share, v=v, total=total)
-    with Crew(thread_count() if problem.scores.size >= LARGE else 1) as crew:
-        found = crew.each(partial(search, *block) for block in blocks)
+    with ThreadPool(thread_count() if problem.scores.size >= LARGE else 1) as pool:
+        found = pool.each(partial(search, *block) for block in blocks)
         for (i, first, last), (lost_here, as_positive, as_negative) in zip(blocks, found, strict=True):
             lost[i, first:last] = lost_here
             if influence is not None:
@@ -65,7 +65,7 @@ def _matrix(problem: Problem, difference: bool, share: float, influence: Floats 
 
 
 def _blocks(offsets: Ints, block_positives: int, *, one_side: bool) -> Iterator[tuple[int, int, int]]:
-    """Each class that has samples with ranges of others, of about ``block_positives`` scores."""
+    """Yield each class that has samples with ranges of others, of about ``block_positives`` scores."""
     size = np.diff(offsets)
     for i in np.flatnonzero(size).tolist():
         step = max(1, block_positives // int(size[i]))
@@ -84,7 +84,7 @@ def _against(
     v: Floats | None,
     total: Floats,
 ) -> tuple[Floats, Floats, Floats]:
-    """Class i against the classes from ``first`` to ``last``.
+    """Compare class i with the classes from ``first`` to ``last``.
 
     ``v`` are the ``(C, C)`` pair weights, None where influences are not wanted; ``total`` is the weight of each class.
     Returns the ``(classes,)`` weight of the pairs of samples that class i loses, ties at ½, and the influences of its
@@ -98,7 +98,7 @@ def _against(
     table = sort_columns(ranked, np.arange(width + 1) * len(mine), weight)
     counts = rank_counts(table, counted=classes.counted, share=share)
     lost, as_positive, as_negative = np.zeros(width), np.zeros(0), np.zeros(0 if v is None else len(others))
-    landed = np.zeros(0 if v is None else len(table.values))
+    received = np.zeros(0 if v is None else len(table.values))
     for begin in range(0, len(others), problem.tile_elements):
         some = others[begin : begin + problem.tile_elements]
         column, unit, x = classes.y[some] - first, classes.unit[some], -own.take(some)
@@ -111,7 +111,7 @@ def _against(
         if v is not None:
             pair = v[i, first:last].take(column)
             as_negative[begin : begin + problem.tile_elements] = pair * (1.0 - beaten / (share * total[i]))
-            add_wins(counts, landed, position, pair * unit / total[first:last].take(column), ties)
+            add_wins(counts, received, position, pair * unit / total[first:last].take(column), ties)
     if v is not None:
-        as_positive = sum_wins(counts, landed).reshape(width, len(mine)).sum(axis=0)
+        as_positive = sum_wins(counts, received).reshape(width, len(mine)).sum(axis=0)
     return lost, as_positive, as_negative

@@ -1,4 +1,4 @@
-"""The definition, pair by pair: slow, short, and what every other kernel is tested against."""
+"""The definition, pair by pair: slow and short. Every other kernel is tested against it."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ Function = Callable[[Floats], Floats]
 
 
 def pairwise_auc(problem: Problem) -> Floats:
-    """``AUC_{i|j} = Σ_{m∈N_i, n∈N_j} a_m a_n ([F_mi > F_ni] + ½ [F_mi = F_ni])``, a ``(C, C)`` matrix."""
+    """Compute ``AUC_{i|j} = Σ_{m∈N_i, n∈N_j} a_m a_n ([F_mi > F_ni] + ½ [F_mi = F_ni])``, a ``(C, C)`` matrix."""
     classes, n_classes = problem.classes, problem.classes.n_classes
     auc = np.full((n_classes, n_classes), np.nan)
     for i in range(n_classes):
@@ -28,7 +28,7 @@ def pairwise_auc(problem: Problem) -> Floats:
 
 @np.errstate(over="ignore", invalid="ignore")
 def pairwise_risk(problem: Problem, loss: Function, derivative: Function) -> tuple[float, Floats]:
-    """``R = Σ_i Σ_{j≠i} v_ij Σ_{m∈N_i, n∈N_j} a_m a_n ℓ(F_mi − F_ni)`` and ``∂R/∂F``.
+    """Compute ``R = Σ_i Σ_{j≠i} v_ij Σ_{m∈N_i, n∈N_j} a_m a_n ℓ(F_mi − F_ni)`` and ``∂R/∂F``.
 
     ``O(N²)`` time, and memory for one class pair at a time.
     """
@@ -41,7 +41,7 @@ def pairwise_risk(problem: Problem, loss: Function, derivative: Function) -> tup
                 continue
             t = scores[positive, i][:, None] - scores[negative, i]
             weight = classes.v[i, j] * classes.unit[positive][:, None] * classes.unit[negative]
-            t = np.where(weight > 0, t, 0.0)  # what weighs nothing must not overflow
+            t = np.where(weight > 0, t, 0.0)  # pairs without weight must not overflow
             slope = weight * derivative(t)
             value += float((weight * loss(t)).sum())
             gradient[positive, i] += slope.sum(axis=1)

@@ -1,13 +1,12 @@
 """Piecewise polynomial surrogates: ``O(N·C)`` after sorting the positives of each class.
 
 For one negative ``q`` the positives whose difference ``p − q`` falls into one piece of ℓ are a contiguous run of the
-sorted positives, and sums over the positives, made beforehand, give the piece's part. Exact pieces are
-in :mod:`.prefix_sums`.
+sorted positives, and prefix sums over the positives give the piece's part. Exact pieces are in :mod:`.prefix_sums`.
 
 Approximated pieces are ``ℓ(p − q) = Σ_kl A_kl φ_k(p) φ_l(q)``: differences of prefix sums of ``Σ_k A_kl φ_k(p)`` over
 the run are the coefficients of a polynomial in ``q``, and the same holds for its derivative. The gradients of the
-positives come the other way round: each negative adds its ``φ_l(q)`` to a run of positives, which a difference array
-collects. These differences cancel, to the rounding that the choice of the polynomial allowed for.
+positives go the other way: each negative adds its ``φ_l(q)`` to a run of positives, through a difference array. These
+differences cancel; the planner allowed for that rounding.
 """
 
 from collections.abc import Iterable
@@ -43,7 +42,7 @@ class KernelPiece(NamedTuple):
 def ranked_risk(
     problem: Problem, pieces: list[KernelPiece], *, gradient: bool, dtype: DTypeLike = np.float64
 ) -> tuple[float, NDArray[Any] | None]:
-    """Value and gradient, of that ``dtype``, of the risk of a piecewise polynomial that is 0 outside ``pieces``."""
+    """Compute value and gradient, of that ``dtype``, of a piecewise polynomial that is 0 outside ``pieces``."""
     classes = problem.classes
     table = sort_columns(problem.own[classes.order], classes.offsets, classes.unit[classes.order])
     approximated = any(piece.half_width is not None for piece in pieces)
@@ -53,20 +52,20 @@ def ranked_risk(
     def visit(first: int, last: int) -> tuple[float, list[Floats]]:
         return sums.visit(tiles(problem, first, last), slope)
 
-    value, landed = 0.0, list[Floats]()
+    value, received = 0.0, list[Floats]()
     with np.errstate(over="ignore", invalid="ignore"):
-        for more, landed_there in one_by_one(problem.scores.shape, visit):
+        for more, more_received in one_by_one(problem.scores.shape, visit):
             value += more
-            landed = [a + b for a, b in zip(landed, landed_there, strict=True)] if landed else landed_there
+            received = [a + b for a, b in zip(received, more_received, strict=True)] if received else more_received
         if slope is not None:
             own = np.zeros(len(classes.y))
-            own[classes.order] = classes.unit[classes.order] * sums.collect(landed)[table.slot]
+            own[classes.order] = classes.unit[classes.order] * sums.collect(received)[table.slot]
             slope[np.arange(len(own)), classes.y] = np.where(np.isnan(own), 0.0, own)
     return value, slope
 
 
 class RankedSums:
-    """The sorted positives with their sums for each piece: what the negatives of any part of a sample are held against.
+    """The sorted positives with their prefix sums for each piece, for the negatives of any part of a sample.
 
     ``centre`` is a ``(C,)`` middle of each column's range, for approximated pieces.
     """
@@ -74,21 +73,21 @@ class RankedSums:
     def __init__(self, table: SortedColumns, pieces: list[KernelPiece], centre: Floats | None) -> None:
         self.table, self.pieces = table, pieces
         self.breaks = sorted({b for piece in pieces for b in (piece.low, piece.high) if np.isfinite(b)})
-        # Distances and their powers may be beyond the floats: then so is the risk.
+        # Distances and their powers may overflow: then so does the risk.
         with np.errstate(over="ignore", invalid="ignore"):
             self.runs = [_run(table, piece, centre) for piece in pieces]
 
     @np.errstate(over="ignore", invalid="ignore")
     def visit(self, part: Iterable[Tile], slope: NDArray[Any] | None) -> tuple[float, list[Floats]]:
-        """The value of some tiles, and what they hand to the positives; their own slopes go into ``slope``."""
-        value, landed = 0.0, [run.landing() for run in self.runs]
+        """Return the value of some tiles and what the positives receive; write the tiles' slopes into ``slope``."""
+        value, received = 0.0, [run.new_buffer() for run in self.runs]
         for tile in part:
             position = {b: _first_from(self.table, tile, b) for b in self.breaks}
             last = tile.along(self.table.start[1:] - 1)
             steepness = np.zeros(1)
             for k, (piece, run) in enumerate(zip(self.pieces, self.runs, strict=True)):
                 begin, end = position.get(piece.low), position.get(piece.high, last)
-                of_tile, steeper = run.visit(tile, begin, end, None if slope is None else landed[k])
+                of_tile, steeper = run.visit(tile, begin, end, None if slope is None else received[k])
                 total = float(np.vdot(tile.weight, of_tile))
                 if not np.isfinite(total):
                     of_tile, steeper = _defined(of_tile, tile.weight), _defined(steeper, tile.weight)
@@ -97,24 +96,24 @@ class RankedSums:
                 steepness = steepness + steeper if k else steeper
             if slope is not None:
                 np.multiply(tile.weight, steepness, out=tile.of(slope), casting="same_kind")
-        return value, landed
+        return value, received
 
-    def collect(self, landed: list[Floats]) -> Floats:
-        """``(M + C,)`` slope in the value at each position, per unit of its weight, from what all parts handed over."""
-        return np.asarray(sum(run.collect(total) for run, total in zip(self.runs, landed, strict=True)))
+    def collect(self, received: list[Floats]) -> Floats:
+        """Return the ``(M + C,)`` slope in the value at each position, per unit of its weight, from all parts."""
+        return np.asarray(sum(run.collect(total) for run, total in zip(self.runs, received, strict=True)))
 
 
 def _defined(x: Floats, weight: Floats) -> Floats:
-    """0 where no weight, or no positive, meets a number beyond the floats."""
+    """Zero the entries without weight, and those where 0 met an infinite number."""
     return np.where((weight == 0.0) | np.isnan(x), 0.0, x)
 
 
-# Scores so many times the break point may swallow digits of it when it is added to them.
+# Scores larger than this multiple of the break point may lose its digits in the sum.
 LARGE = 64.0
 
 
 def _first_from(table: SortedColumns, tile: Tile, b: float) -> Ints:
-    """Position of the first positive with ``p − q >= b`` for each negative ``q`` of a tile."""
+    """Return the position of the first positive with ``p − q >= b`` for each negative ``q`` of a tile."""
     position = locate(table, tile.x + b, columns_first=tile.columns_first)[0]
     if max(tile.x.max(), -tile.x.min()) > LARGE * abs(b):
         # q + b is rounded to a neighbour, p − q is not: the search may be off by one value.
@@ -154,16 +153,16 @@ class _Approximated:
     def _terms(self, centred: Floats, size: int) -> list[Floats]:
         return chebyshev_terms(centred / self.half_width, size - 1)
 
-    def landing(self) -> Floats:
+    def new_buffer(self) -> Floats:
         return np.zeros_like(self.slope_of_p)
 
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+    def visit(self, tile: Tile, begin: Ints | None, end: Ints, received: Floats | None) -> tuple[Floats, Floats]:
         terms = self._terms(tile.x - tile.along(self.centre), len(self.of_q))
         value = _polynomial(self.of_q, begin, end, terms)
-        if landed is None:
+        if received is None:
             return value, np.zeros(1)
         # Each negative's ω φ_l(q) is added at the end of its run and taken away at its start.
-        for row, term in zip(landed, terms, strict=False):
+        for row, term in zip(received, terms, strict=False):
             weighted = tile.weight * term
             if end.shape == weighted.shape:
                 np.add.at(row, end.ravel(), weighted.ravel())
@@ -173,19 +172,20 @@ class _Approximated:
                 np.subtract.at(row, begin.ravel(), weighted.ravel())
         return value, _polynomial(self.slope_of_q, begin, end, terms)
 
-    def collect(self, landed: Floats) -> Floats:
-        """``∂ℓ/∂p = −∂ℓ/∂q``, over the negatives whose run ends above the value and starts at or below it: what has
-        landed at later positions of the column.
+    def collect(self, received: Floats) -> Floats:
+        """Sum ``∂ℓ/∂p = −∂ℓ/∂q`` over the negatives whose run contains the value.
+
+        That is the sum of what later positions of the column have received.
         """
-        through = running_sum(landed[:, ::-1], len(self.slope_of_p[0]) - self.start[::-1])[:, ::-1]
-        later = np.zeros_like(landed)
+        through = running_sum(received[:, ::-1], len(self.slope_of_p[0]) - self.start[::-1])[:, ::-1]
+        later = np.zeros_like(received)
         later[:, :-1] = through[:, 1:]
         later[:, self.last] = 0.0
         return np.asarray(-np.einsum("lm,lm->m", self.slope_of_p, later))
 
 
 def _polynomial(prefix: Floats, begin: Ints | None, end: Ints, terms: list[Floats]) -> Floats:
-    """``Σ_l φ_l(q) · (sum of the l-th coefficient over q's run)`` for a tile; no ``begin``: from the column's start."""
+    """Return ``Σ_l φ_l(q) · (sum of coefficient l over q's run)`` for a tile; no ``begin``: from the column's start."""
     total = np.zeros(1)
     for power, sums in enumerate(prefix):
         inner = sums.take(end)

@@ -1,4 +1,4 @@
-"""Exact polynomial pieces without cancellation: sums of powers of the distance from a run's own end.
+"""Exact polynomial pieces without cancellation: prefix sums of powers of the distance from a run's end.
 
 On ``[low, high)`` ℓ is ``Σ_k c_k s^k`` of the distance ``s = high − t >= 0``. The positives ``u`` of a negative ``x``
 in that piece are a run of the sorted ones; with its last one ``e`` and ``d = high − (e − x) >= 0``,
@@ -6,12 +6,12 @@ in that piece are a run of the sorted ones; with its last one ``e`` and ``d = hi
     Σ_u a_u s^k = Σ_u a_u (d + (e − u))^k = Σ_j C(k, j) d^(k−j) S_j,    S_j = Σ_u a_u (e − u)^j.
 
 Every term is non-negative, so each sum keeps its digits whatever the spread of the scores; sums of powers about a fixed
-centre cancel. Going on to the next value, a gap ``g`` further, is ``S_k ← Σ_j C(k, j) g^(k−j) S_j``, non-negative
-again, and as ``S_k`` enters with the factor 1 it is a running sum of the lower ones. Gradients of the positives are the
-same sums over the negatives, which land at the end of their runs and are carried down.
+centre cancel. The step to the next value, a gap ``g`` further, is ``S_k ← Σ_j C(k, j) g^(k−j) S_j``, non-negative
+again, and as ``S_k`` enters with the factor 1 it is a prefix sum of the lower ones. Gradients of the positives are the
+same sums over the negatives, which are added at the end of their runs and carried down.
 
 A piece from ``−∞`` has runs from the lowest positive on, a piece to ``+∞`` (with ``s = t − low``) runs to the highest.
-Runs of a piece between two bounds begin anywhere, and a difference of running sums would cancel. So the positives are
+Runs of a piece between two bounds begin anywhere, and a difference of prefix sums would cancel. So the positives are
 cut into cells narrower than the piece: each run is the rest of one cell and the beginning of a later one.
 """
 
@@ -28,21 +28,22 @@ __all__ = ["Run", "exact_run"]
 
 
 class Run(Protocol):
-    """One piece of ℓ with its sums over the positives."""
+    """One piece of ℓ with its prefix sums over the positives."""
 
-    def landing(self) -> Floats:
-        """Zeros to collect what the negatives hand to the positives."""
+    def new_buffer(self) -> Floats:
+        """Return zeros, to which the negatives add what the positives receive."""
 
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
-        """``Σ_u a_u ℓ`` over the positives from ``begin`` to ``end``, and its slope in the negative; lands if asked."""
+    def visit(self, tile: Tile, begin: Ints | None, end: Ints, received: Floats | None) -> tuple[Floats, Floats]:
+        """Return ``Σ_u a_u ℓ`` over the positives from ``begin`` to ``end``, and its slope in the negative."""
 
-    def collect(self, landed: Floats) -> Floats:
-        """``(M + C,)`` slope in the value at each position, per unit of its weight."""
+    def collect(self, received: Floats) -> Floats:
+        """Return the ``(M + C,)`` slope in the value at each position, per unit of its weight."""
 
 
 def exact_run(table: SortedColumns, low: float, high: float, coefficients: Floats) -> Run:
-    """The run of ``ℓ = Σ_k coefficients[k] s^k`` on ``[low, high)``, with ``s`` the distance from its finite end, from
-    ``high`` where both are.
+    """Return the run of ``ℓ = Σ_k coefficients[k] s^k`` on ``[low, high)``.
+
+    ``s`` is the distance from its finite end, from ``high`` where both are finite.
     """
     if high == np.inf:
         return _Upper(table, low, coefficients)
@@ -52,14 +53,14 @@ def exact_run(table: SortedColumns, low: float, high: float, coefficients: Float
 
 
 def running_sum(x: Floats, edges: Ints) -> Floats:
-    """Running sums along the last axis that begin anew at each of ``edges``, the last of which is the length."""
+    """Return prefix sums along the last axis that restart at each of ``edges``, the last of which is the length."""
     length = np.diff(edges)
     if 16 * len(length) < x.shape[-1] or len(length) < 64:
         out = np.empty_like(x)
         for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
             np.add.accumulate(x[..., begin:end], axis=-1, out=out[..., begin:end])
         return out
-    # Many short ones: sums of 1, 2, 4 … neighbours. A sum over all, less that at the edge, would cancel.
+    # Many short segments: sums of 1, 2, 4 … neighbours. Differences of one long prefix sum would cancel.
     out = x.copy()
     place = np.arange(x.shape[-1]) - np.repeat(edges[:-1], length)
     step = 1
@@ -70,7 +71,7 @@ def running_sum(x: Floats, edges: Ints) -> Floats:
 
 
 def carried(source: Floats, gap: Floats, edges: Ints, *, backward: bool = False) -> Floats:
-    """``(K, P)`` sums ``S_k(p) = Σ_j C(k, j) gap(p)^(k−j) S_j(p−1) + source_k(p)``, from 0 at each of ``edges``.
+    """Return ``(K, P)`` sums ``S_k(p) = Σ_j C(k, j) gap(p)^(k−j) S_j(p−1) + source_k(p)``, from 0 at each of ``edges``.
 
     ``gap`` is the distance of each place from the one before it; ``backward`` carries from each place to that one.
     """
@@ -85,7 +86,7 @@ def carried(source: Floats, gap: Floats, edges: Ints, *, backward: bool = False)
             step *= gap
             step += comb(k, j) * before[j]
         step *= gap
-        step[np.isnan(step)] = 0.0  # none, times a gap beyond the floats
+        step[np.isnan(step)] = 0.0  # 0 times an infinite gap
         step += source[k]
         sums[k] = running_sum(step, edges)
         before[k, 1:] = sums[k, :-1]
@@ -94,7 +95,7 @@ def carried(source: Floats, gap: Floats, edges: Ints, *, backward: bool = False)
 
 
 def recentred(sums: Floats, coefficients: Floats) -> Floats:
-    """``(K + 1, P)`` coefficients ``Σ_k c_k C(k, i) S_(k−i)`` of ``d^i``."""
+    """Return ``(K + 1, P)`` coefficients ``Σ_k c_k C(k, i) S_(k−i)`` of ``d^i``."""
     out = np.zeros_like(sums)
     for k in np.flatnonzero(coefficients).tolist():
         for i in range(k + 1):
@@ -103,7 +104,7 @@ def recentred(sums: Floats, coefficients: Floats) -> Floats:
 
 
 def slope_of(sums: Floats, coefficients: Floats) -> Floats:
-    """``Σ_k k c_k S_(k−1)``."""
+    """Return ``Σ_k k c_k S_(k−1)``."""
     out = np.zeros(sums.shape[1])
     for k in np.flatnonzero(coefficients[1:]).tolist():
         out += ((k + 1) * coefficients[k + 1]) * sums[k]
@@ -111,7 +112,7 @@ def slope_of(sums: Floats, coefficients: Floats) -> Floats:
 
 
 class _Ends(NamedTuple):
-    """Runs by the place where they end: ``Σ_i powers[i] d^i`` with ``d`` the distance from there."""
+    """Polynomials of the runs by the place where they end: ``Σ_i powers[i] d^i``, ``d`` the distance from there."""
 
     anchor: Floats
     """``(P,)`` score at the end; that of a neighbour where the run is empty."""
@@ -119,7 +120,7 @@ class _Ends(NamedTuple):
     """``(K + 1, P)``"""
 
     def evaluate(self, place: Ints, distance: Floats) -> tuple[Floats, Floats]:
-        """The polynomial at ``distance`` and its derivative."""
+        """Return the polynomial at ``distance`` and its derivative."""
         degree = len(self.powers) - 1
         value, slope = self.powers[degree].take(place), np.zeros(1)
         for k in range(degree - 1, -1, -1):
@@ -133,24 +134,24 @@ class _Ends(NamedTuple):
         return value, slope
 
 
-def _land(landed: Floats, place: Ints, distance: Floats, weight: Floats) -> None:
+def _scatter(received: Floats, place: Ints, distance: Floats, weight: Floats) -> None:
     """Add ``ω d^k`` at each negative's place."""
     flat = place.ravel()
     term = weight
-    for k, row in enumerate(landed):
+    for k, row in enumerate(received):
         term = term * distance if k else term
         np.add.at(row, flat, term.ravel())  # np.bincount would go over all of the row for every tile
 
 
 def _after(table: SortedColumns) -> tuple[Floats, Floats]:
-    """Score and weight of the value before each position; at a column's first there is none, of weight 0."""
+    """Return score and weight of the value before each position; at a column's first the weight is 0."""
     anchor, mass = np.append(0.0, table.values[:-1]), np.append(0.0, table.mass[:-1])
     anchor[table.start[:-1]] = table.values[table.start[:-1]]
     return np.where(np.isinf(anchor), 0.0, anchor), mass
 
 
 def _gaps(anchor: Floats, edges: Ints) -> Floats:
-    """Distance of each place from the one before; 0 at the edges."""
+    """Return the distance of each place from the one before; 0 at the edges."""
     gap = np.diff(anchor, prepend=anchor[0])
     gap[edges[:-1]] = 0.0
     return gap
@@ -163,7 +164,7 @@ def _of_mass(mass: Floats, degree: int) -> Floats:
 
 
 class _Lower:
-    """``(−∞, high)``: a run that ends before position ``p`` is at place ``p``, and empty at the column's first."""
+    """The piece ``(−∞, high)``: a run that ends before position ``p`` is at place ``p``, empty at a column's first."""
 
     def __init__(self, table: SortedColumns, high: float, coefficients: Floats) -> None:
         self.high, self.coefficients, self.edges = high, coefficients, table.start
@@ -172,24 +173,24 @@ class _Lower:
         sums = carried(_of_mass(mass, len(coefficients) - 1), self.gap, self.edges)
         self.ends = _Ends(anchor, recentred(sums, coefficients))
 
-    def landing(self) -> Floats:
+    def new_buffer(self) -> Floats:
         return np.zeros((len(self.coefficients) - 1, len(self.gap)))
 
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+    def visit(self, tile: Tile, begin: Ints | None, end: Ints, received: Floats | None) -> tuple[Floats, Floats]:
         distance = self.ends.anchor.take(end)
         distance -= tile.x
         np.subtract(self.high, distance, out=distance)
-        if landed is not None:
-            _land(landed, end, distance, tile.weight)
+        if received is not None:
+            _scatter(received, end, distance, tile.weight)
         return self.ends.evaluate(end, distance)
 
-    def collect(self, landed: Floats) -> Floats:
-        below = slope_of(carried(landed, self.gap, self.edges, backward=True), self.coefficients)
+    def collect(self, received: Floats) -> Floats:
+        below = slope_of(carried(received, self.gap, self.edges, backward=True), self.coefficients)
         return np.append(-below[1:], 0.0)
 
 
 class _Upper:
-    """``[low, ∞)``: a run from position ``p`` on is at place ``p``, and empty at the column's closing one."""
+    """The piece ``[low, ∞)``: a run from position ``p`` on is at place ``p``; the column's last is empty."""
 
     def __init__(self, table: SortedColumns, low: float, coefficients: Floats) -> None:
         self.low, self.coefficients, self.edges = low, coefficients, table.start
@@ -200,28 +201,29 @@ class _Upper:
         sums = carried(_of_mass(table.mass, len(coefficients) - 1), self.gap, self.edges, backward=True)
         self.ends = _Ends(anchor, recentred(sums, coefficients))
 
-    def landing(self) -> Floats:
+    def new_buffer(self) -> Floats:
         return np.zeros((len(self.coefficients) - 1, len(self.gap)))
 
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+    def visit(self, tile: Tile, begin: Ints | None, end: Ints, received: Floats | None) -> tuple[Floats, Floats]:
         assert begin is not None
         distance = self.ends.anchor.take(begin)
         distance -= tile.x
         distance -= self.low
-        if landed is not None:
-            _land(landed, begin, distance, tile.weight)
+        if received is not None:
+            _scatter(received, begin, distance, tile.weight)
         value, slope = self.ends.evaluate(begin, distance)
         return value, -slope
 
-    def collect(self, landed: Floats) -> Floats:
-        return slope_of(carried(landed, self.gap, self.edges), self.coefficients)
+    def collect(self, received: Floats) -> Floats:
+        return slope_of(carried(received, self.gap, self.edges), self.coefficients)
 
 
 class _Between:
-    """``[low, high)``: the rest of a cell, by its first position, and the beginning of one, by the position after it.
+    """The piece ``[low, high)``: a run is the rest of one cell and the beginning of a later one.
 
-    A cell begins at the first value that is a piece's width above the beginning of the cell before. No run begins
-    inside a cell and ends inside it, and rounding alone lets one reach over a whole cell.
+    The rest is found by its first position, the beginning by the position after it. A cell begins at the first value
+    that is a piece's width above the beginning of the cell before. No run begins and ends inside one cell, and only
+    rounding lets a run cover a whole cell.
     """
 
     def __init__(self, table: SortedColumns, low: float, high: float, coefficients: Floats) -> None:
@@ -233,7 +235,7 @@ class _Between:
         length = np.diff(self.edges)
         self.cell_end = np.repeat(self.edges[1:], length)
         self.begun = np.append(-1, np.repeat(first, length)[:-1])
-        """First position of the cell that has the one before; −1 at a column's first."""
+        """First position of the cell that contains the position before; −1 at a column's first."""
         self.begun[table.start[:-1]] = -1
         closing = np.isinf(table.values[first])
         from_before = table.values[first[2:]] - table.values[first[1:-1] - 1]
@@ -256,18 +258,19 @@ class _Between:
     def _flipped(self) -> Ints:
         return len(self.to_last) - self.edges[::-1]
 
-    def landing(self) -> Floats:
+    def new_buffer(self) -> Floats:
         return np.zeros((2 * (len(self.coefficients) - 1), len(self.gap)))
 
-    def visit(self, tile: Tile, begin: Ints | None, end: Ints, landed: Floats | None) -> tuple[Floats, Floats]:
+    def visit(self, tile: Tile, begin: Ints | None, end: Ints, received: Floats | None) -> tuple[Floats, Floats]:
         assert begin is not None
         degree = len(self.coefficients) - 1
         begun = self.begun.take(end)
         # Place 0 has no beginning, and the last one no rest.
         of_beginning = end * (begun >= begin)
         of_rest = np.where((begun != begin) & (begin < end), begin, len(self.gap) - 1)
-        value, slope = self._part(self.beginning, of_beginning, tile.x, tile.weight, _half(landed, 0, degree))
-        value_of_rest, slope_of_rest = self._part(self.rest, of_rest, tile.x, tile.weight, _half(landed, degree, None))
+        value, slope = self._part(self.beginning, of_beginning, tile.x, tile.weight, _half(received, 0, degree))
+        half = _half(received, degree, None)
+        value_of_rest, slope_of_rest = self._part(self.rest, of_rest, tile.x, tile.weight, half)
         value += value_of_rest
         slope = slope + slope_of_rest
         if not self.reaches_over:
@@ -277,7 +280,7 @@ class _Between:
         while len(over):
             place = self.cell_end.take(between.ravel()[over])
             x, weight = tile.x.ravel()[over], tile.weight.ravel()[over]
-            more, steeper = self._part(self.beginning, place, x, weight, _half(landed, 0, degree))
+            more, steeper = self._part(self.beginning, place, x, weight, _half(received, 0, degree))
             value.ravel()[over] += more
             slope.ravel()[over] += steeper
             between.ravel()[over] = place
@@ -285,20 +288,20 @@ class _Between:
         return value, slope
 
     def _part(
-        self, ends: _Ends, place: Ints, x: Floats, weight: Floats, landed: Floats | None
+        self, ends: _Ends, place: Ints, x: Floats, weight: Floats, received: Floats | None
     ) -> tuple[Floats, Floats]:
         distance = ends.anchor.take(place)
         distance -= x
         np.subtract(self.high, distance, out=distance)
-        if landed is not None:
-            _land(landed, place, distance, weight)
+        if received is not None:
+            _scatter(received, place, distance, weight)
         return ends.evaluate(place, distance)
 
-    def collect(self, landed: Floats) -> Floats:
+    def collect(self, received: Floats) -> Floats:
         degree = len(self.coefficients) - 1
-        through = carried(landed[:degree], self.gap, self.edges_after, backward=True)
+        through = carried(received[:degree], self.gap, self.edges_after, backward=True)
         slope = np.append(-slope_of(through, self.coefficients)[1:], 0.0)
-        from_rest = running_sum(landed[degree:], self.edges)
+        from_rest = running_sum(received[degree:], self.edges)
         at_value = np.zeros_like(from_rest)
         for k in range(degree):
             for j in range(k + 1):
@@ -306,12 +309,12 @@ class _Between:
         return slope - slope_of(at_value, self.coefficients)
 
 
-def _half(landed: Floats | None, begin: int, end: int | None) -> Floats | None:
-    return None if landed is None else landed[begin:end]
+def _half(received: Floats | None, begin: int, end: int | None) -> Floats | None:
+    return None if received is None else received[begin:end]
 
 
 def cells(table: SortedColumns, width: float) -> Ints:
-    """First positions of cells narrower than ``width``; each column's closing position is one by itself."""
+    """Return the first positions of cells narrower than ``width``; each column's closing position is its own cell."""
     start, last = table.start[:-1], table.start[1:] - 1
     following = np.arange(1, len(table.values) + 1)
     for begin, end in zip(start.tolist(), last.tolist(), strict=True):
@@ -322,7 +325,7 @@ def cells(table: SortedColumns, width: float) -> Ints:
     is_first = np.zeros(len(following), dtype=bool)
     is_first[start] = True
     first = np.flatnonzero(is_first)
-    # After r rounds all cells up to the 2^r-th of each column are known, and a jump goes over 2^r of them.
+    # After r rounds the first 2^r cells of each column are known, and a jump passes 2^r of them.
     while True:
         is_first[following[first]] = True
         more = np.flatnonzero(is_first)

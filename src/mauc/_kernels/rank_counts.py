@@ -1,14 +1,14 @@
-"""How much weight of the sorted positives a score beats, and what each positive wins: of all, or of a lowest share.
+"""The weight of positives that a score beats, and the wins of each positive: of all of them, or of a lowest share.
 
 A partial AUC over the sensitivities of at least ``1 − share`` is the AUC of the positives in the lowest ``share`` of
-their class: the others are found at any threshold that finds so many. The ROC curve is straight across a tie, and so
-is the cut through one: where a share ``q`` of tied positives is left, these are the last that a falling threshold
-finds, and win ``q / 2`` against a negative that ties with them.
+their class: every threshold of such a sensitivity finds the others. The ROC curve is straight across a tie, and so is
+the cut through one: where a share ``q`` of tied positives is left, these are the last that a falling threshold finds,
+and win ``q / 2`` against a negative that ties with them.
 
 With the share ``q_k`` that is left of the k-th value, 1 below the cut ξ and 0 above it, a positive there wins ``g_k``:
-what lands below, and ``q_k − q_k²/2`` of what ties; ``q_k`` of that reaches those above. The mean over the lowest share
-c is ``(mean g − (1 − c) g(ξ)) / c``, which moves by ``(g_k − (1 − c) g(ξ)) / c`` with a positive: the cut itself moves
-as well, and no density is needed for that, as what it gains is at ``g(ξ)`` already.
+all negatives below, and ``q_k − q_k²/2`` of those that tie; ``q_k`` of that goes to the positives above. The mean over
+the lowest share c is ``(mean g − (1 − c) g(ξ)) / c``, and a positive moves it by ``(g_k − (1 − c) g(ξ)) / c``. The cut
+moves too, but no density is needed for that, as the positives at the cut have ``g(ξ)`` already.
 """
 
 from itertools import pairwise
@@ -22,19 +22,19 @@ from mauc._typing import Floats, Ints
 
 __all__ = ["RankCounts", "add_wins", "rank_counts", "sum_wins", "weight_beaten"]
 
-# What is left of the share at a value, over the weight of the class, if that is but rounding: 1 − 0.9 is not 0.1.
+# A smaller rest of the share at a value, relative to the weight of the class, is rounding: 1 − 0.9 is not 0.1.
 ROUNDING = 1e-12
 
 
 class RankCounts(NamedTuple):
-    """What each position of a sorted table counts for; ``(M + C,)`` arrays."""
+    """Weights that each position of a sorted table counts; ``(M + C,)`` arrays."""
 
     table: SortedColumns
     share: float
     below: Floats | None
     """Counted weight below each position; None where that is its place in the column."""
     reached: NDArray[np.bool_] | None
-    """Whether some of the value counts; None: all of every value."""
+    """True where some of the value counts; None: all of every value."""
     at_tie: Floats | None
     """Share of its weight that a tied negative beats; None: a half."""
     above_tie: Floats | None
@@ -42,7 +42,7 @@ class RankCounts(NamedTuple):
 
 
 def rank_counts(table: SortedColumns, *, counted: bool, share: float = 1.0) -> RankCounts:
-    """Of all positives, or of the lowest ``share`` of each column; ``counted``: each of them weighs 1."""
+    """Count all positives, or the lowest ``share`` of each column; ``counted``: each of them weighs 1."""
     if share == 1.0:
         distinct = counted and len(table.values) == len(table.slot) + len(table.start) - 1
         return RankCounts(table, share, None if distinct else _weight_below(table), None, None, None)
@@ -59,9 +59,10 @@ def rank_counts(table: SortedColumns, *, counted: bool, share: float = 1.0) -> R
 
 
 def weight_beaten(counts: RankCounts, position: Ints, ties: Ints, start: Ints) -> Floats:
-    """Weight of the positives below scores at ``position`` and, for the ``ties`` among them, half of those at it.
+    """Return the weight of the positives below scores at ``position``, and half of those that tie.
 
-    ``start`` is the first position of each score's column, in a shape that broadcasts.
+    ``ties`` are the indices of scores that tie; ``start`` is the first position of each score's column, in a shape
+    that broadcasts.
     """
     beaten = (position - start).astype(np.float64) if counts.below is None else counts.below.take(position)
     at = position.ravel()[ties]
@@ -69,32 +70,32 @@ def weight_beaten(counts: RankCounts, position: Ints, ties: Ints, start: Ints) -
     return beaten
 
 
-def add_wins(counts: RankCounts, landed: Floats, place: Ints, weight: Floats, ties: Ints) -> None:
-    """Negatives hand their weight to the positives at or above their place: half of it to one that they tie with.
+def add_wins(counts: RankCounts, received: Floats, place: Ints, weight: Floats, ties: Ints) -> None:
+    """Add the weight of each negative at its place, for the positives at or above it: half of it where they tie.
 
-    np.bincount would go over all of ``landed`` for every tile. ``weight`` is overwritten.
+    np.bincount would go over all of ``received`` for every tile. ``weight`` is overwritten.
     """
     at, tied = place[ties], weight[ties]
     if counts.reached is not None:
         weight *= counts.reached.take(place)
     weight[ties] = tied * (0.5 if counts.at_tie is None else counts.at_tie[at])
-    np.add.at(landed, place, weight)
-    np.add.at(landed, at + 1, tied * (0.5 if counts.above_tie is None else counts.above_tie[at]))
+    np.add.at(received, place, weight)
+    np.add.at(received, at + 1, tied * (0.5 if counts.above_tie is None else counts.above_tie[at]))
 
 
-def sum_wins(counts: RankCounts, landed: Floats) -> Floats:
-    """``(N,)`` what each given positive has won, from all that landed at or below it. ``landed`` is overwritten."""
+def sum_wins(counts: RankCounts, received: Floats) -> Floats:
+    """Return the ``(N,)`` wins of each positive, from all weights at or below it. ``received`` is overwritten."""
     for begin, end in pairwise(counts.table.start):
-        column = landed[begin:end]
+        column = received[begin:end]
         np.cumsum(column, out=column)
         if counts.share < 1.0:
             column -= (1.0 - counts.share) * column[-1]
             column /= counts.share
-    return landed.take(counts.table.slot)
+    return received.take(counts.table.slot)
 
 
 def _weight_below(table: SortedColumns) -> Floats:
-    """``(M + C,)`` weight of the positives below each position of its column."""
+    """Return the ``(M + C,)`` weight of the positives below each position of its column."""
     below = np.zeros(len(table.values))
     for begin, end in pairwise(table.start):
         np.cumsum(table.mass[begin : end - 1], out=below[begin + 1 : end])

@@ -1,9 +1,9 @@
-"""Where does a score stand among the sorted positives of its column?
+"""The position of each score among the sorted positives of its column.
 
-The metric, its variance and every ranked surrogate ask this for all ``N·C`` scores, so it decides their speed.
-Bins over each column's positives answer it: ``bin(x) = clip(x·scale + shift)`` is monotone in floating point, hence
-positives in lower bins are smaller and those in higher bins larger, and only what shares the bin is compared. The
-same bins sort the positives, but for those that share one. Exact, about 6 ns a score, no N×C index array.
+The metric, its variance and every ranked surrogate need it for all ``N·C`` scores, so it decides their speed.
+Bins over each column's positives give it: ``bin(x) = clip(x·scale + shift)`` is monotone in floating point, hence
+positives in lower bins are smaller and those in higher bins larger, and only values in the same bin are compared. The
+same bins sort the positives, except those that share a bin. Exact, about 6 ns a score, no N×C index array.
 
 Rejected, measured at N=20 000, C=100 (2-core AMD EPYC, NumPy 2.4): ``argsort`` of every column 83 ms,
 ``np.searchsorted`` among the sorted positives 100 ms; these bins 12 ms.
@@ -19,7 +19,7 @@ from mauc._typing import Floats, Ints
 
 __all__ = ["SortedColumns", "locate", "locate_each", "sort_columns"]
 
-# With 8 bins a value, 1 score in 140 meets a bin of two values or more. Tables beyond the caches are faster with fewer.
+# With 8 bins per value, 1 score in 140 is in a bin of several values. Tables beyond the cache are faster with fewer.
 BINS_PER_VALUE = 8
 BINS_PER_VALUE_OF_MANY = 3
 MANY = 1 << 15
@@ -27,22 +27,22 @@ MANY = 1 << 15
 DOUBLE = np.dtype(np.float64)
 SINGLE_EXACT = 2.0**23
 
-# Values in a crowded bin that a search by halves settles faster than bins within the bin.
+# Up to so many values in a shared bin, bisection is faster than bins within the bin.
 FEW = 8
 
 
 class Bins(NamedTuple):
-    """Equal bins over segments of values: ``bin(x) = clip(x·scale + shift, lowest, highest)``, an entry a segment."""
+    """Equal bins over segments of values, one entry each: ``bin(x) = clip(x·scale + shift, lowest, highest)``."""
 
     scale: NDArray[np.floating]
     shift: NDArray[np.floating]
     lowest: NDArray[np.floating]
     highest: NDArray[np.floating]
     first: NDArray[np.int32]
-    """Position of each bin's first value (of the next one, where the bin is empty); ``~g`` in the g-th crowded bin."""
+    """Position of each bin's first value (of the next one, where the bin is empty); ``~g`` in the g-th shared bin."""
 
     def map(self, function: Callable[[NDArray[np.floating]], NDArray[np.floating]]) -> "Bins":
-        """The same bins with their segments' entries in another shape."""
+        """Return the same bins with their segments' entries in another shape."""
         scale, shift, lowest, highest = (function(a) for a in self[:4])
         return Bins(scale, shift, lowest, highest, self.first)
 
@@ -64,9 +64,9 @@ class SortedColumns(NamedTuple):
     coarse: Bins
     """Bins over each column."""
     fine: Bins | None
-    """Bins over the values of each crowded coarse bin: scores that pile up (softmax near 0 and 1) need them."""
-    crowded: tuple[Ints, Ints]
-    """First and last position of the crowded bins, of the fine ones where there are any."""
+    """Bins over the values of each shared coarse bin: dense scores (softmax near 0 and 1) need them."""
+    shared: tuple[Ints, Ints]
+    """First and last position of the bins with several values, of the fine ones where there are any."""
 
 
 def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None) -> SortedColumns:
@@ -78,9 +78,9 @@ def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None
     offsets : (C + 1,) column ``i`` has the positives ``own[offsets[i]:offsets[i + 1]]``.
     weight : (N,) weight of each sample; None is 1 for each.
 
-    Single precision stays what it is, the search in it exact.
+    Single precision is kept, and the search in it is exact.
 
-    Cost ``O(N)`` where the scores spread, ``O(Σ n_i log n_i)`` where they pile up; ``O(N + C)`` memory.
+    Cost ``O(N)`` where the scores spread, ``O(Σ n_i log n_i)`` where they are dense; ``O(N + C)`` memory.
     """
     n_columns = len(offsets) - 1
     length = np.diff(offsets)
@@ -113,7 +113,7 @@ def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None
     before -= held
     multiple = np.flatnonzero(held > 1)
     begin, size = before[multiple].astype(np.int64), held[multiple].astype(np.int64)
-    del held  # what is no longer needed makes room: of large problems this is the largest memory of a score
+    del held  # this function has the peak memory of a large problem
 
     # The position of each score: that of its bin, and its rank among the distinct values of the bin.
     slot = before.take(bins).astype(np.int64)
@@ -138,9 +138,9 @@ def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None
 
 
 def _empty_bins(low: Floats, high: Floats, length: Ints, precision: np.dtype[Any] = DOUBLE) -> tuple[Bins, Ints]:
-    """Bins from ``low`` to ``high`` for segments of that many values, and how many there are for each.
+    """Return bins from ``low`` to ``high`` for segments of that many values, and their number for each.
 
-    In single precision where that is asked for and tells the bins apart.
+    They are of that precision where it can number the bins exactly.
     """
     n_bins = (BINS_PER_VALUE if length.sum() < MANY else BINS_PER_VALUE_OF_MANY) * length + 1
     lowest = (np.cumsum(n_bins) - n_bins).astype(np.float64)
@@ -150,7 +150,7 @@ def _empty_bins(low: Floats, high: Floats, length: Ints, precision: np.dtype[Any
         shift = lowest - low * scale
         if highest[-1:].max(initial=0.0) < SINGLE_EXACT:
             scale, shift, lowest, highest = (a.astype(precision, copy=False) for a in (scale, shift, lowest, highest))
-    # Empty segments, single values and ranges beyond the floats: one bin for all. Slower there, never wrong.
+    # Empty segments, single values and ranges that overflow: one bin for all. Slower there, never wrong.
     usable = np.isfinite(scale) & np.isfinite(shift)
     if not usable.all():
         scale[~usable], shift[~usable] = 0.0, lowest[~usable]
@@ -158,7 +158,7 @@ def _empty_bins(low: Floats, high: Floats, length: Ints, precision: np.dtype[Any
 
 
 def _bin(x: NDArray[np.floating], bins: Bins, segment: Ints | None = None) -> NDArray[np.int32]:
-    """Bin of each score; its segment is its column unless given."""
+    """Return the bin of each score; its segment is its column unless given."""
     if segment is not None:
         bins = bins.map(lambda a: a.take(segment))
     with np.errstate(over="ignore"):
@@ -170,14 +170,14 @@ def _bin(x: NDArray[np.floating], bins: Bins, segment: Ints | None = None) -> ND
 
 
 def _runs(x: NDArray[np.generic]) -> NDArray[np.bool_]:
-    """True where a value differs from the one before it."""
+    """Return True where a value differs from the one before it."""
     new = np.ones(len(x), dtype=bool)
     np.not_equal(x[1:], x[:-1], out=new[1:])
     return new
 
 
 def _sort_within(own: NDArray[np.floating], index: Ints, offsets: Ints) -> Ints:
-    """``index`` with each of its groups ordered by score."""
+    """Sort each group of ``index`` by score, in place."""
     for begin, end in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         if end - begin > 1:
             group = index[begin:end]
@@ -186,7 +186,7 @@ def _sort_within(own: NDArray[np.floating], index: Ints, offsets: Ints) -> Ints:
 
 
 def _fine_bins(values: NDArray[np.floating], begin: Ints, size: Ints) -> tuple[Bins, tuple[Ints, Ints]]:
-    """Bins over the segments of values that share a coarse bin, and the segments that share one of them again."""
+    """Return bins over the values that share a coarse bin, and the segments that share one of these again."""
     fine, n_bins = _empty_bins(_ordinal(values[begin]), _ordinal(values[begin + size - 1]), size)
     segment = np.repeat(np.arange(len(size)), size)
     lead = begin - np.cumsum(size) + size
@@ -194,19 +194,19 @@ def _fine_bins(values: NDArray[np.floating], begin: Ints, size: Ints) -> tuple[B
     held = np.bincount(_bin(_ordinal(values[position]), fine, segment), minlength=int(n_bins.sum()))
     before = np.cumsum(held) - held + np.repeat(lead, n_bins)
     multiple = np.flatnonzero(held > 1)
-    crowded = (before[multiple], before[multiple] + held[multiple] - 1)
+    shared = (before[multiple], before[multiple] + held[multiple] - 1)
     before[multiple] = ~np.arange(len(multiple))
-    return fine._replace(first=before.astype(np.int32)), crowded
+    return fine._replace(first=before.astype(np.int32)), shared
 
 
 def _ordinal(x: NDArray[np.floating]) -> Floats:
-    """The place of each float among all floats: monotone, logarithmic across powers of two, linear between them."""
+    """Return the rank of each float among all floats: monotone, logarithmic across powers of two, linear between."""
     bits = (x.astype(np.float64, copy=False) + 0.0).view(np.int64)  # -0.0 becomes the 0.0 that it equals
     return (bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))).astype(np.float64)
 
 
 def locate(table: SortedColumns, x: NDArray[np.floating], *, columns_first: bool) -> tuple[Ints, NDArray[np.bool_]]:
-    """Position of the first value ``>= x`` in its column, and whether it equals it.
+    """Return the position of the first value ``>= x`` in its column, and True where both are equal.
 
     ``x`` is a tile of shape ``(rows, C)``, or ``(C, rows)`` if ``columns_first``, of the precision of the table; it
     must be contiguous.
@@ -218,36 +218,36 @@ def locate(table: SortedColumns, x: NDArray[np.floating], *, columns_first: bool
 
 
 def locate_each(table: SortedColumns, x: NDArray[np.floating], column: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """:func:`locate` for ``(n,)`` scores, each in a ``column`` of its own."""
+    """Return :func:`locate` for ``(n,)`` scores, each in its own ``column``."""
     return _in_bins(table, x, _bin(x, table.coarse, column))
 
 
 def _in_bins(table: SortedColumns, x: NDArray[np.floating], bins: NDArray[np.int32]) -> tuple[Ints, NDArray[np.bool_]]:
     position = table.coarse.first.take(bins).astype(np.int64)
-    crowded = np.flatnonzero(position < 0)
-    if len(crowded):
-        position.ravel()[crowded] = _locate_crowded(table, x.ravel()[crowded], ~position.ravel()[crowded])
-    # One value of x's own bin is left to compare with; the next one, in a higher bin, is larger than x.
+    shared = np.flatnonzero(position < 0)
+    if len(shared):
+        position.ravel()[shared] = _locate_shared(table, x.ravel()[shared], ~position.ravel()[shared])
+    # Only one value of x's bin is left to compare; the next one, in a higher bin, is larger than x.
     value = table.values.take(position)
     position += value < x
     return position, value == x
 
 
-def _locate_crowded(table: SortedColumns, x: NDArray[np.floating], segment: Ints) -> Ints:
-    """Position of the first value ``>= x`` in the crowded bin ``segment``, or of its last one if there is none."""
-    first, last = table.crowded
+def _locate_shared(table: SortedColumns, x: NDArray[np.floating], segment: Ints) -> Ints:
+    """Return the position of the first value ``>= x`` in the shared bin ``segment``; of its last if there is none."""
+    first, last = table.shared
     if table.fine is None:
         return _bisect(table.values, x, first[segment], last[segment])
     position = table.fine.first.take(_bin(_ordinal(x), table.fine, segment)).astype(np.int64)
-    crowded = np.flatnonzero(position < 0)
-    if len(crowded):
-        segment = ~position[crowded]
-        position[crowded] = _bisect(table.values, x[crowded], first[segment], last[segment])
+    shared = np.flatnonzero(position < 0)
+    if len(shared):
+        segment = ~position[shared]
+        position[shared] = _bisect(table.values, x[shared], first[segment], last[segment])
     return position
 
 
 def _bisect(values: NDArray[np.floating], x: NDArray[np.floating], low: Ints, high: Ints) -> Ints:
-    """First position in ``[low, high]`` whose value is ``>= x``, or ``high`` if there is none."""
+    """Return the first position in ``[low, high]`` whose value is ``>= x``, or ``high`` if there is none."""
     for _ in range(int((high - low).max()).bit_length()):
         middle = (low + high) >> 1
         below = values.take(middle) < x

@@ -1,7 +1,7 @@
-"""Several threads over the rows of a large problem: NumPy lets go of the interpreter inside its loops.
+"""Threads over the rows of a large problem: NumPy releases the interpreter lock inside its loops.
 
-How the work is cut depends on its size alone, and results are put together in order: the bits are the same for any
-number of threads.
+The parts depend on the size of the problem alone, and their results are combined in order: every number of threads
+gives the same bits.
 """
 
 import os
@@ -15,11 +15,11 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Self, TypeVar
 
-__all__ = ["Crew", "one_by_one", "over_rows", "row_parts", "thread_count", "threads"]
+__all__ = ["ThreadPool", "one_by_one", "over_rows", "row_parts", "thread_count", "threads"]
 
 R = TypeVar("R")
 
-# Smaller problems are done before the threads have started.
+# Smaller problems finish before the threads have started.
 LARGE = 1 << 19
 PARTS = 8
 MOST_THREADS = 8
@@ -29,7 +29,7 @@ _asked: ContextVar[int | None] = ContextVar("mauc_threads", default=None)
 
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[None]:
-    """So many threads in what is called inside; -1 is one per core, None as :func:`thread_count` finds it."""
+    """Set the number of threads inside the context; -1 is one per core, None the default of :func:`thread_count`."""
     token = _asked.set(_cores() if n_jobs is not None and n_jobs < 0 else n_jobs)
     try:
         yield
@@ -38,9 +38,9 @@ def threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def thread_count() -> int:
-    """What was asked for; else the cores, at most ``OMP_NUM_THREADS`` where that is set.
+    """Return the number set by :func:`threads`; else that of the cores, at most ``OMP_NUM_THREADS`` where it is set.
 
-    joblib sets that in its workers.
+    joblib sets that variable in its workers.
     """
     asked = _asked.get()
     if asked is not None:
@@ -55,25 +55,25 @@ def _cores() -> int:
 
 
 def row_parts(n_rows: int, n_columns: int) -> list[tuple[int, int]]:
-    """Consecutive parts of the rows; one where the array is small."""
+    """Return consecutive parts of the rows; one where the array is small."""
     parts = PARTS if n_rows * n_columns >= LARGE and n_rows >= PARTS else 1
     return list(pairwise(n_rows * k // parts for k in range(parts + 1)))
 
 
 def over_rows(shape: tuple[int, ...], visit: Callable[[int, int], R]) -> list[R]:
-    """``visit(begin, end)`` of consecutive parts of the rows, in order; one part where the array is small."""
+    """Return the results of ``visit(begin, end)`` for consecutive parts of the rows, in order."""
     return list(one_by_one(shape, visit))
 
 
 def one_by_one(shape: tuple[int, ...], visit: Callable[[int, int], R]) -> Iterator[R]:
-    """:func:`over_rows` for results that are large, to be taken as they come."""
+    """Yield the results of :func:`over_rows` one by one, for large results."""
     parts = row_parts(*shape)
-    with Crew(thread_count() if len(parts) > 1 else 1) as crew:
-        yield from crew.each(partial(visit, *part) for part in parts)
+    with ThreadPool(thread_count() if len(parts) > 1 else 1) as pool:
+        yield from pool.each(partial(visit, *part) for part in parts)
 
 
-class Crew:
-    """Threads that take tasks in turn; a crew of one is the caller itself."""
+class ThreadPool:
+    """Threads that return results in order; a pool of size 1 runs in the calling thread."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -89,7 +89,7 @@ class Crew:
             self._pool.shutdown(cancel_futures=True)
 
     def each(self, tasks: Iterable[Callable[[], R]]) -> Iterator[R]:
-        """The results of the tasks in order. A task begins when at most ``size`` results wait to be taken."""
+        """Yield the results of the tasks in order; a task begins when at most ``size`` results are waiting."""
         if self._pool is None:
             for task in tasks:
                 yield task()

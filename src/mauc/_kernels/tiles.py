@@ -1,4 +1,4 @@
-"""What every kernel takes: scores with class codes and weights, and the tiles in which they are walked."""
+"""The input of every kernel: scores with class codes and weights, and the tiles that they are processed in."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,6 @@ __all__ = [
     "column_centre",
     "column_range",
     "power_terms",
-    "sums_of_others",
     "tiles",
     "walk",
     "walks",
@@ -35,7 +34,7 @@ COLUMNS_FIRST_BELOW = 32
 
 @dataclass(frozen=True)
 class Classes:
-    """A weighted class partition: all that is known of a problem before its scores.
+    """A weighted class partition: a problem without its scores.
 
     The weight of the pair (positive ``m``, negative ``n``) in column ``i = y[m]`` is
     ``unit[m] · unit[n] · v[i, y[n]]``, so that each class pair has the weight ``v_ij`` in all.
@@ -47,9 +46,9 @@ class Classes:
     """``(N,)`` sample weight over the weight of its class: sums to 1 within each class."""
     n_classes: int
     pair_weights: Floats | None = None
-    """``(C, C)`` ``v_ij``, 0 on the diagonal and where a class is absent; None where each pair is told by itself."""
+    """``(C, C)`` ``v_ij``, 0 on the diagonal and where a class is absent; None where :attr:`factors` has them."""
     factors: tuple[Floats, Floats] | None = None
-    """``(N,)`` and ``(C,)``: where ``unit[n] · v[i, y[n]]`` is the product of a row's and a column's, in its place."""
+    """``(N,)`` and ``(C,)`` factors of ``unit[n] · v[i, y[n]]``, where it is such a product."""
 
     @property
     def v(self) -> Floats:
@@ -59,7 +58,7 @@ class Classes:
 
     @property
     def counted(self) -> bool:
-        """Whether every sample has the weight 1."""
+        """True if every sample has the weight 1."""
         return self.unit.strides == (0,) and bool((self.unit[:1] == 1.0).all())
 
     @cached_property
@@ -78,7 +77,7 @@ class Classes:
 
     @cached_property
     def of_negative(self) -> Floats:
-        """``(C, C)`` ``v_ij`` at ``[j, i]``: the row of a negative's class is what it weighs in each column."""
+        """``(C, C)`` ``v_ij`` at ``[j, i]``: a row has the weights of a negative of that class in each column."""
         return np.ascontiguousarray(self.v.T)
 
     @cached_property
@@ -92,7 +91,7 @@ class Classes:
         return np.asarray(self.y[:, None] == np.arange(self.n_classes), dtype=np.float64)
 
     def negative_weights(self, rows: slice, *, columns_first: bool) -> Floats:
-        """``(rows, C)``, or ``(C, rows)``, weights of scores as negatives: 0 in each sample's own column."""
+        """Return ``(rows, C)`` or ``(C, rows)`` weights of scores as negatives: 0 in each sample's own column."""
         y = self.y[rows]
         if self.factors is not None:
             of_row, of_column = self.factors[0][rows], self.factors[1]
@@ -104,23 +103,23 @@ class Classes:
         return weight
 
     def with_scores(self, scores: NDArray[np.floating]) -> "Problem":
-        """These classes scored; what was worked out of them serves every problem made of them."""
+        """Return these classes with scores; cached properties are shared by all such problems."""
         return Problem(self, scores)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Classes with their scores: what every kernel takes."""
+    """Classes with their scores: the input of every kernel."""
 
     classes: Classes
     scores: NDArray[np.floating]
     """``(N, C)`` finite scores; float32 is widened tile by tile."""
     tile_elements: int = TILE_ELEMENTS
-    """About as many scores are in a tile."""
+    """Approximate number of scores in a tile."""
     columns_first_below: int = COLUMNS_FIRST_BELOW
-    """Tiles of fewer columns are ``(C, rows)``."""
+    """With fewer columns, tiles are ``(C, rows)``."""
     block_positives: int = 1 << 16
-    """Positives that are sorted together: their bins stay in the caches while all rows pass by."""
+    """Number of positives that are sorted together: their bins stay in the cache while all rows are searched."""
 
     @cached_property
     def own(self) -> Floats:
@@ -128,19 +127,11 @@ class Problem:
         return self.scores[np.arange(len(self.classes.y)), self.classes.y].astype(np.float64)
 
 
-def sums_of_others(of_class: Floats) -> Floats:
-    """``(C,)`` sum over all other classes, from both ends: the whole less a class cancels where it is nearly all."""
-    others = np.zeros(len(of_class))
-    others[1:] = np.cumsum(of_class[:-1])
-    others[:-1] += np.cumsum(of_class[:0:-1])[::-1]
-    return others
-
-
 class Tile(NamedTuple):
     """Some rows of the scores, as float64, with their weights.
 
-    ``(rows, C)``, or ``(C, rows)`` where the classes are few: NumPy broadcasts a vector over the classes fast only
-    along long rows. The methods hide which of the two it is.
+    Arrays are ``(rows, C)``, or ``(C, rows)`` where the classes are few: NumPy broadcasts a vector over the classes
+    fast only along long rows. The methods hide which of the two it is.
     """
 
     rows: slice
@@ -150,29 +141,29 @@ class Tile(NamedTuple):
     columns_first: bool
 
     def along(self, of_class: V) -> V:
-        """A ``(C,)`` vector in the shape that broadcasts over the tile."""
+        """Return a ``(C,)`` vector in the shape that broadcasts over the tile."""
         return of_class[:, None] if self.columns_first else of_class
 
     def total(self, a: Floats, b: Floats) -> Floats:
-        """``(C,)`` sums of ``a·b`` over the rows."""
+        """Return ``(C,)`` sums of ``a·b`` over the rows."""
         return np.einsum("cn,cn->c" if self.columns_first else "nc,nc->c", a, b)
 
     def sum(self, a: Floats) -> Floats:
-        """``(C,)`` sums over the rows."""
+        """Return ``(C,)`` sums over the rows."""
         return a.sum(axis=1 if self.columns_first else 0)
 
     def peak(self, a: Floats) -> Floats:
-        """``(C,)`` largest entry of each class."""
+        """Return the ``(C,)`` largest entry of each column."""
         return a.max(axis=1 if self.columns_first else 0)
 
     def of(self, scores: NDArray[Any]) -> NDArray[Any]:
-        """The view of an ``(N, C)`` array that has the shape of the tile."""
+        """Return the view of an ``(N, C)`` array that has the shape of the tile."""
         part = scores[self.rows]
         return part.T if self.columns_first else part
 
 
 def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator[Tile]:
-    """Walk the rows ``first`` to ``last`` in tiles of about ``tile_elements`` scores."""
+    """Yield the rows ``first`` to ``last`` in tiles of about ``tile_elements`` scores."""
     n_rows, n_columns = problem.scores.shape
     last = n_rows if last is None else last
     columns_first = n_columns < problem.columns_first_below
@@ -188,12 +179,12 @@ def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator
 
 
 def walk(problem: Problem, visit: Callable[[Iterable[Tile]], R]) -> list[R]:
-    """``visit`` the tiles of consecutive parts of the rows, several at a time where the problem is large."""
+    """Call ``visit`` with the tiles of consecutive parts of the rows, in several threads where the problem is large."""
     return over_rows(problem.scores.shape, lambda first, last: visit(tiles(problem, first, last)))
 
 
 def walks(problem: Problem) -> Callable[[Callable[[Iterable[Tile]], R]], list[R]]:
-    """:func:`walk` to be called several times; where there is but one tile, it is prepared once."""
+    """Return :func:`walk` for several calls; a single tile is prepared only once."""
     if problem.scores.size > problem.tile_elements:
         return lambda visit: walk(problem, visit)
     only = list(tiles(problem))
@@ -201,19 +192,19 @@ def walks(problem: Problem) -> Callable[[Callable[[Iterable[Tile]], R]], list[R]
 
 
 def column_range(problem: Problem) -> tuple[Floats, Floats]:
-    """``(C,)`` smallest and largest score of each column."""
+    """Return the ``(C,)`` smallest and largest score of each column."""
     low, high = problem.scores.min(axis=0), problem.scores.max(axis=0)
     return low.astype(np.float64), high.astype(np.float64)
 
 
 def column_centre(problem: Problem) -> Floats:
-    """``(C,)`` middle of each column's range."""
+    """Return the ``(C,)`` middle of each column's range."""
     low, high = column_range(problem)
     return low + 0.5 * (high - low)
 
 
 def chebyshev_terms(x: Floats, degree: int) -> list[Floats]:
-    """Chebyshev polynomials ``T_0(x) … T_degree(x)``."""
+    """Return the Chebyshev polynomials ``T_0(x) … T_degree(x)``."""
     terms = [np.ones_like(x), x]
     for _ in range(degree - 1):
         following = terms[-1] * x
@@ -224,7 +215,7 @@ def chebyshev_terms(x: Floats, degree: int) -> list[Floats]:
 
 
 def power_terms(x: Floats, degree: int) -> list[Floats]:
-    """Powers ``x⁰ … x^degree``."""
+    """Return the powers ``x⁰ … x^degree``."""
     terms = [np.ones_like(x), x]
     for _ in range(degree - 1):
         terms.append(terms[-1] * x)
