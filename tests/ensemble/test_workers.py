@@ -73,7 +73,8 @@ def test_a_task_that_cannot_be_sent_is_an_error_and_other_answers_stay_in_place(
     assert "lambda" in str(found[0].error)
     assert [answer.value for answer in found[1:]] == [1, 2, 3, 4]
     workers.shared = Unreadable()
-    assert {str(answer.error) for answer in workers.run([(operator.pos, ())] * 2, later())} == {"unreadable"}
+    errors = {str(answer.error) for answer in workers.run([(operator.pos, ())] * 2, later())}
+    assert errors == {"the task could not be read: unreadable"}
     workers.shared = 5
     assert [answer.value for answer in workers.run([(operator.pos, ())] * 3, later())] == [5, 5, 5]
 

@@ -138,7 +138,7 @@ class Workers:
                 if isinstance(error, EOFError | OSError | pickle.UnpicklingError):
                     error = RuntimeError("its process ended, as it does if memory is short")
                 answer = Answer(place, error=error)
-                _end(child)  # a task that cannot be pickled leaves half a message in the pipe
+                _end(child)  # half a message may be left in the pipe
             with self._lock:
                 self._busy.discard(child)
             self._answers.put((number, answer))
@@ -154,6 +154,10 @@ class Workers:
                 raise EOFError
             self._busy.add(child)
             return child
+
+
+class UnreadableTask(RuntimeError):
+    """A child could not unpickle a task or the shared object."""
 
 
 class _Child:
@@ -179,8 +183,10 @@ class _Child:
         pickle.dump(message, self.process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
         self.process.stdin.flush()
         self.shared = shared
-        answer: tuple[Any, Exception | None, float] = pickle.load(self.process.stdout)
-        return answer
+        value, error, seconds = pickle.load(self.process.stdout)
+        if isinstance(error, UnreadableTask):
+            raise error
+        return value, error, seconds
 
 
 def _end(child: _Child | None) -> None:
@@ -210,12 +216,14 @@ def serve() -> None:
             message = messages.get()
             began = time.monotonic()
             answer: tuple[Any, Exception | None] = (None, message)
-            if not isinstance(message, Exception):
+            if not isinstance(message, UnreadableTask):
                 task, *new = message
                 shared = new[0] if new else shared
                 answer = _answer(task, shared)
             pickle.dump((*answer, time.monotonic() - began), answers, protocol=pickle.HIGHEST_PROTOCOL)
             answers.flush()
+            if isinstance(message, UnreadableTask):
+                return
 
 
 def _listen(source: BinaryIO, messages: "queue.Queue[Any]") -> None:
@@ -225,8 +233,10 @@ def _listen(source: BinaryIO, messages: "queue.Queue[Any]") -> None:
             messages.put(pickle.load(source))
         except EOFError:
             os._exit(0)
-        except Exception as unreadable:
-            messages.put(unreadable)
+        except Exception as error:
+            # The rest of the message is still in the pipe: this child can read no more.
+            messages.put(UnreadableTask(f"the task could not be read: {error}"))
+            return
 
 
 def _answer(task: Task, shared: Any) -> tuple[Any, Exception | None]:
