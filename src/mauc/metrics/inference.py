@@ -224,26 +224,8 @@ def compare_mauc(
     margin : float, optional
         Test non-inferiority: the p-value becomes the one-sided one of "a is worse than b by ``margin`` or more". A
         small one, with ``low`` above ``-margin``, says that a is not worse by that much.
-    level : float, default=0.95
-        Confidence level, between 0 and 1.
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
-        ``"ovo"``: every pair of classes counts the same. ``"ova"``: one-vs-rest. A matrix: ``[i, j]`` is the weight of
-        column i on class i against class j; taken as fixed.
-    by : {"column", "difference"}, default="column"
-    min_sensitivity, min_specificity : float, optional
-        AUC-μ and partial AUC, see :func:`pairwise_auc`.
-    labels : (C,) array, optional
-        The class of each column. Default: the sorted classes of ``y_true``.
-    sample_weight : (N,) array, optional
-        Weights >= 0, taken as sampling weights.
-    absent : {"raise", "ignore"}, default="raise"
-        A class of ``labels`` without samples is an error, or its pairs are left out.
-    groups : (N,) array, optional
-        The group of each row, such as the patient of an image. Rows of one group may depend on each other: the variance
-        is then that of the sums over groups. Default: all rows are independent.
-    n_jobs : int, optional
-        Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
+    level, pairs, by, min_sensitivity, min_specificity, labels, sample_weight, absent, groups, n_jobs
+        As in :func:`mauc_interval`.
 
     Returns
     -------
