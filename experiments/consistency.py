@@ -80,13 +80,13 @@ def cells(
     ]
 
 
-def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str, Any]:
-    """Test MAUC of a method trained on ``n`` samples; a quarter as many again choose the epoch.
+def measure(method: str, n: int, seed: int, place: str, steps: int, per_class: int = PER_CLASS) -> dict[str, Any]:
+    """Return the test MAUC of a method trained on ``n`` samples; a quarter as many again choose the epoch.
 
     Every seed and size has its own samples of one problem, and the same test samples.
     """
     known = datasets.load_simulated(n_samples=1000, **PROBLEM, seed=0)
-    X_test, y_test = known.sample(np.full(len(known.priors), PER_CLASS), seed=0)
+    X_test, y_test = known.sample(np.full(len(known.priors), per_class), seed=0)
     if method == BAYES:
         return {
             "test": mauc_score(y_test, known.bayes_scores(X_test)),
