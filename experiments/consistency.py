@@ -1,4 +1,4 @@
-"""More and more samples of a problem whose Bayes MAUC is known: which losses come to it."""
+"""More and more samples of a problem whose Bayes MAUC is known: which losses approach it."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -33,7 +33,7 @@ PROBLEM: dict[str, Any] = {"n_classes": 5, "imbalance": 20.0, "n_features": 10, 
 HIDDEN = (64, 64)
 BATCH = 250
 STEPS = 2_000
-"""Of every fit: what more samples change is not how long is trained."""
+"""Of every fit, whatever its samples."""
 EPOCHS = 10
 RATE = 2e-3
 PER_CLASS = 2_000
@@ -48,7 +48,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "logistic": {"alpha": 4.0},
     "distance_weighted": {},
 }
-"""Of the surrogates, such that they fall on all of [−1, 1], where the differences of softmax scores are."""
+"""Options of the surrogates; all fall on [−1, 1], where the differences of softmax scores are."""
 ADJUSTED = "adjusted cross-entropy"
 BOTH = f"MAUC exponential + {ADJUSTED}"
 COVERED = f"{ADJUSTED}, covered batches"
@@ -80,13 +80,13 @@ def cells(
     ]
 
 
-def measure(method: str, n: int, seed: int, place: str, steps: int) -> dict[str, Any]:
-    """Test MAUC of a method trained on ``n`` samples; a quarter as many again choose the epoch.
+def measure(method: str, n: int, seed: int, place: str, steps: int, per_class: int = PER_CLASS) -> dict[str, Any]:
+    """Return the test MAUC of a method trained on ``n`` samples; a quarter as many again choose the epoch.
 
     Every seed and size has its own samples of one problem, and the same test samples.
     """
     known = datasets.load_simulated(n_samples=1000, **PROBLEM, seed=0)
-    X_test, y_test = known.sample(np.full(len(known.priors), PER_CLASS), seed=0)
+    X_test, y_test = known.sample(np.full(len(known.priors), per_class), seed=0)
     if method == BAYES:
         return {
             "test": mauc_score(y_test, known.bayes_scores(X_test)),
@@ -134,7 +134,7 @@ def _loss(method: str, counts: Ints | Floats) -> nn.Module:
 
 
 def write_report(store: Store, folder: Path, device: str = "cpu", *, quick: bool = False) -> list[Path]:
-    """Write ``consistency.md`` and ``consistency.png`` of what is on disk; returns the files."""
+    """Write ``consistency.md`` and ``consistency.png`` of the results on disk; return the files."""
     depth, sizes = ("quick", QUICK_SIZES) if quick else ("full", SIZES)
     runs: dict[str, dict[int, list[dict[str, Any]]]] = {}
     for method in (BAYES, *METHODS):
@@ -169,11 +169,12 @@ def _markdown(
         row = [method, *(spread(by_size.get(n, np.empty(0))) for n in shown)]
         rows.append([*row, str(lost[method]) if lost[method] else ""])
     note = (
-        f"Bayes MAUC × 100 less test MAUC × 100 after training on N samples: mean ± standard deviation over the "
-        f"seeds, {PROBLEM['n_classes']} Gaussian classes, the largest {PROBLEM['imbalance']:g} times the smallest, "
-        f"{PROBLEM['n_features']} features. The exact posteriors reach {100 * ceiling:.2f} on the same test samples. "
-        "One network and one number of steps for all; the rows “MAUC …” and “covered batches” have at least four "
-        "samples of every class in each batch. " + measured_on
+        "The table shows Bayes MAUC × 100 minus test MAUC × 100 after training on N samples: mean ± standard deviation "
+        f"over the seeds. The problem has {PROBLEM['n_classes']} Gaussian classes, the largest "
+        f"{PROBLEM['imbalance']:g} times the smallest, and {PROBLEM['n_features']} features. The exact posteriors "
+        f"reach {100 * ceiling:.2f} on the same test samples. All methods have the same network and number of steps; "
+        "the rows “MAUC …” and “covered batches” have at least four samples of every class in each batch. "
+        + measured_on
     )
     head = ["method", *(f"N = {n:,}" for n in shown), "diverged"]
     return f"{note}\n\n{markdown_table(head, rows)}\n"

@@ -61,7 +61,7 @@ def cells(*, quick: bool = False) -> list[Cell]:
     return out
 
 
-def measure(class_counts: tuple[int, ...], repetitions: int) -> dict[str, Any]:
+def measure(class_counts: tuple[int, ...], repetitions: int, test_per_class: int = TEST_PER_CLASS) -> dict[str, Any]:
     """Measure risks, test MAUC and the bound on the gap of a linear model on several samples of these class sizes.
 
     A larger class holds the samples of a smaller one of the same repetition, so that what they add is not lost in the
@@ -73,7 +73,7 @@ def measure(class_counts: tuple[int, ...], repetitions: int) -> dict[str, Any]:
     for repetition in range(repetitions):
         X, y = draw(classes, np.array(class_counts), repetition, TRAIN)
         # Fresh ones each time: an error that all repetitions share would not show in their spread.
-        X_test, y_test = draw(classes, np.full(N_CLASSES, TEST_PER_CLASS), repetition, TEST)
+        X_test, y_test = draw(classes, np.full(N_CLASSES, test_per_class), repetition, TEST)
         model = MAUCClassifier(SURROGATE, alpha=ALPHA, l2=L2, tol=1e-5, max_iter=500)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)

@@ -95,7 +95,7 @@ def run(
         return {**judge(parts.y[parts.test], scores, data.counts, data.names), **known, "notes": list(data.notes)}
     method, recipe = METHODS[name], recipe_of(dataset, quick=quick)
     began = time.perf_counter()
-    resampled, note = _resample(method, parts, X, y, seed)
+    resampled, note = resample(method, parts, X, y, seed)
     sample_seconds = time.perf_counter() - began
     prior = torch.from_numpy(np.log(parts.counts / len(parts.train))).to(place) if method.plug_in else None
     held_out = InOrder(X, parts.validation)
@@ -169,8 +169,15 @@ def _fit(
     return fit(model, loss, schedule, train, held_out, y_held, log_prior=prior, seed=seed, replay=replay)
 
 
-def _resample(
-    method: Method, parts: Parts, X: Features, y: torch.Tensor, seed: int
+def resample(
+    method: Method,
+    parts: Parts,
+    X: Features,
+    y: torch.Tensor,
+    seed: int,
+    *,
+    most_rows: int = SAMPLER_ROWS,
+    many_classes: int = MANY_CLASSES,
 ) -> tuple[tuple[Features, torch.Tensor, Ints], list[str]]:
     """Return features, classes and rows to train on, and notes on them."""
     if method.sampler is None:
@@ -180,15 +187,15 @@ def _resample(
     )
 
     rows, note = parts.train, []
-    if len(rows) > SAMPLER_ROWS:
-        most = _cap(parts.counts, SAMPLER_ROWS)
+    if len(rows) > most_rows:
+        most = _cap(parts.counts, most_rows)
         rows = rows[capped(parts.y[rows], most, seed)]
         note = [
             f"BM, MM, IHT, NM and TL start from at most {most:,} training rows of each class, drawn at random, "
             f"{len(rows):,} in all: their neighbour searches grow with the square of the rows."
         ]
     sampler = make_sampler(method.sampler, random_state=seed, n_jobs=-1)
-    if method.sampler == "IHT" and len(parts.counts) >= MANY_CLASSES:
+    if method.sampler == "IHT" and len(parts.counts) >= many_classes:
         sampler.set_params(sampler__estimator=KNeighborsClassifier(weights="distance", n_jobs=-1))
         note.append("IHT finds hard samples by their five nearest neighbours: a forest of so many classes is too big.")
     with warnings.catch_warnings():

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from experiments.store import Cell, Store, run_cells, write_whole
+from experiments.store import Cell, Store, run_cells
 from experiments.tests.experiment_work import fail_at, full_disk, record, square
 
 
@@ -45,47 +45,6 @@ def test_keys_with_slashes_and_dots(store):
     for path in (store.path(key) for key in (("a/b", "c/d"), ("/abs", "x"))):
         assert path.resolve().is_relative_to(store.folder.resolve())
         assert len(path.relative_to(store.folder).parts) == 2
-
-
-@pytest.mark.parametrize("where", ["write", "replace", "json"])
-def test_a_failed_write_leaves_what_was_there(store, monkeypatch, where):
-    store.write(("a",), {"v": 1})
-    if where == "replace":
-
-        def full(*args):
-            raise OSError("no space left on device")
-
-        monkeypatch.setattr(os, "replace", full)
-    elif where == "write":
-        fdopen = os.fdopen
-
-        def broken(*args, **kwargs):
-            file = fdopen(*args, **kwargs)
-            file.write(b"half of it")
-            file.close()
-            return file
-
-        monkeypatch.setattr(os, "fdopen", broken)
-    for key in (("a",), ("b",)):
-        with pytest.raises((OSError, ValueError, TypeError)):
-            store.write(key, {"v": object() if where == "json" else 2})
-    monkeypatch.undo()
-    assert store.read(("a",)) == {"v": 1}
-    assert ("b",) not in store
-    assert files(store) == ["a.json"], "no remains"
-
-
-def test_an_interrupt_leaves_no_remains(tmp_path, monkeypatch):
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_whole(tmp_path / "deep" / "page.md", "text")
-    monkeypatch.undo()
-    assert list((tmp_path / "deep").iterdir()) == []
-    write_whole(tmp_path / "deep" / "page.md", "Größe\n")
-    assert (tmp_path / "deep" / "page.md").read_text(encoding="utf-8") == "Größe\n"
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

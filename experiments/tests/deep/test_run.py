@@ -57,14 +57,11 @@ def test_simulated_sets_have_a_ceiling():
     assert set(DATASETS) > {"simulated-small", "simulated-inaturalist"}
 
 
-@pytest.mark.parametrize("name", METHODS)
-def test_every_method_runs(name, monkeypatch):
-    if name == "IHT":
-        # By neighbours, as with many classes: its forests, which take seconds, are tested with the samplers.
-        monkeypatch.setattr(deep, "MANY_CLASSES", 0)
+# IHT grows forests, which take seconds: they are tested with the samplers.
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "IHT"])
+def test_every_method_runs(name):
     with parallel_config("sequential"):
         result = small(name)
-    assert any("five nearest neighbours" in note for note in result["notes"]) == (name == "IHT")
     assert result["diverged"] is None
     assert 0.4 < result["test"] <= 1
     assert len(result["validation_scores"]) == result["epochs"] == 2
@@ -99,7 +96,7 @@ def test_a_better_choice_of_the_grid_is_taken(monkeypatch):
     assert result["search_seconds"] > result["fit_seconds"]
 
 
-def test_resumes(tmp_path, monkeypatch):
+def test_resumes(tmp_path):
     """What is there is not computed again; what a kill left undone is."""
     store = Store(tmp_path / "cells")
     some = cells("simulated-small", methods=["CE", "squared"], seeds=2, device="cpu", quick=True)
@@ -108,19 +105,19 @@ def test_resumes(tmp_path, monkeypatch):
     assert len(stamps) == 2
     assert run_cells(some, store) == 4
     assert stamps == {path: path.stat().st_mtime_ns for path in stamps}
-    monkeypatch.setattr(deep, "run", None)
     assert run_cells(some, store) == 0
     whole = Store(tmp_path / "other")
     run_cells(some, whole)
     assert all(without_clock(store.read(c.key)) == without_clock(whole.read(c.key)) for c in some)
 
 
-def test_samplers_start_from_fewer_rows(monkeypatch):
-    monkeypatch.setattr(deep, "SAMPLER_ROWS", 400)
-    result = small("TL")
-    assert result["train_rows"] <= 400
-    assert "BM, MM, IHT, NM and TL start from at most" in result["notes"][-1]
-    assert len(small("CE")["notes"]) == 1
+def test_samplers_start_from_fewer_rows_and_ask_neighbours_of_many_classes():
+    _, parts, X, y = deep._prepared("simulated-small", None, None, 0, "cpu", True)
+    (_, _, rows), notes = deep.resample(METHODS["TL"], parts, X, y, 0, most_rows=400)
+    assert len(rows) <= 400
+    assert notes[0].startswith("BM, MM, IHT, NM and TL start from at most")
+    _, notes = deep.resample(METHODS["IHT"], parts, X, y, 0, many_classes=0)
+    assert "five nearest neighbours" in notes[0]
 
 
 def test_judge():
