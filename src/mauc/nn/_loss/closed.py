@@ -64,72 +64,54 @@ def row_sums(x: Tensor, column: Tensor) -> Tensor:
 def _exponential(
     scores: Tensor, weights: Weights, alpha: float, *, flat: bool, log1p: bool, gradient: bool
 ) -> tuple[Tensor, Slope | None]:
-    """``R_i = (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``: as it stands where no term can overflow, else in log space.
+    """``R_i = (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``, in log space.
 
-    With ``log1p`` the risk is ``Σ_i w_i log(1 + R_i / w_i)``, w the summed weights of the columns.
+    The terms of each side are divided by their largest, unless they are ``flat``: nothing overflows before the risk
+    itself does. With ``log1p`` the risk is ``Σ_i w_i log(1 + R_i / w_i)``, w the summed weights of the columns.
     """
-    if not flat:
-        return _steep_exponential(scores, weights, alpha, log1p=log1p, gradient=gradient)
-    y, total = weights.y, weights.total
-    of_p = own_scores(scores, weights).mul_(-alpha).exp_().mul_(weights.unit)
-    terms, sum_q = _terms(scores, weights, alpha)
-    sum_p, sum_q = class_sum(y, of_p, scores.shape[1]), sum_q.mul_(weights.column)
-    if not log1p:
-        value = torch.dot(sum_p, sum_q)
-    else:
-        means = (sum_p * sum_q).div_(total.clamp(min=torch.finfo(torch.float32).tiny))
-        value, slope = torch.dot(total, means.log1p()), means.add_(1.0).reciprocal_()
-        sum_p, sum_q = sum_p * slope, sum_q * slope
-    if not gradient:
-        return value, None
-    at_own = of_p.mul_(sum_q[y]).mul_(-alpha)
-    scale = (sum_p * weights.column).mul_(alpha)
-    return value, Slope(terms, scale.to(scores.dtype), at_own.to(scores.dtype)[:, None])
-
-
-def _steep_exponential(
-    scores: Tensor, weights: Weights, alpha: float, *, log1p: bool, gradient: bool
-) -> tuple[Tensor, Slope | None]:
-    """The terms of each side are taken over their largest: nothing overflows before the risk itself does."""
-    y, dtype, column = weights.y, scores.dtype, torch.log(weights.column)
+    y, dtype, log_column = weights.y, scores.dtype, torch.log(weights.column)
     log_p = torch.log(weights.unit) - alpha * own_scores(scores, weights)
-    peak_p, peak_q = _peaks(scores, weights, alpha, log_p)
-    terms, sum_q = _terms(scores, weights, alpha, peak_q)
-    sum_p = class_sum(y, torch.exp(log_p - peak_p[y]), scores.shape[1])
+    terms, sum_q, peak_p, peak_q = _terms(scores, weights, alpha, log_p, flat=flat)
+    sum_p = class_sum(y, torch.exp(log_p if flat else log_p - peak_p[y]), scores.shape[1])
     log_p_sum = torch.log(sum_p) + peak_p
-    log_q_sum = torch.log(sum_q) + peak_q + column
+    log_q_sum = torch.log(sum_q) + peak_q + log_column
     if log1p:
-        # log(1 + r / w) and its slope r / (w + r), of log r: a risk beyond the floats still has both.
+        # log(1 + r / w) and its slope r / (w + r), from log r: even a risk that overflows has both.
         log_mean = log_p_sum + log_q_sum - torch.log(weights.total)
-        each = torch.where(weights.total > 0, torch.nn.functional.softplus(log_mean), 0.0 * sum_q)
+        each = torch.where(weights.total > 0, torch.nn.functional.softplus(log_mean, threshold=40.0), 0.0 * sum_q)
         value, log_p_sum, log_q_sum = torch.dot(weights.total, each), log_p_sum - each, log_q_sum - each
     else:
         value = torch.exp(log_p_sum + log_q_sum).sum()
     if not gradient:
         return value, None
-    scale = alpha * torch.exp(log_p_sum + peak_q + column)
-    at_own = -alpha * torch.exp(log_p + log_q_sum[y])
-    return value, Slope(terms, scale.to(dtype), at_own.to(dtype)[:, None])
+    scale = alpha * torch.exp(log_p_sum + peak_q + log_column)
+    own_slope = -alpha * torch.exp(log_p + log_q_sum[y])
+    return value, Slope(terms, scale.to(dtype), own_slope.to(dtype)[:, None])
 
 
-def _terms(scores: Tensor, weights: Weights, alpha: float, peak: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """``(N, C)`` ``row · exp(α Q − peak)`` of the negatives, 0 in the own columns, and the sum of each column.
+def _terms(
+    scores: Tensor, weights: Weights, alpha: float, log_p: Tensor, *, flat: bool
+) -> tuple[Tensor, Tensor, Tensor | float, Tensor | float]:
+    """Return the ``(N, C)`` ``row · exp(α Q − peak)`` of the negatives, the sum of each column, and the two peaks.
 
     The weight of the row and the peak go in as summands of the exponent: no further pass over the scores.
     """
     y, dtype = weights.y, scores.dtype
+    peak_p, peak_q = (0.0, 0.0) if flat else _peaks(scores, weights, alpha, log_p)
     log_row = torch.log2(weights.row).to(dtype)[:, None]
-    shift = None if peak is None else (LOG2_E * peak).to(dtype)
     matrix = None if weights.matrix is None else weights.matrix.to(dtype)
-    kept, sums = torch.empty_like(scores), []
+    whole, sums = torch.empty_like(scores), []
     for rows in chunks(scores):
-        terms = torch.add(take(log_row, rows), take(scores, rows), alpha=LOG2_E * alpha, out=take(kept, rows))
-        terms = (terms if shift is None else terms.sub_(shift)).exp2_()
+        terms = torch.add(take(log_row, rows), take(scores, rows), alpha=LOG2_E * alpha, out=take(whole, rows))
+        if not flat:
+            terms.sub_((LOG2_E * peak_q).to(dtype))
+        terms.exp2_()
         if matrix is not None:
             terms *= matrix[take(y, rows)]
         terms.scatter_(1, take(y, rows)[:, None], 0.0)
         sums.append(terms.sum(0))
-    return kept, sums[0].to(weights.column) if len(sums) == 1 else torch.stack(sums).to(weights.column).sum(0)
+    total = sums[0].to(weights.column) if len(sums) == 1 else torch.stack(sums).to(weights.column).sum(0)
+    return whole, total, peak_p, peak_q
 
 
 def _peaks(scores: Tensor, weights: Weights, alpha: float, log_p: Tensor) -> tuple[Tensor, Tensor]:
