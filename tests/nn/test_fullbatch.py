@@ -113,7 +113,7 @@ def test_rows_move_to_the_gpu_a_chunk_at_a_time():
         ({"chunk_size": 0}, "chunk_size must be a whole number of at least 1, got 0"),
         (
             {"target": torch.zeros(3)},
-            "X must have one row per target, and one at least, got 50 rows for 3 targets: pass",
+            "X must have one row per target, and at least one, got 50 rows for 3 targets: pass",
         ),
     ],
 )

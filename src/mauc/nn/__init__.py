@@ -1,11 +1,10 @@
-"""Multiclass AUC in PyTorch, at the price of cross-entropy.
+"""Multiclass AUC in PyTorch, at the cost of cross-entropy.
 
-logits + targets  →  mauc_loss, MAUCLoss (functional.py, modules.py): one line instead of cross-entropy
-                  →  fused on CUDA and exact over all processes (_loss/, _triton/)
-batches           →  ClassCoverageBatchSampler (samplers.py), full_batch_backward (fullbatch.py)
-judgement         →  MAUC (metric.py)
-all of it         →  MAUCMLPClassifier (classifier.py)
-alternative       →  LogitAdjustedLoss (logit_adjusted.py): cross-entropy that knows the class frequencies
+loss         MAUCLoss, mauc_loss (modules.py, functional.py), computed by _loss/ and on CUDA by _triton/
+batches      ClassCoverageBatchSampler (samplers.py), full_batch_backward (fullbatch.py)
+metric       MAUC (metric.py); mauc_score and pairwise_auc in functional.py
+estimator    MAUCMLPClassifier (classifier.py, _training.py)
+alternative  LogitAdjustedLoss (logit_adjusted.py): cross-entropy adjusted to the class frequencies
 """
 
 from importlib.util import find_spec

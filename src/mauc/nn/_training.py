@@ -51,7 +51,7 @@ def rows_at_a_time(n_features: int) -> int:
 
 
 def hold_out(codes: Ints, rows: Ints, fraction: float, rng: np.random.Generator, least: int = 4) -> tuple[Ints, Ints]:
-    """Split the rows into training and validation, stratified; classes of fewer than ``least`` rows stay in training."""
+    """Split the rows into training and validation by class; classes of fewer than ``least`` rows stay in training."""
     counts = np.bincount(codes[rows])
     take = np.maximum(np.rint(fraction * counts).astype(np.int64), 1)
     take = np.where(counts < least, 0, np.minimum(take, counts - 1))

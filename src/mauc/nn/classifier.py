@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from mauc._estimators import LogitClassifier, encode_classes
-from mauc._typing import Floats, Ints
+from mauc._typing import Floats
 from mauc._validation import (
     check_choice,
     check_not_negative,

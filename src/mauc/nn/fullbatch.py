@@ -1,4 +1,4 @@
-"""The exact risk of a whole data set, and its gradient in the parameters, in the memory of a chunk."""
+"""The exact loss of a whole data set, and its gradient in the parameters, in the memory of a chunk."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,16 +20,16 @@ def full_batch_backward(
     chunk_size: int,
     weight: Tensor | None = None,
 ) -> Tensor:
-    """As ``loss_fn(model(X), target).backward()``, with the graph of one chunk in memory at a time.
+    """Compute ``loss_fn(model(X), target).backward()`` with the graph of one chunk in memory at a time.
 
-    A loss over pairs of samples is no sum over samples, so gradients of chunks by themselves do not add up to its
-    gradient. The chain rule does: the logits of all chunks without graph, the gradient of the loss in the logits, and
-    then each chunk again, with its part of that gradient sent back through the model.
+    A loss over pairs of samples is no sum over samples, so the gradients of chunks do not add up to its gradient. This
+    function computes the logits of all chunks without a graph, then the gradient of the loss in the logits, and then
+    sends the part of each chunk back through the model.
 
     Parameters
     ----------
     model : Module
-        Rows in, one row of logits each.
+        Maps rows to rows of logits.
     loss_fn : callable
         ``loss_fn(logits, target)``, or ``loss_fn(logits, target, weight)`` where ``weight`` is given, such as
         :class:`mauc.nn.MAUCLoss`.
@@ -37,7 +37,7 @@ def full_batch_backward(
         May be on another device than the model; chunks are moved.
     target : (N,) classes
     chunk_size : int
-        Rows that pass through the model at a time.
+        Number of rows that pass through the model at a time.
     weight : (N,) tensor, optional
 
     Returns
@@ -47,11 +47,11 @@ def full_batch_backward(
 
     Notes
     -----
-    Two forward passes and one backward pass; memory for the ``(N, C)`` logits with their gradient, and one chunk.
+    It takes two forward passes, one backward pass, and memory for the ``(N, C)`` logits, their gradient and one chunk.
 
-    Dropout draws the same masks in both passes. *Batch normalisation* in training mode normalises each chunk by itself:
-    the gradient is that of the loss of these logits, but they are not those of one pass over all rows. For equality put
-    those layers in ``eval()`` mode. Buffers, such as running means, change in the second pass only.
+    Dropout draws the same masks in both passes. *Batch normalisation* in training mode normalises each chunk by itself,
+    so the logits differ from those of one pass over all rows: put these layers in ``eval()`` mode for equality.
+    Buffers, such as running means, change in the second pass only.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def full_batch_backward(
     check_whole("chunk_size", chunk_size, least=1)
     if len(X) != len(target) or len(X) == 0:
         came = f"{len(X)} rows for {len(target)} targets"
-        raise invalid("X", "must have one row per target, and one at least", came, "pass the data of the same samples")
+        raise invalid("X", "must have one row per target, and at least one", came, "pass the data of the same samples")
     place = next((p.device for p in model.parameters()), X.device)
     chunks = torch.split(X, chunk_size)
     with torch.no_grad(), torch.random.fork_rng(_devices(place)):
@@ -87,5 +87,5 @@ def full_batch_backward(
 
 
 def _devices(place: torch.device) -> list[Any]:
-    """Devices whose random numbers the model draws, besides the CPU."""
+    """Return the devices whose random numbers the model draws, besides the CPU."""
     return [place] if place.type == "cuda" else []

@@ -64,8 +64,8 @@ class MAUC(Metric):
     .. math:: \lvert \mathrm{binned} - \mathrm{exact} \rvert \le
         \tfrac12 \sum_{i \ne j} v_{ij} \sum_t h_{ii}(t) \, h_{ij}(t),
 
-    which :meth:`error_bound` returns. It is small if the thresholds lie densely among the scores. Softmax scores of many
-    classes are mostly near 0: space the thresholds logarithmically there.
+    which :meth:`error_bound` returns. It is small if the thresholds lie densely among the scores. Softmax scores of
+    many classes are mostly near 0: space the thresholds logarithmically there.
 
     *Cost.* Exact: ``4 N (C + 3)`` bytes for float32 scores; ``compute`` sorts once per class, on the GPU if the scores
     are there (:func:`mauc.nn.functional.mauc_score`). Binned: ``8 C² (T + 1)`` bytes, whatever N.
@@ -190,7 +190,7 @@ class MAUC(Metric):
         return torch.tensor(value, dtype=torch.get_default_dtype(), device=self.device)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Plot ``val``, a value or a list of values of successive steps (default: ``compute()``), in the axes ``ax``."""
+        """Plot ``val``, a value or a list of values of successive steps; default: ``compute()``."""
         return self._plot(val, ax)
 
     def error_bound(self) -> Tensor:

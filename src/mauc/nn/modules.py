@@ -95,8 +95,8 @@ class MAUCLoss(ExactBuffers):
     the others go through the NumPy kernels of :class:`mauc.SurrogateRisk`. A smooth surrogate that is no polynomial is
     approximated to the rounding of the logits; where that fails, all pairs are taken in blocks, with a warning.
 
-    *Second derivatives* are exact for the squared, exponential and linear losses, also under :mod:`torch.func`. The
-    others refuse them, and so does every loss with ``sync=True`` or inside :func:`torch.compile`.
+    *Second derivatives* and :mod:`torch.func` are available for the squared, exponential and linear losses. The others
+    refuse them, and so does every loss with ``sync=True``. Inside :func:`torch.compile` second derivatives are refused.
 
     Examples
     --------

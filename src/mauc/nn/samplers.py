@@ -79,8 +79,8 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
     number of batches, and every batch on every rank covers the classes. Ranks that may have begun different numbers of
     epochs must call :meth:`set_epoch` before each epoch; Lightning does it (pass it ``use_distributed_sampler=False``).
 
-    *Resuming.* ``epoch`` is the number of the next epoch, 0 at first. To continue a run, or to repeat an epoch, pass its
-    number to :meth:`set_epoch`.
+    *Resuming.* ``epoch`` is the number of the next epoch, 0 at first. To continue a run, or to repeat an epoch, pass
+    its number to :meth:`set_epoch`.
 
     Repeating rare classes changes the class shares that a loss sees (:attr:`class_visits`). Multiclass AUC with
     ``pairs="ovo"`` does not depend on them. An epoch takes O(N) time and memory.

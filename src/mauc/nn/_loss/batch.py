@@ -1,4 +1,4 @@
-"""What a loss is computed from: the settings, the tensors of a call, and the weights of their pairs."""
+"""The settings and the tensors of a call, and the weights of their pairs."""
 
 from contextlib import nullcontext
 from typing import Any, NamedTuple
@@ -63,34 +63,34 @@ class Batch(NamedTuple):
 
 
 def exact_dtype(device: torch.device) -> torch.dtype:
-    """For the ``(C,)`` and ``(N,)`` sums, whose cost is nothing: float64 where the device has it."""
+    """Return the dtype of ``(C,)`` and ``(N,)`` sums: float64 if the device has it."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def is_traced() -> bool:
-    """Whether tensors stand for values to come: in a graph of ``torch.compile``, or under ``torch.func``."""
+    """Return whether tensors have no values yet: in ``torch.compile``, or under ``torch.func``."""
     return bool(torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active())
 
 
 def can_read(device: torch.device) -> bool:
-    """Whether values may be looked at: on the host, where nothing is traced."""
+    """Return whether values can be read without waiting: on the CPU, outside of tracing."""
     return device.type == "cpu" and not is_traced()
 
 
 def is_autocast(device: torch.device) -> bool:
-    """Whether autocast is at work on such a device."""
+    """Return whether autocast is enabled."""
     return device.type in ("cpu", "cuda") and torch.is_autocast_enabled(device.type)
 
 
 def without_autocast(device: torch.device) -> Any:
-    """A context without autocast, which would round the sums."""
+    """Return a context without autocast, which would round the sums."""
     return torch.autocast(device.type, enabled=False) if is_autocast(device) else nullcontext()
 
 
 def chunks(scores: Tensor, size: int = 1 << 18) -> list[slice]:
-    """Rows to take at a time: on the host some scores, which stay in a second-level cache; elsewhere all.
+    """Return the rows to take at a time: all, or on the CPU as many as stay in a second-level cache.
 
-    2**16 scores cost too many calls.
+    2**16 scores at a time were slower: too many calls.
     """
     if scores.numel() <= size or not can_read(scores.device):
         return [EVERY]
@@ -99,22 +99,22 @@ def chunks(scores: Tensor, size: int = 1 << 18) -> list[slice]:
 
 
 def take(x: Tensor, rows: slice) -> Tensor:
-    """``x[rows]``, at no cost for all of them."""
+    """Return ``x[rows]``, at no cost for all rows."""
     return x if rows is EVERY else x[rows]
 
 
 def class_sum(y: Tensor, values: Tensor, n_classes: int) -> Tensor:
-    """``(C,)`` sums over the samples of each class."""
+    """Return ``(C,)`` sums over the samples of each class."""
     if len(y) and values.dtype == torch.float64 and can_read(y.device):
         return torch.bincount(y, values, n_classes)
     return values.new_zeros(n_classes).index_add(0, y, values)
 
 
 class Weights(NamedTuple):
-    """The weights of the pairs: positive ``m`` in column ``i = y[m]`` weighs ``unit[m]``, negative ``n``
-    ``row[n] · column[i] · (matrix[y[n], i] if there is a matrix)`` in column ``i != y[n]``.
+    """The weights of the pairs.
 
-    That ``"ovo"`` and ``"ova"`` are products of a row's and a column's weight saves an ``(N, C)`` array of weights.
+    Positive ``m`` in column ``i = y[m]`` has the weight ``unit[m]``. Negative ``n`` in column ``i != y[n]`` has the
+    weight ``row[n] · column[i]``, times ``matrix[y[n], i]`` if there is a matrix.
     """
 
     y: Tensor
@@ -122,9 +122,9 @@ class Weights(NamedTuple):
     unit: Tensor
     """``(N,)`` sample weight over the summed weight of its class."""
     row: Tensor
-    """``(N,)``"""
+    """``(N,)`` factor of each row."""
     column: Tensor
-    """``(C,)`` 0 for absent classes, and 0 everywhere if no pair is left."""
+    """``(C,)`` factor of each column; 0 for absent classes, and 0 everywhere if no pair is left."""
     matrix: Tensor | None
     """``(C, C)`` ``v_ij`` at ``[j, i]``, 0 on the diagonal."""
     total: Tensor
@@ -135,7 +135,7 @@ class Weights(NamedTuple):
     """``(C,)`` summed weight of each class."""
 
     def negative(self, dtype: torch.dtype, rows: slice = EVERY) -> Tensor:
-        """``(rows, C)`` weights of the scores as negatives, 0 in each sample's own column."""
+        """Return ``(rows, C)`` weights of the scores as negatives, 0 in each sample's own column."""
         y, row = self.y[rows], self.row[rows].to(dtype)
         if self.matrix is not None:
             return self.matrix.to(dtype)[y] * row[:, None]
@@ -151,7 +151,7 @@ def weigh(
     pairs: str | Tensor,
     class_counts: Tensor | None,
 ) -> Weights:
-    """Weights from targets; ``valid`` marks the samples that are not ignored. Nothing waits for the device."""
+    """Compute the weights without waiting for the device; ``valid`` marks the samples that are not ignored."""
     exact = exact_dtype(target.device)
     y = target.long() if valid is None else torch.where(valid, target, 0).long()
     u = torch.ones(y.shape, dtype=exact, device=y.device) if weight is None else weight.to(exact)
@@ -164,15 +164,14 @@ def weigh(
     here = summed.sign()
     if not isinstance(pairs, str):
         return _of_matrix(y, unit, pairs.to(exact), here, u, summed)
-    # A number on the host, where it is free: six operations less.
+    # A Python number on the CPU: six operations less.
     count: Any = float(here.sum()) if can_read(y.device) else here.sum()
     if pairs == "ovo":
-        # One class alone has no negatives, so its weight does not matter; its total is 0, as it must be.
         column = here / _at_least_one(count * (count - 1.0))
         return Weights(y, unit, unit, column, None, column * (count - 1.0), u, summed)
     share = here * (count > 1) / _at_least_one(count)
     size = here * (summed if class_counts is None else class_counts.to(exact))
-    # Sums of the others from both ends: the whole less the class would cancel where one class is nearly all.
+    # Sum the other classes from both ends: the total less the class cancels if one class is nearly all.
     before = torch.nn.functional.pad(size.cumsum(0)[:-1], (1, 0))
     after = torch.nn.functional.pad(size.flip(0).cumsum(0)[:-1], (1, 0)).flip(0)
     others = before + after

@@ -5,12 +5,12 @@ The sum over the pairs of column i splits into sums over its positives P and its
 .. math:: \sum_{mn} a_m \omega_n \, e^{-\alpha (P_m - Q_n)}
     = \Big(\sum_m a_m e^{-\alpha P_m}\Big) \Big(\sum_n \omega_n e^{\alpha Q_n}\Big),
 
-and in the same way for the others: ``O(N·C)`` time, a few ``(N, C)`` arrays. Nothing waits for the device. On the host
+and in the same way for the others: ``O(N·C)`` time, a few ``(N, C)`` arrays. Nothing waits for the device. On the CPU
 rows are taken in chunks that stay in a second-level cache.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -21,9 +21,9 @@ from mauc.nn._loss.forms import Closed
 __all__ = ["FLAT_ALPHA", "Slope", "closed_risk", "differentiable_risk", "own_scores", "row_sums"]
 
 LOG2_E = 1.0 / math.log(2.0)
-"""``exp(x) = 2 ** (LOG2_E · x)``, which torch has in a third of the time on the host."""
+"""``exp(x) = 2 ** (LOG2_E · x)``, which takes torch a third of the time on the CPU."""
 FLAT_ALPHA = 30.0
-"""Up to here ``exp(α F)`` of scores in [0, 1] needs no shift, float32 included."""
+"""Up to this α, ``exp(α F)`` of scores in [0, 1] needs no shift, even in float32."""
 
 
 class Slope(NamedTuple):
@@ -43,7 +43,7 @@ class Slope(NamedTuple):
 def closed_risk(
     scores: Tensor, weights: Weights, form: Closed, *, bounded: bool, log1p: bool, gradient: bool
 ) -> tuple[Tensor, Slope | None]:
-    """The risk, and its slope if asked for; ``log1p`` takes the risk R_i of each class to log(1 + R_i)."""
+    """Return the risk, and its slope on request; with ``log1p`` the risk R_i of each class becomes log(1 + R_i)."""
     if form.kind == "exponential":
         flat = bounded and form.alpha <= FLAT_ALPHA
         return _exponential(scores, weights, form.alpha, flat=flat, log1p=log1p, gradient=gradient)
@@ -52,88 +52,72 @@ def closed_risk(
 
 
 def own_scores(scores: Tensor, weights: Weights) -> Tensor:
-    """``(N,)`` score of each sample in the column of its class, of the exact dtype."""
+    """Return the ``(N,)`` score of each sample in the column of its class, in the exact dtype."""
     return scores.gather(1, weights.y[:, None])[:, 0].to(exact_dtype(scores.device))
 
 
 def row_sums(x: Tensor, column: Tensor) -> Tensor:
-    """``(N,)`` ``x @ column``; on devices without cuBLAS, which refuses to run deterministically."""
+    """Return the ``(N,)`` ``x @ column``; on devices without cuBLAS, which refuses to run deterministically."""
     return x @ column if x.is_cpu else (x * column).sum(1)
 
 
 def _exponential(
     scores: Tensor, weights: Weights, alpha: float, *, flat: bool, log1p: bool, gradient: bool
 ) -> tuple[Tensor, Slope | None]:
-    """``R_i = (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``: as it stands where no term can overflow, else in log space.
+    """``R_i = (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``, in log space.
 
-    With ``log1p`` the risk is ``Σ_i w_i log(1 + R_i / w_i)``, w the summed weights of the columns.
+    The terms of each side are divided by their largest, unless they are ``flat``: nothing overflows before the risk
+    itself does. With ``log1p`` the risk is ``Σ_i w_i log(1 + R_i / w_i)``, w the summed weights of the columns.
     """
-    if not flat:
-        return _steep_exponential(scores, weights, alpha, log1p=log1p, gradient=gradient)
-    y, total = weights.y, weights.total
-    of_p = own_scores(scores, weights).mul_(-alpha).exp_().mul_(weights.unit)
-    terms, sum_q = _terms(scores, weights, alpha)
-    sum_p, sum_q = class_sum(y, of_p, scores.shape[1]), sum_q.mul_(weights.column)
-    if not log1p:
-        value = torch.dot(sum_p, sum_q)
-    else:
-        means = (sum_p * sum_q).div_(total.clamp(min=torch.finfo(torch.float32).tiny))
-        value, slope = torch.dot(total, means.log1p()), means.add_(1.0).reciprocal_()
-        sum_p, sum_q = sum_p * slope, sum_q * slope
-    if not gradient:
-        return value, None
-    at_own = of_p.mul_(sum_q[y]).mul_(-alpha)
-    scale = (sum_p * weights.column).mul_(alpha)
-    return value, Slope(terms, scale.to(scores.dtype), at_own.to(scores.dtype)[:, None])
-
-
-def _steep_exponential(
-    scores: Tensor, weights: Weights, alpha: float, *, log1p: bool, gradient: bool
-) -> tuple[Tensor, Slope | None]:
-    """The terms of each side are taken over their largest: nothing overflows before the risk itself does."""
-    y, dtype, column = weights.y, scores.dtype, torch.log(weights.column)
+    y, dtype, log_column = weights.y, scores.dtype, torch.log(weights.column)
     log_p = torch.log(weights.unit) - alpha * own_scores(scores, weights)
-    peak_p, peak_q = _peaks(scores, weights, alpha, log_p)
-    terms, sum_q = _terms(scores, weights, alpha, peak_q)
-    sum_p = class_sum(y, torch.exp(log_p - peak_p[y]), scores.shape[1])
+    terms, sum_q, peak_p, peak_q = _terms(scores, weights, alpha, log_p, flat=flat)
+    sum_p = class_sum(y, torch.exp(log_p if flat else log_p - peak_p[y]), scores.shape[1])
     log_p_sum = torch.log(sum_p) + peak_p
-    log_q_sum = torch.log(sum_q) + peak_q + column
+    log_q_sum = torch.log(sum_q) + peak_q + log_column
     if log1p:
-        # log(1 + r / w) and its slope r / (w + r), of log r: a risk beyond the floats still has both.
+        # log(1 + r / w) and its slope r / (w + r), from log r: even a risk that overflows has both.
         log_mean = log_p_sum + log_q_sum - torch.log(weights.total)
-        each = torch.where(weights.total > 0, torch.nn.functional.softplus(log_mean), 0.0 * sum_q)
+        each = torch.where(weights.total > 0, torch.nn.functional.softplus(log_mean, threshold=40.0), 0.0 * sum_q)
         value, log_p_sum, log_q_sum = torch.dot(weights.total, each), log_p_sum - each, log_q_sum - each
     else:
         value = torch.exp(log_p_sum + log_q_sum).sum()
     if not gradient:
         return value, None
-    scale = alpha * torch.exp(log_p_sum + peak_q + column)
-    at_own = -alpha * torch.exp(log_p + log_q_sum[y])
-    return value, Slope(terms, scale.to(dtype), at_own.to(dtype)[:, None])
+    scale = alpha * torch.exp(log_p_sum + peak_q + log_column)
+    own_slope = -alpha * torch.exp(log_p + log_q_sum[y])
+    return value, Slope(terms, scale.to(dtype), own_slope.to(dtype)[:, None])
 
 
-def _terms(scores: Tensor, weights: Weights, alpha: float, peak: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """``(N, C)`` ``row · exp(α Q − peak)`` of the negatives, 0 in the own columns, and the sum of each column.
+def _terms(
+    scores: Tensor, weights: Weights, alpha: float, log_p: Tensor, *, flat: bool
+) -> tuple[Tensor, Tensor, Any, Any]:
+    """Return the ``(N, C)`` ``row · exp(α Q − peak)`` of the negatives, the sum of each column, and the two peaks.
 
     The weight of the row and the peak go in as summands of the exponent: no further pass over the scores.
     """
     y, dtype = weights.y, scores.dtype
+    peak_p: Any
+    peak_q: Any
+    peak_p, peak_q = (0.0, 0.0) if flat else _peaks(scores, weights, alpha, log_p)
     log_row = torch.log2(weights.row).to(dtype)[:, None]
-    shift = None if peak is None else (LOG2_E * peak).to(dtype)
     matrix = None if weights.matrix is None else weights.matrix.to(dtype)
-    kept, sums = torch.empty_like(scores), []
+    whole, sums = torch.empty_like(scores), []
     for rows in chunks(scores):
-        terms = torch.add(take(log_row, rows), take(scores, rows), alpha=LOG2_E * alpha, out=take(kept, rows))
-        terms = (terms if shift is None else terms.sub_(shift)).exp2_()
+        terms = torch.add(take(log_row, rows), take(scores, rows), alpha=LOG2_E * alpha, out=take(whole, rows))
+        if not flat:
+            terms.sub_((LOG2_E * peak_q).to(dtype))
+        terms.exp2_()
         if matrix is not None:
             terms *= matrix[take(y, rows)]
         terms.scatter_(1, take(y, rows)[:, None], 0.0)
         sums.append(terms.sum(0))
-    return kept, sums[0].to(weights.column) if len(sums) == 1 else torch.stack(sums).to(weights.column).sum(0)
+    total = sums[0].to(weights.column) if len(sums) == 1 else torch.stack(sums).to(weights.column).sum(0)
+    return whole, total, peak_p, peak_q
 
 
 def _peaks(scores: Tensor, weights: Weights, alpha: float, log_p: Tensor) -> tuple[Tensor, Tensor]:
-    """``(C,)`` largest exponents of the positives and of the negatives of each column; 0 where there is none."""
+    """Return the ``(C,)`` largest exponents of the positives and negatives of each column; 0 if there is none."""
     y = weights.y
     log_q = torch.add(torch.log(weights.row).to(scores.dtype)[:, None], scores, alpha=alpha)
     log_q.scatter_(1, y[:, None], -torch.inf)
@@ -146,7 +130,7 @@ def _peaks(scores: Tensor, weights: Weights, alpha: float, log_p: Tensor) -> tup
 def _squared(scores: Tensor, weights: Weights, form: Closed, *, gradient: bool) -> tuple[Tensor, Slope | None]:
     """``Σ_mn a_m ω_n (α − P_m + Q_n)² = V Var P + Σ_n ω_n D_n²`` with ``D_n = Q_n + α − mean P``, column by column.
 
-    Centred at the mean of the positives nothing cancels, and one walk over the negatives is enough.
+    Centred at the mean of the positives nothing cancels, and one pass over the negatives is enough.
     """
     n_classes, y, dtype = scores.shape[1], weights.y, scores.dtype
     own = own_scores(scores, weights)
@@ -173,7 +157,7 @@ def _squared(scores: Tensor, weights: Weights, form: Closed, *, gradient: bool) 
 
 
 def _class_means(own: Tensor, weights: Weights) -> Tensor:
-    """``(C,)`` means of the own-class scores, counted from the largest: the mean of equal scores is then exact."""
+    """Return the ``(C,)`` means of the own scores, counted from the largest: the mean of equal scores is exact."""
     none = torch.full_like(weights.column, -torch.inf)
     counted = torch.where(weights.unit > 0, own.detach(), -torch.inf)
     top = none.scatter_reduce(0, weights.y, counted, "amax")
@@ -202,7 +186,7 @@ def _line(scores: Tensor, weights: Weights, form: Closed, *, gradient: bool) -> 
 
 
 def differentiable_risk(scores: Tensor, weights: Weights, form: Closed, *, log1p: bool) -> Tensor:
-    """The risk in operations that torch can differentiate any number of times, for one process."""
+    """Return the risk in operations that torch can differentiate any number of times."""
     exact = exact_dtype(scores.device)
     own, weight, wide = own_scores(scores, weights), weights.negative(exact), scores.to(exact)
     if form.kind == "squared":
@@ -212,7 +196,7 @@ def differentiable_risk(scores: Tensor, weights: Weights, form: Closed, *, log1p
     if form.kind == "line":
         of_p = torch.dot(weights.total, _class_sum(weights, weights.unit * (form.alpha - own)))
         return form.scale * (of_p + (weight * wide).sum())
-    # The terms of each side over their largest, which is a constant to the derivative. What weighs nothing is no term.
+    # Divide the terms of each side by their largest, a constant to the derivative. A term of weight 0 is left out.
     log_p, log_q = -form.alpha * own, form.alpha * wide
     p_counts, q_counts = weights.unit > 0, weight > 0
     none = torch.full_like(weights.column, -torch.inf)

@@ -141,8 +141,8 @@ def _differentiable_slope(
             (slope,) = torch.autograd.grad(differentiable(batch, loss), batch.logits, create_graph=True)
         return slope * upstream.to(slope.dtype)
     message = f"second derivatives of the loss {_without_closed_form(loss, over_ranks)}"
-    slope: Tensor = _refuse_derivative(recipe.gradient(batch, loss, saved, upstream), batch.logits, message)
-    return slope
+    constant: Tensor = _refuse_derivative(recipe.gradient(batch, loss, saved, upstream), batch.logits, message)
+    return constant
 
 
 def _without_closed_form(loss: Loss, over_ranks: bool) -> str:

@@ -1,10 +1,8 @@
-r"""Surrogate → form: what of a pair loss ℓ the kernels need to know.
+r"""Surrogate → form: what the kernels need to know of a pair loss ℓ.
 
 - :class:`Closed`: the exponential, squared and linear losses, whose sums over pairs split into sums over each side;
 - :class:`Bilinear`: one polynomial of scores in [0, 1], as a bilinear form in Chebyshev polynomials of both scores;
 - :class:`Truncated`: pieces of polynomials that end in 0, as a sum of truncated powers.
-
-:mod:`mauc.nn._loss.evaluate` chooses the kernels that take the form.
 """
 
 from collections.abc import Callable
@@ -27,16 +25,15 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def _cached(function: Callable[[Surrogate, bool], T]) -> Callable[..., T]:
-    """The form of a surrogate, made once; made anew for a surrogate that cannot be hashed."""
-    kept = lru_cache(maxsize=256)(function)
+    """Cache the forms of surrogates, except of one that cannot be hashed."""
+    cached = lru_cache(maxsize=256)(function)
 
     @wraps(function)
     def form(surrogate: Surrogate, *, bounded: bool = True) -> T:
         try:
-            hash(surrogate)
+            return cached(surrogate, bounded)
         except TypeError:
             return function(surrogate, bounded)
-        return kept(surrogate, bounded)
 
     return form
 
@@ -52,7 +49,7 @@ class Closed(NamedTuple):
 
 @_cached
 def closed_form(surrogate: Surrogate, bounded: bool) -> Closed | None:
-    """The closed form, or None. A loss that is a line on [−1, 1] has one on ``bounded`` scores, between 0 and 1."""
+    """Return the closed form, or None. A loss that is linear on [−1, 1] has one for ``bounded`` scores, in [0, 1]."""
     known = surrogate.closed_form
     if known is not None:
         return Closed(*known)
@@ -80,14 +77,14 @@ class Bilinear(NamedTuple):
 
 @_cached
 def bilinear_form(surrogate: Surrogate, bounded: bool, most: int = 32) -> Bilinear | None:
-    """A surrogate that is one polynomial of ``bounded`` scores to float32, of a degree up to ``most``, or None."""
+    """Return the form of a surrogate that is one polynomial of ``bounded`` scores in float32, or None."""
     if not bounded:
         return None
     found = plan(surrogate, 1.0, tolerances=TOLERANCES["float32"], saturated=True)
     if found is None or found.scheme != "moments" or found.degree > most:
         return None
     tolerance = TOLERANCES["float32"][0]
-    # The planner goes in strides; here each degree is a sum per score.
+    # The planner tries few degrees; here every degree costs a sum per score.
     shorter = (plan(surrogate, 1.0, degree=degree, saturated=True) for degree in range(2, found.degree))
     forms = (_of_matrix(fewer.pieces[0].matrix) for fewer in shorter if fewer is not None and fewer.error <= tolerance)
     near = (form for form in forms if _slope_error(form, surrogate) <= tolerance)
@@ -104,7 +101,7 @@ def _of_matrix(matrix: Floats) -> Bilinear:
 
 
 def _slope_error(form: Bilinear, surrogate: Surrogate) -> float:
-    """Of ``ℓ′`` over ``|ℓ′(0)|``, at pairs all over the square of scores."""
+    """Return the largest error of ``ℓ′`` over ``|ℓ′(0)|``, at pairs all over the square of scores."""
     t, shift = np.cos(np.linspace(0.0, np.pi, 129)), np.array([[-1.0], [0.0], [1.0]])
     p = 0.5 + 0.5 * t + 0.5 * shift * (1.0 - np.abs(t))
     slope = cheb.chebval2d(2.0 * p - 1.0, 2.0 * (p - t) - 1.0, np.array(form.matrices[2]))
@@ -119,8 +116,8 @@ class Truncated(NamedTuple):
     coefficients: Matrix
     """One row per end, all of the same length."""
     anchored: bool
-    """Whether float32 holds the sums over a run of positives, counted from its last one: where the c of each b have one
-    sign, so have all terms of such a run, unless the runs of different b cancel."""
+    """Whether float32 is enough for sums over a run of positives, with distances from its last one: the coefficients of
+    each end have one sign, so all terms of a run have, and the runs of different ends do not cancel."""
 
     @property
     def degree(self) -> int:
@@ -129,12 +126,12 @@ class Truncated(NamedTuple):
 
     @property
     def linear(self) -> bool:
-        """Whether slope and root of the sum of a run's lines say all of it."""
+        """Whether the sum over a run is a line, given by its slope and root."""
         return self.anchored and len(self.ends) == 1 and self.degree == 1 and self.coefficients[0][1] > 0.0
 
     @property
     def width(self) -> int:
-        """Numbers at each place of the table, a power of two where they are float32."""
+        """Numbers at each place of the table; a power of two if they are float32."""
         if self.linear:
             return 2
         return 1 << (self.degree + 1).bit_length() if self.anchored else self.degree + 1
@@ -154,9 +151,9 @@ class Truncated(NamedTuple):
 def truncated_powers(
     surrogate: Surrogate, bounded: bool, most_pieces: int = 3, most_degree: int = 5, digits: float = 1e-9
 ) -> Truncated | None:
-    """A surrogate as a sum of truncated powers; None if it is none, or if the float64 sums would lose ``digits``.
+    """Return a surrogate as a sum of truncated powers; None if it is none, or if float64 sums would lose ``digits``.
 
-    Sums of a form's runs lose digits where pieces are narrow or degrees high. That is foreseen here, relative to ℓ(0).
+    Sums over runs lose digits if pieces are narrow or degrees high. The estimate is relative to ℓ(0).
     """
     pieces = surrogate.pieces
     if len(pieces) < 2 or len(pieces) > most_pieces + 1 or pieces[-1].coefficients != (0.0,):
@@ -178,9 +175,9 @@ def truncated_powers(
 
 
 def _cancellation(ends: tuple[float, ...], rows: Matrix) -> float:
-    """Largest size of the slopes of all ends, over the largest of their sum, at scores between 0 and 1.
+    """Return the largest sum of the slopes' sizes over the largest slope, at scores in [0, 1].
 
-    Up to 32 float32 holds the sums, with errors of some 1e-6.
+    Up to 32, float32 sums have errors of about 1e-6.
     """
     largest = sizes = 0.0
     for t in (k / 32.0 for k in range(-32, 33)):
@@ -194,7 +191,7 @@ def _cancellation(ends: tuple[float, ...], rows: Matrix) -> float:
 
 
 def _jump(left: Piece, right: Piece) -> tuple[float, ...]:
-    """What the left piece has more than the right one, in powers of the distance from the left one's end."""
+    """Return the left piece minus the right one, in powers of the distance from the left one's end."""
     mine, theirs = left.from_end, right.from_end
     further = 0.0 if right.high == inf else right.high - left.high
     out = []

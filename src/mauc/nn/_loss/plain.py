@@ -1,8 +1,8 @@
-r"""The loss in plain operations, on every device: the pair risk, and the log-loss beside it.
+r"""The loss in torch operations, on every device: the pair risk, and the log-loss added to it.
 
 .. math:: \operatorname{mean}_n u_n \left[-\log \operatorname{softmax}(z_n + \log r)_{y_n}\right], \quad r_j = p_j / b_j
 
-is the log-loss, as in :mod:`mauc.log_loss`; a common factor of the r does not matter.
+is the log-loss, as in :mod:`mauc.log_loss`; a common factor of all r does not matter.
 """
 
 from typing import NamedTuple
@@ -30,11 +30,11 @@ from mauc.nn._loss.ranked import numpy_risk
 __all__ = ["Plain", "class_ratios", "differentiable"]
 
 FAINT = 1e-30
-"""Below it a score has lost digits in single precision."""
+"""Smaller scores have lost digits in single precision."""
 
 
 def class_ratios(pairs: str | Tensor, class_counts: Tensor) -> Tensor:
-    """``(C,)`` r from the class sizes, the largest of them 1; a matrix of pair weights is read on the host."""
+    """Return the ``(C,)`` r from the class sizes, the largest of them 1."""
     ratios = class_counts.to(exact_dtype(class_counts.device))
     if isinstance(pairs, str):
         ratios = ratios if pairs == "ovo" else ratios.sign()
@@ -77,12 +77,12 @@ class Plain:
 
 
 def differentiable(batch: Batch, loss: Loss) -> Tensor:
-    """A loss with a closed form, in operations that torch can differentiate any number of times; for one process."""
+    """Compute a loss with a closed form in operations that torch can differentiate any number of times."""
     with torch.no_grad():
         weights, _ = _prepare(batch, loss)
     logits = _clean(batch, loss)
     form = closed_form(loss.surrogate, bounded=loss.bounded)
-    assert form is not None  # the caller looked
+    assert form is not None  # the caller has checked it
     value = differentiable_risk(activate(logits, loss.activation), weights, form, log1p=loss.log1p)
     if batch.ratios is not None:
         log_p, total = torch.log_softmax(logits + batch.ratios.log().to(logits.dtype), 1), weights.mass.sum()
@@ -92,12 +92,12 @@ def differentiable(batch: Batch, loss: Loss) -> Tensor:
 
 
 def _valid(batch: Batch, loss: Loss) -> Tensor | None:
-    """Which samples count, where some may not."""
+    """Return which samples are not ignored, or None if all count."""
     return None if loss.ignore_index is None else batch.target != loss.ignore_index
 
 
 def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
-    """The weights of the pairs, and the logits in the precision of the sums."""
+    """Return the weights of the pairs, and the logits in the precision of the sums."""
     weights = weigh(
         batch.target,
         batch.logits.shape[1],
@@ -110,14 +110,14 @@ def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
 
 
 def _clean(batch: Batch, loss: Loss) -> Tensor:
-    """The logits in float32, or float64 as they come; 0 in the rows of ignored samples, which may hold anything."""
+    """Return the logits in float32 or float64, with 0 in the rows of ignored samples, which may hold anything."""
     wide = batch.logits.to(torch.float64 if batch.logits.dtype == torch.float64 else torch.float32)
     valid = _valid(batch, loss)
     return wide if valid is None else torch.where(valid[:, None], wide, 0.0)
 
 
 def activate(logits: Tensor, activation: str) -> Tensor:
-    """The scores of logits."""
+    """Return the scores of logits."""
     if activation == "softmax":
         return torch.softmax(logits, 1)
     if activation == "sigmoid":
@@ -126,10 +126,9 @@ def activate(logits: Tensor, activation: str) -> Tensor:
 
 
 def log_odds(logits: Tensor) -> Tensor:
-    r"""``(N, C)`` log-odds :math:`z_i - \log \sum_{j \ne i} e^{z_j}`, stable where a probability is near 0 or 1.
+    r"""Return the ``(N, C)`` log-odds :math:`z_i - \log \sum_{j \ne i} e^{z_j}`, stable for probabilities near 0 or 1.
 
-    In the column of the largest logit the others are summed by themselves: a difference would cancel. In every other
-    column the sum of the others holds the largest one.
+    In the column of the largest logit the others are summed by themselves: a difference would cancel.
     """
     top = torch.nn.functional.one_hot(logits.argmax(1), logits.shape[1]).bool()
     peak = logits.detach().amax(1, keepdim=True)
@@ -153,13 +152,13 @@ class _Logs(NamedTuple):
     """``(N, C)`` softmax of the logits."""
 
     def add_gradient(self, part: Tensor, y: Tensor, rows: slice) -> None:
-        """Add the gradient of some rows, in whose powers nobody is interested any more."""
+        """Add the gradient of some rows; their powers are overwritten."""
         part.addcmul_(take(self.powers, rows).mul_(take(self.of_row, rows)), self.of_column)
         part.scatter_add_(1, take(y, rows)[:, None], -take(self.share, rows))
 
 
 def _log_term(logits: Tensor, scores: Tensor, weights: Weights, ratios: Tensor, loss: Loss) -> _Logs:
-    """The log-loss of the softmax F: ``softmax(z + log r) = F r / ΣF r`` takes no exponentials of its own."""
+    """Compute the log-loss from the softmax F: ``softmax(z + log r) = F r / ΣF r`` takes no more exponentials."""
     powers, column, y = scores, ratios.to(logits.dtype), weights.y[:, None]
     if loss.activation != "softmax":
         powers = torch.softmax(logits, 1)
@@ -167,7 +166,7 @@ def _log_term(logits: Tensor, scores: Tensor, weights: Weights, ratios: Tensor, 
     own = powers.gather(1, y)[:, 0]
     if can_read(own.device) and len(own) and float(own.min()) > FAINT:
         surprise = torch.log(mixed / (own * column[weights.y]))
-    else:  # log F of the own class by its distance from the largest, for F itself may be 0
+    else:  # log F of the own class from its distance to the largest, because F itself may be 0
         distance = logits.gather(1, y)[:, 0] - logits.amax(1)
         surprise = torch.log(mixed / (powers.amax(1) * column[weights.y])) - distance
     lost, total = (weights.mass * surprise).sum(), weights.mass.sum()
@@ -177,7 +176,7 @@ def _log_term(logits: Tensor, scores: Tensor, weights: Weights, ratios: Tensor, 
 
 
 def _pull_back(slope: Slope, logs: _Logs | None, logits: Tensor, scores: Tensor, y: Tensor, activation: str) -> Tensor:
-    """The gradient with respect to the logits, from that with respect to the scores, and that of the log-loss."""
+    """Return the gradient with respect to the logits, from that with respect to the scores and that of the log-loss."""
     whole = slope.array
     for rows in chunks(scores):
         part, score = take(whole, rows), take(scores, rows)

@@ -1,4 +1,4 @@
-"""The exact multiclass AUC of scores where they are: sorted positives, and a search of every score among them."""
+"""The exact multiclass AUC on the device of the scores: every score is searched among the sorted positives."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,22 +14,22 @@ __all__ = ["pairwise_of", "score_of"]
 
 
 def score_of(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
-    """:func:`mauc.nn.functional.mauc_score`."""
+    """Compute :func:`mauc.nn.functional.mauc_score`."""
     scores, batch = _read(scores, target, pairs, weight)
     if batch is None:
         return torch.full((), torch.nan, dtype=torch.float64, device=scores.device)
     lost = torch.zeros((), dtype=batch.unit.dtype, device=scores.device)
     for columns, beaten in beaten_by(scores, batch, weighted=weight is not None):
         lost = lost + _weighed(beaten, batch, columns)
-    # One less what is lost: exactly 1 where nothing is.
+    # One minus the loss: exactly 1 if nothing is lost.
     value = 1.0 - lost / batch.total.sum()
-    # NaN where no pair is left, and where a score is not a number: it has no place in the order.
+    # NaN if no pair is left, or if a score is NaN: it has no place in the order.
     whole = (batch.total.sum() > 0) & scores.isfinite().all()
     return torch.where(whole, value.clamp(0.0, 1.0), torch.nan)
 
 
 def pairwise_of(scores: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
-    """:func:`mauc.nn.functional.pairwise_auc`."""
+    """Compute :func:`mauc.nn.functional.pairwise_auc`."""
     scores, batch = _read(scores, target, "ovo", weight)
     n_classes = scores.shape[1]
     matrix = torch.full((n_classes, n_classes), torch.nan, dtype=torch.float64, device=scores.device)
@@ -44,7 +44,7 @@ def pairwise_of(scores: Tensor, target: Tensor, weight: Tensor | None) -> Tensor
 
 
 def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> tuple[Tensor, Weights | None]:
-    """Scores that can be sorted, and the weights of the pairs; None where there is no row."""
+    """Return scores that can be sorted, and the weights of the pairs; None if there is no row."""
     check_tensors("scores", scores, target, weight)
     n_classes, place = scores.shape[1], scores.device
     if can_read(place):
@@ -72,17 +72,17 @@ def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> 
 def beaten_by(
     scores: Tensor, batch: Weights, *, weighted: bool, block: int | None = None
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    r"""Some columns at a time, and for each of their scores :math:`\sum_{m \in i} u_m ([F_{mi} < F_{ni}] + \frac12
-    [F_{mi} = F_{ni}])`, ``(columns, N)``.
+    r"""Yield some columns at a time, and the ``(columns, N)`` share of positives that each of their scores beats,
+    :math:`\sum_{m \in i} u_m ([F_{mi} < F_{ni}] + \frac12 [F_{mi} = F_{ni}])`.
 
-    ``block`` scores and padded positives are searched at a time. Default: 2²⁰ on the host, where caches are small, and
-    2²⁴ elsewhere, under a gigabyte with the float64 numbers made of them.
+    ``block`` scores and padded positives are searched at a time. Default: 2²⁰ on the CPU, where caches are small, and
+    2²⁴ elsewhere, which takes less than a gigabyte.
     """
     n_rows, n_classes = scores.shape
     y, exact = batch.y, batch.unit.dtype
     size = torch.bincount(y, minlength=n_classes)
     first = size.cumsum(0) - size
-    longest = int(size.max())  # one number to the host: how wide the padding must be
+    longest = int(size.max())  # the one number that is read from the device: the width of the padding
     own = scores.gather(1, y[:, None])[:, 0]
     order = own.argsort()
     order = order[y[order].argsort(stable=True)]  # by class, then by score
@@ -110,7 +110,7 @@ def beaten_by(
 
 
 def _weighed(beaten: Tensor, batch: Weights, columns: Tensor) -> Tensor:
-    """The sum of ``(columns, N)`` shares, each with the weight of its score as a negative."""
+    """Sum the ``(columns, N)`` shares, each with the weight of its score as a negative."""
     if batch.matrix is not None:
         return (beaten * batch.matrix[:, columns].T[:, batch.y] * batch.row).sum()
     others = beaten.masked_fill_(batch.y == columns[:, None], 0.0)
