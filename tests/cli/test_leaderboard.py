@@ -130,15 +130,6 @@ def test_groups_and_times_choose_by_their_own_kind(run, trees, small_stack):
     assert "24 validation rows, held out from the latest fifth" in json.loads(result.stdout)["leaderboard"]["chosen_by"]
 
 
-def test_refit_trains_on_all_rows(run, trees, small_stack):
-    assert run(*QUICK, "--refit").exit_code == 0
-    every = read_model(Path("model.skops")).scores(trees.drop(columns="species"))
-    assert run(*QUICK).exit_code == 0
-    part = read_model(Path("model.skops")).scores(trees.drop(columns="species"))
-    assert every.shape == part.shape
-    assert not np.allclose(every, part)
-
-
 @pytest.fixture
 def iris():
     data = load_iris(as_frame=True)
