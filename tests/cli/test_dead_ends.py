@@ -52,7 +52,7 @@ def test_saved_scores_are_evaluated(run, fails, trees):
     assert found.exit_code == 0, found.output
     both = [json.loads(each.stdout)["models"][0]["mauc"] for each in (made, found)]
     assert both[0] == both[1]
-    about = "MAUCClassifier: exponential, alpha 4, log-loss 0.5; 3-fold cross-validation, repeated 2 times"
+    about = "MAUCClassifier: exponential, alpha 4, log-loss 0.5, l2 0.01; 3-fold cross-validation, repeated 2 times"
     assert f"holds scores of {about}" in found.stderr
     call = ("evaluate", "model.scores.npz")
     assert "is not the target of model.scores.npz, 'species'" in fails(*call, "--target", "soil", code=2)

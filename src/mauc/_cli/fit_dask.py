@@ -91,7 +91,7 @@ def fit_on_dask(
         classifier = _fit(_by_partition(partitions, train), true, kinds, features, parameters)
         model = Pipeline([*features.steps, ("classifier", classifier)])
         scores = np.concatenate(_run(_scores, [(p, rows, kinds, model) for p, rows in _by_partition(partitions, test)]))
-    table_model = TableModel(model, kinds, options.target, f"{describe(classifier)}, l2 {classifier.l2:g}")
+    table_model = TableModel(model, kinds, options.target, describe(classifier))
     write_model(out, table_model)
     counts = np.bincount(true.codes[train], minlength=len(true.labels))
     training = dict(zip(map(str, true.labels), counts.tolist(), strict=True))
