@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_wine
 
 pytest.importorskip("skrub", reason="needs the extra mauc[cli]")
 
@@ -51,7 +52,7 @@ def test_saved_scores_are_evaluated(run, fails, trees):
     assert found.exit_code == 0, found.output
     both = [json.loads(each.stdout)["models"][0]["mauc"] for each in (made, found)]
     assert both[0] == both[1]
-    about = "MAUCClassifier: exponential, alpha 4, log-loss 0.5; 3-fold cross-validation, repeated 2 times"
+    about = "MAUCClassifier: exponential, alpha 4, log-loss 0.5, l2 0.01; 3-fold cross-validation, repeated 2 times"
     assert f"holds scores of {about}" in found.stderr
     call = ("evaluate", "model.scores.npz")
     assert "is not the target of model.scores.npz, 'species'" in fails(*call, "--target", "soil", code=2)
@@ -114,3 +115,21 @@ def test_what_libraries_say_about_parameters_is_said_in_options(run, fails):
 def test_words_of_libraries(said, told):
     assert in_plain_words(said).endswith(told) or told in in_plain_words(said)
     assert "max_iter" not in in_plain_words(said)
+
+
+def test_rows_that_were_trained_on_are_named(run, small_stack):
+    frame = load_wine(as_frame=True).frame
+    frame.to_csv("wine.csv", index=False)
+    assert run("fit", "wine.csv", "--target", "target", "--no-report", "--no-importance").exit_code == 0
+    result = run("predict", "model.skops", "wine.csv")
+    assert "133 of these 178 rows were training rows" in result.stderr
+    scores = pd.read_csv("scores.csv")
+    assert scores["trained_on"].value_counts().to_dict() == {"yes": 133, "no": 45}
+    result = run("evaluate", "scores.csv", "--target", "target", "--no-report")
+    assert result.exit_code == 0, result.output
+    assert "133 of these 178 rows were training rows" in result.stderr
+
+    frame.assign(ash=frame["ash"] + 1e-3).to_csv("others.csv", index=False)
+    result = run("predict", "model.skops", "others.csv")
+    assert "training rows" not in result.stderr
+    assert "trained_on" not in pd.read_csv("scores.csv")

@@ -40,7 +40,7 @@ def test_all_parts_are_trained_on(run, here, big, tmp_path):
     result = run("fit", "big", *FIXED, "--engine", "dask", "--scheduler", here)
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
-    assert "160 rows in 2 partitions" in result.stderr
+    assert "160 rows in 7 partitions" in result.stderr
     assert said["rows"] + sum(said["training_rows"].values()) == 160
     # The same features and rows in memory give the same coefficients.
     from mauc import MAUCClassifier

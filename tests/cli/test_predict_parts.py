@@ -111,5 +111,5 @@ def test_what_is_wrong_names_the_part_and_its_rows(fails, model, big, tmp_path, 
     else:
         part.assign(seen=pd.to_datetime(part["seen"])).to_parquet(tmp_path / "big" / "c.parquet", index=False)
     words = fails("predict", model, "big", "--out", "scores")
-    assert f"column 'height' of big/c.{kind} (rows 33 to 64) has an infinite number (first: row 9)" in words
+    assert f"column 'height' of big/c.{kind} (rows 33 to 64) has 1 infinite number (first: row 9)" in words
     assert len(written(tmp_path / "scores")[1]) == 4, "what was whole stays"

@@ -121,15 +121,14 @@ def test_a_member_that_never_ends_is_cut_and_named(planned):
     assert "forever was not ready" in dict(fitted.details())["cut"]
 
 
-@pytest.mark.parametrize("shift", [1e9, -4e8])
-def test_an_offset_changes_nothing(planned, shift):
+def test_an_offset_changes_nothing(planned):
     planned(names=("et", "lr", "hgb"))
     rng = np.random.default_rng(0)
     y = np.arange(300) % 3
     x = rng.normal(0, 0.3, 300) + y
     near, far = (
         fit_table(pd.DataFrame({"x": x + by, "y": y}), "y", importance=False).leaderboard().set_index("model")["mauc"]
-        for by in (0.0, shift)
+        for by in (0.0, 1e9)
     )
     assert far.to_numpy() == pytest.approx(near[far.index].to_numpy(), abs=5e-3)
     assert far.iloc[0] > 0.98

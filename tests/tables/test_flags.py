@@ -233,8 +233,11 @@ def test_later_rows_that_are_predicted_worse():
     assert flags_after(table.assign(x=table["x"] + np.random.default_rng(0).normal(size=len(table))), steady) == []
 
 
-@pytest.mark.parametrize("load", [load_wine, load_iris, load_breast_cancer, load_digits], ids=lambda f: f.__name__[5:])
-@pytest.mark.parametrize("scored", [False, True])
+@pytest.mark.parametrize(
+    ("load", "scored"),
+    [(load_wine, True), (load_iris, True), (load_breast_cancer, False), (load_digits, True)],
+    ids=lambda f: getattr(f, "__name__", str(f))[5:],
+)
 def test_honest_tables_are_not_flagged(load, scored):
     data = load(as_frame=True)
     labels = np.char.add("class ", data.target.to_numpy().astype(str))

@@ -268,7 +268,7 @@ def with_sheet(path, change):
     return path
 
 
-@pytest.mark.parametrize("tag", ["A1:B31", "A1", "C40:D50", "A1:XFD1048576", None])
+@pytest.mark.parametrize("tag", ["A1:B31", "A1:XFD1048576", None])
 def test_every_row_of_a_sheet_is_read_whatever_size_it_claims(tmp_path, tag):
     pytest.importorskip("openpyxl", reason="needs the extra mauc[excel]")
     frame = pd.DataFrame({"x": range(60), "y": ["a", "b"] * 30, "z": 0.5})
@@ -324,9 +324,15 @@ CARS = "vhigh,vhigh,2,2,small\nvhigh,low,2,4,small\nlow,low,3,4,big\n"
 
 
 @pytest.mark.parametrize(
-    "text", [IRIS, CARS, "5,1,1,1,2\n3,4,1,1,2\n", "Bo,5.1,3.5\nJo,4.9,3.0\n", "8.8,1.001,3\n6.3,0.994,5\n"]
+    ("text", "encoding"),
+    [
+        (IRIS, "utf-8"),
+        (CARS, "utf-8-sig"),
+        ("5,1,1,1,2\n3,4,1,1,2\n", "utf-16"),
+        ("Bo,5.1,3.5\nJo,4.9,3.0\n", "cp1252"),
+        ("8.8,1.001,3\n6.3,0.994,5\n", "utf-8"),
+    ],
 )
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_a_file_without_a_header_loses_no_row(tmp_path, text, encoding):
     path = tmp_path / "t.csv"
     path.write_text(text, encoding=encoding)

@@ -184,9 +184,7 @@ def _check_pairs(pairs: Any, labels: Any) -> None:
 
 
 def _print_notes(fitted: Any) -> None:
-    """Print flags, what could not be tested and what was cut, on standard error."""
-    from mauc._tables.fit import MAY_DIFFER
-
+    """Print flags, and what could not be tested, on standard error."""
     output, found = current(), fitted.evaluation
     for text in fitted.flag_texts():
         output.note(text)
@@ -202,10 +200,6 @@ def _print_notes(fitted: Any) -> None:
     present = set(fitted.data.labels[found.probe_rows])
     for name in sorted({name for pair in fitted.options.importance_pairs for name in pair} - present):
         output.note(f"--importance-pair: no test row is of class {name!r}")
-    for each in fitted.cut:
-        output.note(f"cut: {each}")
-    if fitted.cut:
-        output.note(MAY_DIFFER)
 
 
 def _print_summary(fitted: Any, files: dict[str, Path]) -> None:

@@ -31,8 +31,8 @@ class _Partition:
 
     parts: Parts
     path: Path
-    groups: tuple[int, ...] | None
-    """Row groups of a Parquet file; None: a whole file of CSV."""
+    group: int | None
+    """Row group of a Parquet file; None: a whole file of CSV."""
     rows: slice
     """Among all rows of the table."""
 
@@ -91,7 +91,7 @@ def fit_on_dask(
         classifier = _fit(_by_partition(partitions, train), true, kinds, features, parameters)
         model = Pipeline([*features.steps, ("classifier", classifier)])
         scores = np.concatenate(_run(_scores, [(p, rows, kinds, model) for p, rows in _by_partition(partitions, test)]))
-    table_model = TableModel(model, kinds, options.target, f"{describe(classifier)}, l2 {classifier.l2:g}")
+    table_model = TableModel(model, kinds, options.target, describe(classifier))
     write_model(out, table_model)
     counts = np.bincount(true.codes[train], minlength=len(true.labels))
     training = dict(zip(map(str, true.labels), counts.tolist(), strict=True))
@@ -99,27 +99,21 @@ def fit_on_dask(
     _report(table_model, labels, scores, training, parts, {"model": out} | ({"report": report} if report else {}))
 
 
-def _partitions(parts: Parts, part_rows: tuple[int, ...], rows: int = 200_000) -> list[_Partition]:
-    """Return row groups of Parquet files that a worker holds easily, or whole files of CSV."""
+def _partitions(parts: Parts, part_rows: tuple[int, ...]) -> list[_Partition]:
+    """Return the row groups of Parquet files, or whole files of CSV."""
     found, first = [], 0
     most = parts.rows_that_fit()
     for path, n_rows in zip(parts.paths, part_rows, strict=True):
-        sizes = [n_rows]
+        sizes: dict[int | None, int] = {None: n_rows}
         if parts.format == "parquet":
             metadata = open_parquet(path).metadata
-            sizes = [metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)]
+            sizes = {k: metadata.row_group(k).num_rows for k in range(metadata.num_row_groups)}
         elif n_rows > most:
             raise Failure(f"{path} has {n_rows} rows, and about {most} fit in memory: split it, or save it as Parquet")
-        groups: list[int] = []
-        begin = first
-        for k, size in enumerate(sizes):
-            groups.append(k)
+        for group, size in sizes.items():
+            found.append(_Partition(parts, path, group, slice(first, first + size)))
             first += size
-            if first > begin and (first - begin >= rows or k == len(sizes) - 1):
-                chosen = tuple(groups) if parts.format == "parquet" else None
-                found.append(_Partition(parts, path, chosen, slice(begin, first)))
-                groups, begin = [], first
-    return found
+    return [partition for partition in found if partition.rows.stop > partition.rows.start]
 
 
 def _by_partition(partitions: list[_Partition], rows: Any) -> list[tuple[_Partition, Any]]:
@@ -134,7 +128,7 @@ def _by_partition(partitions: list[_Partition], rows: Any) -> list[tuple[_Partit
 
 def _kinds(partitions: list[_Partition], left_out: list[str]) -> dict[str, str]:
     """Return the kind of each column; one that is a number in one file of CSV and text in another is text."""
-    asked = partitions[:1] if partitions[0].groups else partitions
+    asked = partitions if partitions[0].group is None else partitions[:1]
     found = _run(_read_kinds, [(p, left_out) for p in asked])
     return {name: max((kinds[name] for kinds in found), key=("number", "other").index) for name in found[0]}
 
@@ -225,14 +219,14 @@ def _run(function: Any, arguments: list[Any]) -> list[Any]:
 def _read_kinds(partition: _Partition, left_out: list[str]) -> dict[str, str]:
     from mauc._tables.columns import read_kinds
 
-    return read_kinds(table_rows(partition.parts, partition.path, partition.groups, ()).drop(columns=left_out))
+    return read_kinds(table_rows(partition.parts, partition.path, partition.group, ()).drop(columns=left_out))
 
 
 def _read(partition: _Partition, rows: Any, kinds: dict[str, str]) -> Any:
     """Return some rows, with the columns of the model."""
     from mauc._tables.columns import check_finite, check_single, same_columns, text_columns
 
-    table = table_rows(partition.parts, partition.path, partition.groups, text_columns(kinds))
+    table = table_rows(partition.parts, partition.path, partition.group, text_columns(kinds))
     known, _ = same_columns(table, kinds, partition.path)
     check_single(known, partition.path)
     check_finite(known, partition.path)

@@ -64,7 +64,7 @@ def describe(classifier: Any) -> str:
     parts = [str(surrogate)]
     parts += [] if alpha is None else [f"alpha {alpha:g}"]
     parts += [f"log-loss {log_loss:g}"] if log_loss else []
-    parts += [f"l2 {classifier.l2_:g}"] if hasattr(classifier, "l2_") else []
+    parts.append(f"l2 {getattr(classifier, 'l2_', None) or classifier.l2:g}")
     return f"{type(classifier).__name__}: {', '.join(parts)}"
 
 

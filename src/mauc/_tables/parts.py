@@ -341,10 +341,10 @@ def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> It
                 yield chunk.reset_index(drop=True), None
 
 
-def table_rows(parts: Parts, path: Path, groups: Sequence[int] | None, text: Sequence[str]) -> Table:
-    """Return some row groups of a Parquet part, or a whole part of CSV, read as :func:`table_chunks` reads them."""
+def table_rows(parts: Parts, path: Path, group: int | None, text: Sequence[str]) -> Table:
+    """Return a row group of a Parquet part, or a whole part of CSV, read as :func:`table_chunks` reads them."""
     if parts.format == "parquet":
-        return _as_table(open_parquet(path).read_row_groups(list(groups or ())), parts.date_formats)
+        return _as_table(open_parquet(path).read_row_group(group), parts.date_formats)
     with _read_csv(path, text) as table:
         return table
 

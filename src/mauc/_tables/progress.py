@@ -12,7 +12,7 @@ NAMES = {
     "kernel": "kernel MAUC model",
     "et_deep": "deep extra trees",
     "mlp": "perceptron",
-    "lr_strong": "logistic regression, strong penalty",
+    "lr_strong": "logistic regression with a strong penalty",
     "odds": "proportional odds",
     "odds_kernel": "proportional odds on a kernel",
     "combination": "combination of the models",

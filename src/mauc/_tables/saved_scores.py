@@ -8,7 +8,6 @@ model file, so that only scores of the same table are compared.
 
 import hashlib
 import io
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +28,6 @@ MISSING = np.uint64(0x9E3779B97F4A7C15)
 LARGEST = 2**64 - 1
 TRAINED_ON = "trained_on"
 """Column of ``mauc predict``: yes for training rows, else no."""
-WHEN = (1980, 1, 1, 0, 0, 0)  # equal runs write equal files
 
 
 def column_digests(table: Table) -> dict[str, str]:
@@ -169,7 +167,7 @@ def is_saved_scores(path: Path) -> bool:
 def write_saved_scores(model: Path, saved: SavedScores) -> Path:
     """Write the scores beside the model file, which must exist; return their path."""
     path = scores_path(model)
-    arrays = {
+    arrays: dict[str, Any] = {
         "text": np.array([saved.about, saved.target, saved.how, _digest(model)]),
         "n_rows": np.array([saved.n_rows]),
         "rows": saved.rows,
@@ -182,11 +180,7 @@ def write_saved_scores(model: Path, saved: SavedScores) -> Path:
     if saved.groups is not None:
         arrays["groups"] = saved.groups.astype(str)
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, array in arrays.items():
-            content = io.BytesIO()
-            np.save(content, array, allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy", WHEN), content.getvalue(), zipfile.ZIP_DEFLATED)
+    np.savez_compressed(buffer, **arrays)  # without a date: equal runs write equal files
     write_whole(path, buffer.getvalue())
     return path
 

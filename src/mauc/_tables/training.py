@@ -191,9 +191,17 @@ def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, ch
     ]
     members.append(Entry(FREQUENCIES, "the share of each class", 0.5, 0.0))
     seconds = sum(stack.seconds_.values()) if winner == STACK else stack.seconds_[used[0]]
-    first = Entry(winner, f"MAUCStackingClassifier: {', '.join(used)}", stack.oof_scores_["combination"], seconds)
+    first = Entry(
+        winner, f"MAUCStackingClassifier: {', '.join(map(full_name, used))}", stack.oof_scores_["combination"], seconds
+    )
     members.sort(key=lambda entry: -1.0 if math.isnan(entry.validation) else entry.validation, reverse=True)
-    cut = tuple(f"{full_name(name)} {reason}" for name, reason in stack.cut_.items())
+    reasons: dict[str, list[str]] = {}
+    for name, reason in stack.cut_.items():
+        reasons.setdefault(reason, []).append(full_name(name))
+    cut = tuple(
+        f"{names[0]} {reason}" if len(names) == 1 else f"{', '.join(names)} {reason.replace('was ', 'were ', 1)}"
+        for reason, names in reasons.items()
+    )
     return Leaderboard((first, *members), winner, chosen_by, cut)
 
 
