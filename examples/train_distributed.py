@@ -23,11 +23,11 @@ def main() -> None:
     X, y = torch.tensor(X / 16, dtype=torch.float32), torch.tensor(y)
     X_train, y_train, X_test, y_test = X[:1200], y[:1200], X[1200:], y[1200:]
 
-    # Its share of the batches: rank and number of processes come from torch.distributed.
+    # This process's batches: rank and number of processes come from torch.distributed.
     sampler = ClassCoverageBatchSampler(y_train, batch_size=64)
     loader = DataLoader(TensorDataset(X_train, y_train), batch_sampler=sampler)
     model = DistributedDataParallel(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)))
-    # The class sizes that the loss sees: the sampler repeats rare classes. Without it: torch.bincount(y_train).
+    # The class counts that the loss sees: the sampler repeats rare classes. Without it: torch.bincount(y_train).
     loss_fn = MAUCLoss(sampler.class_visits, sync=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for epoch in range(10):
@@ -38,7 +38,7 @@ def main() -> None:
             loss.backward()
             optimizer.step()
 
-    # Each process scores a part of the test data; compute() puts the parts together.
+    # Each process scores a part of the test rows; compute() combines the parts.
     metric = MAUC(num_classes=10)
     mine = slice(dist.get_rank(), None, dist.get_world_size())
     with torch.no_grad():
@@ -48,7 +48,7 @@ def main() -> None:
         print(f"{dist.get_world_size()} processes, {len(sampler)} batches each, last loss {loss:.4f}")
         print(f"test MAUC {score:.4f}")
     dist.barrier()
-    # DistributedDataParallel refers to the process group: freed after it, it can wait for ever.
+    # DistributedDataParallel must be freed before its process group, or it may hang.
     del model, optimizer, loss, metric
     dist.destroy_process_group()
 

@@ -1,7 +1,7 @@
-"""Multiclass AUC with Lightning: the loss, the sampler, and the metric as the score to stop by.
+"""Multiclass AUC with Lightning: the loss, the sampler, and early stopping by the metric.
 
 Run with ``python examples/train_lightning.py``. With several devices, add ``strategy="ddp"`` to the trainer and
-``sync=True`` to the loss: the sampler then gives each process its share.
+``sync=True`` to the loss: the sampler then gives each process its own batches.
 """
 
 from tempfile import TemporaryDirectory
@@ -43,14 +43,14 @@ def main() -> None:
     X, y = load_digits(return_X_y=True)
     X = torch.tensor(X / 16, dtype=torch.float32)
     X_train, X_val, y_train, y_val = train_test_split(X, torch.tensor(y), stratify=y, random_state=0)
-    # Lightning tells the sampler the number of the epoch.
+    # Lightning calls the sampler's set_epoch.
     sampler = ClassCoverageBatchSampler(y_train, batch_size=128, min_per_class=2)
     with TemporaryDirectory() as folder:
         trainer = L.Trainer(
             max_epochs=15,
             accelerator="cpu",
             callbacks=[EarlyStopping("val_mauc", mode="max", patience=3)],
-            use_distributed_sampler=False,  # the sampler deals out the shares itself
+            use_distributed_sampler=False,  # the sampler already gives each process its own batches
             logger=False,
             enable_checkpointing=False,
             enable_progress_bar=False,
@@ -58,7 +58,7 @@ def main() -> None:
             default_root_dir=folder,
         )
         trainer.fit(
-            Digits(sampler.class_visits),  # the class sizes that the loss sees
+            Digits(sampler.class_visits),  # the class counts that the loss sees
             DataLoader(TensorDataset(X_train, y_train), batch_sampler=sampler),
             DataLoader(TensorDataset(X_val, y_val), batch_size=512),
         )

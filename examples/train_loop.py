@@ -1,7 +1,7 @@
 """Multiclass AUC in a plain training loop.
 
-One line of a cross-entropy loop changes, the loss; the sampler sees to it that every batch holds every class. Both
-losses train here on handwritten digits, of which some are rare, and multiclass AUC judges them.
+One line of a cross-entropy loop changes: the loss. The sampler puts every class into every batch. Both losses train on
+handwritten digits, of which some are rare, and are judged by multiclass AUC.
 
 Run with ``python examples/train_loop.py``.
 """
@@ -16,7 +16,7 @@ from mauc.nn import MAUC, ClassCoverageBatchSampler, MAUCLoss
 
 
 def rare_digits():
-    """Digits of which 0 to 4 are common and 5 to 9 are rare in training; the rest is for the test."""
+    """Return digits of which 0 to 4 are frequent and 5 to 9 are rare in training; the other rows are test rows."""
     X, y = load_digits(return_X_y=True)
     X, y = torch.tensor(X / 16, dtype=torch.float32), torch.tensor(y)
     order = np.random.default_rng(0).permutation(len(y))
@@ -30,7 +30,7 @@ def main() -> None:
     X, y, X_test, y_test = rare_digits()
     sampler = ClassCoverageBatchSampler(y, batch_size=100, min_per_class=2)
     loader = DataLoader(TensorDataset(X, y), batch_sampler=sampler)
-    # The loss is told the class sizes that it sees: the sampler repeats rare digits. Without it: torch.bincount(y).
+    # The loss needs the class counts that it sees, and the sampler repeats rare digits. Without it: torch.bincount(y).
     for loss_fn in (nn.CrossEntropyLoss(), MAUCLoss(sampler.class_visits)):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 10))
@@ -46,7 +46,7 @@ def main() -> None:
         model.eval()
         metric = MAUC(num_classes=10)
         with torch.no_grad():
-            # The loss ranks softmax scores, so the metric is given these; it applies no softmax by itself.
+            # The loss ranks softmax scores, so the metric gets them; it applies no softmax itself.
             metric.update(model(X_test).softmax(1), y_test)
         print(f"{type(loss_fn).__name__}: test MAUC {metric.compute():.4f}")
 

@@ -2,9 +2,9 @@
 Does class coverage of batches matter?
 ======================================
 
-The loss of a batch compares the classes that are in it. A rare class that is in few batches is compared seldom.
-:class:`mauc.nn.ClassCoverageBatchSampler` puts every class into every batch. What changes: how many pairs of classes
-meet, and how soon the network has learnt them.
+The loss compares the classes that meet in a batch, so a rare class is seldom compared.
+:class:`mauc.nn.ClassCoverageBatchSampler` puts every class into every batch. This example counts the pairs of classes
+that meet, and shows how soon the network learns them.
 """
 
 import matplotlib.pyplot as plt
@@ -45,8 +45,8 @@ for kind in ("random", "coverage"):
     print(f"{kind:8}  {met[kind].mean():.1%} of the pairs in a batch, {len(present)} batches an epoch")
 
 # %%
-# Train the same network with the same loss on both, over three seeds. The loss is told the class sizes that it sees:
-# the sampler repeats rare classes.
+# Train the same network with the same loss on both, over three seeds. The loss gets the class counts that it sees: the
+# sampler repeats rare classes.
 curves = {}
 for kind in ("random", "coverage"):
     runs = []
@@ -69,8 +69,8 @@ for kind in ("random", "coverage"):
     print(f"{kind:8}  test MAUC after 3 epochs {early:.4f}, after 10 {late:.4f}")
 
 # %%
-# Coverage gets there in fewer epochs, and in the end random batches catch up. An epoch with coverage repeats rare
-# samples and so has a few batches more: the panel on the right counts batches instead. Shaded: lowest to highest seed.
+# Coverage learns in fewer epochs; in the end random batches catch up. An epoch with coverage repeats rare samples and
+# so has a few more batches: the right panel counts batches instead. The bands go from the lowest to the highest seed.
 n_batches = {kind: len(batches(kind, 0)) for kind in curves}
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.4), width_ratios=(0.7, 1, 1))
 left.bar(list(met), [share.mean() for share in met.values()], color=["C1", "C0"])

@@ -2,8 +2,8 @@
 Is model B better than A, or is it luck?
 ========================================
 
-Two models are judged on the same samples, so what is hard for both should not count. The paired test uses the
-difference of the two models sample by sample, and sees more than a look at two intervals.
+Two models are judged on the same samples, so samples that are hard for both cancel out. The paired test uses the
+difference of the two models for each sample, and is sharper than comparing two intervals.
 """
 
 import matplotlib.pyplot as plt
@@ -34,7 +34,7 @@ scores = {
 }
 
 # %%
-# Each model by itself. The intervals of the extra trees and of the balanced LR overlap: is there a difference?
+# Each model alone. The intervals of the extra trees and of the balanced LR overlap: is there a difference?
 intervals = {name: mauc_interval(y, score) for name, score in scores.items()}
 for name, result in intervals.items():
     print(f"{name:12}  {result.score:.4f} [{result.low:.4f}, {result.high:.4f}]")
@@ -49,8 +49,8 @@ for name, result in comparisons.items():
     print(f"{name:26}  {result.difference:+.4f} [{result.low:+.4f}, {result.high:+.4f}]  p = {result.pvalue:.2g}")
 
 # %%
-# The extra trees are better than both; balancing the LR may be luck. Scores from cross-validation come from several
-# fits that share data, so these p-values are approximate. Prefer a hold-out set where there are samples enough.
+# The extra trees are better than both; the gain of the balanced LR may be luck. Scores from cross-validation come from
+# several fits that share data, so these p-values are approximate. Prefer a test set if you have enough samples.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.2), width_ratios=(1, 1.1))
 for axes, results, title in (
     (left, intervals, "Each by itself: MAUC, 95 %"),

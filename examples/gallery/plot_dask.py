@@ -2,8 +2,8 @@
 Does the score change when the rows are on many workers?
 ========================================================
 
-No: :mod:`mauc.dask` has the same functions for Dask collections, with the same numbers. Each sample's score in the
-column of its own class travels to all workers, the rest is sums.
+No: :mod:`mauc.dask` has the same functions for Dask collections, and they give the same numbers. Only each sample's
+score for its own class travels to all workers; everything else is sums.
 """
 
 import dask
@@ -22,7 +22,7 @@ cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashb
 client = Client(cluster)
 
 # %%
-# Rows that were never in one place: each of 8 partitions is drawn, or read, by a worker.
+# The rows are never in one place: a worker draws, or reads, each of 8 partitions.
 N_PARTS, ROWS, N_CLASSES, N_FEATURES = 8, 10_000, 4, 6
 centres = np.random.default_rng(0).normal(size=(N_CLASSES, N_FEATURES))
 
@@ -38,7 +38,7 @@ X = da.concatenate([da.from_delayed(part[0], (ROWS, N_FEATURES), float) for part
 y = da.concatenate([da.from_delayed(part[1], (ROWS,), int) for part in parts]).persist()
 
 # %%
-# The linear model: the solver is here, rows and gradients are there.
+# The linear model: the solver runs here, the workers hold the rows and compute the gradients.
 model = mauc_dask.MAUCClassifier(l2=1e-3).fit(X, y)
 scores = model.predict_proba(X).persist()
 found = mauc_dask.mauc_interval(y, scores)

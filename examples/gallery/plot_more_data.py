@@ -2,8 +2,9 @@
 What does more data of the rare class buy?
 ==========================================
 
-You can pay for labels. Of which class? The bounds of the theory are proportional to :math:`\\sqrt{\\sum_i 1/n_i}`, and
-rare classes make the sum. :func:`mauc.theory.imbalance` does the arithmetic; a simulation checks what happens.
+You can pay for more labels: of which class? The bounds of the theory are proportional to
+:math:`\\sqrt{\\sum_i 1/n_i}`, and rare classes dominate the sum. :func:`mauc.theory.imbalance` computes it; a
+simulation checks it.
 """
 
 import matplotlib.pyplot as plt
@@ -35,8 +36,8 @@ for c, name in ((0, "frequent"), (2, "rare")):
     print(f"{added[-1]} more of the {name} class: test MAUC {first[0]:.3f} -> {last[0]:.3f} (± {last[1]:.3f})")
 
 # %%
-# Samples of the frequent class buy nothing here; as many of the rare class do. The factor of the bounds says so in
-# advance. The same experiment with more repetitions is in :doc:`the results </results/generalization>`.
+# More samples of the frequent class gain nothing here; as many of the rare class do, as the bounds predict.
+# The same experiment with more repetitions is in :doc:`the results </results/generalization>`.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
 for c, name, style in ((0, "frequent", "s--"), (2, "rare", "o-")):
     rate = [theory.imbalance(np.repeat(np.arange(3), sizes + more * (np.arange(3) == c))).rate for more in added]

@@ -2,9 +2,9 @@
 One-vs-one or one-vs-all: which one sees a rare class?
 ======================================================
 
-Both average the pair matrix. One-vs-one gives every ordered pair the same weight. One-vs-all compares a class with all
-others together, so that a pair counts by the size of its second class: a rare class can be ranked at random among the
-negatives, and the mean hardly moves.
+Both average the pair matrix. One-vs-one gives every ordered pair the same weight. One-vs-rest compares a class with all
+other rows, so a pair counts by the size of its second class: a rare class can be ranked at random among the negatives,
+and the mean hardly moves.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ priors = np.array([0.50, 0.45, 0.05])
 print("ova weights\n", ova_weights(priors).round(3))
 
 # %%
-# Model a cannot tell the first class from the rare third one. Model b errs a little on the two frequent classes.
+# Model a cannot separate the first class from the rare third one. Model b errs a little on the two frequent classes.
 a, b = np.ones((2, 3, 3))
 a[0, 2] = 0.5
 b[0, 1] = 0.8
@@ -29,8 +29,8 @@ for name, matrix in (("a", a), ("b", b)):
     print(f"model {name}: ovo {np.sum(ovo * matrix):.3f}, ova {np.sum(ova * matrix):.3f}")
 
 # %%
-# ova prefers a, which is blind on a pair; ovo prefers b. The same on data: all pairs are ranked well but one, and the
-# rare class of that pair gets rarer.
+# One-vs-rest (ova) prefers a, which ranks one pair at random; ovo prefers b. The same on data: all pairs but one are
+# ranked well, and the rare class of that pair gets rarer.
 rng = np.random.default_rng(0)
 shares = np.array([0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005])
 measured = {"ovo": [], "ova": []}

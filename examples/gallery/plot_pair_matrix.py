@@ -2,8 +2,8 @@
 Which pair of classes is confused?
 ==================================
 
-One number for a classifier of ten classes hides where it errs. The pair matrix has ninety: row i, column j shows how
-well the score of class i ranks class i above class j. It is not symmetric, and a strong colour names a pair.
+One number for ten classes hides where the classifier errs. The pair matrix has ninety: row i, column j shows how well
+the score of class i ranks class i above class j. It is not symmetric. A strong colour marks a weak pair.
 """
 
 import matplotlib.pyplot as plt
@@ -27,22 +27,22 @@ model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 scores = cross_val_predict(model, X, y, cv=RareClassKFold(4), method="predict_proba")
 
 # %%
-# Classes are drawn from the most frequent to the rarest: rare pairs are at the bottom right. Pale is fine, strong is
-# bad; the colours span what this model has, 0.8 to 1, and an AUC of 1.000 needs no number.
+# The most frequent class comes first: rare pairs are at the bottom right. The stronger the colour, the lower the AUC;
+# the colours span the range of this model, 0.8 to 1. Cells without a number have an AUC of 1.000.
 display = PairwiseAUCDisplay.from_predictions(y, scores)
 display.ax_.set_title(f"Which digits are confused? MAUC = {display.mauc:.3f}")
 plt.show()
 
 # %%
-# The worst pairs in numbers.
+# The weakest pairs in numbers.
 matrix = pairwise_auc(y, scores)
 worst = np.argsort(matrix, axis=None)[:3]  # NaN, the diagonal, comes last
 for i, j in zip(*np.unravel_index(worst, matrix.shape), strict=True):
     print(f"score of {i} on {i} against {j}: AUC {matrix[i, j]:.3f}")
 
 # %%
-# What such a cell means: the score of class i on the samples of the two classes. The share of pairs, one of each class,
-# in which the sample of class i is the higher one is the AUC.
+# What a cell means: compare the score of class i on one sample of each class. The AUC is the share of such pairs in
+# which the sample of class i has the higher score.
 i, j = np.unravel_index(worst[0], matrix.shape)
 figure, axes = plt.subplots(figsize=(6.4, 2.4))
 for row, (c, color) in enumerate(((i, "C0"), (j, "C1"))):

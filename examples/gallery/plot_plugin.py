@@ -3,8 +3,8 @@ Can I have Bayes-optimal scores without retraining?
 ===================================================
 
 Theorem 2: divide the probability of each class by its share in the training data, and normalise. If the probabilities
-are right, no scores have a higher multiclass AUC. :class:`mauc.MAUCPluginClassifier` wraps any classifier so. On
-simulated data the ceiling is known, and one sees what the division brings.
+are right, no scores have a higher multiclass AUC. :class:`mauc.MAUCPluginClassifier` does this for any classifier. On
+simulated data the best possible score is known, so one sees what the division gains.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ X, y = make_blobs(sizes, centers=centers, random_state=0)
 X_test, y_test = make_blobs([2000] * 5, centers=centers, random_state=1)
 
 # %%
-# The exact posterior itself is not the best score: it must be divided by the priors as well.
+# Even the exact posterior is not the best score: it must be divided by the priors as well.
 exact = softmax(-0.5 * ((X_test[:, None] - centers) ** 2).sum(axis=2) + np.log(priors), axis=1)
 ceiling = mauc_score(y_test, bayes_scores(exact, priors))
 print(f"exact posterior     {mauc_score(y_test, exact):.4f}")
@@ -48,8 +48,8 @@ for name, model in models.items():
     print(f"{name:20} {scores[name][0]:.4f} -> {scores[name][1]:.4f}")
 
 # %%
-# It needs probabilities that are close to right. A classifier that was trained with class weights or on resampled data
-# has been corrected already: do not divide twice.
+# The probabilities must be close to right. A classifier that was trained with class weights or on resampled data is
+# corrected already: do not divide twice.
 figure, axes = plt.subplots(figsize=(7.4, 3))
 for row, (before, after) in enumerate(scores.values()):
     axes.annotate("", (after, row), (before, row), arrowprops={"arrowstyle": "->", "color": "0.4", "linewidth": 1.5})

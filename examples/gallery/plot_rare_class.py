@@ -3,8 +3,8 @@ Is my class of 12 ranked well?
 ==============================
 
 Accuracy can look fine while a rare class is never predicted. Here digits are made imbalanced, and the rarest class of
-the test set has 12 samples. Multiclass AUC gives every pair of classes the same weight. With pair weights of your own
-it answers for one class: how well does its score rank it above each of the others, and how sure is that?
+the test set has 12 samples. Multiclass AUC gives every pair of classes the same weight. With your own pair weights it
+judges one class: how well does its score rank it above each of the others, and how precise is that number?
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from mauc import MAUCPluginClassifier, mauc_interval
 
 # %%
-# Training set: 120 zeros, down to 5 nines. Test set: 58 zeros, down to 12 nines. To make it harder, the model sees the
-# lower half of each image.
+# Training set: 120 zeros down to 5 nines. Test set: 58 zeros down to 12 nines. To make it harder, the model sees only
+# the lower half of each image.
 X, y = load_digits(return_X_y=True)
 X = X[:, 32:]
 rng = np.random.default_rng(0)
@@ -33,12 +33,12 @@ model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(X
 scores = model.predict_proba(X[test])
 
 # %%
-# Accuracy is what one may expect of half an image. But no nine is found.
+# The accuracy is fair for half an image, but no nine is found.
 recall = recall_score(y[test], scores.argmax(axis=1), average=None)
 print(f"accuracy {model.score(X[test], y[test]):.3f}, recall of the nines {recall[9]:.3f}")
 
 # %%
-# Can the model not tell a nine, or does it only never say so? With weights on the pairs of one class alone,
+# Can the model not recognise a nine, or does it only never predict one? With weights on the pairs of one class,
 # :func:`mauc.mauc_interval` gives the mean of that class's row of the pair matrix, with an interval.
 by_class = []
 for digit in range(10):
@@ -51,15 +51,15 @@ whole = mauc_interval(y[test], scores)
 print(f"MAUC of all classes                 {whole.score:.3f} [{whole.low:.3f}, {whole.high:.3f}]")
 
 # %%
-# So the nines are ranked well though they are not predicted: their scores are low, but higher than those of the other
-# digits. Dividing by the class frequencies, without retraining, brings some of them out.
+# So the nines are ranked well although they are not predicted: their scores are low, but higher than those of the other
+# digits. Dividing by the class frequencies, without retraining, finds some of them.
 plugin = MAUCPluginClassifier(model).fit(X[train], y[train])
 found = recall_score(y[test], plugin.predict(X[test]), average=None)
 print(f"after division by the priors: accuracy {np.mean(plugin.predict(X[test]) == y[test]):.3f}, ", end="")
 print(f"recall of the nines {found[9]:.3f}")
 
 # %%
-# The interval of the nines is wide because 12 samples are few; that is what an interval is for.
+# The interval of the nines is wide because they are only 12 samples.
 figure, axes = plt.subplots(figsize=(7.2, 4))
 place = np.arange(10)
 value = np.array([result.score for result in by_class])
@@ -67,7 +67,7 @@ reach = np.abs(np.array([[result.low, result.high] for result in by_class]).T - 
 axes.bar(place, recall, color="0.85", label="recall of the highest score")
 axes.errorbar(place, value, reach, fmt="o", capsize=3, color="C0", label="AUC against the other classes, 95 %")
 axes.set_xticks(place, [f"{digit}\n({n})" for digit, n in enumerate(test_sizes)])
-axes.set(xlabel="digit (test samples)", ylim=(0, 1.03), title="The nines are ranked, though not predicted")
+axes.set(xlabel="digit (test samples)", ylim=(0, 1.03), title="The nines are ranked well, but not predicted")
 axes.legend(loc="lower left", framealpha=1.0)
 figure.tight_layout()
 plt.show()

@@ -2,9 +2,9 @@
 Which model should I take? All of them, weighed by multiclass AUC
 =================================================================
 
-:class:`mauc.MAUCStackingClassifier` fits several classifiers on folds, and gives each the weight with which the
-combination ranks the held-out samples best, every pair of classes counting the same. It takes any classifiers; without
-a list it takes nine of its own. ``mauc fit`` is the same from the command line.
+:class:`mauc.MAUCStackingClassifier` fits several classifiers on folds and chooses the weights with which their
+combination has the highest multiclass AUC on the held-out samples. It takes any classifiers; by default it trains nine
+of its own. ``mauc fit`` is the same from the command line.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from mauc import MAUCClassifier, MAUCStackingClassifier, mauc_interval
 
 # %%
-# Ten digits, 170 of the first to 8 of the last; half of them to train on.
+# Ten digits, 170 zeros down to 8 nines; half of them are training samples.
 X, y = load_digits(return_X_y=True)
 rng, sizes = np.random.default_rng(0), [170, 120, 85, 60, 42, 30, 21, 15, 11, 8]
 kept = np.concatenate([rng.choice(np.flatnonzero(y == c), n, replace=False) for c, n in enumerate(sizes)])
@@ -35,13 +35,13 @@ estimators = [
 stack = MAUCStackingClassifier(estimators).fit(X, y)
 
 # %%
-# What was learnt without looking at the test data: how each model ranks samples that it was not trained on, and its
-# weight. ``combination`` was judged in the same way, on samples that no weight was learnt from.
+# Without the test data: the MAUC of each model on samples that it was not trained on, and its weight. ``combination``
+# is judged in the same way, on samples that played no part in its weights.
 for name, score in stack.oof_scores_.items():
     print(f"{name:12} out-of-fold MAUC {score:.4f}   weight {stack.weights_.get(name, float('nan')):.2f}")
 
 # %%
-# And on the test data.
+# On the test data:
 scores = {name: model.predict_proba(X_test) for name, model in stack.named_estimators_.items()}
 scores["combination"] = stack.predict_proba(X_test)
 results = {name: mauc_interval(y_test, score) for name, score in scores.items()}

@@ -32,9 +32,9 @@ for name, options in chosen:
     print(f"{name:18} {options!s:32} condition {'met' if report.satisfied else 'not met'}")
 
 # %%
-# Drawn as ℓ(t) / ℓ(0), so that all pass through the same point. Steep left of 0: wrongly ranked pairs cost more. Flat
-# right of 0: pairs that are in order are left alone. A larger α makes the exponential and the logistic loss steeper, a
-# smaller α lets the hinge forget a pair sooner.
+# The curves are ℓ(t) / ℓ(0), so that all pass through one point. If a curve is steep left of 0, wrongly ranked pairs
+# cost more; if it is flat right of 0, well-ranked pairs cost nothing. A larger α makes the exponential and the logistic
+# loss steeper; a smaller α makes the hinge ignore a pair sooner.
 t = np.linspace(-1, 1, 401)
 figure, panels = plt.subplots(1, 2, figsize=(9.4, 4), sharey=True)
 for place, (name, options) in enumerate(chosen):

@@ -2,10 +2,10 @@
 One line in a PyTorch loop
 ==========================
 
-``MAUCLoss(class_counts)`` takes logits and classes, as ``CrossEntropyLoss`` does; it is told the class sizes of the
+``MAUCLoss(class_counts)`` replaces ``CrossEntropyLoss``: it takes logits and classes, and the class counts of the
 training set. Here both train the same small network on the same batches of handwritten digits, of which 0 to 4 are
-common and 5 to 9 are rare. Three seeds draw the rows, the first weights and the batches. A third loss, cross-entropy
-adjusted to the class sizes, shows where the gain comes from.
+frequent and 5 to 9 are rare. Three seeds draw the rows, the initial weights and the batches. A third loss,
+cross-entropy adjusted to the class counts, shows where the gain comes from.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ X, y = torch.tensor(X[:, 32:] / 16, dtype=torch.float32), torch.tensor(y)
 
 
 def split(seed):
-    """90 rows of each common digit and 5 of each rare one to train on, and other rows to test on."""
+    """Return 90 training rows of each frequent digit and 5 of each rare one, and other rows as test rows."""
     rng = np.random.default_rng(seed)
     rows = [rng.permutation(np.flatnonzero(y == digit)) for digit in range(10)]
     train = np.concatenate([r[:90] if digit < 5 else r[:5] for digit, r in enumerate(rows)])
@@ -31,7 +31,7 @@ def split(seed):
 
 
 def fit(loss_fn, train, test, seed, epochs=30):
-    """Train; returns the test MAUC after each epoch."""
+    """Train a network and return its test MAUC after each epoch."""
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Linear(32, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 10))
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
@@ -45,7 +45,7 @@ def fit(loss_fn, train, test, seed, epochs=30):
             optimizer.step()
         model.eval()
         with torch.no_grad():
-            scores = model(X[test]).softmax(1)  # what the loss ranks; the metric applies no softmax by itself
+            scores = model(X[test]).softmax(1)  # the loss ranks softmax scores; the metric applies no softmax
         metric.reset()
         metric.update(scores, y[test])
         curve.append(metric.compute().item())
@@ -63,14 +63,14 @@ for seed in range(3):
     curves["MAUCLoss"].append(fit(MAUCLoss(class_counts), train, test, seed))
 
 # %%
-# After the last epoch ``MAUCLoss`` is ahead of cross-entropy with each seed. So is adjusted cross-entropy, which is a
-# part of it: the class sizes make the gain. Beside them the pair loss saves a few epochs, and ends level.
+# After the last epoch ``MAUCLoss`` is ahead of cross-entropy with each seed. So is adjusted cross-entropy, which is one
+# of its two terms: here the gain comes from the class counts. The pair term saves a few epochs and ends level.
 for name, runs in curves.items():
     print(f"{name:14} test MAUC", ", ".join(f"{run[-1]:.4f}" for run in runs))
 
 # %%
-# One small data set is no verdict; :doc:`the results </results/index>` have many. Lines are means, and the bands go
-# from the lowest to the highest seed.
+# One small data set proves little; :doc:`the results </results/index>` have many. Lines are means; the bands go from
+# the lowest to the highest seed.
 figure, axes = plt.subplots(figsize=(6.4, 3.6))
 for (name, runs), style, color in zip(curves.items(), ("s--", "^:", "o-"), ("C1", "C2", "C0"), strict=True):
     epochs, runs = np.arange(1, 31), np.array(runs)

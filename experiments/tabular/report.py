@@ -121,7 +121,8 @@ def group_table(results: Results, title: str, sets: Sequence[str], ours: str = O
         corrections = f", corrected by Holm for {len(names) - 1} methods" if len(names) > 2 else ""
         lines.append(
             f"{friedman_sentence(test) + ' ' if test else ''}p: Wilcoxon's test over the sets, two-sided{corrections}; "
-            f"its least p there is, {'before that, ' if corrections else ''}{2.0 ** (1 - len(sets)):.1e}."
+            f"the smallest p that it can give{', before correction,' if corrections else ''} is "
+            f"{2.0 ** (1 - len(sets)):.1e}."
         )
     table = markdown_table(head, list(rows.values()))
     listed = f"{', '.join(sets)}.\n\n{table}"

@@ -56,7 +56,7 @@ def test_report(faked, tmp_path):
     assert text.count("<details>") == text.count("\n\n</details>") == 2, "the tables of sets"
     assert text.count("| MAUC stacking | 94.50 | 1.0 | 100.00 | 0.25 |  |  |  |") == 2
     assert text.count("| ET | 92.50 | 2.0 | 100.00 | 0.25 | +2.00 | 3–0 | 0.7500 |") == 2
-    assert "corrected by Holm for 3 methods; its least p there is, before that, 2.5e-01." in text
+    assert "corrected by Holm for 3 methods; the smallest p that it can give, before correction, is 2.5e-01." in text
     assert "| MAUC stacking | **95.50 ± 0.50** | **94.50 ± 0.50** | **93.50 ± 0.50** | 94.50 | 1.0 | 0.25 |" in text
     assert not list(tmp_path.glob(".part-*"))
 
