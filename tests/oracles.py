@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-
 from fuzz import definitions
+
 from mauc.surrogates import Surrogate
 
 
