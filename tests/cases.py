@@ -19,12 +19,12 @@ from mauc.surrogates import CustomSurrogate, Piece, Surrogate, get_surrogate
 INF = float("inf")
 
 PATHS = {"numpy": (1e-10, 1e-6), "torch": (1e-10, 1e-8), "processes": (1e-8, 1e-6)}
-"""How near each path must come to the definition: where it is exact, and where it approximates."""
+"""Tolerance of each path against the definition: where it is exact, and where it approximates."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A loss, and what must be true of it."""
+    """A loss, and the facts that tests check."""
 
     surrogate: Any
     options: dict[str, float] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Case:
 
     @property
     def schemes(self) -> tuple[str, ...]:
-        """Those that "auto" may take: moments too, where the scores meet one polynomial piece alone."""
+        """Schemes that "auto" may choose: also moments, where the scores meet only one polynomial piece."""
         return (self.scheme, "moments")
 
     @property
@@ -161,7 +161,7 @@ CASES = [
 
 
 def one_of_each_kind(cases: list[Case]) -> list[Case]:
-    """The first of each loss, scheme and way of reaching it: what differs from these in a number cannot break alone."""
+    """Return the first case of each loss, scheme and kind of approximation: others differ only in a number."""
     first: dict[Any, Case] = {}
     for case in cases:
         first.setdefault((case.label or case.surrogate, case.scheme, case.exact, case.linear), case)
@@ -185,7 +185,7 @@ KINDS = ("ties", "softmax", "logits", "float32")
 
 
 def draw_scores(kind: str, n_samples: int, n_classes: int, rng: np.random.Generator) -> np.ndarray:
-    """Scores of one kind: a dyadic grid full of ties, softmax, raw logits far from 0, or float32."""
+    """Draw scores of one kind: a dyadic grid full of ties, softmax, raw logits far from 0, or float32."""
     if kind == "ties":
         return rng.integers(-8, 9, (n_samples, n_classes)) / 8.0
     logits = rng.normal(0.0, 2.0, (n_samples, n_classes))
@@ -196,7 +196,7 @@ def draw_scores(kind: str, n_samples: int, n_classes: int, rng: np.random.Genera
 
 
 def draw_classes(n_samples: int, classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Imbalanced classes, each with a sample; the last of them with one only."""
+    """Draw imbalanced classes, each with a sample; the last of them has only one."""
     share = 1.0 / np.arange(1, len(classes))
     y = rng.choice(classes[:-1], n_samples, p=share / share.sum())
     y[: len(classes)] = classes
@@ -221,7 +221,7 @@ def draw_pairs(kind: str, n_classes: int, rng: np.random.Generator) -> Any:
 
 
 def settings(kind: str, n_classes: int, n_samples: int = 40, seed: int = 0) -> Iterator[tuple[str, Any, Any, Any, Any]]:
-    """``(what, y, scores, sample_weight, pairs)`` over weights × pairs × absent classes."""
+    """Yield ``(what, y, scores, sample_weight, pairs)`` over weights × pairs × absent classes."""
     rng = np.random.default_rng([seed, n_classes, KINDS.index(kind)])
     for absent in (False, True) if n_classes > 2 else (False,):
         classes = np.arange(n_classes)
@@ -237,7 +237,7 @@ def settings(kind: str, n_classes: int, n_samples: int = 40, seed: int = 0) -> I
 
 
 def evaluate(risk: SurrogateRisk, y: Any, scores: Any, weight: Any = None) -> tuple[float, np.ndarray]:
-    """Value and gradient, whether or not they come from blocks for want of a polynomial."""
+    """Return value and gradient, without the warning that pairs are taken in blocks."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*taking all pairs in blocks", category=UserWarning)
         return risk.value_and_gradient(y, scores, weight)
@@ -246,7 +246,7 @@ def evaluate(risk: SurrogateRisk, y: Any, scores: Any, weight: Any = None) -> tu
 def assert_close(
     got: tuple[float, np.ndarray], expected: tuple[float, np.ndarray], tolerance: float, what: str = ""
 ) -> None:
-    """Values relative to the value, gradients relative to the largest entry."""
+    """Compare values relative to the value, gradients relative to the largest entry."""
     assert got[1].shape == expected[1].shape, what
     assert got[1].dtype == np.float64, what
     assert got[0] == pytest.approx(expected[0], rel=tolerance, abs=1e-14), what

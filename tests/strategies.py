@@ -1,4 +1,4 @@
-"""Hypothesis: small problems full of ties, singletons and absent classes, at any scale, in either precision."""
+"""Hypothesis strategies: small problems full of ties, singletons and absent classes, at any scale and precision."""
 
 from typing import Any, NamedTuple
 
@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 REPEATED, EXPLORED = 20, 500
-"""Examples per test unless it says otherwise: the same on every run, and new ones under ``make fuzz``."""
+"""Default number of examples per test: the same on every run, and new ones under ``make fuzz``."""
 
 
 def examples(n: int) -> settings:
-    """``n`` examples, and as many times more as the profile explores; all else is the profile's."""
+    """Return settings with ``n`` examples, more by the profile's factor when it explores."""
     return settings(max_examples=n * settings().max_examples // REPEATED)
 
 
@@ -25,7 +25,7 @@ class Sample(NamedTuple):
 
 @st.composite
 def samples(draw: st.DrawFn, scales: tuple[float, ...] = (1.0,), min_present: int = 1, max_samples: int = 16) -> Sample:
-    """Scores are multiples of ⅛ in [−2, 2] times a scale: few values, so most of them tie."""
+    """Draw scores that are multiples of ⅛ in [−2, 2] times a scale: few values, so most of them tie."""
     n_classes = draw(st.integers(2, 5))
     n_samples = draw(st.integers(min_present, max_samples))
     y = draw(hnp.arrays(np.int64, n_samples, elements=st.integers(0, n_classes - 1)))
@@ -43,7 +43,7 @@ def samples(draw: st.DrawFn, scales: tuple[float, ...] = (1.0,), min_present: in
 
 
 def distinct_and_tied_floats(max_size: int) -> st.SearchStrategy[list[float]]:
-    """Any finite floats, most of them close to others or equal."""
+    """Draw any finite floats, most of them close to others or equal."""
     anywhere = st.floats(allow_nan=False, allow_infinity=False)
     few = st.sampled_from([0.0, -0.0, 1.0, np.nextafter(1.0, 2.0), 5e-324, -5e-324, 1e308, -1e308, 1e-300])
     return st.lists(anywhere | few, max_size=max_size)

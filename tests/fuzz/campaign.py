@@ -26,7 +26,7 @@ CHUNK = 250
 
 
 def run_cases(task: tuple[str, int, int, int]) -> tuple[str, int, float, str]:
-    """Cases ``first`` to ``last`` of a part: how many were run, in what time, and the first failure."""
+    """Run cases ``first`` to ``last`` of a part; return their number, their time, and the first failure."""
     part, seed, first, last = task
     run = importlib.import_module(f"fuzz.{part}").run
     begin = time.perf_counter()
@@ -40,7 +40,7 @@ def run_cases(task: tuple[str, int, int, int]) -> tuple[str, int, float, str]:
 
 
 def tasks(parts: dict[str, float], cases: int, seed: int) -> Iterator[tuple[str, int, int, int]]:
-    """Pieces of work of all parts, interleaved."""
+    """Yield pieces of work of all parts, interleaved."""
     wanted = {part: round(cases * share / sum(parts.values())) for part, share in parts.items()}
     begun = dict.fromkeys(parts, 0)
     while any(begun[part] < wanted[part] for part in parts):
@@ -54,19 +54,19 @@ def tasks(parts: dict[str, float], cases: int, seed: int) -> Iterator[tuple[str,
 
 @contextmanager
 def progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A bar to be advanced; without rich, a line for each twentieth."""
+    """Yield a function that advances a progress bar; without rich, it prints a line for each twentieth."""
     try:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
     except ImportError:
         count = 0
 
-        def tell(more: int) -> None:
+        def report(more: int) -> None:
             nonlocal count
             if (count + more) * 20 // total > count * 20 // total:
                 print(f"{count + more} of {total}", flush=True)
             count += more
 
-        yield tell
+        yield report
         return
     with Progress(BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task("cases", total=total)
@@ -74,7 +74,7 @@ def progress(total: int) -> Iterator[Callable[[int], None]]:
 
 
 def main() -> int:
-    """Read the command line, run the cases, tell what was found."""
+    """Read the command line, run the cases, and print the result."""
     parser = argparse.ArgumentParser(prog="fuzz", description="the differential campaign")
     parser.add_argument("--cases", type=int, default=20_000, help="how many, over all parts")
     parser.add_argument("--seed", type=int, help="default: drawn anew, and printed")

@@ -8,7 +8,7 @@ Wide = np.longdouble
 
 
 def unit_weights(y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """``(N,)`` weight of each sample over that of its class."""
+    """Return the ``(N,)`` weight of each sample divided by that of its class."""
     wide = np.ones(len(y), dtype=Wide) if weight is None else weight.astype(Wide)
     total = np.zeros(int(y.max()) + 1, dtype=Wide)
     np.add.at(total, y, wide)
@@ -16,7 +16,7 @@ def unit_weights(y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
 
 
 def pair_matrix(y: np.ndarray, n_classes: int, weight: np.ndarray | None, pairs: Any) -> np.ndarray:
-    """``(C, C)`` weights ``v_ij`` over the ordered pairs of classes that are present, summing to 1."""
+    """Return ``(C, C)`` weights ``v_ij`` of the ordered pairs of present classes; they sum to 1."""
     present = np.bincount(y, minlength=n_classes) > 0
     if isinstance(pairs, str):
         wide = np.ones(len(y), dtype=Wide) if weight is None else weight.astype(Wide)
@@ -33,7 +33,7 @@ def pair_matrix(y: np.ndarray, n_classes: int, weight: np.ndarray | None, pairs:
 
 
 def auc_matrix(y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-    """``(C, C)`` ``AUC_{i|j}``, NaN on the diagonal and where a class is absent."""
+    """Return the ``(C, C)`` matrix ``AUC_{i|j}``, NaN on the diagonal and where a class is absent."""
     unit, member = unit_weights(y, weight), np.eye(scores.shape[1], dtype=Wide)[y]
     p, q = scores[np.arange(len(y)), y][:, None], scores[:, y].T
     credit = ((p > q) + (p == q) / Wide(2)) * unit[:, None] * unit
@@ -52,7 +52,7 @@ def mauc(y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None, pairs: An
 def risk(
     y: np.ndarray, scores: np.ndarray, weight: np.ndarray | None, pairs: Any, loss: Any, slope: Any
 ) -> tuple[Wide, np.ndarray, np.ndarray]:
-    """The surrogate risk, its gradient, and the summed magnitude of the terms of each entry of the gradient."""
+    """Return the surrogate risk, its gradient, and the summed magnitudes of the terms of each gradient entry."""
     unit, v = unit_weights(y, weight), pair_matrix(y, scores.shape[1], weight, pairs)
     wide, rows, member = scores.astype(Wide), np.arange(len(y)), np.eye(scores.shape[1], dtype=Wide)[y]
     share = v[y][:, y] * unit[:, None] * unit

@@ -12,11 +12,11 @@ class Drawn(NamedTuple):
     weight: np.ndarray | None
     pairs: Any
     kind: str
-    """What kind of scores these are."""
+    """Kind of the scores, a key of :data:`SCORES`."""
 
 
 def classes(rng: np.random.Generator, most_samples: int, most_classes: int) -> tuple[np.ndarray, int]:
-    """Codes of at least two classes; some classes may be absent, others have one sample."""
+    """Draw codes of at least two classes; some classes may be absent, others have one sample."""
     n_classes = int(rng.integers(2, most_classes + 1))
     present = rng.permutation(n_classes)[: int(rng.integers(2, n_classes + 1))]
     share = rng.dirichlet(np.full(len(present), rng.choice([0.2, 1.0, 10.0])))
@@ -89,7 +89,7 @@ SCORES = {
 
 
 def weights(rng: np.random.Generator, y: np.ndarray) -> np.ndarray | None:
-    """None, or weights with a positive sum in every class; some of 0, some over 270 decades."""
+    """Draw None, or weights with a positive sum in every class; some are 0, some span 270 decades."""
     kind = rng.choice(["none", "none", "random", "zeros", "decades"])
     if kind == "none":
         return None
@@ -103,7 +103,7 @@ def weights(rng: np.random.Generator, y: np.ndarray) -> np.ndarray | None:
 
 
 def pair_weights(rng: np.random.Generator, n_classes: int) -> Any:
-    """``"ovo"``, ``"ova"`` or a matrix that is neither symmetric nor normalised."""
+    """Draw ``"ovo"``, ``"ova"`` or a matrix that is neither symmetric nor normalised."""
     kind = rng.choice(["ovo", "ovo", "ova", "matrix", "huge"])
     if kind in ("ovo", "ova"):
         return str(kind)

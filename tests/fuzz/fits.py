@@ -37,7 +37,7 @@ def run(rng: np.random.Generator) -> None:
 
 
 def _drawn(rng: np.random.Generator, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of which the first tells the classes apart, and the classes."""
+    """Draw numbers, of which the first column separates the classes, and the classes."""
     n_classes = int(rng.integers(2, 5))
     y = rng.permutation(np.arange(int(rng.integers(15, 40)) * n_classes) % n_classes)
     X = rng.normal(size=(len(y), width))

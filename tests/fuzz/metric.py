@@ -25,7 +25,7 @@ def run(rng: np.random.Generator) -> None:
     value = mauc_score(names[y], scores, pairs=pairs, absent="ignore", **given)
     true = float(definitions.mauc(y, scores, weight, pairs))
     assert abs(value - true) <= 1e-13, f"mauc_score {value!r}, by definition {true!r}"
-    # One further look for each, the dear ones rarely.
+    # One further check for each case, the expensive ones rarely.
     check = rng.choice(["none", "absent", "order", "interval", "comparison", "peer"], p=[0.4, 0.1, 0.1, 0.2, 0.1, 0.1])
     if check == "absent" and len(np.unique(y)) == n_classes:
         assert mauc_score(names[y], scores, pairs=pairs, **given) == value, "absent='raise' changed the score"

@@ -11,7 +11,7 @@ from mauc import SurrogateRisk
 from mauc.plan import MOST_CANCELLED
 
 KINDS = ("ties", "normal", "softmax", "float32", "outlier", "integers", "neighbours")
-# The NumPy definition of a custom loss is taken at its word; ours are evaluated in extended precision.
+# Only losses that NumPy evaluates in extended precision.
 CHOICES = [case for case in CASES if not case.label or case.label == "custom-pieces"]
 
 
@@ -26,13 +26,13 @@ def run(rng: np.random.Generator) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         value, gradient, magnitude = definitions.risk(y, scores, weight, pairs, surrogate.loss, surrogate.derivative)
     tolerance = 1e-10 if case.exact else 2e-6
-    # A difference of scores is rounded before it is looked at.
+    # Differences of scores are rounded.
     reach = float(np.abs(scores).max()) + max(case.options.values(), default=1.0)
     rounding = 16.0 * float(np.finfo(np.float64).eps) * reach * float(magnitude.sum())
-    # The same for the slope, where it is nearly 0; an outlier is not to excuse the others.
+    # The same for the slope, where it is nearly 0; an outlier must not excuse the others.
     curvature = 0.0 if drawn.kind == "outlier" else surrogate.curvature(2.0 * reach)
     bent = 16.0 * float(np.finfo(np.float64).eps) * reach * (curvature if np.isfinite(curvature) else 1.0)
-    # What is approximated is so relative to ℓ and ℓ′ at 0.
+    # Approximations are relative to ℓ and ℓ′ at 0.
     at_zero, slope_at_zero = (abs(float(f(np.zeros(1))[0])) for f in (surrogate.loss, surrogate.derivative))
     of_loss, of_slope = (0.0, 0.0) if case.exact else (at_zero, slope_at_zero)
     for scheme in schemes:
@@ -45,7 +45,7 @@ def run(rng: np.random.Generator) -> None:
         moments = risk.scheme_ == "moments" and surrogate.closed_form is None
         cancelled = 16.0 * MOST_CANCELLED * float(np.finfo(np.float64).eps) * at_zero if moments else 0.0
         _close(f"{what}: value", found, value, tolerance * (abs(float(value)) + of_loss) + rounding + cancelled)
-        # The slope jumps at a kink: where a difference is rounded onto its other side, nothing is said.
+        # The slope jumps at a kink: where rounding moves a difference across it, nothing is checked.
         if not _near_a_kink(case, y, scores, reach):
             room = tolerance * (float(magnitude.max()) + of_slope) + bent + 16.0 * cancelled
             for got, true in zip(slope.ravel(), gradient.ravel(), strict=True):

@@ -21,7 +21,7 @@ def run(rng: np.random.Generator) -> None:
     table = _drawn(rng)
     form = FORMS[int(rng.integers(len(FORMS)))]
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # what is found and told
+        warnings.simplefilter("ignore", UserWarning)  # what the reader reports
         path, how = form(rng, table, Path(folder))
         found = read_table(path, how=how)
     assert found.shape == table.shape, form.__name__

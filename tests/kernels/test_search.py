@@ -128,8 +128,8 @@ def test_shared_bins_are_met():
     rng = np.random.default_rng(0)
     weight = np.ones(3000)
     few = sort_columns(rng.random(3000), np.array([0, 3000]), weight)
-    crowd = sort_columns(clustered(rng, 3000), np.array([0, 3000]), weight)
+    many = sort_columns(clustered(rng, 3000), np.array([0, 3000]), weight)
     assert few.fine is None
     assert len(few.shared[0]) > 0
-    assert crowd.fine is not None
-    assert len(crowd.shared[0]) > 0
+    assert many.fine is not None
+    assert len(many.shared[0]) > 0

@@ -1,4 +1,4 @@
-"""The best scores, what they reach, and the weights of one-vs-all."""
+"""The best scores, their multiclass AUC, and the pair weights of one-vs-rest."""
 
 import re
 from pathlib import Path

@@ -126,7 +126,7 @@ def test_alpha_of_one_problem():
 
 
 def test_a_small_margin_is_not_a_tie():
-    """Scores that differ by a hundred thousandth of the interval are told apart where the whole column is as narrow."""
+    """Scores that differ by a hundred thousandth of the interval are different where the whole column is as narrow."""
     both = likelihoods([0.5, 0.99, 1.0, 1.01, 2.0])
     for alpha in (1e-3, 1.0):
         assert risk_minimiser("q_hinge", both, "unit", alpha=alpha, q=3.0).optimal
