@@ -44,11 +44,11 @@ from mauc.surrogates import Surrogate, get_surrogate
 
 __all__ = ["lightgbm_metric", "lightgbm_objective", "xgboost_metric", "xgboost_objective"]
 
-Activation = Literal["softmax", "identity"]
+BoostingActivation = Literal["softmax", "identity"]
 
 
 class _Metric:
-    def __init__(self, activation: Activation = "identity", pairs: str | ArrayLike = "ovo") -> None:
+    def __init__(self, activation: BoostingActivation = "identity", pairs: str | ArrayLike = "ovo") -> None:
         self.activation, self.pairs = activation, pairs
 
 
@@ -112,12 +112,12 @@ class _Objective:
         surrogate: str | Any,
         alpha: float | None,
         log_loss: float,
-        activation: Activation,
+        activation: BoostingActivation,
         pairs: str | ArrayLike,
     ) -> None:
         self.risk = SurrogateRisk(_check_curvature(get_surrogate(surrogate, alpha=alpha)), pairs=pairs)
         check_choice("activation", activation, ("softmax", "identity"))
-        self.activation: Activation = activation
+        self.activation: BoostingActivation = activation
         self.log_loss = check_log_loss(log_loss)
 
     def gradient_and_curvature(
@@ -183,7 +183,7 @@ def lightgbm_objective(
     alpha: float | None = None,
     *,
     log_loss: float = 0.0,
-    activation: Activation = "softmax",
+    activation: BoostingActivation = "softmax",
     pairs: str | ArrayLike = "ovo",
 ) -> _LightGBMObjective:
     """Return the surrogate risk as an objective: ``params={"objective": …}`` or ``LGBMClassifier(objective=…)``.
@@ -221,7 +221,7 @@ def xgboost_objective(
     alpha: float | None = None,
     *,
     log_loss: float = 0.0,
-    activation: Activation = "softmax",
+    activation: BoostingActivation = "softmax",
     pairs: str | ArrayLike = "ovo",
 ) -> _XGBoostObjective:
     """Return the surrogate risk as an objective: ``obj=`` of ``xgboost.train``, or ``XGBClassifier(objective=…)``.

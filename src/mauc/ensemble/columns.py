@@ -152,10 +152,10 @@ def _different_texts(column: Any) -> tuple[Any, NDArray[np.int64]]:
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Turn a table into numbers, without its classes.
 
-    Numbers and booleans lose the median of their column and stay missing where they are. Categories of up to 40 values
-    become one-hot columns; a new value has 0 in all of them. skrub's ``TableVectorizer`` encodes the other columns:
-    texts of more values become 30 components of their character n-grams and, if they repeat, a code; dates become year,
-    month, day and seconds, as far as they vary. A column that is empty in training is ignored.
+    The median of its column is subtracted from each number and boolean; missing numbers stay missing. Categories of up
+    to 40 values become one-hot columns; a new value has 0 in all of them. skrub's ``TableVectorizer`` encodes the other
+    columns: texts of more values become 30 components of their character n-grams and, if they repeat, a code; dates
+    become year, month, day and seconds, as far as they vary. A column that is empty in training is ignored.
 
     Parameters
     ----------
