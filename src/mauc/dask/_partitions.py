@@ -46,11 +46,7 @@ def task(function: Callable[..., Any], *args: Any) -> Delayed:
 
 def shared(x: Any) -> Delayed:
     """Return an argument of many tasks as a task, so that it is sent to the scheduler once."""
-    return task(_itself, x)
-
-
-def _itself(x: Any) -> Any:
-    return x
+    return delayed(x, name=f"mauc-shared-{tokenize(x)}", traverse=False)
 
 
 def tree(combine: Callable[[list[Any]], Any], parts: Sequence[Delayed], at_once: int = 8) -> Delayed:

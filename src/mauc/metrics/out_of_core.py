@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -280,28 +280,22 @@ class _Table:
     last: int
     values: Column
     """These positives."""
-    n_classes: int
-    doubled: NDArray[Any] = field(init=False)
+    doubled: NDArray[Any]
     """``(M + 1, C)`` twice the rows that fall on each positive, and above all; after :meth:`close`, those below it."""
-
-    def open(self, n_rows: int) -> None:
-        """Allocate the counts."""
-        shape = (self.last - self.first + 1, self.n_classes)
-        self.doubled = np.zeros(shape, np.uint32 if n_rows < 2**31 else np.uint64)
 
     def count(self, codes: NDArray[Any], x: Column) -> None:
         """Count ascending scores of rows of these classes, without class ``i``; half of a tie falls above."""
         flat, one = self.doubled.reshape(-1), self.doubled.dtype.type(1)
         others = np.flatnonzero(codes != self.i)
         for at in find(self.values, x[others]):
-            at *= self.n_classes
+            at *= self.doubled.shape[1]
             at += codes[others]
             np.add.at(flat, at, one)  # with a Python number it takes twenty times as long
 
     def close(self) -> Ints:
         """Turn the counts into prefix sums, and return their ``(C,)`` sums over the positives."""
-        for j in range(self.n_classes):
-            self.doubled[:, j] = np.cumsum(self.doubled[:, j], dtype=self.doubled.dtype)
+        for column in self.doubled.T:
+            np.cumsum(column, dtype=self.doubled.dtype, out=column)
         return np.asarray(self.doubled[:-1].sum(axis=0, dtype=np.int64))
 
     def find(self, members: Ints, column: Column, own: Column) -> tuple[Ints, Ints]:
@@ -318,7 +312,8 @@ class _Table:
 
 def _table_groups(own: Sequence[Column], counts: Ints, room: float) -> Iterator[list[_Table]]:
     """Yield groups of tables of all positives; each group fits the room."""
-    n_classes, n_rows = len(counts), int(counts.sum())
+    n_classes = len(counts)
+    dtype = np.uint32 if counts.sum() < 2**31 else np.uint64
     longest = max(1, int(room / (4.0 * n_classes)))
     group: list[_Table] = []
     used = 0
@@ -328,9 +323,8 @@ def _table_groups(own: Sequence[Column], counts: Ints, room: float) -> Iterator[
             if group and used + last - first > longest:
                 yield group
                 group, used = [], 0
-            table = _Table(i, first, last, values[first:last], n_classes)
-            table.open(n_rows)
-            group.append(table)
+            counts_of_table = np.zeros((last - first + 1, n_classes), dtype)
+            group.append(_Table(i, first, last, values[first:last], counts_of_table))
             used += last - first
     yield group
 

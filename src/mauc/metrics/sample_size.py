@@ -206,10 +206,11 @@ def _smallest(reached: Callable[[int], bool], guess: int, least: int, most: int,
     """Return the smallest size that reaches the goal, to 2 %, searching from a first guess."""
     high = min(max(guess, least), most)
     low = high
-    while not reached(high):
+    while guess > 2 * most or not reached(high):
         if high >= most:
+            came = f"{most}, where about {max(guess, most)} rows or more are needed"
             advice = "pass a larger max_rows, or a goal that fewer rows can reach"
-            raise invalid("max_rows", "must be enough for the goal", f"{most}", advice)
+            raise invalid("max_rows", "must be enough for the goal", came, advice)
         low, high = high, min(most, int(high * step) + 1)
     while low == high > least:  # the guess was enough: look below it
         low = max(least, int(high / step))

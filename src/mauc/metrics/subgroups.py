@@ -44,17 +44,12 @@ class Subgroup:
 
 def check_subgroups(subgroups: ArrayLike, n_rows: int) -> tuple[list[str], Ints]:
     """Return the sorted names of the levels, and the ``(N,)`` level of each row."""
-    codes = check_groups(subgroups, n_rows, "subgroups", "pass the level of each row, such as the sex")
-    assert codes is not None
-    values = np.asarray(subgroups)
-    names = np.array([str(values[row]) for row in np.unique(codes, return_index=True)[1]])
+    check_groups(subgroups, n_rows, "subgroups", "pass the level of each row, such as the sex")
+    names, codes = np.unique([str(value) for value in np.asarray(subgroups)], return_inverse=True)
     if len(names) < 2:
         came, advice = f"only {names[0]}", "a level is compared with the other rows: pass a column that varies"
         raise invalid("subgroups", "must have two levels or more", came, advice)
-    order = np.argsort(names, kind="stable")
-    place = np.empty(len(names), dtype=np.int64)
-    place[order] = np.arange(len(names))
-    return names[order].tolist(), place[codes]
+    return names.tolist(), codes
 
 
 def subgroup_scores(

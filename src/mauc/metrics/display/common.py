@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mauc._kernels.auc import auc_matrix
 from mauc._typing import Floats
 from mauc._validation import ScoredClasses, check_scored_classes, invalid, scores_of
-from mauc.metrics.scores import pairwise_auc
 from mauc.partition import ClassPartition
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def matrix_and_sizes(
         advice = "multiclass AUC compares classes; check the split"
         raise invalid("y_true", "must hold two classes or more", came, advice)
     sizes = partition.counts if sample_weight is None else partition.weights
-    return pairwise_auc(y_true, y_score, labels=labels, sample_weight=sample_weight), scored, sizes
+    return auc_matrix(partition.problem(scored.scores, normalised=False)), scored, sizes
 
 
 def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:
