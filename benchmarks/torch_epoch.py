@@ -2,8 +2,8 @@
 
 Random data of the sizes of the paper's deep experiments stay on the device; each epoch draws its batches anew, and the
 losses take their turns. Prints seconds an epoch, the ratio to cross-entropy, and the paper's seconds. ``--mode``: a
-step as Python calls it ("eager"), network and loss compiled as one graph of torch, which launches its kernels one by
-one ("compiled") or replays them as CUDA graphs ("reduce-overhead"), or the whole step, optimiser included, as a
+step in eager mode ("eager"), network and loss compiled as one graph of torch, which launches its kernels one by one
+("compiled") or replays them as CUDA graphs ("reduce-overhead"), or the whole step, optimiser included, as a
 replayed CUDA graph ("recorded").
 """
 
