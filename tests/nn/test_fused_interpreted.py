@@ -130,12 +130,13 @@ def test_scores_one_place_on():
 
 
 def test_both_ways_to_the_order_agree(monkeypatch):
-    from mauc.nn._triton import positives, ranked
+    from mauc.nn._triton import ranked
 
+    in_class = ranked.sort_positives
     logits, y, _ = draw(40, 6, ties=True)
     y[::7], y[y == 2] = -100, 1
     within_classes = pair_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
-    monkeypatch.setattr(ranked, "sort_positives", lambda batch, at: positives.sort_positives(batch, at, many=0))
+    monkeypatch.setattr(ranked, "sort_positives", lambda batch, at: in_class(batch, at, many=0))
     assert pair_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity") == within_classes
 
 

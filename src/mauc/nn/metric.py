@@ -99,6 +99,7 @@ class MAUC(Metric):
     plot_lower_bound = 0.0
     plot_upper_bound = 1.0
     plot_legend_name = "Class"
+    _checks_range = False
 
     preds: list[Tensor]
     target: list[Tensor]

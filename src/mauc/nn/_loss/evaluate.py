@@ -102,7 +102,7 @@ def _eager(batch: Batch, loss: Loss, group: Any) -> Tensor:
         return differentiable(batch, loss)
     recipe = recipe_for(batch, loss, group)
     if batch.logits.requires_grad and torch.is_grad_enabled():
-        value: Tensor = _Loss.apply(recipe, loss, *batch)  # type: ignore[no-untyped-call]
+        value: Tensor = _Loss.apply(batch.logits, batch, loss, recipe)  # type: ignore[no-untyped-call]
         return value
     return recipe.forward(batch, loss, wants_gradient=False)[0]
 
@@ -114,21 +114,19 @@ class _Loss(torch.autograd.Function):
     """The loss of a recipe; its second derivatives where it has a closed form."""
 
     @staticmethod
-    def forward(ctx: Any, recipe: Recipe, loss: Loss, *tensors: Tensor | None) -> Tensor:
-        value, saved = recipe.forward(Batch(*tensors), loss, wants_gradient=True)  # type: ignore[arg-type]
+    def forward(ctx: Any, logits: Tensor, batch: Batch, loss: Loss, recipe: Recipe) -> Tensor:
+        value, saved = recipe.forward(batch, loss, wants_gradient=True)
         ctx.recipe, ctx.loss = recipe, loss
-        ctx.save_for_backward(*tensors, *saved)
+        ctx.save_for_backward(*batch, *saved)
         return value
 
     @staticmethod
-    def backward(ctx: Any, upstream: Tensor, *_: Tensor | None) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
         logits, target, weight, sizes, ratios, matrix, *saved = ctx.saved_tensors
         batch = Batch(logits, target, weight, sizes, ratios, matrix)
         if torch.is_grad_enabled():  # create_graph=True
-            slope = _differentiable_slope(ctx.recipe, batch, ctx.loss, tuple(saved), upstream)
-        else:
-            slope = ctx.recipe.gradient(batch, ctx.loss, saved, upstream)
-        return None, None, slope, None, None, None, None, None
+            return _differentiable_slope(ctx.recipe, batch, ctx.loss, tuple(saved), upstream), None, None, None
+        return ctx.recipe.gradient(batch, ctx.loss, saved, upstream), None, None, None
 
 
 def _differentiable_slope(
