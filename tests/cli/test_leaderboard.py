@@ -276,7 +276,6 @@ def test_progress_in_a_terminal_shows_model_fold_time_and_best():
     with output.training(time.monotonic() + 60.0) as progress:
         progress.ends("lr", 0.8765, 0.1)
         progress.begins("rf", "fold 2 of 5")
-        progress.lines.refresh()
         progress.ends("rf", 0.9, 3.21)
     text = screen.getvalue()
     assert "random forest: fold 2 of 5" in text

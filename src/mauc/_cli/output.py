@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress as RichProgress
-from rich.progress import ProgressColumn, SpinnerColumn, Task
-from rich.table import Column, Table
+from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from mauc._tables.progress import Progress, full_name
@@ -102,12 +101,12 @@ class Output:
 
         In a terminal, one line changes; elsewhere, each finished model is a line.
         """
+        progress = TrainingProgress(self, ends)
         if self.results_only or not self.errors.is_terminal:
-            yield TrainingProgress(self, None, ends)
+            yield progress
             return
-        columns = (SpinnerColumn(), *(each(table_column=Column(no_wrap=True)) for each in (_Step, _TimeLeft, _Best)))
-        with RichProgress(*columns, console=self.errors, transient=True) as lines:
-            yield TrainingProgress(self, lines, ends)
+        with Live(progress, console=self.errors, transient=True, refresh_per_second=2) as progress.live:
+            yield progress
 
 
 _current: ContextVar[Output | None] = ContextVar("output", default=None)
@@ -131,18 +130,22 @@ def use_output(output: Output) -> Iterator[Output]:
 class TrainingProgress(Progress):
     """Shows the running fit, the seconds left and the best model so far."""
 
-    def __init__(self, output: Output, lines: RichProgress | None, ends: float) -> None:
-        self.output, self.lines, self.prefix = output, lines, ""
-        self.best = (-1.0, "")
-        if lines is not None:
-            self.task = lines.add_task("", ends=ends, best="")
+    def __init__(self, output: Output, deadline: float) -> None:
+        self.output, self.deadline, self.text, self.prefix = output, deadline, "", ""
+        self.best = (-math.inf, "")
+        self.live: Live | None = None
+
+    def __rich__(self) -> Text:
+        score, name = self.best
+        parts = [self.text, f"{max(0.0, self.deadline - time.monotonic()):.0f} s left"]
+        parts += [f"best so far {score:.4f}, {name}"] if name else []
+        return Text(visible("   ".join(parts)), no_wrap=True, overflow="ellipsis")
 
     def step(self, text: str) -> None:
         """A step begins."""
-        if self.lines is not None:
-            score, name = self.best
-            best = f"best so far {score:.4f}, {name}" if name else ""
-            self.lines.update(self.task, description=visible(self.prefix + text), best=visible(best))
+        self.text = self.prefix + text
+        if self.live is not None:
+            self.live.refresh()
 
     def begins(self, name: str, step: str) -> None:
         """A fit of a member of the stack begins."""
@@ -151,28 +154,8 @@ class TrainingProgress(Progress):
     def ends(self, name: str, score: float, seconds: float) -> None:
         """A member of the stack is complete."""
         name = full_name(name)
-        self.best = max(self.best, (float("-inf") if math.isnan(score) else score, name))
+        self.best = max(self.best, (-math.inf if math.isnan(score) else score, name))
         self.output.progress(f"{self.prefix}{name}: validation MAUC {score:.4f}, {seconds:.1f} s")
-
-
-class _Step(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        """Show the running step."""
-        return Text(task.description)
-
-
-class _TimeLeft(ProgressColumn):
-    max_refresh = 0.5
-
-    def render(self, task: Task) -> Text:
-        """Show the seconds until the time limit."""
-        return Text(f"{max(0.0, task.fields['ends'] - time.monotonic()):.0f} s left")
-
-
-class _Best(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        """Show the best of the complete models."""
-        return Text(task.fields["best"])
 
 
 def _plain(value: Any) -> Any:
