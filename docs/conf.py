@@ -1,4 +1,4 @@
-"""How Sphinx builds these pages: ``make docs``, off line, with warnings as errors."""
+"""Configure Sphinx for ``make docs``: it works offline, with warnings as errors."""
 
 import os
 import re
@@ -32,7 +32,7 @@ extensions = [
 exclude_patterns = ["_build", "auto_examples/*.ipynb", "auto_examples/*.py", "api/backreferences"]
 templates_path = ["_templates"]
 
-# Names of other projects become links only where the build may use the net: MAUC_DOCS_INTERSPHINX=1 make docs
+# With a network, names of other projects become links: MAUC_DOCS_INTERSPHINX=1 make docs
 if os.environ.get("MAUC_DOCS_INTERSPHINX") == "1":
     extensions.append("sphinx.ext.intersphinx")
     intersphinx_mapping = {
@@ -47,7 +47,7 @@ if os.environ.get("MAUC_DOCS_INTERSPHINX") == "1":
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
-# Copied code has no prompts; of a doctest it is the code alone, of other blocks all.
+# The copy button leaves out prompts and the output of doctests.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
@@ -58,8 +58,8 @@ autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
-# Checks of form that every docstring keeps. Left out are those that ask for more words than this library wants: a
-# description of a parameter whose type says all, a heading for returns of one line, "See Also".
+# The other checks ask for more than this library wants: descriptions of parameters whose type says all, a heading for
+# one-line returns, "See Also".
 numpydoc_validation_checks = {
     *("GL03", "GL05", "GL06", "GL07", "GL08", "GL09", "GL10"),
     *("PR05", "PR10", "SS01", "SS04", "YD01"),
@@ -110,7 +110,7 @@ html_sidebars = {page: [] for page in ("index", "start", "coming_from", "compari
 logger = logging.getLogger(__name__)
 
 
-# Formulas are MathML, made by docutils: every current browser shows it, without a script and without the net.
+# docutils writes formulas as MathML: every current browser shows it, without a script and offline.
 def mathml(node, **options):
     # TeX reads \tfrac12 as one half, docutils as 12 over what follows.
     return tex2mathml(re.sub(r"frac(\d)(\d)", r"frac{\1}{\2}", node.astext()), **options)
@@ -128,7 +128,7 @@ def block_math(self, node):
     raise nodes.SkipNode
 
 
-# The benches write tables without a heading; a page needs one.
+# Benchmarks write pages without a heading.
 RESULT_TITLES = {
     "acceleration": "Acceleration over pairwise loops",
     "deep": "The paper's deep experiments",
@@ -160,7 +160,7 @@ def add_result_title(app, docname, source):
 
 
 def list_other_results(app, docname, source):
-    """Pages of results/ that its index does not name yet come last; a glob would warn when there are none."""
+    """List the pages of results/ that its index does not name last; a glob would warn if there are none."""
     if docname == "results/index":
         others = sorted(page.stem for page in (HERE / "results").glob("*.md"))
         others = [name for name in others if name != "index" and f"\n{name}\n" not in source[0]]
@@ -168,7 +168,7 @@ def list_other_results(app, docname, source):
 
 
 def quote_rows(app, docname, source):
-    """Rows of a table of results, where a page asks for them: numbers are written down once."""
+    """Insert rows of a results table where a page asks for them, so that numbers are written once."""
 
     def rows(match):
         page, text = match.groups()
@@ -190,7 +190,7 @@ API_PAGES = {
     "nn": ["mauc.nn"],
     "theory": ["mauc.theory", "mauc.theory.bounds", "mauc.theory.rademacher"],
 }
-# Public to the other modules of the library, not to its users.
+# Used by other modules of the library, not by its users.
 INTERNAL = {
     f"mauc.model_selection.{name}"
     for name in ("check_groups", "encode_classes", "folds_of", "of_some_classes", "scores_of", "some_of_each")
@@ -198,7 +198,7 @@ INTERNAL = {
 
 
 def check_that_every_name_is_listed(app):
-    """A public name that no page lists is a warning, so that ``make docs`` fails until its one line is written."""
+    """Warn about public names that no page lists, so that ``make docs`` fails."""
     for page, modules in API_PAGES.items():
         text = (HERE / "api" / f"{page}.rst").read_text(encoding="utf-8")
         for path in modules:

@@ -1,4 +1,4 @@
-"""The order of the gallery: judging, training, theory, networks. A file that is not in the list comes last."""
+"""Order the gallery: judging, training, theory, networks. Files that are not listed come last."""
 
 ORDER = (
     "plot_rare_class.py",

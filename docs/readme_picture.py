@@ -1,4 +1,4 @@
-"""The README's picture: the first figure of the gallery's pair matrix.
+"""Draw the picture of the index page: the first figure of the gallery's pair matrix.
 
 Run with ``python docs/readme_picture.py``; it writes ``docs/_static/pair-matrix.png``.
 """

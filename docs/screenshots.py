@@ -1,6 +1,6 @@
-"""Pictures of the report, the terminal and these pages, as a user sees them: ``make screenshots``.
+"""Take pictures of the report, the terminal and these pages: ``make screenshots``.
 
-Needs Chromium; the pages must have been built (``make docs``). It writes report.png, terminal.png and docs.png into
+It needs Chromium and the built pages (``make docs``), and writes report.png, terminal.png and docs.png into
 ``docs/_static``.
 """
 
@@ -24,7 +24,7 @@ color: #e9ecea; font: 15px/1.3 'DejaVu Sans Mono', monospace">{code}</pre></body
 
 
 def run(command: str, folder: Path) -> str:
-    """What the command prints in a terminal of :data:`COLUMNS` columns, with its colours and without its progress."""
+    """Return what the command prints in a terminal of :data:`COLUMNS` columns, with colours and without progress."""
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color"}
     call = [sys.executable, "-c", "from mauc._cli import main; main()", *command.split()[1:]]
     done = subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True)
@@ -34,7 +34,7 @@ def run(command: str, folder: Path) -> str:
 
 
 def write_wines(folder: Path) -> None:
-    """59, 71 and 10 wines and four of their columns, as a table would have them."""
+    """Write a table of 59, 71 and 10 wines with four columns."""
     wine = load_wine()
     head = ",".join([*wine.feature_names[5:9], "kind"])
     kinds = ("Barolo", "Grignolino", "Barbera")
@@ -43,7 +43,7 @@ def write_wines(folder: Path) -> None:
 
 
 def shoot(browser: Browser, url: str, name: str, width: int, height: int | None) -> None:
-    """A picture of the top of a page, or of all of it."""
+    """Take a picture of the top of a page, or of all of it."""
     page = browser.new_page(viewport={"width": width, "height": height or 100}, color_scheme="light")
     page.goto(url)
     page.wait_for_timeout(300)

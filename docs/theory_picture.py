@@ -1,4 +1,4 @@
-"""The picture of ``theory.md``: minimisers of the risk over scores in [0, 1] as α grows.
+"""Draw the picture of ``theory.md``: minimisers of the risk over scores in [0, 1] as α grows.
 
 Run with ``python docs/theory_picture.py``; it writes ``docs/_static/minimisers.png``.
 """

@@ -68,7 +68,7 @@ def render(
     folder = resources.files("mauc.report") / "templates"
     pairs = pair_data(judgement)
     rows = len(judgement.codes)
-    further = judgement.further
+    further, n_classes = judgement.further, len(judgement.imbalance.classes)
     page: str = environment.get_template("report.html.j2").render(
         title=title,
         details=details,
@@ -82,9 +82,9 @@ def render(
         sentence=headline_sentence(judgement),
         verdicts=[verdict(test, judgement) for test in judgement.tests],
         advice=advice(judgement),
-        balanced_chi=_balanced_chi(len(judgement.imbalance.classes)),
+        balanced_chi=n_classes * math.sqrt(n_classes * (n_classes - 1)),
         classes=_class_rows(judgement),
-        scale=_interval_scale(judgement),
+        axis_start=_axis_start(judgement),
         version=mauc.__version__,
         today=date.today().isoformat(),
         style=(folder / "report.css").read_text(encoding="utf-8"),
@@ -156,16 +156,11 @@ def _importance_tables(importance: Sequence[Importance]) -> list[dict[str, Any]]
     return tables
 
 
-def _balanced_chi(n_classes: int) -> float:
-    """Return χ for that many classes of equal size."""
-    return n_classes * math.sqrt(n_classes * (n_classes - 1))
-
-
-def _interval_scale(judgement: Judgement) -> dict[str, float]:
+def _axis_start(judgement: Judgement) -> float:
     """Return where the axis of the interval bars starts: at a round number below all of them."""
     low = min(model.mauc.low for model in judgement.models)
     step = 0.1 if low < 0.8 else 0.05 if low < 0.92 else 0.01
-    return {"low": max(0.0, math.floor((low - 0.02 * (1 - low)) / step) * step)}
+    return max(0.0, math.floor((low - 0.02 * (1 - low)) / step) * step)
 
 
 def _auc(value: float, digits: int = 3) -> str:
