@@ -211,7 +211,7 @@ def test_repr_names_the_settings():
             lambda: LDAMLoss([3, 1])(torch.zeros(2, 3), torch.tensor([0, 1])),
             "logits must have one column for each of the 2 classes, got 3 columns: pass the class sizes",
         ),
-        (lambda: FocalLoss()(torch.zeros(2, 3), torch.tensor([0, 3])), "target must be a class from 0 to 2"),
+        (lambda: FocalLoss()(torch.zeros(2, 3), torch.tensor([0, 3])), "target must be from 0 to 2"),
     ],
 )
 def test_errors(make, message):
