@@ -1,5 +1,7 @@
 """Multiclass AUC as a loss of logits, and as a score; all functions take ``(scores, target)``."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from torch import Tensor

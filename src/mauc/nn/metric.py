@@ -1,5 +1,7 @@
 """Multiclass AUC as a torchmetrics metric."""
 
+from __future__ import annotations
+
 import warnings
 from collections.abc import Callable
 from numbers import Integral

@@ -1,5 +1,7 @@
 """The loss as a module."""
 
+from __future__ import annotations
+
 import pickle
 import warnings
 from collections.abc import Callable

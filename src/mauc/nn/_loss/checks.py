@@ -118,7 +118,8 @@ def count_vector(class_counts: Any, n_classes: int | None = None) -> Tensor:
     if not fits or counts.is_complex():
         raise invalid("class_counts", requirement, f"shape {tuple(counts.shape)}", advice)
     if can_read(counts.device):
-        wrong = counts[~((counts > 0) & (counts < torch.inf))]
+        wrong = (~((counts > 0) & (counts < torch.inf))).nonzero()
         if len(wrong):
-            raise invalid("class_counts", requirement, f"{wrong[0].item():g}", advice)
+            where = int(wrong[0])
+            raise invalid("class_counts", requirement, f"{counts[where].item():g} at {where}", advice)
     return counts
