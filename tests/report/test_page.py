@@ -14,7 +14,7 @@ from mauc.report import judge, render
 from mauc.report.advice import advice
 from mauc.report.page import _auc, _pvalue
 
-VOID = {"br", "meta", "link"}
+VOID = {"meta", "link"}
 
 
 def page_of(y, scores, **options):
