@@ -67,7 +67,7 @@ def main() -> None:
         terminal = folder / "terminal.html"
         terminal.write_text(PAGE.format(code=console.export_html(inline_styles=True, code_format="{code}")), "utf-8")
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        shoot(browser, (folder / "report.html").as_uri(), "report.png", 1180, 1000)
+        shoot(browser, (folder / "report.html").as_uri(), "report.png", 1180, 1190)
         shoot(browser, terminal.as_uri(), "terminal.png", 940, None)
         landing = HERE / "_build" / "html" / "index.html"
         if landing.is_file():

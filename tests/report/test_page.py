@@ -135,7 +135,7 @@ def test_advice_names_the_class_that_is_found_least():
     assert "57 of its 100 test rows are predicted as class 3." in said
     assert said.endswith("It has 30 training rows of 2\u202f133: collect more.")
     (said, *_) = advice(judge(y, scores, y_train=np.repeat(names, 100)))
-    assert said.endswith("It is not rare: look for columns that tell it from class 3.")
+    assert said.endswith("It is not rare: look for columns that separate it from class 3.")
     (said, *_) = advice(judge(y, scores))
     assert said.endswith("are predicted as class 3."), "nothing is known of the training rows"
 

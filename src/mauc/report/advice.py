@@ -75,7 +75,7 @@ def _weak_class(judgement: Judgement, k: int, *, first: bool) -> str:
     rare = training[name] < sum(training.values()) / len(training)
     if rare:
         return f"{said} It has {_rows(training[name], 'training')} of {grouped(sum(training.values()))}: collect more."
-    return f"{said} It is not rare: look for columns that tell it from {labels[j]}."
+    return f"{said} It is not rare: look for columns that separate it from {labels[j]}."
 
 
 def gain_sentence(judgement: Judgement) -> str:
