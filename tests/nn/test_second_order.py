@@ -6,8 +6,6 @@ import torch
 from cases import EACH_KIND
 from pair_loss import PairLoss, pair_loss
 
-from mauc.surrogates import SURROGATES
-
 CLOSED = [{"surrogate": "squared"}, {"surrogate": "exponential"}, {"surrogate": "hinge", "alpha": 1.0}]
 OTHERS = [case for case in EACH_KIND if case.build().closed_form is None]
 
@@ -116,15 +114,6 @@ def test_lower_precision(dtype):
     got = penalty(lambda z: pair_loss(z, y), low, torch.eye(4, dtype=dtype, requires_grad=True))
     assert got.dtype == dtype
     assert torch.allclose(got.double(), expected, atol=8 * torch.finfo(dtype).eps * expected.abs().max())
-
-
-@pytest.mark.parametrize("name", SURROGATES)
-def test_second_derivative_is_that_of_the_first(name):
-    surrogate = SURROGATES[name]()
-    t = np.linspace(-2.0, 2.0, 401) + 0.00123
-    steps = np.array([1e-5, -1e-5])
-    slopes = surrogate.derivative(t[:, None] + steps)
-    assert surrogate.second_derivative(t) == pytest.approx((slopes[:, 0] - slopes[:, 1]) / 2e-5, rel=1e-4, abs=1e-8)
 
 
 def test_torch_func_refuses_losses_without_a_closed_form():
