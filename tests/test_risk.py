@@ -763,7 +763,7 @@ def value(*arguments, **options):
 SCORES = r"^scores must be finite, got {} at \(2, 1\) and 1 such values in all: drop or impute those samples; "
 CODES = r"^y must hold whole numbers from 0 to 2, the columns of the scores, got {}: encode the classes, e\.g\. with "
 SHAPE = r"^y must have the shape \(4,\), got shape {}: pass one class per row of the scores$"
-PAIRS = r"^pairs must be 'ovo', 'ova' or a \(3, 3\) matrix of weights, got {}: "
+PAIRS = r"^pairs must be 'ovo', 'ova', 'ovr' or a \(3, 3\) matrix of weights, got {}: "
 MATRIX = PAIRS + r"pass \[i, j\] = weight of the pair \(column i, class j\)$"
 DEGREE = "^degree must be a whole number from 1 to 256, got {}: or pass a tolerance$"
 FIT = r"^scheme must fit the {} surrogate, got '{}': use 'auto' or one of {}, blocked, pairwise$"
@@ -780,7 +780,7 @@ BAD = {
         lambda: SurrogateRisk(approximation="taylor"),
         "^approximation must be one of 'chebyshev', 'bernstein', got 'taylor'$",
     ),
-    "unknown pairs": (value(Y, F, pairs="all"), "^pairs must be one of 'ovo', 'ova', got 'all'$"),
+    "unknown pairs": (value(Y, F, pairs="all"), "^pairs must be one of 'ovo', 'ova', 'ovr', got 'all'$"),
     "alpha 0": (
         lambda: SurrogateRisk(alpha=0.0),
         "^alpha must be a finite number above 0, got 0.0$",

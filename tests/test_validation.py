@@ -43,7 +43,7 @@ def objects(*values):
 
 ONES, OFF = np.ones(12), 1 - np.eye(3)
 REAL, SHAPE = "must be an array of real numbers", "must have the shape (n_samples, n_classes)"
-MATRIX, OF_PAIR = "must be 'ovo', 'ova' or a (3, 3) matrix of weights", "weight of the pair"
+MATRIX, OF_PAIR = "must be 'ovo', 'ova', 'ovr' or a (3, 3) matrix of weights", "weight of the pair"
 EXACT = "must hold whole numbers of at most 2**53"
 ONE_CLASS, NAMED = "must be one class per sample", "must name the class of every sample"
 DIFFERENT = "must be two or more different classes"
@@ -207,7 +207,7 @@ def test_class_without_weight_goes_by_its_label():
 def test_diagonal_pairs_are_none_whatever_their_rounding(n_classes):
     for seed in range(20):
         diagonal = np.diag(np.random.default_rng(seed).random(n_classes))
-        with refused("pairs", "must be 'ovo', 'ova' or a", "no positive weight off the diagonal", OF_PAIR):
+        with refused("pairs", "must be 'ovo', 'ova', 'ovr' or a", "no positive weight off the diagonal", OF_PAIR):
             validation.check_pairs(diagonal, n_classes)
         diagonal[0, 1] = 1e-30
         np.testing.assert_array_equal(validation.check_pairs(diagonal, n_classes), diagonal)

@@ -11,7 +11,8 @@ check                       accepts, and returns clean
 ``check_scores``            ``(N, C)`` finite numbers
 ``check_weights``           ``(N,)`` finite numbers of at least 0
 ``check_sample_weight``     the same, with a positive sum in every class
-``check_pairs``             ``"ovo"``, ``"ova"`` or a ``(C, C)`` matrix of weights
+``check_pair_name``         ``"ovo"``, ``"ova"`` or its other name ``"ovr"``
+``check_pairs``             one of these names or a ``(C, C)`` matrix of weights
 ``check_codes``             class codes ``0..C-1``
 ``check_classes``           any class labels: the sorted classes and their codes
 ``check_labels``            the classes of the columns
@@ -42,6 +43,7 @@ __all__ = [
     "check_labels",
     "check_n_jobs",
     "check_not_negative",
+    "check_pair_name",
     "check_pairs",
     "check_real",
     "check_sample_weight",
@@ -56,7 +58,7 @@ __all__ = [
     "unwrap",
 ]
 
-PAIRS = ("ovo", "ova")
+PAIRS = ("ovo", "ova", "ovr")
 
 
 def invalid(parameter: str, requirement: str, came: object, advice: str | None = None) -> ValueError:
@@ -234,11 +236,17 @@ def check_sample_weight(
     return weight
 
 
+def check_pair_name(pairs: str) -> str:
+    """Return ``"ovo"`` or ``"ova"``, which is also called ``"ovr"``."""
+    name = check_choice("pairs", pairs, PAIRS)
+    return "ova" if name == "ovr" else name
+
+
 def check_pairs(pairs: Any, n_classes: int) -> str | NDArray[np.float64]:
     """Return the name, or a matrix of finite weights of at least 0, not all 0 off the diagonal."""
     if isinstance(pairs, str):
-        return check_choice("pairs", pairs, PAIRS)
-    requirement = f"must be 'ovo', 'ova' or a ({n_classes}, {n_classes}) matrix of weights"
+        return check_pair_name(pairs)
+    requirement = f"must be 'ovo', 'ova', 'ovr' or a ({n_classes}, {n_classes}) matrix of weights"
     advice = "pass [i, j] = weight of the pair (column i, class j)"
     given = unwrap(pairs, "pairs")
     try:

@@ -202,7 +202,7 @@ def lightgbm_objective(
         Weight λ of the log-loss of the raw scores shifted by the class frequencies.
     activation : {"softmax", "identity"}, default="softmax"
         Compute the risk of softmax scores or of the raw columns.
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights of the class pairs.
 
     Examples

@@ -156,7 +156,7 @@ class MAUCScorer(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair of classes counts the same. ``"ova"``: one-vs-rest. A matrix: ``[i, j]`` is the weight of
         column i on class i against class j.
 

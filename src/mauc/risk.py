@@ -62,7 +62,7 @@ class SurrogateRisk:
         own with ``loss(t)`` and ``derivative(t)``.
     alpha : float, optional
         Margin or rate α of a surrogate given by name. None: the surrogate's default (:mod:`mauc.surrogates`).
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights :math:`v_{ij}` of the class pairs.
     scheme : {"auto", "moments", "ranked", "blocked", "pairwise"}, default="auto"
         How the sum over pairs is computed: ``"moments"`` and ``"ranked"`` cost O(N·C), the others O(N²).

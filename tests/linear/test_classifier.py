@@ -408,7 +408,7 @@ def test_a_class_that_training_did_not_see():
         ({"surrogate": object()}, r"surrogate must be a name or an object with the methods"),
         ({"alpha": 0.0}, "alpha must be"),
         ({"alpha": -1.0}, "alpha must be"),
-        ({"pairs": "all"}, r"pairs must be one of 'ovo', 'ova', got 'all'"),
+        ({"pairs": "all"}, r"pairs must be one of 'ovo', 'ova', 'ovr', got 'all'"),
         ({"pairs": np.ones((2, 2))}, r"pairs must be .* a \(3, 3\) matrix"),
         ({"tol": 0.0}, "tol must be a finite number above 0"),
         ({"max_iter": 0}, "max_iter must be a whole number of at least 1, got 0"),

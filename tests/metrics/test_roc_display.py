@@ -160,7 +160,7 @@ def test_bands_cover(positives, negatives, lead):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"pairs": "each"}, "pairs must be one of 'ovo', 'ova', got 'each'"),
+        ({"pairs": "each"}, "pairs must be one of 'ovo', 'ova', 'ovr', got 'each'"),
         ({"bands": "wide"}, "bands must be one of 'auto', 'pointwise', 'simultaneous', got 'wide'"),
         ({"classes": ["fir"]}, "classes must name classes of labels, got 'fir': choose from elm, oak, yew"),
         ({"between": [("fir", "oak")]}, "between must name classes of labels, got 'fir'"),

@@ -16,6 +16,7 @@ from strategies import examples
 
 from mauc._kernels import pairwise
 from mauc._kernels.auc import auc_matrix
+from mauc.metrics import mauc_interval
 from mauc.metrics.scores import mauc_score, pairwise_auc
 from mauc.partition import ClassPartition
 
@@ -671,3 +672,9 @@ class TestAbsentClasses:
             score = mauc_score(y, scores, absent="ignore", **options)
         assert np.isnan(score)
         assert [w.filename for w in record] == [__file__]
+
+
+def test_ovr_is_another_name_of_ova():
+    y, scores = np.array([0] * 7 + [1] * 3 + [2] * 2), np.random.default_rng(0).normal(size=(12, 3))
+    assert mauc_score(y, scores, pairs="ovr") == mauc_score(y, scores, pairs="ova")
+    assert mauc_interval(y, scores, pairs="ovr") == mauc_interval(y, scores, pairs="ova")

@@ -327,7 +327,7 @@ class NoWeights(nn.Module):
         ({"surrogate": "cubic"}, "surrogate must be one of"),
         ({"log_loss": -1}, "log_loss must be a finite number of at least 0, got -1: 0 is the pair loss alone"),
         ({"log_loss": "only"}, "log_loss must be a finite number of at least 0, got 'only': 0 is the pair loss alone"),
-        ({"pairs": "ovr"}, "pairs must be one of 'ovo', 'ova', got 'ovr'"),
+        ({"pairs": "all"}, "pairs must be one of 'ovo', 'ova', 'ovr', got 'all'"),
         ({"optimizer": "lamb"}, "optimizer must be one of 'adam', 'sgd', got 'lamb'"),
         ({"accelerator": "abacus"}, "accelerator must be one of 'auto', 'cpu'"),
         ({"hidden_layer_sizes": (8, 0)}, "each of hidden_layer_sizes must be a whole number of at least 1, got 0"),

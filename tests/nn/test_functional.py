@@ -8,6 +8,8 @@ from pair_loss import pair_loss
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mauc import SurrogateRisk
+from mauc.nn import MAUCLoss
+from mauc.nn.functional import mauc_score
 from mauc.surrogates import CustomSurrogate, get_surrogate
 
 # With what torch alone tells apart: exponentials that need a shift, and hinges that are lines on [−1, 1] or are not.
@@ -410,8 +412,12 @@ BAD = {
     "alpha of object": ((LOGITS, TARGET), {"surrogate": Quartic(), "alpha": 2.0}, "alpha goes with a surrogate's name"),
     "option": ((LOGITS, TARGET), {"q": 2.0}, "q is not an option of the exponential surrogate"),
     "activation": ((LOGITS, TARGET), {"activation": "tanh"}, "activation must be one of 'softmax', 'sigmoid'"),
-    "pairs": ((LOGITS, TARGET), {"pairs": "all"}, "pairs must be one of 'ovo', 'ova', got 'all'"),
-    "pairs shape": ((LOGITS, TARGET), {"pairs": np.ones((2, 2))}, r"pairs must be 'ovo', 'ova' or a \(3, 3\) matrix"),
+    "pairs": ((LOGITS, TARGET), {"pairs": "all"}, "pairs must be one of 'ovo', 'ova', 'ovr', got 'all'"),
+    "pairs shape": (
+        (LOGITS, TARGET),
+        {"pairs": np.ones((2, 2))},
+        r"pairs must be 'ovo', 'ova', 'ovr' or a \(3, 3\) matrix",
+    ),
     "pairs tensor": ((LOGITS, TARGET), {"pairs": torch.ones(2, 2)}, r"(?s)pairs must be .* of shape \(2, 2\)"),
     "pairs sign": ((LOGITS, TARGET), {"pairs": -torch.ones(3, 3)}, "pairs must be .* got the negative weight -1"),
     "weight shape": ((LOGITS, TARGET), {"weight": torch.ones(3)}, r"weight must be a tensor of shape \(4,\)"),
@@ -462,3 +468,15 @@ def test_equal_scores_far_from_zero():
     (slope,) = torch.autograd.grad(loss, logits, create_graph=True)
     assert loss.item() == pytest.approx(0.25, rel=1e-12)
     assert slope.abs().max() <= 1.0
+    loss = pair_loss(logits, target, surrogate="exponential", alpha=0.5, activation="identity")
+    (slope,) = torch.autograd.grad(loss, logits)
+    assert loss.item() == pytest.approx(1.0, rel=1e-12)
+    assert slope[0, 0].item() == pytest.approx(-0.25 / 3, rel=1e-12)
+
+
+def test_ovr_is_another_name_of_ova():
+    logits, target = torch.randn(12, 3, dtype=torch.float64), torch.tensor([0] * 7 + [1] * 3 + [2] * 2)
+    assert torch.equal(pair_loss(logits, target, pairs="ovr"), pair_loss(logits, target, pairs="ova"))
+    ovr, ova = (MAUCLoss([7, 3, 2], pairs=pairs)(logits, target) for pairs in ("ovr", "ova"))
+    assert torch.equal(ovr, ova)
+    assert torch.equal(mauc_score(logits, target, pairs="ovr"), mauc_score(logits, target, pairs="ova"))

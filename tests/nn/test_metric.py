@@ -311,7 +311,7 @@ def test_memory_of_the_binned_metric_is_constant():
     ("arguments", "message"),
     [
         ({"num_classes": 1}, "num_classes must be a whole number of at least 2, got 1"),
-        ({"pairs": "ovr"}, "pairs must be one of 'ovo', 'ova', got 'ovr'"),
+        ({"pairs": "all"}, "pairs must be one of 'ovo', 'ova', 'ovr', got 'all'"),
         ({"average": "weighted"}, "average must be one of 'macro', 'none', got 'weighted'"),
         ({"thresholds": 1}, "thresholds must be a whole number of at least 2, got 1: pass None for the exact metric"),
         ({"thresholds": 0.5}, "thresholds must be a whole number of at least 2, got 0.5"),

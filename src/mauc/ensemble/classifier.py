@@ -69,7 +69,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         Margin or rate of the surrogate, if it has one; default: 6.
     floor : float, default=0.03
         Smallest score before the logarithm, as a share of the frequency of the class.
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
     refit : {"auto", True, False}, default="auto"
         True: after the folds each model is fitted on all rows. False: it is the average of its models of the folds,
         which saves that fit and predicts more slowly. ``"auto"``: forests are fitted on all rows and all others

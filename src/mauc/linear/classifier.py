@@ -72,7 +72,7 @@ class MAUCClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         Map from logits to scores. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it both terms are
         consistent for α = ½ of the exponential and 1 of the logistic loss. None: the log-odds with that α; softmax, as
         in the paper, if ``alpha`` is given, ``log_loss`` is 0 or the surrogate is another.
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights of the class pairs.
     fit_intercept : bool, default=True
     max_iter : int, default=200

@@ -54,7 +54,7 @@ class MAUCClassifierCV(MAUCClassifier):
         Processes, as in joblib.
     activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
         Map from logits to scores.
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights of the class pairs, in the risk and in the score that chooses.
     fit_intercept : bool, default=True
     max_iter : int, default=200

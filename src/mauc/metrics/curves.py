@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from mauc._typing import Floats, Ints
-from mauc._validation import ScoredClasses, check_choice, check_scored_classes, invalid
+from mauc._validation import ScoredClasses, check_pair_name, check_scored_classes, invalid
 from mauc.metrics.groups import check_groups
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import check_pair_weights
@@ -155,7 +155,7 @@ def curves_of(
 
     Pairs of classes have no average. Parameters are those of ``MulticlassROCDisplay.from_predictions``.
     """
-    check_choice("pairs", pairs, ("ovo", "ova"))
+    check_pair_name(pairs)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
     partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     v = check_pair_weights(scored.labels, partition, pairs, absent)

@@ -74,7 +74,7 @@ def mauc_interval(
         columns of a data frame are matched by class name, see :func:`pairwise_auc`.
     level : float, default=0.95
         Confidence level, between 0 and 1.
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair of classes counts the same. ``"ova"``: one-vs-rest. A matrix: ``[i, j]`` is the weight of
         column i on class i against class j; taken as fixed.
     by : {"column", "difference"}, default="column"

@@ -75,7 +75,7 @@ def mauc_sample_size(
         Confidence level of the interval; the test is two-sided at ``1 - level``.
     class_shares : (C,) array, optional
         How the rows of the study are spread over the classes; normalised. Default: as in the pilot.
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights of the class pairs, see :func:`mauc_score`.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.

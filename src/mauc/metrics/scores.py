@@ -123,10 +123,10 @@ def mauc_score(
     y_score : (N, C) array of real scores
         Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second. The
         columns of a data frame are matched by class name, see :func:`pairwise_auc`.
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair counts the same, :math:`v_{ij} = 1 / (C (C - 1))`, the M of Hand and Till, equal to
-        scikit-learn's ``roc_auc_score(multi_class="ovo")``. ``"ova"``: :math:`v_{ij} = p_j / (C (1 - p_i))`, the mean
-        of the one-vs-rest AUCs. A matrix: its entries off the diagonal, normalised.
+        scikit-learn's ``roc_auc_score(multi_class="ovo")``. ``"ova"`` or ``"ovr"``: :math:`v_{ij} = p_j / (C (1 -
+        p_i))`, the mean of the one-vs-rest AUCs. A matrix: its entries off the diagonal, normalised.
     by : {"column", "difference"}, default="column"
         What ranks class i above class j: column i, or column i minus column j. The second, with ``"ovo"``, is the AUC-μ
         of Kleiman and Page; theirs for a partition matrix A is that of the scores ``-y_score @ A.T``.

@@ -60,7 +60,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         minibatches, in which rare classes are more frequent than in the data. 0 is the pair loss alone.
     activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
         How logits become the scores that ``loss="mauc"`` ranks.
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights of the class pairs in the loss, the validation score and :meth:`score`.
     batch_norm : bool, default=True
         Normalise the hidden layers by minibatch.
@@ -142,7 +142,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         alpha: float | None = None,
         log_loss: float = 0.5,
         activation: Activation = "softmax",
-        pairs: Literal["ovo", "ova"] | ArrayLike = "ovo",
+        pairs: Literal["ovo", "ova", "ovr"] | ArrayLike = "ovo",
         batch_norm: bool = True,
         optimizer: Optimizer = "adam",
         learning_rate: float = 1e-3,

@@ -93,7 +93,7 @@ def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: 
         Used as they are: no softmax is applied.
     target : (N,) integer tensor
         Classes ``0..C-1``; a class without samples, or whose weights are all 0, drops out.
-    pairs : {"ovo", "ova"} or (C, C) array
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array
         Weights of the class pairs, :math:`v_{ij}` at ``[i, j]``.
     weight : (N,) tensor, optional
         Weights of the samples, >= 0.

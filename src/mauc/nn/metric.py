@@ -39,7 +39,7 @@ class MAUC(Metric):
     Parameters
     ----------
     num_classes : int
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights of the class pairs. ``"ovo"``: all the same, the M of Hand and Till. ``"ova"``: each class against all
         others together. A matrix: the weight of column i on class i against class j at ``[i, j]``.
     average : {"macro", "none"} or None, default="macro"

@@ -10,6 +10,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
+from mauc._validation import check_pair_name
 from mauc.nn._loss.batch import can_read
 from mauc.nn._loss.checks import count_vector, pair_matrix
 from mauc.nn._loss.plain import class_ratios
@@ -66,7 +67,7 @@ class MAUCLoss(ExactBuffers):
         How logits become scores F. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it the exponential loss
         (α = ½), the logistic loss (α = 1) and their sums with the log-loss are consistent for any number of classes;
         in training it is level with adjusted cross-entropy.
-    pairs : {"ovo", "ova"} or (C, C) array, default="ovo"
+    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         Weights of the class pairs. ``"ovo"``: all the same. ``"ova"``: each class against all others together. A
         matrix: the weight of column i against class j at ``[i, j]``.
     ignore_index : int, default=-100
@@ -140,8 +141,10 @@ class MAUCLoss(ExactBuffers):
         self.sync = sync
         self.process_group = process_group
         self._warned, self._lone = False, False
-        self.pairs, matrix = pairs, None
-        if not isinstance(pairs, str):
+        matrix = None
+        if isinstance(pairs, str):
+            self.pairs = check_pair_name(pairs)
+        else:
             self.pairs, matrix = "matrix", pair_matrix(pairs, len(pairs)).to(torch.float64)  # type: ignore[arg-type]
         counts = exact = None
         if class_counts is not None:

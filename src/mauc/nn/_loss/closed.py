@@ -69,62 +69,75 @@ def _exponential(
     The terms of each side are divided by their largest, unless they are ``flat``: nothing overflows before the risk
     itself does. With ``log1p`` the risk is ``Σ_i w_i log(1 + R_i / w_i)``, w the summed weights of the columns.
     """
-    y, dtype, log_column = weights.y, scores.dtype, torch.log(weights.column)
-    log_p = torch.log(weights.unit) - alpha * own_scores(scores, weights)
-    terms, sum_q, peak_p, peak_q = _terms(scores, weights, alpha, log_p, flat=flat)
-    sum_p = class_sum(y, torch.exp(log_p if flat else log_p - peak_p[y]), scores.shape[1])
-    log_p_sum = torch.log(sum_p) + peak_p
-    log_q_sum = torch.log(sum_q) + peak_q + log_column
+    y, n_classes, dtype = weights.y, scores.shape[1], scores.dtype
+    own, log_unit = own_scores(scores, weights), torch.log(weights.unit)
+    base = torch.zeros_like(weights.column)
+    if not flat:
+        # Scores far from 0 would swallow the logarithms of the weights: the least of the positives and the largest of
+        # the negatives are subtracted first.
+        least, largest = _extremes(scores, weights, own, log_unit)
+        scores, own, base = scores - largest.to(dtype), own - least[y], alpha * (largest - least)
+    log_p = log_unit - alpha * own
+    terms, sum_q, peak_q = _terms(scores, weights, alpha, flat=flat)
+    peak_p = base if flat else _finite(torch.full_like(base, -torch.inf).scatter_reduce(0, y, log_p, "amax"))
+    log_p_sum = torch.log(class_sum(y, torch.exp(log_p - peak_p[y]), n_classes)) + peak_p
+    log_risk = base + (log_p_sum + (torch.log(sum_q) + peak_q + torch.log(weights.column)))
     if log1p:
         # log(1 + r / w) and its slope r / (w + r), from log r: even a risk that overflows has both.
-        log_mean = log_p_sum + log_q_sum - torch.log(weights.total)
+        log_mean = log_risk - torch.log(weights.total)
         each = torch.where(weights.total > 0, torch.nn.functional.softplus(log_mean, threshold=40.0), 0.0 * sum_q)
-        value, log_p_sum, log_q_sum = torch.dot(weights.total, each), log_p_sum - each, log_q_sum - each
+        value = torch.dot(weights.total, each)
+        share = torch.where(weights.total > 0, torch.nn.functional.logsigmoid(log_mean), 0.0)
+        log_risk = share + torch.log(weights.total)
     else:
-        value = torch.exp(log_p_sum + log_q_sum).sum()
+        value = torch.exp(log_risk).sum()
     if not gradient:
         return value, None
-    scale = alpha * torch.exp(log_p_sum + peak_q + log_column)
-    own_slope = -alpha * torch.exp(log_p + log_q_sum[y])
+    scale = torch.where(sum_q > 0, alpha * torch.exp(log_risk - torch.log(sum_q)), 0.0)
+    # A weight of 0 leaves nothing to differentiate; its share in a class without weight would be 0 / 0.
+    own_slope = torch.where(log_p == -torch.inf, 0.0, -alpha * torch.exp(log_p - log_p_sum[y] + log_risk[y]))
     return value, Slope(terms, scale.to(dtype), own_slope.to(dtype)[:, None])
 
 
-def _terms(
-    scores: Tensor, weights: Weights, alpha: float, log_p: Tensor, *, flat: bool
-) -> tuple[Tensor, Tensor, Any, Any]:
-    """Return the ``(N, C)`` ``row · exp(α Q − peak)`` of the negatives, the sum of each column, and the two peaks.
+def _extremes(scores: Tensor, weights: Weights, own: Tensor, log_unit: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the ``(C,)`` least positive and largest negative score of each column that count; 0 if there is none."""
+    y, none = weights.y, torch.full_like(weights.column, torch.inf)
+    least = none.scatter_reduce(0, y, torch.where(log_unit > -torch.inf, own, torch.inf), "amin")
+    negatives = torch.where(weights.row[:, None] > 0, scores, -torch.inf)
+    negatives.scatter_(1, y[:, None], -torch.inf)
+    largest = negatives.amax(0).to(none) if len(y) else -none
+    return _finite(least), _finite(largest)
+
+
+def _finite(x: Tensor) -> Tensor:
+    """Return x, with 0 in place of the infinities that stand for columns without samples."""
+    return torch.where(x.isinf(), 0.0, x)
+
+
+def _terms(scores: Tensor, weights: Weights, alpha: float, *, flat: bool) -> tuple[Tensor, Tensor, Any]:
+    """Return the ``(N, C)`` ``row · exp(α Q − peak)`` of the negatives, the sum of each column, and the peaks.
 
     The weight of the row and the peak go in as summands of the exponent: no further pass over the scores.
     """
     y, dtype = weights.y, scores.dtype
-    peak_p: Any
-    peak_q: Any
-    peak_p, peak_q = (0.0, 0.0) if flat else _peaks(scores, weights, alpha, log_p)
     log_row = torch.log2(weights.row).to(dtype)[:, None]
+    peak_q: Any = 0.0
+    if not flat and len(y):
+        log_q = torch.add(torch.log(weights.row).to(dtype)[:, None], scores, alpha=alpha)
+        peak_q = _finite(log_q.scatter_(1, y[:, None], -torch.inf).amax(0).to(weights.column))
     matrix = None if weights.matrix is None else weights.matrix.to(dtype)
     whole, sums = torch.empty_like(scores), []
     for rows in chunks(scores):
         terms = torch.add(take(log_row, rows), take(scores, rows), alpha=LOG2_E * alpha, out=take(whole, rows))
         if not flat:
-            terms.sub_((LOG2_E * peak_q).to(dtype))
+            terms.sub_((LOG2_E * torch.as_tensor(peak_q)).to(dtype))
         terms.exp2_()
         if matrix is not None:
             terms *= matrix[take(y, rows)]
         terms.scatter_(1, take(y, rows)[:, None], 0.0)
         sums.append(terms.sum(0))
     total = sums[0].to(weights.column) if len(sums) == 1 else torch.stack(sums).to(weights.column).sum(0)
-    return whole, total, peak_p, peak_q
-
-
-def _peaks(scores: Tensor, weights: Weights, alpha: float, log_p: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the ``(C,)`` largest exponents of the positives and negatives of each column; 0 if there is none."""
-    y = weights.y
-    log_q = torch.add(torch.log(weights.row).to(scores.dtype)[:, None], scores, alpha=alpha)
-    log_q.scatter_(1, y[:, None], -torch.inf)
-    none = torch.full_like(weights.column, -torch.inf)
-    of_p = none.scatter_reduce(0, y, log_p, "amax")
-    of_q = log_q.amax(0).to(none.dtype) if len(y) else none
-    return torch.where(of_p == -torch.inf, 0.0, of_p), torch.where(of_q == -torch.inf, 0.0, of_q)
+    return whole, total, peak_q
 
 
 def _squared(scores: Tensor, weights: Weights, form: Closed, *, gradient: bool) -> tuple[Tensor, Slope | None]:

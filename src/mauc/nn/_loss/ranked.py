@@ -28,18 +28,21 @@ def numpy_risk(
     """Return the risk of any surrogate and, on request, its gradient in the scores' dtype."""
     if len(scores) == 0:
         return scores.sum(), Slope(scores, None, None) if gradient else None
-    low, high = scores.aminmax(dim=0)
-    span = float((high.double() - low.double()).max())
-    if not math.isfinite(span):  # infinite or NaN where a score is
+    ends = torch.stack(scores.aminmax(dim=0)).double()
+    if not bool(ends.isfinite().all()):
         return scores.sum() * torch.nan, Slope(scores * torch.nan, None, None) if gradient else None
+    span = float((ends[1] - ends[0]).max())
     radius = 1.0 if bounded else radius_for(span) if needs_range(surrogate) else math.inf
     tolerances = TOLERANCES["float64" if scores.dtype == torch.float64 else "float32"]
-    found = plan(surrogate, radius, tolerances=tolerances, saturated=bounded)
+    # Where a difference overflows, the loss of that pair is infinite: pair by pair all others are right.
+    overflows = math.isinf(span)
+    found = None if overflows else plan(surrogate, radius, tolerances=tolerances, saturated=bounded)
     problem = _classes(weights, factored=found is not None).with_scores(scores.cpu().numpy())
     with np.errstate(over="ignore", invalid="ignore"):
         if found is None:
-            what = f"no polynomial of the {surrogate.name} surrogate on differences up to {radius:g} is close enough"
-            warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=8)
+            if not overflows:
+                what = f"no polynomial of the {surrogate.name} surrogate on differences up to {radius:g} is close enough"
+                warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=8)
             value, slope = blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
         elif found.scheme == "ranked":
             value, slope = ranked_risk(problem, list(found.pieces), gradient=gradient, dtype=problem.scores.dtype)

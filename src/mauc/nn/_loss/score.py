@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mauc._validation import PAIRS, check_choice
+from mauc._validation import check_pair_name
 from mauc.nn._loss.batch import Weights, can_read, weigh
 from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight, pair_matrix
 
@@ -52,7 +52,7 @@ def _read(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> 
         check_classes(target, n_classes)
         if weight is not None:
             check_weight(weight)
-    v = check_choice("pairs", pairs, PAIRS) if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
+    v = check_pair_name(pairs) if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(place)
     scores = scores.detach()
     if scores.dtype in (torch.float16, torch.bfloat16):
         scores = scores.float()

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from mauc._validation import PAIRS, check_choice, check_not_negative, invalid
+from mauc._validation import check_choice, check_not_negative, check_pair_name, invalid
 from mauc.activations import ACTIVATIONS, Activation
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.checks import check_input, count_vector, pair_matrix
@@ -16,7 +16,7 @@ from mauc.surrogates import SURROGATES, Surrogate, get_surrogate
 
 __all__ = ["LOG_LOSS", "Activation", "Pairs", "loss_of", "read_settings"]
 
-Pairs = Literal["ovo", "ova"] | ArrayLike | Tensor
+Pairs = Literal["ovo", "ova", "ovr"] | ArrayLike | Tensor
 LOG_LOSS = 0.5
 """Default weight of the log-loss."""
 ALPHA = 8.0
@@ -36,7 +36,7 @@ def read_settings(
     """Return the surrogate, the weight of the log-loss, and whether the risk R_i of each class becomes log(1 + R_i)."""
     check_choice("activation", activation, ACTIVATIONS)
     if isinstance(pairs, str):
-        check_choice("pairs", pairs, PAIRS)
+        check_pair_name(pairs)
     share = check_not_negative("log_loss", log_loss, "0 is the pair loss alone")
     if class_counts is None and share:
         advice = "pass torch.bincount(labels), or log_loss=0.0 for the pair loss alone"
@@ -83,13 +83,13 @@ def loss_of(
     whole = check_input(logits, target, weight, ignore_index)
     n_classes, device = logits.shape[1], logits.device
     matrix = None if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(device)
-    kind = pairs if matrix is None else "matrix"
+    kind = check_pair_name(pairs) if matrix is None else "matrix"
     sizes = None
     if class_counts is not None and (ratios is None or kind == "ova" or len(ratios) != n_classes):
         sizes = count_vector(class_counts, n_classes).to(device)
     if log_loss and ratios is None:
         assert sizes is not None  # read_settings has checked it
-        ratios = class_ratios(pairs if matrix is None else matrix, sizes)
+        ratios = class_ratios(kind if matrix is None else matrix, sizes)
     loss = Loss(surrogate, activation, kind, None if whole and not sync else ignore_index, log_loss, log1p)
     ratios = ratios if ratios is None or ratios.device == device else ratios.to(device)
     batch = Batch(logits, target, weight, sizes if kind == "ova" else None, ratios, matrix)
