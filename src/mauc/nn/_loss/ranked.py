@@ -41,7 +41,8 @@ def numpy_risk(
     with np.errstate(over="ignore", invalid="ignore"):
         if found is None:
             if not overflows:
-                what = f"no polynomial of the {surrogate.name} surrogate on differences up to {radius:g} is close enough"
+                name = surrogate.name
+                what = f"no polynomial of the {name} surrogate on differences up to {radius:g} is close enough"
                 warnings.warn(f"{what}: taking all pairs in blocks, O(N²) time", stacklevel=8)
             value, slope = blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
         elif found.scheme == "ranked":
