@@ -127,7 +127,7 @@ def test_rows_that_were_trained_on_are_named(run, small_stack):
     assert scores["trained_on"].value_counts().to_dict() == {"yes": 133, "no": 45}
     result = run("evaluate", "scores.csv", "--target", "target", "--no-report")
     assert result.exit_code == 0, result.output
-    assert "133 of these 178 rows were training rows" in result.stderr
+    assert "133 of these 178 rows were training rows" in result.stdout, "a note of the report"
 
     frame.assign(ash=frame["ash"] + 1e-3).to_csv("others.csv", index=False)
     result = run("predict", "model.skops", "others.csv")

@@ -41,7 +41,9 @@ def test_the_members_of_the_stack_are_the_leaderboard(run, trees, small_stack):
     assert set(names) >= {*MEMBERS, "class frequencies"}
     assert shown[0][2] == "–"
     assert {name: score for name, score, _ in shown}.items() >= dict(lines[:1]).items(), "one number, one name"
-    assert f"{names[0]} was chosen by 120 validation rows, held out from the training rows" in result.stdout
+    assert (
+        f"{names[0]} was chosen by 120 validation rows (training rows, scored by models that were not" in result.stdout
+    )
     assert "mauc-report/index.html" in result.stdout
     assert "cut" not in result.stdout
 
@@ -124,10 +126,13 @@ def test_the_test_rows_play_no_part_in_the_choice(run, trees, small_stack, monke
 def test_groups_and_times_choose_by_their_own_kind(run, trees, small_stack):
     result = run(*QUICK, "--group", "plot", "--json")
     assert result.exit_code == 0, result.output
-    assert "held out from whole groups of the training rows" in json.loads(result.stdout)["leaderboard"]["chosen_by"]
+    assert "(whole groups of training rows, scored by" in json.loads(result.stdout)["leaderboard"]["chosen_by"]
     result = run(*QUICK, "--time-column", "seen", "--json")
     assert result.exit_code == 0, result.output
-    assert "24 validation rows, held out from the latest fifth" in json.loads(result.stdout)["leaderboard"]["chosen_by"]
+    assert (
+        "24 validation rows (the latest fifth of the training rows)"
+        in json.loads(result.stdout)["leaderboard"]["chosen_by"]
+    )
 
 
 @pytest.fixture

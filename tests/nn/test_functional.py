@@ -399,7 +399,7 @@ BAD = {
     "bool target": ((LOGITS, TARGET.bool()), {}, "target must be a tensor of whole numbers, got torch.bool"),
     "list target": ((LOGITS, [0, 1, 2, 0]), {}, "target must be a tensor of whole numbers, got list"),
     "too large": ((LOGITS, TARGET + 1), {}, r"target must be from 0 to 2 or ignore_index=-100, got 3"),
-    "negative": ((LOGITS, TARGET - 1), {}, r"got -1: encode the classes"),
+    "negative": ((LOGITS, TARGET - 1), {}, r"got -1: number the classes"),
     "target shape": ((LOGITS, TARGET[:3]), {}, r"target must have the shape \(4,\), got shape \(3,\)"),
     "one-hot": ((LOGITS, torch.eye(3).long()), {}, r"target must have the shape \(4,\)"),
     "integer logits": ((LOGITS.long(), TARGET), {}, "logits must be a floating-point tensor, got torch.int64"),

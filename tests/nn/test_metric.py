@@ -343,7 +343,7 @@ GOOD = {"preds": torch.rand(4, 3, generator=torch.Generator().manual_seed(0)), "
             "target must have the shape (4, 2), got shape (4,): pass one class",
         ),
         ({"target": tensor([0.0, 1, 2, 0])}, "target must be a tensor of whole numbers, got torch.float32: pass class"),
-        ({"target": tensor([0, 1, 3, 0])}, "target must be from 0 to 2, got 3: encode the classes"),
+        ({"target": tensor([0, 1, 3, 0])}, "target must be from 0 to 2, got 3: number the classes"),
         ({"target": tensor([0, 1, -100, 0])}, "target must be from 0 to 2, got -100"),
         ({"preds": torch.full((4, 3), float("nan"))}, "preds must be finite, got NaN or infinity: find where"),
         (

@@ -90,7 +90,7 @@ def test_repr_names_the_settings():
         ({"activation": "relu"}, "activation must be one of"),
         ({"pairs": "each"}, "pairs must be one of"),
         ({"pairs": [[1.0, 2.0]]}, "pairs must be"),
-        ({"class_counts": [1, -2], "log_loss": 1.0}, "class_counts must be 2 positive numbers, got -2 at 1"),
+        ({"class_counts": [1, -2], "log_loss": 1.0}, "class_counts must be two or more positive numbers, got -2 at 1"),
         ({"beta": 2.0}, "beta is not an option"),
     ],
 )

@@ -1,7 +1,7 @@
 """``mauc evaluate``: scores of any program → metrics, intervals, paired tests, report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -227,10 +227,9 @@ def _judge_whole(path: Path, others: list[Path], truth: Path | None, settings: _
             values = get_column(columns, name, option, source)[kept]
             belonging[keyword] = parse_groups(values, name, source, option)
     table = table[kept].reset_index(drop=True)
+    note = ""
     if TRAINED_ON in table.columns and target != TRAINED_ON:
         note = trained_note(int((table[TRAINED_ON] == "yes").sum()), len(table))
-        if note:
-            current().note(note)
     classes, first = scores_in(settings.without_keys(table), labels, path, prefix)
     models = {path.name if path.name not in {p.name for p in others} else str(path): first}
     for other in others:
@@ -245,7 +244,8 @@ def _judge_whole(path: Path, others: list[Path], truth: Path | None, settings: _
         name = other.name if other.name not in models else str(other)
         _check_new_name(name, models, str(other))
         models[name] = values[:, [their_classes.index(c) for c in classes]]
-    return judge(labels, models, labels=np.array(classes), **belonging, level=level)
+    judgement = judge(labels, models, labels=np.array(classes), **belonging, level=level)
+    return replace(judgement, notes=(f"{note}.", *judgement.notes)) if note else judgement
 
 
 def judge_parts(

@@ -42,9 +42,11 @@ def learn_decision(
     *,
     seed: int = 0,
     most_classes: int = 40,
-    most_rows: int = 5_000,
+    most_rows: int | None = None,
 ) -> Decision:
     """Learn from ``(N, C)`` probabilities of validation rows how to decide for balanced accuracy, accuracy or costs.
+
+    Learning takes time in proportion to N·C³: 5,000 rows are enough, and 2,000 where there are many classes.
 
     ``shares`` are those of the classes among all training rows. With more than ``most_classes`` nothing is learned:
     the probabilities are taken as they are.
@@ -55,7 +57,7 @@ def learn_decision(
     if n_classes > most_classes or len(np.unique(codes)) < 2:
         offsets = -np.log(shares) if decide == "balanced" else np.zeros(n_classes)
         return {"scale": 1.0, "offsets": offsets, "lowest": np.full(n_classes, 1e-12), "costs": costs}
-    rows = some_of_each(codes, most_rows, seed)
+    rows = some_of_each(codes, most_rows or max(2_000, min(5_000, 500_000 // n_classes**2)), seed)
     learned = MAUCDecision(_GivenProbabilities(np.arange(n_classes)), cv="prefit", costs=costs)
     learned.fit(probabilities[rows], codes[rows])
     return {"scale": learned.scale_, "offsets": learned.offsets_, "lowest": learned._lowest, "costs": learned.costs_}

@@ -219,7 +219,8 @@ def get_column(table: Table, name: str, option: str, path: Path, otherwise: str 
     """Return a column, or raise an error with the names nearest to the one asked for, or all names and advice."""
     names = [str(c) for c in table.columns]
     if name not in names:
-        hint = _did_you_mean(name, names) or f"; its columns are {first_names(names)}{otherwise}"
+        last = f", {names[-1]}" if len(names) > 8 else ""  # often the target
+        hint = _did_you_mean(name, names) or f"; its columns are {first_names(names)}{last}{otherwise}"
         raise Usage(f"{option} {name!r} is not a column of {path}{hint}")
     return table[name]
 

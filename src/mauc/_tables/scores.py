@@ -56,7 +56,8 @@ def score_columns(names: list[str], classes: list[str], path: Path | str, prefix
         hint = f"; the nearest column is {close[0]!r}" if close else ""
         raise Failure(
             f"{path} has no column {wanted!r} with the scores of class {missing[0]!r}{hint}\n"
-            "name the score columns as the classes, or give the text before the class with --prefix"
+            "run mauc predict first if the table holds no scores; else name the score columns as the classes, or give "
+            "the text before the class with --prefix"
         )
     # Other columns may have a detected prefix too: p_cat, and p_value.
     known = not prefix or (detected and prefix != PREFIX)

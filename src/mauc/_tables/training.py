@@ -134,10 +134,20 @@ class Trainer:
         held_out = np.flatnonzero(~np.isnan(stack.oof_combination_[:, 0]))
         codes = np.searchsorted(stack.classes_, labels[held_out])
         out_of_fold = stack._probabilities(stack.oof_combination_[held_out])
-        decision = learn_decision(out_of_fold, codes, shares, options.decide, self.costs, seed=options.seed)
-        source = "the latest fifth of the training rows" if latest is not None else "the training rows"
-        source = source if groups is None else "whole groups of the training rows"
-        board = _leaderboard(stack, used, winner, f"{len(held_out)} validation rows, held out from {source}")
+        decision = learn_decision(
+            out_of_fold,
+            codes,
+            shares,
+            options.decide,
+            self.costs,
+            seed=options.seed,
+            most_rows=500 if options.hurried else None,
+        )
+        source = "the latest fifth of the training rows"
+        if latest is None:
+            rows_or_groups = "training rows" if groups is None else "whole groups of training rows"
+            source = f"{rows_or_groups}, scored by models that were not trained on them"
+        board = _leaderboard(stack, used, winner, f"{len(held_out)} validation rows ({source})")
         return Trained(_stripped(stack), board.entries[0].about, test_scores, decision, board)
 
     def _train_linear(self, rows: Ints, test: Ints, linear: Linear) -> Trained:

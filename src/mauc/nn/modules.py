@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -145,10 +146,10 @@ class MAUCLoss(ExactBuffers):
         if isinstance(pairs, str):
             self.pairs = check_pair_name(pairs)
         else:
-            self.pairs, matrix = "matrix", pair_matrix(pairs, len(pairs)).to(torch.float64)  # type: ignore[arg-type]
+            self.pairs, matrix = "matrix", pair_matrix(pairs, max((2, *np.shape(pairs)))).to(torch.float64)
         counts = exact = None
         if class_counts is not None:
-            counts = count_vector(class_counts, len(class_counts)).to(torch.float64)
+            counts = count_vector(class_counts).to(torch.float64)
         if self.log_loss and counts is not None:
             exact = class_ratios(pairs if matrix is None else matrix, counts)  # type: ignore[arg-type]
         # Buffers, so that they follow the module to its device; settings, so not part of its state.

@@ -425,7 +425,7 @@ def listed_pairs(
     for k, least in zip(order, least_left, strict=True):
         if len(worst) == listed and (listed == 0 or least > worst[-1].interval.high):
             break
-        insort(worst, score(int(k)), key=lambda pair: (pair.interval.high, pair.interval.score))
+        insort(worst, score(int(k)), key=lambda pair: (pair.interval.high, pair.interval.score, pair.interval.low))
         del worst[listed:]
     rarest = np.argsort(n_i * n_j, kind="stable")[:listed]
     return tuple(score(int(k)) for k in rarest), tuple(worst)

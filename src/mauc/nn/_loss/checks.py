@@ -43,7 +43,12 @@ def check_tensors(
         advice = "pass one row per sample and one column per class"
         raise invalid(name, f"must have the shape {requirement}", f"shape {tuple(shape)}", advice)
     if not isinstance(target, Tensor) or target.dtype not in WHOLE_NUMBERS:
-        raise invalid("target", "must be a tensor of whole numbers", _kind(target), "pass class indices")
+        raise invalid(
+            "target",
+            "must be a tensor of whole numbers",
+            _kind(target),
+            "pass class indices, for instance torch.tensor(LabelEncoder().fit_transform(names))",
+        )
     of_samples = shape[:1] if len(shape) == 2 else shape[:1] + shape[2:]
     if target.shape != of_samples:
         came = f"shape {tuple(target.shape)}"
@@ -75,7 +80,7 @@ def check_classes(target: Tensor, n_classes: int, ignore_index: int | None = Non
     wrong = target[outside if ignore_index is None else outside & (target != ignore_index)]
     if len(wrong):
         allowed = "" if ignore_index is None else f" or ignore_index={ignore_index}"
-        advice = "encode the classes as columns of the scores"
+        advice = "number the classes from 0, one for each column"
         raise invalid("target", f"must be from 0 to {n_classes - 1}{allowed}", int(wrong[0]), advice)
     return False
 

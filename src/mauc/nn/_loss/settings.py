@@ -39,7 +39,7 @@ def read_settings(
         check_pair_name(pairs)
     share = check_not_negative("log_loss", log_loss, "0 is the pair loss alone")
     if class_counts is None and share:
-        advice = "pass torch.bincount(labels), or log_loss=0.0 for the pair loss alone"
+        advice = "pass torch.bincount(labels)"
         raise invalid("class_counts", "must be the size of each class in the training set", "nothing", advice)
     if class_counts is not None and not share and isinstance(pairs, str) and pairs == "ovo":
         advice = "leave it out, or pass log_loss=0.5"
