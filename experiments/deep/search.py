@@ -138,9 +138,10 @@ def in_words(methods: Iterable[str], number: int, seeds: int) -> str:
         f"times that of the set (DeepAUC has its own optimiser, with {_listed(METHODS['DeepAUC'].rates or ())}). The "
         f"weight decay is {_listed(DECAYS)} (the optimiser's own L2 penalty, not AdamW's), and the dropout "
         f"{_listed(DROPOUTS)}. All methods have the same combinations of these three. Each combination of a method's "
-        f"own parameters occurs equally often, up to one. {own}. {chosen_by}; the chosen setting is tested on all seeds. A "
-        "search leaves out the samplers BM, MM, IHT, NM and TL, and covered batches on images, unless they are named: "
-        "the neighbour searches of the samplers run on the host and take minutes in each of thousands of fits."
+        f"own parameters occurs equally often, up to one. {own}. {chosen_by}; the chosen setting is tested on all "
+        "seeds. A search leaves out the samplers BM, MM, IHT, NM and TL, and covered batches on images, unless they "
+        "are named: the neighbour searches of the samplers run on the host and take minutes in each of thousands of "
+        "fits."
     )
 
 
