@@ -1,7 +1,7 @@
-"""Multiclass AUC over several processes, as if they were one.
+"""Train with multiclass AUC in several processes, as if they were one.
 
-Each process has its own batches, and the loss compares the samples of all of them: with ``sync=True`` its value and
-gradient are those of one process on the union of the batches.
+Each process has its own batches. With ``sync=True`` every process gathers the logits of all, so the loss compares the
+samples of all processes: its value and gradient are those of one process on the union of the batches.
 
 Run with ``torchrun --standalone --nproc-per-node 2 examples/train_distributed.py``.
 """
@@ -23,11 +23,11 @@ def main() -> None:
     X, y = torch.tensor(X / 16, dtype=torch.float32), torch.tensor(y)
     X_train, y_train, X_test, y_test = X[:1200], y[:1200], X[1200:], y[1200:]
 
-    # This process's batches: rank and number of processes come from torch.distributed.
+    # The sampler gives this process its own batches; it reads rank and world size from torch.distributed.
     sampler = ClassCoverageBatchSampler(y_train, batch_size=64)
     loader = DataLoader(TensorDataset(X_train, y_train), batch_sampler=sampler)
     model = DistributedDataParallel(nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10)))
-    # The class counts that the loss sees: the sampler repeats rare classes. Without it: torch.bincount(y_train).
+    # The sampler repeats rare classes, so the loss gets its class counts. Without the sampler: torch.bincount(y_train).
     loss_fn = MAUCLoss(sampler.class_visits, sync=True)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     for epoch in range(10):

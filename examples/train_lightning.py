@@ -1,4 +1,4 @@
-"""Multiclass AUC with Lightning: the loss, the sampler, and early stopping by the metric.
+"""Train with multiclass AUC in Lightning: use the loss, the sampler, and early stopping by the metric.
 
 Run with ``python examples/train_lightning.py``. With several devices, add ``strategy="ddp"`` to the trainer and
 ``sync=True`` to the loss: the sampler then gives each process its own batches.
@@ -58,7 +58,7 @@ def main() -> None:
             default_root_dir=folder,
         )
         trainer.fit(
-            Digits(sampler.class_visits),  # the class counts that the loss sees
+            Digits(sampler.class_visits),  # class counts of the sampler, which repeats rare classes
             DataLoader(TensorDataset(X_train, y_train), batch_sampler=sampler),
             DataLoader(TensorDataset(X_val, y_val), batch_size=512),
         )

@@ -1,7 +1,7 @@
-"""Multiclass AUC in a plain training loop.
+"""Train with multiclass AUC in a plain training loop.
 
-One line of a cross-entropy loop changes: the loss. The sampler puts every class into every batch. Both losses train on
-handwritten digits, of which some are rare, and are judged by multiclass AUC.
+One line of a cross-entropy loop changes: the loss. The sampler puts every class into every batch. The program trains
+with both losses on handwritten digits, some of which are rare, and prints the multiclass AUC on test rows.
 
 Run with ``python examples/train_loop.py``.
 """
@@ -30,7 +30,7 @@ def main() -> None:
     X, y, X_test, y_test = rare_digits()
     sampler = ClassCoverageBatchSampler(y, batch_size=100, min_per_class=2)
     loader = DataLoader(TensorDataset(X, y), batch_sampler=sampler)
-    # The loss needs the class counts that it sees, and the sampler repeats rare digits. Without it: torch.bincount(y).
+    # The sampler repeats rare digits, so the loss gets its class counts. Without the sampler: torch.bincount(y).
     for loss_fn in (nn.CrossEntropyLoss(), MAUCLoss(sampler.class_visits)):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(64, 64), nn.BatchNorm1d(64), nn.ReLU(), nn.Linear(64, 10))

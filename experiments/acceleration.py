@@ -203,12 +203,13 @@ def _markdown(results: Results) -> str:
             rows.append([*row, f"{r['error']:.0e}" if "error" in r else ""])
     note = (
         f"The setting is the paper's: x and W are uniform on [0, 1], d = {N_FEATURES}, f(x) = softmax(W x), five "
-        "classes with shares .2, .1, .2, .4, .1. A ratio is the mean over "
-        f"{len(next(iter(results.values()))[0]['value'])} repetitions of the loops' time over ours. “Value” is the "
-        "loss from X and W, “gradient” the loss and its gradient in W, “risk alone” either of them from given scores; "
-        "times are medians of processor time. “Loops” are the definition in Python over all pairs of samples; scores "
-        "and chain rule use the same matrix products as ours. “Alone” is therefore the ratio of what differs. Beyond "
-        "the paper's six sizes there are no loops. " + machines(r for measured in results.values() for r in measured)
+        "classes with shares .2, .1, .2, .4, .1. A ratio is the loops' time divided by ours, "
+        f"averaged over {len(next(iter(results.values()))[0]['value'])} repetitions. “Value” computes the loss from X "
+        "and W. “Gradient” computes the loss and its gradient with respect to W. “Risk alone” computes either of them "
+        "from given scores. Times are medians of processor time. “Loops” compute the definition in Python, over all "
+        "pairs of samples; for scores and chain rule they use the same matrix products as our scheme. So the ratio "
+        "“alone” compares only the parts that differ. We ran loops only at the paper's six sizes. "
+        + machines(r for measured in results.values() for r in measured)
     )
     figure = "![Ratios and times over the number of samples](acceleration.png)"
     table = folded("All losses and sizes", markdown_table([*head, "error"], rows))

@@ -158,19 +158,19 @@ def _markdown(sizes: Results, added: Results) -> str:
     intro = (
         "`python -m experiments generalization` writes the tables and the figure. It measures the gap between the "
         f"{SURROGATE} risk of `MAUCClassifier` on its training sample and on {TEST_PER_CLASS:,} fresh samples of each "
-        f"class, new ones each time. There are {N_CLASSES} Gaussian classes, {SEPARATION:g} standard deviations apart, "
-        f"in {N_FEATURES} dimensions; the tables have means of {repetitions} samples, ± their standard error. ξ/√N = "
-        "√(Σ 1/n_i) is the factor by which class sizes enter the bounds of `mauc.theory`; “bound” is that of Theorem 7 "
-        "on the gap, from `bounds.for_estimator`."
+        f"class, drawn anew each time. The data have {N_CLASSES} Gaussian classes, {SEPARATION:g} standard deviations "
+        f"apart, in {N_FEATURES} dimensions. The tables have means of {repetitions} repetitions, ± their standard "
+        "error. Class sizes enter the bounds of `mauc.theory` by the factor ξ/√N = √(Σ 1/n_i). “Bound” is the bound of "
+        "Theorem 7 on the gap, from `bounds.for_estimator`."
     )
     parts = [intro, "![gap over N, over ξ/√N, and with samples added](generalization.png)", "## Size and imbalance"]
     table = markdown_table(head, [_row(r) for results in sizes.values() for r in results])
     parts.append(folded("All sizes and ratios", table))
     parts.append(
-        f"Over all these cells the gap follows ξ/√N with correlation {correlation:.3f}; the line through 0 has the "
-        f"slope {slope:.2f}. The relation is not linear: in log-log the power is {power:.1f}. One "
-        "model with few weights and a fixed penalty may gain faster than 1/√n; a bound for all models at once may not. "
-        "The bound is no forecast either: it holds for the worst of all models of such norms."
+        f"Over all these cells the gap follows ξ/√N with correlation {correlation:.3f}. The line through 0 has the "
+        f"slope {slope:.2f}. The relation is not linear: the gap grows as the power {power:.1f} of ξ/√N. The gap of "
+        "one model with few weights and a fixed penalty may fall faster than 1/√n; a bound for all models at once may "
+        "not. The bound does not predict the gap: it holds for the worst of all models of such norms."
     )
     parts.append("## Which samples to add")
     base = " + ".join(map(str, BASE))

@@ -252,12 +252,12 @@ def _markdown(results: Results) -> str:
             row += [_ratio(found[0], results.get((name, CROSS_ENTROPY, "accelerated"))), _ratio(found[2], found[0])]
             rows.append(row)
     note = (
-        "This page measures the paper's running times: seconds an epoch, the paper's numbers beside ours. The network "
-        "and the batches are the paper's; the features are random, as many as its training samples (80 % of a set, of "
-        "iNaturalist 70 %). “Accelerated” is the exact loss of this library. “Selected” loops over pairs of classes "
-        "and computes all differences of a pair at once; “naive” loops over pairs of samples; both use autograd. “≈” "
-        "marks numbers extrapolated from the timed part of the epoch; the loops always are. The paper used its own "
-        "code on a TITAN RTX. " + machines(results.values())
+        "This page measures the seconds per epoch of the paper's running-time table; its numbers are beside ours. The "
+        "network and the batches are the paper's. The features are random; there are as many rows as the paper's "
+        "training samples (80 % of a set, of iNaturalist 70 %). “Accelerated” is the exact loss of this library. "
+        "“Selected” loops over pairs of classes and computes all differences of a pair at once. “Naive” loops over "
+        "pairs of samples. Both loops use autograd. “≈” marks numbers extrapolated from a part of the epoch, as for "
+        "all loops. The paper used its own code on a TITAN RTX. " + machines(results.values())
     )
     return f"{note}\n\n{markdown_table(head, rows)}\n"
 

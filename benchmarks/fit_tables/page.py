@@ -27,12 +27,12 @@ INTRO = """# `mauc fit` against scikit-learn's defaults
 We compare `mauc fit TABLE --target COLUMN` with `RandomForestClassifier()` and `HistGradientBoostingClassifier()`, \
 each with its defaults, on the same training and test rows (stratified, 25 % test rows, seed 0), on two cores. The \
 two baselines get texts as ordinal codes or categories. We fixed the tables, their targets and the dropped columns \
-before we saw any score. Choices were made on the development tables alone; the others are held out.
+before we saw any score. We made choices on the development tables alone; the other tables are held out.
 
 MAUC is the multiclass AUC of the test rows. Δ is its difference to the better of the two baselines, with the \
-half-width of its 95 % interval. Accuracies are those of the class with the largest score; "as decided" has accuracy \
+half-width of its 95 % interval. Accuracies are those of the class with the largest score. "As decided" has accuracy \
 and balanced accuracy of the classes that `mauc predict` would write. Seconds and memory are those of the whole \
-process tree from start to end, with imports, reading the table and writing the report. `python -m \
+process tree from start to end, including imports, reading the table and writing the report. `python -m \
 benchmarks.fit_tables --page PAGE` wrote this page."""
 
 

@@ -2,9 +2,9 @@
 Does class coverage of batches matter?
 ======================================
 
-The loss compares the classes that meet in a batch, so a rare class is seldom compared.
+The loss compares the classes within a batch, so it seldom compares a rare class.
 :class:`mauc.nn.ClassCoverageBatchSampler` puts every class into every batch. This example counts the pairs of classes
-that meet, and shows how soon the network learns them.
+in a batch, and shows how many epochs the network needs with each sampler.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ from mauc import mauc_score
 from mauc.nn import ClassCoverageBatchSampler, MAUCLoss
 
 # %%
-# Twenty classes: 325 samples down to 3. Batches of 64.
+# The data have twenty classes of 325 to 3 samples. Batches have 64 samples.
 sizes = np.geomspace(325, 3, 20).astype(int)
 centers = np.random.default_rng(0).normal(size=(20, 20))
 X, y = make_blobs(sizes, centers=centers, cluster_std=1.6, random_state=0)
@@ -45,8 +45,8 @@ for kind in ("random", "coverage"):
     print(f"{kind:8}  {met[kind].mean():.1%} of the pairs in a batch, {len(present)} batches an epoch")
 
 # %%
-# Train the same network with the same loss on both, over three seeds. The loss gets the class counts that it sees: the
-# sampler repeats rare classes.
+# Train the same network with the same loss on both kinds of batches, with three seeds. The sampler repeats rare
+# classes, so the loss gets the sampler's class counts.
 curves = {}
 for kind in ("random", "coverage"):
     runs = []
@@ -69,8 +69,9 @@ for kind in ("random", "coverage"):
     print(f"{kind:8}  test MAUC after 3 epochs {early:.4f}, after 10 {late:.4f}")
 
 # %%
-# Coverage learns in fewer epochs; in the end random batches catch up. An epoch with coverage repeats rare samples and
-# so has a few more batches: the right panel counts batches instead. The bands go from the lowest to the highest seed.
+# With coverage the network learns in fewer epochs; in the end random batches catch up. An epoch with coverage repeats
+# rare samples and has a few more batches, so the right panel counts batches. The bands go from the lowest to the
+# highest seed.
 n_batches = {kind: len(batches(kind, 0)) for kind in curves}
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.4), width_ratios=(0.7, 1, 1))
 left.bar(list(met), [share.mean() for share in met.values()], color=["C1", "C0"])

@@ -2,8 +2,8 @@
 Is model B better than A, or is it luck?
 ========================================
 
-Two models are judged on the same samples, so samples that are hard for both cancel out. The paired test uses the
-difference of the two models for each sample, and is sharper than comparing two intervals.
+If you test two models on the same rows, rows that are hard for both cancel out. The paired test uses the difference of
+the two models on each row. It finds smaller differences than a comparison of two intervals.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ from mauc import compare_mauc, mauc_interval
 from mauc.model_selection import RareClassKFold
 
 # %%
-# Handwritten digits with 170 zeros down to 8 nines.
+# The data are handwritten digits, from 170 zeros to 8 nines.
 X, y = load_digits(return_X_y=True)
 rng, sizes = np.random.default_rng(0), [170, 120, 85, 60, 42, 30, 21, 15, 11, 8]
 kept = np.concatenate([rng.choice(np.flatnonzero(y == c), n, replace=False) for c, n in enumerate(sizes)])
@@ -34,13 +34,14 @@ scores = {
 }
 
 # %%
-# Each model alone. The intervals of the extra trees and of the balanced LR overlap: is there a difference?
+# First compute the interval of each model. Those of the extra trees and of the balanced LR overlap: is there a
+# difference?
 intervals = {name: mauc_interval(y, score) for name, score in scores.items()}
 for name, result in intervals.items():
     print(f"{name:12}  {result.score:.4f} [{result.low:.4f}, {result.high:.4f}]")
 
 # %%
-# The paired differences, on the same samples, with interval and p-value.
+# Now compute the paired differences on the same rows, with interval and p-value.
 comparisons = {
     f"{a} − {b}": compare_mauc(y, scores[a], scores[b])
     for a, b in (("extra trees", "LR"), ("extra trees", "LR, balanced"), ("LR, balanced", "LR"))

@@ -2,8 +2,8 @@
 Does the score change when the rows are on many workers?
 ========================================================
 
-No: :mod:`mauc.dask` has the same functions for Dask collections, and they give the same numbers. Only each sample's
-score for its own class travels to all workers; everything else is sums.
+No: :mod:`mauc.dask` has the same functions for Dask collections, and they give the same numbers. Only each row's score
+for its own class goes to all workers. Everything else is a sum over partitions.
 """
 
 import dask
@@ -16,8 +16,8 @@ import mauc
 from mauc import dask as mauc_dask
 
 # %%
-# A cluster of two workers. Here they are threads of this process, so that the page runs anywhere; with
-# ``Client("tcp://scheduler:8786")`` nothing else changes.
+# Start a cluster of two workers. Here they are threads of this process, so that the page runs anywhere. For a real
+# cluster pass ``Client("tcp://scheduler:8786")``; nothing else changes.
 cluster = LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0")
 client = Client(cluster)
 
@@ -38,14 +38,14 @@ X = da.concatenate([da.from_delayed(part[0], (ROWS, N_FEATURES), float) for part
 y = da.concatenate([da.from_delayed(part[1], (ROWS,), int) for part in parts]).persist()
 
 # %%
-# The linear model: the solver runs here, the workers hold the rows and compute the gradients.
+# Train the linear model. The solver runs here; the workers hold the rows and compute the gradients.
 model = mauc_dask.MAUCClassifier(l2=1e-3).fit(X, y)
 scores = model.predict_proba(X).persist()
 found = mauc_dask.mauc_interval(y, scores)
 print(f"on the workers  {found.score:.6f} [{found.low:.6f}, {found.high:.6f}]")
 
 # %%
-# The same in memory, where these few rows fit.
+# Compute the same in memory, where these few rows fit.
 X_here, y_here, scores_here = dask.compute(X, y, scores)
 expected = mauc.mauc_interval(y_here, scores_here)
 print(f"in memory       {expected.score:.6f} [{expected.low:.6f}, {expected.high:.6f}]")

@@ -2,9 +2,9 @@
 What does more data of the rare class buy?
 ==========================================
 
-You can pay for more labels: of which class? The bounds of the theory are proportional to
-:math:`\\sqrt{\\sum_i 1/n_i}`, and rare classes dominate the sum. :func:`mauc.theory.imbalance` computes it; a
-simulation checks it.
+You can pay for more labels. Which class should you label? The bounds of the theory are proportional to
+:math:`\\sqrt{\\sum_i 1/n_i}`, and rare classes dominate the sum. :func:`mauc.theory.imbalance` computes it. This
+example checks by a simulation whether training follows the bounds.
 """
 
 import matplotlib.pyplot as plt
@@ -14,12 +14,13 @@ from sklearn.datasets import make_blobs
 from mauc import MAUCClassifier, theory
 
 # %%
-# 400, 80 and 16 samples.
+# The three classes have 400, 80 and 16 samples.
 sizes = np.array([400, 80, 16])
 print(theory.imbalance(np.repeat(["frequent", "middle", "rare"], sizes)))
 
 # %%
-# Now add samples, of the frequent or of the rare class, train, and judge on fresh data. Means of 10 repetitions.
+# Now add samples of the frequent or of the rare class, train, and test on fresh data. The numbers are means of 10
+# repetitions.
 centers = 0.5 * np.random.default_rng(0).normal(size=(3, 20))
 X_test, y_test = make_blobs([2000] * 3, centers=centers, random_state=1000)
 added = (0, 16, 48, 112, 240)

@@ -2,14 +2,14 @@
 Nystroem + MAUCClassifier: a kernel without a kernel machine
 ============================================================
 
-:class:`mauc.MAUCClassifier` is linear. Where classes are curved, scikit-learn's ``Nystroem`` or ``SplineTransformer``
-before it makes the features that a linear model needs. A pipeline of the two is trained for multiclass AUC like any
-other, and its cost grows linearly with the samples.
+:class:`mauc.MAUCClassifier` is linear. If the class boundaries are curved, put scikit-learn's ``Nystroem`` or
+``SplineTransformer`` before it: they make the features that a linear model needs. The time to train such a pipeline
+grows linearly with the number of rows.
 
-Is it worth it? On the 57 tables of the tabular experiment that were set aside for judging, its mean rank is 12.6 of 25
-methods; the linear MAUC model has 15.1, balanced logistic regression 10.9, a balanced forest 10.6. On twenty
-smaller ones it has 9.9, balanced logistic regression 13.2, the forest 9.6. So it pays if classes are curved and a fit
-must take hundredths of a second. It is one of the models that :doc:`plot_stacking` combines.
+Is it worth it? On the 57 held-out tables of :doc:`the results </results/tabular>`, its mean rank is 12.6 of 25 methods.
+The linear MAUC model has 15.1, balanced logistic regression 10.9, and a balanced forest 10.6. On twenty smaller tables
+it has 9.9, balanced logistic regression 13.2, and the forest 9.6. So use it if the boundaries are curved and a fit must
+take hundredths of a second. The stack of :doc:`plot_stacking` trains such a model by default.
 """
 
 import matplotlib.pyplot as plt
@@ -22,7 +22,7 @@ from mauc import MAUCClassifier, mauc_interval
 
 
 def rings(sizes, rng):
-    """A disc, a ring around it and a ring around both; each class is one of them."""
+    """Return points of three classes: a disc, a ring around it, and a ring around both."""
     y = np.repeat(np.arange(len(sizes)), sizes)
     angle = rng.uniform(0, 2 * np.pi, len(y))
     radius = y + rng.normal(0.5, 0.3, len(y))
@@ -34,7 +34,7 @@ X, y = rings([400, 100, 20], rng)
 X_test, y_test = rings([300, 300, 300], rng)
 
 # %%
-# The same estimator on two features and on eighty.
+# Train the same estimator on two features and on eighty.
 models = {
     "linear": make_pipeline(StandardScaler(), MAUCClassifier(alpha=4.0, l2=1e-3)),
     "Nystroem + linear": make_pipeline(
@@ -46,7 +46,7 @@ for name, model in models.items():
     print(f"{name:18} test MAUC {result.score:.3f} [{result.low:.3f}, {result.high:.3f}]")
 
 # %%
-# The score of the rare outer ring, 20 samples, over the plane.
+# The picture shows the score of the rare outer ring, which has 20 samples, over the plane.
 x1, x2 = np.meshgrid(np.linspace(-4, 4, 120), np.linspace(-4, 4, 120))
 plane = np.column_stack([x1.ravel(), x2.ravel()])
 figure, panels = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)

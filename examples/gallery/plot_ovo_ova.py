@@ -1,10 +1,10 @@
 """
-One-vs-one or one-vs-all: which one sees a rare class?
-======================================================
+One-vs-one or one-vs-rest: which one sees a rare class?
+=======================================================
 
 Both average the pair matrix. One-vs-one gives every ordered pair the same weight. One-vs-rest compares a class with all
-other rows, so a pair counts by the size of its second class: a rare class can be ranked at random among the negatives,
-and the mean hardly moves.
+other rows, so the weight of a pair grows with the size of its second class. If the second class is rare, the score may
+rank it at random and the mean hardly changes.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ from mauc import mauc_score
 from mauc.theory import ova_weights
 
 # %%
-# The weights, for three classes of 50, 45 and 5 % (Example 1 of the paper).
+# These are the weights of three classes of 50, 45 and 5 % (Example 1 of the paper).
 priors = np.array([0.50, 0.45, 0.05])
 print("ova weights\n", ova_weights(priors).round(3))
 
@@ -29,8 +29,8 @@ for name, matrix in (("a", a), ("b", b)):
     print(f"model {name}: ovo {np.sum(ovo * matrix):.3f}, ova {np.sum(ova * matrix):.3f}")
 
 # %%
-# One-vs-rest (ova) prefers a, which ranks one pair at random; ovo prefers b. The same on data: all pairs but one are
-# ranked well, and the rare class of that pair gets rarer.
+# One-vs-rest (ova) prefers model a, which ranks one pair at random. One-vs-one (ovo) prefers model b. The same happens
+# on data: all pairs but one are ranked well, and the rare class of that pair gets rarer.
 rng = np.random.default_rng(0)
 shares = np.array([0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005])
 measured = {"ovo": [], "ova": []}

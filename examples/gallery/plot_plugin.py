@@ -2,9 +2,9 @@
 Can I have Bayes-optimal scores without retraining?
 ===================================================
 
-Theorem 2: divide the probability of each class by its share in the training data, and normalise. If the probabilities
-are right, no scores have a higher multiclass AUC. :class:`mauc.MAUCPluginClassifier` does this for any classifier. On
-simulated data the best possible score is known, so one sees what the division gains.
+Theorem 2 says: divide the probability of each class by its share in the training data, and normalise. If the
+probabilities are right, no scores have a higher multiclass AUC. :class:`mauc.MAUCPluginClassifier` does this for any
+classifier. On simulated data we know the best possible score, so we can see how much the division gains.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ from mauc import MAUCPluginClassifier, mauc_score
 from mauc.theory import bayes_scores
 
 # %%
-# Five Gaussian classes of 1500 samples down to 25, and fresh test data.
+# The data have five Gaussian classes of 1500 to 25 training samples. The test data are fresh.
 sizes = np.array([1500, 500, 200, 75, 25])
 priors = sizes / sizes.sum()
 centers = 0.8 * np.random.default_rng(0).normal(size=(5, 6))
@@ -34,7 +34,7 @@ print(f"exact posterior     {mauc_score(y_test, exact):.4f}")
 print(f"divided by priors   {ceiling:.4f}")
 
 # %%
-# The same with estimated probabilities.
+# Now do the same with estimated probabilities.
 models = {
     "logistic regression": LogisticRegression(max_iter=1000),
     "naive Bayes": GaussianNB(),
@@ -48,8 +48,8 @@ for name, model in models.items():
     print(f"{name:20} {scores[name][0]:.4f} -> {scores[name][1]:.4f}")
 
 # %%
-# The probabilities must be close to right. A classifier that was trained with class weights or on resampled data is
-# corrected already: do not divide twice.
+# The probabilities must be close to right. Class weights and resampling already divide by the class frequencies: do not
+# divide twice.
 figure, axes = plt.subplots(figsize=(7.4, 3))
 for row, (before, after) in enumerate(scores.values()):
     axes.annotate("", (after, row), (before, row), arrowprops={"arrowstyle": "->", "color": "0.4", "linewidth": 1.5})

@@ -2,9 +2,9 @@
 Is my class of 12 ranked well?
 ==============================
 
-Accuracy can look fine while a rare class is never predicted. Here digits are made imbalanced, and the rarest class of
-the test set has 12 samples. Multiclass AUC gives every pair of classes the same weight. With your own pair weights it
-judges one class: how well does its score rank it above each of the others, and how precise is that number?
+Accuracy can look fine although a model never predicts a rare class. In this example the digits are imbalanced, and the
+rarest class has 12 test rows. Multiclass AUC gives every pair of classes the same weight. With your own pair weights
+you can evaluate one class: how well does its score rank it above each of the others, and how precise is that number?
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from mauc import MAUCPluginClassifier, mauc_interval
 
 # %%
-# Training set: 120 zeros down to 5 nines. Test set: 58 zeros down to 12 nines. To make it harder, the model sees only
-# the lower half of each image.
+# The training set has 120 zeros down to 5 nines, and the test set 58 zeros down to 12 nines. To make the task harder,
+# the model sees only the lower half of each image.
 X, y = load_digits(return_X_y=True)
 X = X[:, 32:]
 rng = np.random.default_rng(0)
@@ -33,7 +33,7 @@ model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(X
 scores = model.predict_proba(X[test])
 
 # %%
-# The accuracy is fair for half an image, but no nine is found.
+# The accuracy is fair for half an image, but the model finds no nine.
 recall = recall_score(y[test], scores.argmax(axis=1), average=None)
 print(f"accuracy {model.score(X[test], y[test]):.3f}, recall of the nines {recall[9]:.3f}")
 
@@ -59,7 +59,7 @@ print(f"after division by the priors: accuracy {np.mean(plugin.predict(X[test]) 
 print(f"recall of the nines {found[9]:.3f}")
 
 # %%
-# The interval of the nines is wide because they are only 12 samples.
+# The interval of the nines is wide because there are only 12 of them.
 figure, axes = plt.subplots(figsize=(7.2, 4))
 place = np.arange(10)
 value = np.array([result.score for result in by_class])

@@ -1,10 +1,10 @@
 """
-Which model should I take? All of them, weighed by multiclass AUC
-=================================================================
+Which model should I take? All of them, weighted by multiclass AUC
+==================================================================
 
-:class:`mauc.MAUCStackingClassifier` fits several classifiers on folds and chooses the weights with which their
-combination has the highest multiclass AUC on the held-out samples. It takes any classifiers; by default it trains nine
-of its own. ``mauc fit`` is the same from the command line.
+:class:`mauc.MAUCStackingClassifier` fits several classifiers on folds. It chooses weights for which their combination
+has the highest multiclass AUC on out-of-fold rows. You can pass any classifiers; by default it trains nine models.
+``mauc fit`` trains the same stack from the command line.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from mauc import MAUCClassifier, MAUCStackingClassifier, mauc_interval
 
 # %%
-# Ten digits, 170 zeros down to 8 nines; half of them are training samples.
+# The data are ten digits, from 170 zeros to 8 nines. Half of the rows are training rows.
 X, y = load_digits(return_X_y=True)
 rng, sizes = np.random.default_rng(0), [170, 120, 85, 60, 42, 30, 21, 15, 11, 8]
 kept = np.concatenate([rng.choice(np.flatnonzero(y == c), n, replace=False) for c, n in enumerate(sizes)])
@@ -35,13 +35,13 @@ estimators = [
 stack = MAUCStackingClassifier(estimators).fit(X, y)
 
 # %%
-# Without the test data: the MAUC of each model on samples that it was not trained on, and its weight. ``combination``
-# is judged in the same way, on samples that played no part in its weights.
+# ``oof_scores_`` needs no test rows. It has the MAUC of each model on rows that the model was not trained on. The score
+# of ``combination`` comes from rows that did not choose its weights.
 for name, score in stack.oof_scores_.items():
     print(f"{name:12} out-of-fold MAUC {score:.4f}   weight {stack.weights_.get(name, float('nan')):.2f}")
 
 # %%
-# On the test data:
+# Now evaluate all models on the test rows.
 scores = {name: model.predict_proba(X_test) for name, model in stack.named_estimators_.items()}
 scores["combination"] = stack.predict_proba(X_test)
 results = {name: mauc_interval(y_test, score) for name, score in scores.items()}

@@ -2,8 +2,8 @@
 What do the surrogates look like?
 =================================
 
-Training replaces the 0-1 loss of a pair, "is the positive ranked below the negative?", by a function ℓ of the
-difference t of their two scores. Softmax scores differ by at most 1, so only [−1, 1] matters.
+The 0-1 loss of a pair is 1 if the positive has a lower score than the negative. Training replaces it by a function ℓ of
+the difference t of the two scores. Softmax scores differ by at most 1, so only [−1, 1] matters.
 """
 
 import matplotlib.pyplot as plt

@@ -2,10 +2,10 @@
 One line in a PyTorch loop
 ==========================
 
-``MAUCLoss(class_counts)`` replaces ``CrossEntropyLoss``: it takes logits and classes, and the class counts of the
-training set. Here both train the same small network on the same batches of handwritten digits, of which 0 to 4 are
-frequent and 5 to 9 are rare. Three seeds draw the rows, the initial weights and the batches. A third loss,
-cross-entropy adjusted to the class counts, shows where the gain comes from.
+``MAUCLoss(class_counts)`` replaces ``CrossEntropyLoss``. It needs the class counts of the training set and takes logits
+and classes. This example trains the same small network with both losses on the same batches of handwritten digits. The
+digits 0 to 4 are frequent and 5 to 9 are rare. Each of three seeds draws its own rows, initial weights and batches. A
+third loss, cross-entropy adjusted to the class counts, shows where the gain comes from.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from mauc.nn import MAUC, LogitAdjustedLoss, MAUCLoss
 
 X, y = load_digits(return_X_y=True)
-# The lower half of each image, to make it harder.
+# To make the task harder, keep only the lower half of each image.
 X, y = torch.tensor(X[:, 32:] / 16, dtype=torch.float32), torch.tensor(y)
 
 
@@ -53,7 +53,7 @@ def fit(loss_fn, train, test, seed, epochs=30):
 
 
 # %%
-# The one line:
+# Only the loss differs between these three calls.
 curves = {"cross-entropy": [], "adjusted": [], "MAUCLoss": []}
 for seed in range(3):
     train, test = split(seed)

@@ -134,13 +134,14 @@ def in_words(methods: Iterable[str], number: int, seeds: int) -> str:
     if seeds > 1:
         chosen_by = f"The validation parts of the first {seeds} seeds of each set choose"
     return (
-        f"Each method has {number} settings, drawn once by a fixed seed: learning rate {_listed(RATE_FACTORS)} times "
-        f"that of the set (DeepAUC, whose optimiser is its own: {_listed(METHODS['DeepAUC'].rates or ())}), weight "
-        f"decay {_listed(DECAYS)} (the optimiser's own L2 penalty, not AdamW's), dropout {_listed(DROPOUTS)}, in the "
-        "same combinations for every method; and of each method's own parameters, every combination as often as any "
-        f"other up to one. {own}. {chosen_by}; the chosen setting is tested on all seeds. The samplers BM, MM, IHT, NM "
-        "and TL, and on images covered batches, are left out of a search unless they are named: the neighbour searches "
-        "of the samplers run on the host, for minutes in each of thousands of fits."
+        f"Each method has {number} settings, drawn once by a fixed seed. The learning rate is {_listed(RATE_FACTORS)} "
+        f"times that of the set (DeepAUC has its own optimiser, with {_listed(METHODS['DeepAUC'].rates or ())}). The "
+        f"weight decay is {_listed(DECAYS)} (the optimiser's own L2 penalty, not AdamW's), and the dropout "
+        f"{_listed(DROPOUTS)}. All methods have the same combinations of these three. Each combination of a method's "
+        f"own parameters occurs equally often, up to one. {own}. {chosen_by}; the chosen setting is tested on all "
+        "seeds. A search leaves out the samplers BM, MM, IHT, NM and TL, and covered batches on images, unless they "
+        "are named: the neighbour searches of the samplers run on the host and take minutes in each of thousands of "
+        "fits."
     )
 
 

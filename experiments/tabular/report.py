@@ -32,7 +32,7 @@ from mauc._text import as_cell
 
 __all__ = ["group_table", "groups_of", "read_results", "write_report"]
 
-FRESH = "Sets kept for judging"
+FRESH = "Held-out sets"
 RAREST_SHARE = 0.25
 FIGURE_SETS = 15
 """Panels, and columns of a table, that can be read."""

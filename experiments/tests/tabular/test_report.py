@@ -48,7 +48,7 @@ def test_report(faked, tmp_path):
     text = page.read_text()
     assert "over 2 splits, stratified, 60 % training" in text
     judged, chosen = (
-        text.index("## Sets kept for judging (3)"),
+        text.index("## Held-out sets (3)"),
         text.index("Bundled sets on which the stack was developed (3)"),
     )
     assert judged < text.index("own, other, third.") < chosen < text.index("balance, ecoli, shuttle.")
@@ -69,7 +69,7 @@ def test_sets_that_were_looked_at_stand_by_themselves(faked, tmp_path):
     text = write_report(faked, tmp_path, sets=(*SOME, *LOOKED_AT[:3]))[0].read_text()
     titles = [line for line in text.splitlines() if line.startswith("## ")]
     assert titles == [
-        "## Sets kept for judging (3)",
+        "## Held-out sets (3)",
         "## Public sets on which the stack was developed (3)",
         "## Bundled sets on which the stack was developed (3)",
         "## Every set",
