@@ -1,4 +1,4 @@
-"""A Typer app whose every command takes ``--json``, ``--quiet`` and ``--debug``, and fails in plain lines."""
+"""A Typer app in which every command takes ``--json``, ``--quiet`` and ``--debug`` and prints errors as plain text."""
 
 import errno
 import inspect
@@ -56,7 +56,7 @@ class App(typer.Typer):
     """Registers commands with the common options."""
 
     def command(self, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
-        """As ``typer.Typer.command``."""
+        """Register a command, as ``typer.Typer.command`` does, with the common options."""
         register = super().command(*args, **kwargs)
 
         def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -91,7 +91,7 @@ def _run(work: Callable[[], None], output: Output, *, debug: bool) -> None:
             try:
                 work()
             finally:
-                # Each warning once, as a note; those for programmers are left out.
+                # Print each warning once, as a note; skip warnings that are for programmers.
                 for_programmers = (DeprecationWarning, FutureWarning, ResourceWarning)
                 texts = [str(w.message) for w in caught if not issubclass(w.category, for_programmers)]
                 for text in dict.fromkeys(in_plain_words(text) for text in texts if text.strip()):

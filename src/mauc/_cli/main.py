@@ -91,7 +91,7 @@ def _run() -> int:
 
 
 def _open_closed_streams() -> None:
-    """Open closed standard streams to nowhere, so that no file of ours takes their place."""
+    """Open closed standard streams on the null device, so that printing does not fail."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, as long as the process lives
@@ -111,7 +111,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _discard_output() -> None:
-    """Discard what a full disk did not take: Python would try to write it again at exit, and complain."""
+    """Discard output that did not fit on the disk: Python would try to write it again at exit, and fail."""
     try:
         sys.stdout.flush()
     except OSError:

@@ -19,7 +19,10 @@ MOST_SIZES = 20
 
 
 def headline(judgement: Judgement, decided: str = "") -> list[str]:
-    """Return the test scores, beside those of always guessing the largest class; ``decided`` says how it predicts."""
+    """Return lines with the test scores, beside the scores of always guessing the largest class.
+
+    ``decided`` says how the model predicts classes.
+    """
     model, guess = judgement.headline, judgement.guess
     reach = f"{judgement.level_text} interval {model.mauc.low:.4f} to {model.mauc.high:.4f}"
     always = f"always guessing {guess.label}:"

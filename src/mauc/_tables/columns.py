@@ -81,7 +81,7 @@ def are_dates(words: Any) -> bool:
     import pandas as pd
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that formats are guessed
+        warnings.simplefilter("ignore", UserWarning)  # pandas warns that it guesses the format
         return bool(pd.to_datetime(words.head(200), errors="coerce", utc=True).notna().mean() > 0.9)
 
 
@@ -130,7 +130,7 @@ def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Ta
     known = table[list(kinds)].copy()
     for name, kind in kinds.items():
         values = known[name]
-        # TableColumns takes what is no number any more as missing, with a warning.
+        # TableColumns treats cells that are no longer numbers as missing, with a warning.
         if kind != "number" and values.dtype.kind in "iufb":
             known[name] = values.astype(object).where(values.notna(), None).map(str, na_action="ignore")
         if kind == DAY_FIRST:
@@ -192,7 +192,7 @@ def date_order(values: Any, given: str | None = None) -> str | None:
 
 
 def days_first_to_iso(values: Any) -> Any:
-    """Return a column with the day first as text like 2024-12-31, which may occur too; None if a cell is neither."""
+    """Return a column of dates, with the day first or in ISO format, as ISO text; None if a cell is neither."""
     import pandas as pd
 
     cells = values.dropna().astype(str)

@@ -21,10 +21,10 @@ Split = tuple[Ints, Ints]
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Rows with a class each."""
+    """Labelled rows: the features and the class of each, and its time and group where the options name them."""
 
     path: Path
-    """The file, as messages name it."""
+    """The file that messages name."""
     target: str
     labels: NDArray[Any]
     features: Table

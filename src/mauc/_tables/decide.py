@@ -46,8 +46,8 @@ def learn_decision(
 ) -> Decision:
     """Learn from ``(N, C)`` probabilities of validation rows how to decide for balanced accuracy, accuracy or costs.
 
-    ``shares`` are those of the classes among all training rows. With more than ``most_classes`` nothing is learned:
-    the probabilities are taken as they are.
+    ``shares`` are the class frequencies in all training rows. With more than ``most_classes`` classes nothing is
+    learned, and the most probable class is predicted.
     """
     n_classes = len(shares)
     wrong = 1.0 - np.eye(n_classes) if decide == "accuracy" and n_classes <= most_classes else None

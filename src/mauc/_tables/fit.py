@@ -41,9 +41,9 @@ from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report, render
 
 TRAINING_SHARE = 0.75
-"""Of the time limit; the rest is for testing, importance and the report."""
+"""Share of the time limit for training; the rest is for testing, importance and the report."""
 HURRIED_ROWS = 5_000
-"""Training rows at most where the time limit is a few seconds."""
+"""Largest number of training rows if the time limit is a few seconds."""
 MAY_DIFFER = "A faster machine, or a longer --time-limit, may choose another model."
 
 
@@ -247,7 +247,7 @@ def fit_table(
     drop_unlabelled: bool = False,
     drop_suspects: bool = False,
 ) -> FittedTable:
-    """Train the best model it can on a table within a time limit, and test it on rows that it was not trained on.
+    """Train models on a table within a time limit, choose the best, and test it on held-out rows.
 
     Parameters
     ----------

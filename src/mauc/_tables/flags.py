@@ -2,8 +2,8 @@
 
 A flag changes nothing unless the user says so: a column that looks like a leak may be the one good measurement.
 
-Before training, each column is looked at by itself. After training, three more questions are asked where the data give
-a reason, with the score of a quick model both ways where there is time:
+Before training, each column is checked alone. After training, three more questions are asked where the data give a
+reason. If there is time, a quick model is scored both ways:
 
 - a column without which the score falls near chance: will it be known at prediction time?
 - a column of codes, such as a person's, that are in both training and test rows: should --group keep them together?
@@ -54,7 +54,7 @@ def flag_columns(
 ) -> list[Flag]:
     """Flag columns of the training rows, which must be in the order of the file.
 
-    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly by itself, or is
+    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly alone, or is
     different in nearly every row, as an ID is. With more than ``many_columns``, :func:`column_recall` skips columns
     that cannot predict the target almost perfectly.
 

@@ -39,7 +39,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "LossNode": frozenset(LOSSES),
     # Trees are arrays that compiled code walks: a forged one may crash the process, but runs no code of its own.
     "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
-    # Questions about a column, asked by selectors.
+    # Predicates on a column, which skrub's selectors call.
     "FunctionNode": frozenset(
         {
             "skrub._dataframe._common.is_any_date",
@@ -64,7 +64,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "mauc.ensemble.tree_columns.TreeColumns",
             "mauc.linear.classifier.MAUCClassifier",
             "mauc.linear.search.MAUCClassifierCV",
-            # Dates with an offset from UTC; pandas 3 says where users import it, pandas 2 where it is defined.
+            # Dates with an offset from UTC: pandas 3 names the public module, pandas 2 the one that defines it.
             "pandas.DatetimeTZDtype",
             "pandas.core.dtypes.dtypes.DatetimeTZDtype",
             *LOSSES,
@@ -127,7 +127,7 @@ TEXTS = {
     "_thousand": re.compile(r".?"),  # between thousands, in numbers
     "format_": ANY,  # of dates, used by strptime only
     "input_name_": ANY,  # of a column
-    # pandas opens the file that stands after "dateutil/".
+    # pandas opens the file that is named after "dateutil/".
     "output_time_zone_": ZONE,
     "tz": ZONE,
     "selector_repr": ANY,  # shown, and never read

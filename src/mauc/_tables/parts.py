@@ -41,14 +41,14 @@ from mauc._typing import Ints
 
 FORMATS = {"csv": "csv", "tsv": "csv", "tab": "csv", "txt": "csv", "parquet": "parquet", "pq": "parquet", "npz": "npz"}
 MANIFEST = ".mauc-predict.json"
-"""In a folder of scores that ``mauc predict`` writes in parts: of which table, and whether it is complete."""
+"""File in a folder of scores that ``mauc predict`` writes in parts: names the table, and says if all is written."""
 BATCH_ROWS = 1 << 18
 BYTES_PER_CELL = 40
-"""Memory of a table that is read whole and evaluated: the cell, its copies, and results."""
+"""Memory per cell of a table that is read whole and evaluated: the cell, its copies, and results."""
 CSV_CELL, GZIPPED_CELL = 8, 3
-"""Bytes that a cell of CSV takes, about."""
+"""Approximate size of a cell in a CSV file, in bytes."""
 MEMORY_SHARE = 0.5
-"""Of the free memory, for a table that is read whole."""
+"""Share of the free memory that a table may take if it is read whole."""
 
 
 def format_of(path: Path) -> str:
@@ -108,7 +108,7 @@ class Parts:
 
     @property
     def display(self) -> str:
-        """The name in messages: what was typed, or the first of many."""
+        """The name in messages: the path or pattern as typed, or the first of several."""
         first = display_path(self.given[0])
         return str(first) if len(self.given) == 1 else f"{first} and {len(self.given) - 1} more"
 

@@ -36,7 +36,7 @@ def read_table(
     The columns named in ``text`` are read from CSV and Excel as they are written, never as numbers; those in ``codes``
     only where a value begins with a 0 that a number would lose, as 007 does; in those of ``names``, in addition,
     ``NA``, ``None`` or ``null`` among words is a word like the others. An archive may unpack to ``max_size`` GB more
-    than its own size. Warnings say what was detected, unless it is the usual.
+    than its own size. Warnings say what was detected if it is unusual.
     """
     how = how or Reading()
     if path.is_dir():

@@ -132,11 +132,11 @@ class _Bounded(io.RawIOBase):
         self.left = n_packed + source.max_size * GB
 
     def readable(self) -> bool:
-        """As in :mod:`io`."""
+        """Return True, as :mod:`io` requires."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """As in :mod:`io`."""
+        """Read bytes into the buffer and return their number, as in :mod:`io`; fail above the limit."""
         n = self.unpacked.readinto(buffer)
         self.left -= n
         if self.left < 0:
@@ -196,7 +196,7 @@ def read_text(
         sample = _sample(source, encoding)
         separator = how.separator or _best_separator(sample)
         source = _with_header(source, _rows(sample, separator), separator, encoding, how.header)
-        # Read by itself, because pandas renames the second of two columns of one name.
+        # The header is read separately, because pandas renames the second of two columns of one name.
         header = pd.Index(parse(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0])
         check_names(header[header != ""], source.path)
         missing = list(how.missing)

@@ -44,7 +44,7 @@ class Entry:
     seconds: float
     """Time of all its fits."""
     weight: float = math.nan
-    """In the stack."""
+    """Weight in the stack."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Trained:
     classifier: Any
     """The model to write, which takes tables."""
     about: str
-    """It in a few words, with its parameters."""
+    """Short description of the model, with its parameters."""
     test_scores: dict[str, Floats]
     """``(n, C)`` scores of the test rows by name of the model, the one to write first."""
     decision: Decision | None = None

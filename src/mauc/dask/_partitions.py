@@ -87,7 +87,7 @@ def _connected() -> Iterator[None]:
 
 @contextmanager
 def in_partition(number: int) -> Iterator[None]:
-    """An error of what is inside says which partition it is of; rows are counted from its first."""
+    """Add the number of the partition to an error from inside the context; rows are counted within the partition."""
     try:
         yield
     except ValueError as error:

@@ -74,7 +74,7 @@ def mauc_importance(
     columns : sequence of str, optional
         Names of the columns to shuffle, or their positions as text for an array. Default: all.
     between : sequence of pairs of classes
-        The drop of the mean of both AUCs of these pairs as well, each by itself.
+        Also compute, for each of these pairs, the drop of the mean of its two AUCs.
     n_repeats : int, default=5
         Shuffles of each column.
     groups : (N,) array, optional
