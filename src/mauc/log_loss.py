@@ -135,7 +135,7 @@ def log_term(
 
     ``class_weights`` are the ``(C,)`` summed weights of the classes, 0 where one is absent; ``unit`` the ``(N,)``
     shares of the samples in the weight of their class. ``balanced``: every class counts the same in the mean, and the
-    shift is that of equal frequencies, so that the minimiser stays where it was.
+    shift is that of equal frequencies, so that the minimiser does not change.
     """
     weight = check_log_loss(log_loss)
     if not weight:

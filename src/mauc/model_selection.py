@@ -100,7 +100,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> Ints | None:
     if given.shape != (n_samples,):
         raise invalid("groups", f"must have the shape ({n_samples},)", f"shape {given.shape}", "pass one per sample")
     if any(is_missing(name) for name in given.tolist()):
-        advice = "give samples of their own a group of their own"
+        advice = "give each sample without a group a different new group"
         raise invalid("groups", "must name the group of every sample", "a missing value", advice)
     try:
         names, codes = np.unique(given, return_inverse=True)

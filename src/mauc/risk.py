@@ -191,7 +191,7 @@ class SurrogateRisk:
         """Compute value, and gradient if wanted, of clean input, without checks: for training loops.
 
         ``bounded``: the scores come from a softmax or sigmoid, and the gradient goes back through it. Differences lie
-        in ``[−1, 1]``; at ±1 the activation is saturated, so the slope of either side will do.
+        in ``[−1, 1]``; at ±1 the activation is saturated, so the slope of either side can be used.
         """
         surrogate, form = self.surrogate, self.surrogate.closed_form
         self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
@@ -209,7 +209,7 @@ class SurrogateRisk:
         return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
 
     def _plan(self, problem: Problem, bounded: bool) -> Plan | None:
-        """Return polynomial pieces for the differences that occur; None where only single pairs will do."""
+        """Return polynomial pieces for the differences that occur; None if the risk must be summed pair by pair."""
         span = np.inf
         if bounded:
             span = 1.0
@@ -223,7 +223,7 @@ class SurrogateRisk:
         return found
 
     def _may_be_one_piece(self, problem: Problem) -> bool:
-        """Look at a few rows: where these already span more, the others need not be read."""
+        """Return False if a few rows already span more than one piece: the others need not be read then."""
         few = problem.scores[:256]
         return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self._reach
 

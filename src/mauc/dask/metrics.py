@@ -284,8 +284,8 @@ def _count(positives: list[counts.Positives], known: tuple[Floats, Floats | None
 
 
 def _wins(total: counts.PartCounts, positives: list[counts.Positives]) -> list[Floats]:
-    assert total.landed is not None
-    return counts.wins_of_positives(total.landed, positives)
+    assert total.negatives_at is not None
+    return counts.wins_of_positives(total.negatives_at, positives)
 
 
 def _influence(positives: list[counts.Positives], wins: list[Floats], rows: _Rows, as_negative: Floats) -> Floats:

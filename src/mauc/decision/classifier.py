@@ -77,8 +77,8 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
     costs_ : (C, C) array
         Costs; the smallest of each row is 0, the largest of all 1.
     best_score_ : float
-        Balanced accuracy, negative mean cost, or the metric, on the held-out samples. It is optimistic, for they chose
-        the shifts.
+        Balanced accuracy, negative mean cost, or the metric, on the held-out samples. It is optimistic, because
+        the shifts were chosen on them.
 
     Notes
     -----

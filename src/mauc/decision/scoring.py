@@ -44,8 +44,8 @@ def metric_of(scoring: Callable[..., float] | str, classes: NDArray[Any]) -> Met
         try:
             return float(scorer(_Predictions(classes), predicted, true, **options))
         except AttributeError:
-            came = f"{scoring!r}, which judges scores"
-            raise invalid("scoring", "must judge predicted classes", came, advice) from None
+            came = f"{scoring!r}, which needs scores"
+            raise invalid("scoring", "must be a metric of predicted classes", came, advice) from None
 
     return score
 

@@ -117,7 +117,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         Total time of the fits of each model.
     oof_scores_ : dict of name to float
         Out-of-fold multiclass AUC of each model, and of the whole under ``"combination"``, which was learnt without the
-        rows that it is judged on. NaN if fewer than two classes were held out.
+        rows that it is scored on. NaN if fewer than two classes were held out.
     oof_model_scores_ : (K, N, C) array
         Scores of the models for held-out rows; NaN for rows that were never held out.
     oof_combination_ : (N, C) array

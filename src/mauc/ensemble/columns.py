@@ -67,8 +67,8 @@ class CentredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode a column of texts by the leading components of their hashed character n-grams.
 
-    If texts repeat, a further column has the position of each text in sorted order, by which trees tell single texts
-    apart. Each different text is encoded once. N-grams are hashed, because a vocabulary, as in skrub's
+    If texts repeat, a further column has the position of each text in sorted order, by which trees can split off single
+    texts. Each different text is encoded once. N-grams are hashed, because a vocabulary, as in skrub's
     ``StringEncoder``, is slow to write to a model file.
 
     Parameters
@@ -349,21 +349,24 @@ def _as_numbers(column: Any, name: Any) -> Floats:
 
 
 def _one_hot() -> OneHotEncoder:
-    """skrub's own drops one of two categories; a new category would then look like the dropped one."""
+    """Return an encoder that keeps both of two categories.
+
+    skrub's own encoder drops one of them, and a new category would then look like the dropped one.
+    """
     return OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=np.float32)
 
 
 def _is_category(column: Any, max_categories: int = 40) -> bool:
     """Return whether a column has few different words without a digit, which are neither dates nor numbers.
 
-    skrub looks at each column by itself: on 60 such columns it takes twenty times as long as one encoder for all.
+    skrub encodes each column separately: on 60 such columns it takes twenty times as long as one encoder for all.
     """
     values = column.dropna().unique()
     return len(values) <= max_categories and all(isinstance(v, str) and not any(map(str.isdigit, v)) for v in values)
 
 
 def _objects(table: Any) -> NDArray[Any]:
-    """Return an array of objects in which missing values are None, a category of its own."""
+    """Return an array of objects in which missing values are None, a separate category."""
     values = table.astype(object)
     return np.asarray(values.where(values.notna(), None), dtype=object)
 

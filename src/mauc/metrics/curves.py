@@ -36,7 +36,7 @@ class ROCCurve:
     """False positive rate and sensitivity of a decision."""
 
     def sensitivity(self, x: Floats, *, upper: bool = False) -> Floats:
-        """Return it at false positive rates ``x``; the lower or upper end where the curve is vertical."""
+        """Return the curve at false positive rates ``x``; its lower or upper end where it is vertical."""
         return _interpolated(x, self.fpr, self.tpr, upper=upper)
 
 

@@ -27,7 +27,7 @@ class Cells(NamedTuple):
 
     @classmethod
     def of(cls, groups: Ints, codes: Ints, shares: Floats, n_classes: int) -> Cells:
-        """Make them from the ``(N,)`` groups, classes and shares of the rows."""
+        """Return the cells, from the ``(N,)`` groups, classes and shares of the rows."""
         found, of_row = np.unique(groups * np.int64(n_classes) + codes, return_inverse=True)
         return cls(
             of_row,

@@ -1,4 +1,4 @@
-"""What is measured of a pair of classes: by which scores, and over which part of the ROC curve."""
+"""The measure of a pair of classes: AUC by one column or a difference of two, over all or a part of the ROC curve."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PairMeasure:
 
     @classmethod
     def checked(cls, by: Any, min_sensitivity: Any, min_specificity: Any) -> PairMeasure:
-        """Make it from what users pass."""
+        """Check the arguments of a metric, and return the measure that they describe."""
         difference = check_choice("by", by, ("column", "difference")) == "difference"
         if min_sensitivity is not None and min_specificity is not None:
             advice = "pass one of the two: a region of the ROC curve is bounded on one axis here"

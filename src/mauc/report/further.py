@@ -1,4 +1,4 @@
-"""What a report says about its first model besides pairs: classes, predicted classes, calibration, more test rows."""
+"""Results of the first model of a report besides pairs: classes, predicted classes, calibration, more test rows."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ def judge_rows(
     level, listed
         As in :func:`judge`.
     budget : bytes of memory to stay within
-    layout : what a page has room for; pass the same one to :func:`mauc.report.pairs.pair_data`
+    layout : the data that a page has room for; pass the same one to :func:`mauc.report.pairs.pair_data`
     """
     rows = next(iter(models.values()))
     partition = _of_sizes(rows.counts)

@@ -51,7 +51,7 @@ class _Axis:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a page has room for."""
+    """The classes, models and curves that a page has room for."""
 
     first: int
     """The first class that is drawn; classes are ordered by falling frequency."""

@@ -99,7 +99,7 @@ def for_estimator(
         return _network(network, X, _codes(y, None, "the module"), risk, delta, initial)
     name = type(estimator).__name__
     if estimator.loss != "mauc":
-        advice = "pass its model_ with the surrogate to judge it by"
+        advice = "pass its model_ and the surrogate of the risk to bound"
         raise invalid("estimator", "must be trained by loss='mauc'", repr(estimator.loss), advice)
     risk = SurrogateRisk(estimator._surrogate())
     X = np.asarray(X.toarray() if is_sparse(X) else X)
