@@ -48,7 +48,7 @@ def prior_ratios(pairs: str | Floats, priors: Floats) -> Floats:
 
 
 def has_log_loss(pairs: Any) -> bool:
-    """Return True if a log-loss goes with these pair weights."""
+    """Return True if a log-loss is defined for these pair weights."""
     try:
         return isinstance(pairs, str) or len(partner_weights(pairs)) > 0
     except ValueError:

@@ -132,7 +132,7 @@ def some_of_each(labels: NDArray[Any], most: int, seed: int, at_least: int = 100
 
 
 def of_some_classes(labels: NDArray[Any], seed: int, most: int = 300) -> Ints:
-    """Return the rows of at most so many classes, drawn at random.
+    """Return the rows of some classes, drawn at random: of at most ``most`` classes.
 
     The number of class pairs grows with the square of the classes; the mean over pairs of a sample is unbiased.
 

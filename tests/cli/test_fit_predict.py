@@ -206,7 +206,7 @@ def test_columns_that_changed_since_fit(run, fails, model, trees):
     text.to_csv("text.csv", index=False)
     told = run("predict", model, "text.csv")
     assert told.exit_code == 0, told.output
-    assert "column 'height' held numbers in training and has a value that is no number, such as 'tall'" in told.stderr
+    assert "'height' held numbers in training and has a value that is not a number, such as 'tall'" in told.stderr
     changed = pd.read_csv("scores.csv")
     trees.assign(height=trees["height"].where(trees.index != 7)).to_csv("gap.csv", index=False)
     run("predict", model, "gap.csv")

@@ -126,7 +126,7 @@ def temporary_folder() -> Iterator[None]:
     a process at once, end the command as an error does, so that nothing stays behind.
     """
     owner = os.getpid()
-    with suppress(OSError):  # nothing is writable: what needs a file will say so
+    with suppress(OSError):  # no folder is writable: code that needs a file reports it
         folder = tempfile.mkdtemp(prefix="mauc-")
         tempfile.tempdir = os.environ["TMPDIR"] = folder
         if "MPLCONFIGDIR" not in os.environ and not _has_fonts():

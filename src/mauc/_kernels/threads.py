@@ -38,7 +38,7 @@ def threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def thread_count() -> int:
-    """Return the number set by :func:`threads`; else that of the cores, at most ``OMP_NUM_THREADS`` where it is set.
+    """Return the number set by :func:`threads`; else the number of cores, at most ``OMP_NUM_THREADS`` if it is set.
 
     joblib sets that variable in its workers.
     """

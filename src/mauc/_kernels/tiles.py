@@ -48,7 +48,7 @@ class Classes:
     pair_weights: Floats | None = None
     """``(C, C)`` ``v_ij``, 0 on the diagonal and where a class is absent; None where :attr:`factors` has them."""
     factors: tuple[Floats, Floats] | None = None
-    """``(N,)`` and ``(C,)`` factors of ``unit[n] · v[i, y[n]]``, where it is such a product."""
+    """``(N,)`` and ``(C,)`` factors of ``unit[n] · v[i, y[n]]``; None if it is not such a product."""
 
     @property
     def v(self) -> Floats:

@@ -207,7 +207,7 @@ def by_group(labels: Any, groups: Any, share: float, seed: int) -> Split:
     held = np.zeros(len(names), dtype=bool)
 
     def is_free(group: int) -> bool:
-        """Every class of the group stays in training without it."""
+        """Return whether training has every class of the group without it."""
         present = table[group] > 0
         return not held[group] and bool(np.all(table[~held].sum(axis=0)[present] > table[group][present]))
 

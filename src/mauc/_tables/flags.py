@@ -147,7 +147,7 @@ def _column_mauc(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
 def column_recall(values: Any, labels: NDArray[Any], most_bins: int = 100) -> float:
     """Return the balanced accuracy, on the same rows, of the best class of each range of numbers or each text.
 
-    It bounds what a column can do, for a hundredth of the time of its out-of-fold MAUC.
+    It is an upper bound of what a column can predict, in a hundredth of the time of its out-of-fold MAUC.
 
     >>> import pandas as pd
     >>> column_recall(pd.Series(np.arange(40.0)), np.repeat(["a", "b"], 20))

@@ -37,7 +37,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     ),
     "ConstructorFromReduceNode": frozenset({"datetime.timedelta", "datetime.timezone"}),
     "LossNode": frozenset(LOSSES),
-    # Trees are arrays that compiled code walks: a forged one may crash the process, but runs no code of its own.
+    # Trees are arrays that compiled code walks: a forged one may crash the process, but cannot run code.
     "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
     # Predicates on a column, which skrub's selectors call.
     "FunctionNode": frozenset(

@@ -324,7 +324,7 @@ def _type_name(kind: Any) -> str:
 
 
 def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> Iterator[tuple[Table, Any]]:
-    """Yield tables of so many rows of a part, as the whole would be read; columns in ``text`` as they are written.
+    """Yield a part in tables of ``rows`` rows, with the types of the whole; columns in ``text`` are read as text.
 
     With each table comes its batch of pyarrow, None for CSV. pandas reads CSV, as in a whole table: pyarrow takes the
     types of the columns from the first block, and fails where a later one has others.

@@ -320,6 +320,6 @@ def cross_validate(trainer: Trainer, repeats: Sequence[Sequence[Split]], deadlin
 
 
 def _share(deadline: float, n_trainings: int) -> float:
-    """Return when the next of so many trainings must end."""
+    """Return when the next of the remaining trainings must end."""
     now = time.monotonic()
     return now + (deadline - now) / n_trainings

@@ -37,7 +37,7 @@ __all__ = [
 def task(function: Callable[..., Any], *args: Any) -> Delayed:
     """Return ``function(*args)`` as a task whose name on the dashboard begins with ``mauc-``.
 
-    The key is a hash of the function and its arguments, so that no result of another call can be taken for this one.
+    The key is a hash of the function and its arguments, so that the result of another call is never used for this one.
     """
     name = getattr(function, "__name__", type(function).__name__).strip("_").replace("_", "-")
     key = f"mauc-{name}-{tokenize(function, args)}"
@@ -71,7 +71,7 @@ def keep(*tasks: Delayed) -> list[Delayed]:
 
 @contextmanager
 def _connected() -> Iterator[None]:
-    """Raise an error that says why if the client or its scheduler is lost."""
+    """Raise an error that names the cause if the client or its scheduler is lost."""
     try:
         yield
     except Exception as error:

@@ -91,7 +91,7 @@ class MAUCClassifier(LocalClassifier):
         return self
 
     def _known(self, totals: ClassTotals) -> Any:
-        """Return what all partitions need to know of the classes."""
+        """Return the facts about the classes that every partition needs."""
         partition, pairs = totals.partition(), check_pairs(self.pairs, len(totals.counts))
         term = partial(log_term, self.log_loss, pairs, class_weights=partition.weights, balanced=bool(self.balanced))
         # A matrix of pairs that has no log-loss is refused here, and not on a worker.

@@ -34,7 +34,7 @@ def pairwise_auc(y_true: Any, y_score: Any, *, labels: ArrayLike | None = None, 
     ----------
     y_true : Dask array or series of classes
     y_score : Dask array or data frame of scores, one column per class
-        A data frame's columns that are named as the classes are taken by name. Partitions of unknown size are fine.
+        The columns of a data frame are matched by class name. Partitions may have unknown sizes.
     labels, sample_weight
         As in :func:`mauc.pairwise_auc`; the weights are a Dask array or series.
 

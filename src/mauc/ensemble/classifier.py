@@ -299,7 +299,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             n_first = 0 if self.estimators else 2
             fits = fit_folds(plan.members, data, runner, now + 0.75 * left, refitted, score, watch, n_first)
             if not fits.folds:
-                # In this process, for a child may not have started yet: some tenths of a second.
+                # In this process, because a child may not have started yet; it takes some tenths of a second.
                 first = plan.members[0] if self.estimators else starter(self.random_state, len(classes))
                 instead = fit_folds([first], data, Here(data), math.inf, {*refitted, "starter"}, score, watch)
                 instead.cut = {name: reason for name, reason in fits.cut.items() if name not in instead.folds}
@@ -368,7 +368,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
                 if taken:
                     requirement = "must leave the names of ordinal models free"
                     raise invalid("estimators", requirement, repr(min(taken)), "rename it")
-                # Early, for they are quick; the first model is fitted in any case.
+                # Early, because they are quick; the first model is fitted in any case.
                 models = [models[0], *odds, *models[1:]]
             return StackPlan(tuple(Member(name, model, _num_samples(X)) for name, model in models), 5)
         if isinstance(self.columns_, TableColumns) and not is_sparse(X):
@@ -383,7 +383,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     def _runner(
         self, data: TrainingData, deadline: float | None, workers: Workers | None
     ) -> AbstractContextManager[Runner]:
-        """Return child processes if there is a deadline; own models stay here, for a child may not know them."""
+        """Return child processes if there is a deadline; the user's models stay here: a child may not know them."""
         if deadline is None or self.estimators is not None:
             return Here(data, self.n_jobs)
         own = workers or Workers(None if self.n_jobs is None else int(effective_n_jobs(self.n_jobs)))

@@ -315,7 +315,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _vectorizer(self) -> Any:
         shown = ", ".join(str(name) for name in self.others_[:5]) + (", …" if len(self.others_) > 5 else "")
-        with needing("cli", f"a table with columns that hold no numbers ({shown})"):
+        with needing("cli", f"a table with columns of text or dates ({shown})"):
             from skrub import TableVectorizer
 
         return TableVectorizer(low_cardinality=_one_hot(), high_cardinality=TextColumn(random_state=self.random_state))
@@ -330,7 +330,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _as_numbers(column: Any, name: Any) -> Floats:
-    """Return float64; NaN if a value is missing or, with a warning, no number."""
+    """Return float64; NaN for missing values and, with a warning, for values that are not numbers."""
     import pandas as pd
 
     try:
@@ -339,7 +339,7 @@ def _as_numbers(column: Any, name: Any) -> Floats:
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     odd = np.flatnonzero(np.isnan(numbers) & np.asarray(column.notna()))
     if len(odd):
-        count = "a value that is no number" if len(odd) == 1 else f"{len(odd)} values that are no numbers"
+        count = "a value that is not a number" if len(odd) == 1 else f"{len(odd)} values that are not numbers"
         example = f"{column.iloc[odd[0]]!r} in row {odd[0] + 1}"
         warnings.warn(
             f"column {name!r} held numbers in training and has {count}, such as {example}: taken as missing",

@@ -103,7 +103,7 @@ class OutOfFold:
         return int(np.argmax(np.nan_to_num([self.mauc(each, pairs) for each in self.scores], nan=0.0)))
 
     def is_ahead(self, scores: Floats, others: Floats, pairs: str | ArrayLike, n_errors: float) -> bool:
-        """Return whether scores are ahead of others by so many standard errors of the difference."""
+        """Return whether scores are ahead of others by this many standard errors of the difference."""
         counts = np.bincount(self.codes, minlength=scores.shape[1])
         rows = np.flatnonzero(counts[self.codes] > 1)  # the only sample of a class has no standard error
         if len(np.unique(self.codes[rows])) < 2:

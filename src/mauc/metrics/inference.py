@@ -96,7 +96,7 @@ def mauc_interval(
     Returns
     -------
     Interval
-        With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample has no variance of its own: that of
+        With ``score``, ``low``, ``high``, ``stderr``. The variance of a class with a single sample is unknown: that of
         the other classes is used, with ``UndefinedMetricWarning``. The same warning is given for a partial AUC whose
         region holds fewer than 10 samples of a class: such a score is biased upwards.
 

@@ -301,7 +301,7 @@ class _Table:
     def find(self, members: Ints, column: Column, own: Column) -> tuple[Ints, Ints]:
         """Return the members of class ``i`` whose score is in the table, by rising score, and its place.
 
-        Any place among the positives that tie with a row will do: they beat the same rows.
+        It may be the place of any positive that ties with the row: they beat the same rows.
         """
         x = column[members]
         order = argsort(x)

@@ -35,7 +35,7 @@ class ExactBuffers(nn.Module):
 class MAUCLoss(ExactBuffers):
     r"""Train a network to rank: a pair loss for multiclass AUC, added to cross-entropy.
 
-    Put it where :class:`torch.nn.CrossEntropyLoss` stands. ``MAUCLoss(class_counts)`` is the recommended loss,
+    Use it instead of :class:`torch.nn.CrossEntropyLoss`. ``MAUCLoss(class_counts)`` is the recommended loss,
 
     .. math:: L = \frac{1}{C} \sum_i \log(1 + R_i) + \tfrac12 \operatorname{mean}_n
         \left[-\log \operatorname{softmax}(z_n + \log p)_{y_n}\right], \qquad
@@ -74,8 +74,8 @@ class MAUCLoss(ExactBuffers):
         Samples with this target are left out and get gradient 0.
     sync : bool, default=False
         Compute the loss of the batches of all ranks of ``process_group`` as one batch. Every rank gathers the logits
-        and targets of all, and returns the value of the whole; its gradient is that of its own rows times the number
-        of ranks, because ``DistributedDataParallel`` averages over ranks.
+        and targets of all, and returns the loss of the whole batch. It multiplies the gradient of its rows by the
+        number of ranks, because ``DistributedDataParallel`` averages over ranks.
     process_group : optional
         Default: all ranks.
     **options
@@ -179,9 +179,9 @@ class MAUCLoss(ExactBuffers):
         return loss
 
     def _warn_of_one_class(self, loss: Tensor, target: Tensor) -> None:
-        """Warn once of a batch that teaches nothing; on a device a look at it would wait.
+        """Warn once of a batch of one class; only on the CPU, because on a device the check would wait.
 
-        A batch of one sample counts only after another such: the last batch of an epoch may be so small.
+        One batch with a single sample gives no warning, because the last batch of an epoch may be that small.
         """
         after_lone, self._lone = self._lone, len(target) == 1
         if len(target) == 0 or (self._lone and not after_lone) or loss.item() != 0.0:

@@ -34,7 +34,7 @@ def numpy_risk(
     span = float((ends[1] - ends[0]).max())
     radius = 1.0 if bounded else radius_for(span) if needs_range(surrogate) else math.inf
     tolerances = TOLERANCES["float64" if scores.dtype == torch.float64 else "float32"]
-    # Where a difference overflows, the loss of that pair is infinite: pair by pair all others are right.
+    # If a difference overflows, the loss of that pair is infinite. Computed pair by pair, all others stay right.
     overflows = math.isinf(span)
     found = None if overflows else plan(surrogate, radius, tolerances=tolerances, saturated=bounded)
     problem = _classes(weights, factored=found is not None).with_scores(scores.cpu().numpy())

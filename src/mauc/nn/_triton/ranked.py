@@ -57,7 +57,7 @@ def recipe_for(batch: Batch, loss: Loss) -> "RankedKernels | None":
 
 
 def cache_numbers(surrogate: Surrogate, device: torch.device) -> None:
-    """Put the numbers of a surrogate on the device, where they stay."""
+    """Copy the numbers of a surrogate to the device and cache them there."""
     for bounded in (True, False):
         form = truncated_powers(surrogate, bounded=bounded)
         if form is not None:
@@ -254,7 +254,7 @@ def _power_sum(sums, z, K: tl.constexpr):
 
 @triton.jit
 def _downward(exact):
-    """Round a float64 down to float32: a float32 is above the one if and only if it is above the other."""
+    """Round a float64 down to float32: a float32 is above the result if and only if it is above the float64."""
     near = exact.to(tl.float32)
     bits = near.to(tl.int32, bitcast=True)
     lower = tl.where(near > 0.0, bits - 1, tl.where(near < 0.0, bits + 1, -2147483647))
@@ -426,7 +426,7 @@ def _find(bounds, begin, end, step, score):
 
 @triton.jit
 def _bound_after(bounds, place, end, by: tl.constexpr):
-    """Return the bound so many places on; infinity if there is none."""
+    """Return the bound a given number of positions on; infinity if there is none."""
     at = place + by
     return tl.where(at > end, float("inf"), tl.load(bounds + tl.minimum(at, end)))
 
@@ -448,7 +448,7 @@ def _place_of(bounds, hint, end, score, weights, SHORT_SEARCH: tl.constexpr):
     _, low, second, fourth, step = hint
     sought = score
     if SHORT_SEARCH:
-        sought = tl.where(weights == 0.0, 0.0, score)  # own scores, which are large, are no negatives
+        sought = tl.where(weights == 0.0, 0.0, score)  # own scores, which are large, are not negatives
         crossed = (sought > second).to(tl.int32) + (sought > fourth).to(tl.int32)
         furthest = tl.max(tl.max(crossed, axis=1), axis=0)
         step = tl.where(furthest == 2, step, tl.minimum(step, 1 + furthest))
