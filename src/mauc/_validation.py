@@ -62,7 +62,7 @@ PAIRS = ("ovo", "ova", "ovr")
 
 
 def invalid(parameter: str, requirement: str, came: object, advice: str | None = None) -> ValueError:
-    """Return the error for a bad argument, in four parts, or in three where the requirement says what to do."""
+    """Return the error for a bad argument, in four parts, or in three if the requirement says what to do."""
     return ValueError(f"{parameter} {requirement}, got {came}" + (f": {advice}" if advice else ""))
 
 
@@ -220,7 +220,7 @@ def check_weights(sample_weight: ArrayLike, shape: tuple[int, ...]) -> NDArray[n
 def check_sample_weight(
     sample_weight: ArrayLike | None, codes: NDArray[np.int64], n_classes: int, names: NDArray[Any] | None = None
 ) -> NDArray[np.float64] | None:
-    """Return weights whose sum is positive in every class that has a sample; None where none were given."""
+    """Return weights whose sum is positive in every class that has a sample; None if none were given."""
     if sample_weight is None:
         return None
     weight = check_weights(sample_weight, codes.shape)
@@ -441,7 +441,7 @@ def _written(name: Any) -> str:
 
 
 def scores_of(estimator: Any, X: Any) -> Any:
-    """Return ``predict_proba`` where the estimator has it, else ``decision_function``; a data frame stays one."""
+    """Return ``predict_proba`` if the estimator has it, else ``decision_function``; a data frame stays one."""
     for method in ("predict_proba", "decision_function"):
         if hasattr(estimator, method):
             return getattr(estimator, method)(X)

@@ -56,7 +56,7 @@ def has_log_loss(pairs: Any) -> bool:
 
 
 def partner_weights(pairs: Any) -> Floats:
-    """Return ``(C,)`` b of ``v_ij = a_i b_j`` for ``i ≠ j``, with mean 1; raise where the matrix has no such form."""
+    """Return ``(C,)`` b of ``v_ij = a_i b_j`` for ``i ≠ j``, with mean 1; raise if the matrix has no such form."""
     v = np.array(pairs, dtype=np.float64)
     n_classes = len(v)
     np.fill_diagonal(v, 0.0)

@@ -78,14 +78,14 @@ class SurrogateRisk:
         Degree of the approximation, instead of a tolerance. Default: 32 for Bernstein, whose error falls like 1/K.
     n_jobs : int, optional
         Number of threads for half a million scores or more; -1 is one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` where that is set. Value and gradient do not depend on it.
+        ``OMP_NUM_THREADS`` if that is set. Value and gradient do not depend on it.
 
     Attributes
     ----------
     scheme_ : str
         The scheme of the last call.
     degree_ : int or None
-        Degree of the polynomials in the last call; None where there were none.
+        Degree of the polynomials in the last call; None if there were none.
 
     Notes
     -----
@@ -228,7 +228,7 @@ class SurrogateRisk:
         return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self._reach
 
     def plan_for(self, span: float, *, bounded: bool) -> Plan | None:
-        """Return polynomial pieces for differences up to ``span``; None where none meets the tolerance.
+        """Return polynomial pieces for differences up to ``span``; None if none meets the tolerance.
 
         ``bounded`` as in :meth:`compute`; else a difference at a piece's end belongs to the next piece.
         """

@@ -124,16 +124,16 @@ class Surrogate(ABC):
 
     @property
     def closed_form(self) -> ClosedForm | None:
-        """The kernel that sums ℓ without polynomials; None where there is none."""
+        """The kernel that sums ℓ without polynomials; None if there is none."""
         return None
 
     @property
     def curvature_per_slope(self) -> float:
-        """κ with ``ℓ″ <= −κ ℓ′`` everywhere, for a loss that never rises; infinite where none is known."""
+        """κ with ``ℓ″ <= −κ ℓ′`` everywhere, for a loss that never rises; infinite if none is known."""
         return INF
 
     def curvature(self, radius: float) -> float:
-        """Return an upper bound, at least 0, of ``ℓ″`` on ``[−radius, radius]``; infinite where none is known.
+        """Return an upper bound, at least 0, of ``ℓ″`` on ``[−radius, radius]``; infinite if none is known.
 
         It is computed for polynomial pieces; a surrogate with other smooth pieces overrides this method.
         """
@@ -400,7 +400,7 @@ def get_surrogate(
 ) -> Surrogate:
     """Return the surrogate of that name with its parameters, or the object itself.
 
-    ``alpha=None`` is ``default_alpha`` where that is given and the surrogate has an α, else the surrogate's default.
+    ``alpha=None`` is ``default_alpha`` if that is given and the surrogate has an α, else the surrogate's default.
     An object needs ``loss(t)`` and ``derivative(t)``; it may have the attributes of :class:`CustomSurrogate`.
 
     >>> get_surrogate("q_hinge", alpha=0.5, q=3)

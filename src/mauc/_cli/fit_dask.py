@@ -62,7 +62,7 @@ def fit_on_dask(
     sample_rows: int = 100_000,
     most_tested: int = 2_000_000,
 ) -> None:
-    """Train, test, write model and report. The workers must see the files under the same names.
+    """Train, test, write model and report. The workers must be able to read the files under the same paths.
 
     At most ``most_tested`` test rows are scored: more would not change the digits shown.
     """

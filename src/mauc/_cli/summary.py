@@ -128,7 +128,7 @@ def comparison(judgement: Judgement) -> TextTable:
 
 
 def subgroups(judgement: Judgement) -> list[TextTable]:
-    """Return the scores of the first model on each subgroup; nothing where there are none."""
+    """Return the scores of the first model on each subgroup; nothing if there are none."""
     if not judgement.subgroups:
         return []
     table = TextTable("Subgroups, each against the other rows; p: corrected for the number of levels")

@@ -146,7 +146,7 @@ def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Ta
 
 
 def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
-    """Warn of dates in another format than in training: they count as missing."""
+    """Warn of dates in a format that training did not have: they are read as missing."""
     import pandas as pd
 
     for name, steps in getattr(columns.vectorizer_, "all_processing_steps_", {}).items():

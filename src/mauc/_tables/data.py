@@ -1,4 +1,4 @@
-"""From a table to labelled rows with features, and their split into training rows and test rows."""
+"""Turn a table into labelled rows with features, and split them into training rows and test rows."""
 
 import warnings
 from collections.abc import Sequence

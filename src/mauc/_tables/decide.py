@@ -1,4 +1,4 @@
-"""From probabilities to predicted classes, learned from validation rows."""
+"""Turn probabilities into predicted classes, by offsets learned from validation rows."""
 
 from pathlib import Path
 from typing import Any, Self

@@ -1,4 +1,4 @@
-"""From a table to a tested model. ``mauc fit`` is a shell around this."""
+"""Train and test a model on a table. ``mauc fit`` is a shell around this."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class FittedTable:
         return None if self.data.groups is None else self.data.groups[self.evaluation.rows]
 
     def details(self) -> list[tuple[str, str]]:
-        """Return how the model was made, for the end of the report."""
+        """Return details about the training, for the end of the report."""
         data, board = self.data, self.board
         return [
             ("table", str(data.path)),
@@ -397,7 +397,7 @@ def fit_data(
 def _flag_columns(
     data: Data, train: Ints, options: Options, began: float, workers: Workers | None
 ) -> list[Flag] | None:
-    """Flag columns before training; None where they are too many for a quarter of the time."""
+    """Flag columns before training; None if that would take more than a quarter of the time."""
     some = train[of_some_classes(data.labels[train], options.seed)]
     # A column takes milliseconds, and a table may have thousands.
     runner = workers if workers is not None and workers.n_workers and data.features.shape[1] > 100 else Here(None)
@@ -425,7 +425,7 @@ def _flag_leaks(
     progress: Progress,
     most_columns: int = 300,
 ) -> list[Flag]:
-    """Flag columns and splits after training; none where there is no time."""
+    """Flag columns and splits after training; no flags if there is no time."""
     if time.monotonic() > deadline or data.features.shape[1] > most_columns:
         return []
     progress.step("looking for leaks")

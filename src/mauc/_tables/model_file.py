@@ -238,7 +238,7 @@ def packed_trees(model: Any) -> Iterator[None]:
 
 
 def unpack_trees(model: Any) -> None:
-    """Turn the arrays into trees again; raise a ValueError where a node leads out of its tree or names no column."""
+    """Turn the arrays into trees again; raise a ValueError if a node leads out of its tree or names no column."""
     for each, name in _tree_models(model):
         arrays = getattr(each, name)
         if isinstance(arrays, dict) and name == "_predictors":

@@ -302,7 +302,7 @@ def _harmful_attributes(by_id: Mapping[int, list[Node]]) -> Iterator[str]:
 
 
 def _text_of(node: Node) -> str | None:
-    """Return the text that skops makes of a node; None where it makes something else."""
+    """Return the text that skops makes of a node; None if it makes something else."""
     if node["__loader__"] == "NdArrayNode" and node["__class__"] == "str_":
         return "\0"  # mauc fit writes none; matches no pattern
     if node["__loader__"] != "JsonNode":

@@ -29,7 +29,7 @@ BLOCK = 1 << 20
 UNREADABLE = (EOFError, UnicodeError, ValueError, gzip.BadGzipFile, zlib.error)
 """Raised by pandas for text that is no table, and for damaged archives."""
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-"""The more likely first where all else is equal: commas also occur in numbers and text."""
+"""In the order of preference if all else is equal: commas also occur in numbers and text."""
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -288,7 +288,7 @@ def _best_separator(sample: str) -> str:
 
 
 def _with_header(source: Source, rows: list[list[str]], separator: str, encoding: str, header: bool | None) -> Source:
-    """Return the text with a header line: ``column_1``, ``column_2``, … where it has none."""
+    """Return the text with a header line: ``column_1``, ``column_2``, … if it has none."""
     if header is None and rows and not has_header(rows[0], rows[1:]):
         header = False
         warnings.warn(

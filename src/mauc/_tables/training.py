@@ -40,7 +40,7 @@ class Entry:
     about: str
     """Its class, with the parameters that were chosen."""
     validation: float
-    """Multiclass AUC on training rows that were held out from it; NaN where there is none."""
+    """Multiclass AUC on training rows that were held out from it; NaN if there is none."""
     seconds: float
     """Time of all its fits."""
     weight: float = math.nan
@@ -163,7 +163,7 @@ class Trainer:
         return groups[rows]
 
     def _latest(self, rows: Ints) -> list[Split] | None:
-        """Return a split that validates on the latest rows, where the table has times; None: as the planner wants."""
+        """Return a split that validates on the latest rows; None, the default split, if the table has no times."""
         if self.data.times is None:
             return None
         try:

@@ -135,7 +135,7 @@ def _like(first: Any, first_name: str, collection: Any, name: str) -> Any:
 
 
 def _rows(collection: Any) -> tuple[int, ...] | None:
-    """Return the rows in each chunk of an array, where they are known."""
+    """Return the rows in each chunk of an array, if they are known."""
     if not isinstance(collection, da.Array) or any(np.isnan(collection.chunks[0])):
         return None
     return tuple(int(n) for n in collection.chunks[0])

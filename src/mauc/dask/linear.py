@@ -32,7 +32,7 @@ class MAUCClassifier(LocalClassifier):
     Notes
     -----
     The result equals that of :class:`mauc.MAUCClassifier` on the same rows up to rounding: coefficients agree to about
-    1e-6 where the solver converges. Per evaluation and partition 16 C bytes travel for ``"exponential"``, 48 C for
+    1e-6 if the solver converges. Per evaluation and partition 16 C bytes travel for ``"exponential"``, 48 C for
     ``"squared"``, and 8 C (d + 1) for the gradient.
 
     Examples

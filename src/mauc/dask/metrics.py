@@ -104,7 +104,7 @@ def mauc_interval(
 
     One pass more than the score. A partition of n rows sends back where its negatives fall among the own-class scores,
     at most 32 n bytes per class, and every worker receives their sum, 8 N bytes. The client receives the influence and
-    the class of every row, 9 N bytes or more, and ``groups`` where they are given.
+    the class of every row, 9 N bytes or more, and ``groups`` if they are given.
 
     Examples
     --------

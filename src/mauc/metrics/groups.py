@@ -45,7 +45,7 @@ class Cells(NamedTuple):
         return np.bincount(self.groups, x).astype(np.float64, copy=False)
 
     def effective_groups(self, weight: Floats) -> float:
-        """Return the effective number of groups, by the squared weights of their cells; infinite where no group has
+        """Return the effective number of groups, by the squared weights of their cells; infinite if no group has
         rows of two classes, since then the classes are independent of each other."""
         filled = self.shares > 0
         if np.bincount(self.groups[filled]).max(initial=0) < 2:

@@ -56,7 +56,7 @@ def mauc_interval(
     Each sample has an influence :math:`h_n`, its share as a positive in its own column and as a negative in all
     others; within class i it lies between 0 and :math:`w_i = \sum_j v_{ij} + v_{ji}`. DeLong's variance of a
     U-statistic is :math:`\sum_i S_i^2 / n_i` with the variances :math:`S_i^2` of the influences inside the classes.
-    Few samples estimate them badly, as 0 where all pairs are ranked right, so each is shrunk to the variance of all
+    Few samples estimate them badly (as 0 if all pairs are ranked right), so each is shrunk to the variance of all
     classes with the weight of three samples. The ratio of :math:`\sum_i w_i^2 \, \theta (1 - \theta) / n_i` to that
     variance gives the effective number :math:`m` of Bernoulli samples. The interval is Wilson's: all :math:`\theta`
     with
@@ -91,7 +91,7 @@ def mauc_interval(
         is then that of the sums over groups. Default: all rows are independent.
     n_jobs : int, optional
         Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
+        ``OMP_NUM_THREADS`` if that is set. The result is the same to the bit.
 
     Returns
     -------
@@ -105,9 +105,9 @@ def mauc_interval(
     O(N·C) time after a sort of each class, the same sort that gives the score; O(N) extra memory. Coverage from 2
     samples per class on is measured in :doc:`/results/intervals`.
 
-    No interval can account for errors that none of a few samples shows: where a fifth of a class is mislabelled, 10
+    No interval can account for errors that none of a few samples shows: if a fifth of a class is mislabelled, 10
     samples of it are all right in one of nine draws. :func:`multiclass_auc_report`, the HTML report and ``mauc
-    evaluate`` print a note where this could matter: a class of 5 to 60 rows contributes most of the uncertainty, and
+    evaluate`` print a note if this could matter: a class of 5 to 60 rows contributes most of the uncertainty, and
     each of its rows beats three of four others. Usually there is no hidden error, and the interval is right.
 
     With ``groups``, the rows of one class in one group take the place of a sample, and the covariance between the

@@ -96,7 +96,7 @@ class Positives(NamedTuple):
     values: Column
     """``(M,)``"""
     below: Floats | None
-    """``(M + 1,)`` prefix sums of their units; None where each unit is 1."""
+    """``(M + 1,)`` prefix sums of their units; None if each unit is 1."""
 
     def beaten(self, left: Ints, right: Ints) -> Floats:
         """Return the units below each score, and half of those that tie with it, from :func:`find`."""

@@ -31,7 +31,7 @@ class Subgroup:
     level: str
     rows: int
     mauc: Interval
-    """Over the pairs of classes that have rows in the level; NaN where there is none."""
+    """Over the pairs of classes that have rows in the level; NaN if there is none."""
     difference: Comparison
     """The score of the level minus that of all other rows, over the pairs of classes that have rows in both."""
     holm: float

@@ -50,7 +50,7 @@ class ScoreSummary:
     fingerprint: bytes
     """Equal for identical scores; empty unless asked for."""
     hits: Floats
-    """``(N,)`` 1 for each row that is predicted right; empty where the scores were read in parts."""
+    """``(N,)`` 1 for each row that is predicted right; empty if the scores were read in parts."""
 
 
 def summarise(

@@ -1,4 +1,4 @@
-"""From the influences of rows to intervals and tests that hold from two rows per class on.
+"""Compute intervals and tests from the influences of rows; they are valid from two rows per class on.
 
 The variance is DeLong's for a U-statistic, but the variance of each class is shrunk to that of all classes. Intervals
 and tests use the variance at the tested value, as Wilson's interval of a proportion does. In large samples both are
@@ -132,7 +132,7 @@ class Sizes:
     concentration: Floats
     """``(C,)`` sum of the squared shares of the columns in the influence of a row; 1 if one column makes all of it."""
     groups: float = field(default=math.inf, kw_only=True)
-    """Effective number of groups; infinite where no group has rows of two classes."""
+    """Effective number of groups; infinite if no group has rows of two classes."""
 
     @classmethod
     def of_shares(cls, present: NDArray[np.bool_], square: Floats, cube: Floats, v: Floats) -> Sizes:

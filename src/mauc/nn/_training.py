@@ -181,7 +181,7 @@ def _score(network: nn.Module, rows: Rows, n_classes: int, pairs: Any, device: t
 
 
 def read_checkpoint(folder: Any, run: dict[str, Any] | None = None) -> dict[str, Any] | None:
-    """Return the checkpoint in a folder, if there is one; it must be of the same ``run`` where that is given."""
+    """Return the checkpoint in a folder, if there is one; it must be of the same ``run`` if that is given."""
     path = Path(folder, "last.ckpt")
     if not path.exists():
         return None

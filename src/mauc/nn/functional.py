@@ -101,7 +101,7 @@ def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: 
     Returns
     -------
     Tensor
-        A float64 scalar on that device, without gradient; NaN where no pair of classes has samples. On the CPU a score
+        A float64 scalar on that device, without gradient; NaN if no pair of classes has samples. On the CPU a score
         that is not finite is an error; elsewhere, where a check would wait for the device, the result is NaN.
 
     Notes

@@ -96,7 +96,7 @@ class MAUCLoss(ExactBuffers):
     float32 and half-precision logits without waiting for the device. On the CPU, in float64 and under
     ``torch.use_deterministic_algorithms`` the squared and exponential losses run in torch operations, and the scores of
     the others go through the NumPy kernels of :class:`mauc.SurrogateRisk`. A smooth surrogate that is no polynomial is
-    approximated to the rounding of the logits; where that fails, all pairs are taken in blocks, with a warning.
+    approximated to the rounding of the logits; if that fails, all pairs are computed in blocks, with a warning.
 
     *Second derivatives* and :mod:`torch.func` are available for the squared, exponential and linear losses. The others
     refuse them, and so does every loss with ``sync=True``. Inside :func:`torch.compile` second derivatives are refused.

@@ -42,7 +42,7 @@ class ModelScore:
     mauc: Interval
     ova: Interval
     accuracy: float
-    """Accuracy of the predicted classes where they were given, else of the highest scores."""
+    """Accuracy of the predicted classes if they were given, else of the highest scores."""
     balanced_accuracy: float
     matrix: Floats
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
@@ -91,7 +91,7 @@ class Judgement:
     worst: tuple[PairScore, ...]
     """The weakest pairs, by the high end of their intervals: a pair with few test rows is not weak by chance alone."""
     imbalance: Imbalance
-    """Imbalance of the training rows where they were given, else of the test rows."""
+    """Imbalance of the training rows if they were given, else of the test rows."""
     of_training: bool
     absent: tuple[str, ...]
     """Classes that have scores and no row."""

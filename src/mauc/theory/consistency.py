@@ -111,7 +111,7 @@ class ConsistencyReport:
 
     @property
     def consistent(self) -> bool | None:
-        """True if the scores that minimise the risk rank best; None where neither is proved."""
+        """True if the scores that minimise the risk rank best; None if neither is proved."""
         return self.verdict.consistent
 
     @property
@@ -175,10 +175,10 @@ def consistency_report(
     Returns
     -------
     ConsistencyReport
-        ``satisfied`` and the four points of the condition, each with where it fails; ``consistent``, for these scores,
-        and the ``counterexample``; in ``verdict`` the reason and the α that would do. For surrogates of this library
-        the stated facts and exact derivatives decide; callables are checked on a grid of 4097 points, and for kinks on
-        one 32 times as fine.
+        ``satisfied`` and the four points of the condition, each with the place at which it fails; ``consistent`` for
+        these scores, and the ``counterexample``; ``verdict`` with the reason, and the α that would be consistent. For
+        surrogates of this library the stated facts and exact derivatives decide; callables are checked on a grid of
+        4097 points, and for kinks on one 32 times as fine.
 
     Notes
     -----

@@ -58,7 +58,7 @@ class RiskMinimiser:
     bayes_mauc: float
     """The highest multiclass AUC that any scores reach."""
     excess: float = 0.0
-    """Duality gap of bounded scores: their risk is above the least one by at most this part of it. NaN where the risk
+    """Duality gap of bounded scores: their risk is above the least one by at most this part of it. NaN if the risk
     is not convex in the scores: then the scores are the best of a few descents."""
 
     @property

@@ -30,7 +30,7 @@ class NetworkNorms:
     """
 
     frobenius: tuple[float, ...] | None
-    """Frobenius norm of each layer; None where a layer is a convolution or an activation is not rectified."""
+    """Frobenius norm of each layer; None if a layer is a convolution or an activation is not rectified."""
     spectral: tuple[float, ...]
     """Spectral norm of each layer as an operator."""
     initial_spectral: tuple[float, ...]
