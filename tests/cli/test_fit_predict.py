@@ -237,7 +237,7 @@ def test_dates_in_another_format_count_as_missing(run, model, trees):
         assert told.exit_code == 0, told.output
         said = " ".join(told.stderr.split())
         assert f"column 'seen' of {name}.csv had dates of the form %Y-%m-%d in training" in said
-        assert f"here holds '{first}' (row 1, 160 in all): taken as missing" in said
+        assert f"here holds '{first}' (row 1, 160 in all): treated as missing" in said
         pd.testing.assert_frame_equal(pd.read_csv("scores.csv"), pd.read_csv("none-scores.csv"))
     trees.assign(seen=trees["seen"].where(trees.index % 2 == 0, "?")).to_csv("gaps.csv", index=False)
     quiet = run("predict", model, "gaps.csv")

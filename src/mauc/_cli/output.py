@@ -43,7 +43,7 @@ def _text(cell: Any) -> Text:
 
 
 class Output:
-    """Prints what a command says, unless ``--json`` or ``--quiet`` forbid it."""
+    """Prints the output of a command, unless ``--json`` or ``--quiet`` forbid it."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json = as_json

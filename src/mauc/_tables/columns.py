@@ -72,7 +72,7 @@ def read_kinds(table: Table) -> dict[str, str]:
 
 
 def text_columns(kinds: Mapping[str, str]) -> list[str]:
-    """Return the columns to read as they are written: a code such as 01 must not become the number 1."""
+    """Return the columns to read as text: a code such as 01 must not become the number 1."""
     return [name for name, kind in kinds.items() if kind != "number"]
 
 
@@ -162,7 +162,7 @@ def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
                     form = f" of the form {step.format_}" if step.format_ else ""
                     warnings.warn(
                         f"column {name!r} of {path} had dates{form} in training, and here holds "
-                        f"{values.iloc[bad[0]]!r} (row {bad[0] + 1}, {len(bad)} in all): taken as missing",
+                        f"{values.iloc[bad[0]]!r} (row {bad[0] + 1}, {len(bad)} in all): treated as missing",
                         stacklevel=2,
                     )
 

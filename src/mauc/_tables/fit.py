@@ -256,7 +256,7 @@ def fit_table(
     target : str
         Column that holds the class of each row.
     time_limit : float, default=60
-        Seconds. A deadline: what is not ready is cut, and ``cut`` of the result says what.
+        Seconds. A deadline: unfinished work is cut, and ``cut`` of the result lists it.
     effort : {"quick", "normal", "best"}, default="normal"
         How much to train; normal takes about a minute on two cores for up to 100,000 rows. Unless the time limit cuts
         something, the same table, effort and seed give the same model on every machine.

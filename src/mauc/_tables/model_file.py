@@ -26,7 +26,7 @@ from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 FORMAT = "mauc model 2"
 SCHEMA = "schema.json"
 REAL = (ImportError, MemoryError, OSError)
-"""Errors that say nothing about the file: they are raised as they are."""
+"""Errors that say nothing about the file: they are raised unchanged."""
 SCHEMA_SHARE = 0.25  # of the size allowed: as Python objects the tree takes several times its length
 
 
@@ -136,7 +136,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         schema = json.loads(members[SCHEMA])
         foreign = [] if trust else foreign_parts(schema, members.keys() - {SCHEMA})
         clean = _packed(members, zipfile.ZIP_STORED)
-        # Without trust skops may load what is listed here, and need not be asked what it would refuse.
+        # Without --trust, skops may load the types listed here; there is no need to ask it for types it would refuse.
         needed = skops.io.get_untrusted_types(data=clean) if trust else set().union(*ALLOWED.values())
     except TooLarge as error:
         raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None

@@ -206,7 +206,7 @@ def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, ch
 
 
 def _stripped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
-    """Remove from the stack, in place, all that predictions do not need: unused models, scores of training rows."""
+    """Remove from the stack, in place, what predictions do not need: unused models, scores of training rows."""
     used = np.flatnonzero(stack._combination.used)
     names = [list(stack.named_estimators_)[k] for k in used]
     stack.named_estimators_ = {name: stack.named_estimators_[name] for name in names}

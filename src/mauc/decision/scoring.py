@@ -1,4 +1,4 @@
-"""Metrics of decisions in place of costs: a function of classes, or the name of a scikit-learn scorer."""
+"""Metrics of decisions instead of costs: a function of classes, or the name of a scikit-learn scorer."""
 
 from collections.abc import Callable
 from inspect import Parameter, signature

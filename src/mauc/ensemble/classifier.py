@@ -55,7 +55,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         balance the classes. On larger tables some get fewer trees or rows, or are left out
         (:mod:`mauc.ensemble.planner`). They take tables with texts, dates, categories and missing values, and sparse
         matrices. As in scikit-learn's stacking, models are fitted on codes 0 to C-1 of the classes, which a
-        ``class_weight`` by class must use, and ``"drop"`` in place of a model leaves it out.
+        ``class_weight`` by class must use, and ``"drop"`` instead of a model leaves it out.
     cv : int, splitter or list of (train, test), optional
         Folds. Default: five; for the default models three from 3,500 samples on, and from 20,000 on a fifth is held out
         once. A number gives :class:`mauc.model_selection.RareClassKFold`, which keeps every class in every training
@@ -90,7 +90,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         :class:`mauc.ensemble.TableColumns` for data frames and texts; the median of each column of an array of numbers
         is subtracted. Your own models get X unchanged. None: X unchanged.
     calibrate : {False, True, "normalized"}, default=False
-        Return calibrated probabilities in place of ranking scores (:mod:`mauc.ensemble.calibration`). True: each column
+        Return calibrated probabilities instead of ranking scores (:mod:`mauc.ensemble.calibration`). True: each column
         is the probability of its class against all others, and every AUC is unchanged; rows sum to 1 only nearly,
         unless there are two classes. ``"normalized"``: rows are divided by their sum, as scikit-learn's ``log_loss``
         and ``roc_auc_score`` require, which changes the ranking slightly.

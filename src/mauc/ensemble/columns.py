@@ -342,7 +342,7 @@ def _as_numbers(column: Any, name: Any) -> Floats:
         count = "a value that is not a number" if len(odd) == 1 else f"{len(odd)} values that are not numbers"
         example = f"{column.iloc[odd[0]]!r} in row {odd[0] + 1}"
         warnings.warn(
-            f"column {name!r} held numbers in training and has {count}, such as {example}: taken as missing",
+            f"column {name!r} held numbers in training and has {count}, such as {example}: treated as missing",
             stacklevel=5,
         )
     return np.asarray(numbers)

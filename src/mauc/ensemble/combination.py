@@ -13,7 +13,7 @@ A single model replaces the combination if it is ahead by three standard errors 
 
 Measured by mean test MAUC × 100 on the development sets of the tabular experiment, against weights alone: this rule
 +0.34 ± 0.18 (standard error); always s = ½ +0.29; the plain mean +0.06; the best single model −0.25. Out-of-bag scores
-in place of folds have −0.41 ± 0.10, no penalty −0.2, α of 2, 4 or 8 in place of 6 −0.05 to −0.14. A common floor of
+instead of folds have −0.41 ± 0.10, no penalty −0.2, α of 2, 4 or 8 instead of 6 −0.05 to −0.14. A common floor of
 0.01 ties scores of rare classes, hence the floor is 0.03 times the frequency of the class.
 """
 

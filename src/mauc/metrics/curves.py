@@ -96,7 +96,7 @@ def simultaneous_quantile(
     looks: int = 10,
     seed: int = 0,
 ) -> float:
-    """Return the quantile with which :func:`band` holds the whole curve, in place of the normal one of a point.
+    """Return the quantile for which :func:`band` covers the whole curve; the normal quantile covers one point.
 
     It is found by the bootstrap: the largest distance of a resampled curve from this one, in units of the pointwise
     band. Few resampled rows vary too little at the ends of the curve, so it is at least that of ``looks`` independent

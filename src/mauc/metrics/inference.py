@@ -76,14 +76,14 @@ def mauc_interval(
         Confidence level, between 0 and 1.
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair of classes counts the same. ``"ova"``: one-vs-rest. A matrix: ``[i, j]`` is the weight of
-        column i on class i against class j; taken as fixed.
+        column i on class i against class j; the interval treats it as fixed.
     by : {"column", "difference"}, default="column"
     min_sensitivity, min_specificity : float, optional
         AUC-μ and partial AUC, see :func:`pairwise_auc`.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
-        Weights >= 0, taken as sampling weights.
+        Weights >= 0, treated as sampling weights.
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its pairs are left out.
     groups : (N,) array, optional
@@ -209,7 +209,7 @@ def compare_mauc(
 
     The variance of the difference is that of the differences of the influences (see :func:`mauc_interval`), so rows
     hard for both models cancel out. The interval holds all differences that a score test of that size does not reject,
-    with the variance taken at the difference tested, as in Wilson's interval; the p-value is that of the same test of
+    with the variance at the tested difference, as in Wilson's interval; the p-value is that of the same test of
     "no difference", two-sided, and never 0. For scores of cross-validation splits see :func:`compare_cv_scores`.
 
     Parameters
@@ -304,7 +304,7 @@ def _models(score_a: Any, score_b: Any, against: Any) -> dict[str, Any]:
 def _several(
     names: list[str], best: str, against: str, compared: Callable[[str, str], Comparison]
 ) -> list[ModelComparison]:
-    """Return the comparisons asked for, with Holm's correction for all that were possible."""
+    """Return the requested comparisons, with Holm's correction for all possible ones."""
     if against in ("best", "all"):
         tested = [(a, b) if b == best or against == "all" else (b, a) for a, b in combinations(names, 2)]
     else:
@@ -339,8 +339,8 @@ def class_against_others(k: int, present: NDArray[np.bool_]) -> Floats:
 def class_influence(partition: ClassPartition, column: NDArray[np.floating], k: int, v: Floats) -> Floats:
     """Return the ``(N,)`` influence of each row on the mean AUC of class k, from its column alone.
 
-    All other classes are taken as one, in which each has the same weight: ``O(N log N)``, where the influence from all
-    columns would be ``O(N C log N)``. ``v`` is that of :func:`class_against_others`.
+    All other classes are merged into one, in which each has the same weight: ``O(N log N)`` time; from all columns it
+    would be ``O(N C log N)``. ``v`` is that of :func:`class_against_others`.
     """
     two = ClassPartition((partition.codes == k).astype(np.int64), 2, partition.shares)
     influence = auc_influence(two.problem(np.column_stack([column, column]), np.array([[0.0, 0.0], [1.0, 0.0]])))

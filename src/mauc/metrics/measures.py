@@ -33,11 +33,11 @@ class PairMeasure:
     """
 
     difference: bool = False
-    """Rank by column i minus column j, in place of column i."""
+    """Rank by column i minus column j, instead of column i."""
     share: float = 1.0
     """Share of a class in the region."""
     of_negatives: bool = False
-    """The region is a share of class j, in place of class i."""
+    """The region is a share of class j, instead of class i."""
 
     @classmethod
     def checked(cls, by: Any, min_sensitivity: Any, min_specificity: Any) -> PairMeasure:
@@ -72,7 +72,7 @@ class PairMeasure:
         """Return the sample with the effective sizes of the classes for this measure.
 
         Of ``n`` samples in a pair only the share ``c`` of the region counts, and the variance of their mean is
-        ``1 / (c n)`` in place of ``1 / n``. The effective size of a class with the weight ``a`` in regions and ``b``
+        ``1 / (c n)`` instead of ``1 / n``. The effective size of a class with the weight ``a`` in regions and ``b``
         without is ``n (a + b)² / (a / √c + b)²``.
         """
         cut, whole = self._weights(v)

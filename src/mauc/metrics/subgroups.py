@@ -100,7 +100,7 @@ def subgroup_scores(
 
 
 def subgroup_notes(found: Sequence[Subgroup]) -> list[str]:
-    """Return what a reader must know of these scores."""
+    """Return notes on the limits of these scores."""
     notes = [
         f"level {one.level} has no row of class {', '.join(one.absent[:8])}{', …' if len(one.absent) > 8 else ''}: its "
         "score and its difference to the rest are over the other classes"

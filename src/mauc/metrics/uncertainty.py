@@ -209,8 +209,8 @@ class Sample(Sizes):
     def _cell_ratio(self, row_variance: Floats, squares: Floats) -> Floats:
         """Return :attr:`Moments.cell_ratio`: ``ρ + (1 − ρ) / r_i`` for cells of ``r_i`` rows of equal weight.
 
-        The correlation ρ of the rows of a cell is taken as one for all classes. It is estimated from the variances of
-        cells and of rows in all classes, and shrunk to 1 by as many cells as the variance is.
+        The correlation ρ of the rows of a cell is assumed to be the same for all classes. It is estimated from the
+        variances of cells and of rows in all classes, and shrunk to 1 by as many cells as the variance is.
         """
         square = _sums(self.partition.codes, self.partition.shares**2, len(self.size))
         rows_per_cell = np.divide(1.0, square * self.size, out=np.ones_like(square), where=self.counts)

@@ -61,7 +61,7 @@ class MAUCLoss(ExactBuffers):
         cross-entropy does. With ``pairs="ova"`` the logits are not adjusted; a matrix ``pairs`` must be of the form
         :math:`a_i b_j`, and the logits are adjusted by :math:`\log (p_j / b_j)`.
     log1p : bool, optional
-        Take log(1 + R_i) in place of the risk R_i of each class; only for the exponential. Default: True for the
+        Take log(1 + R_i) instead of the risk R_i of each class; only for the exponential. Default: True for the
         exponential with a log-loss. Without it the slope is unbounded, and SGD at a rate of 0.1 diverges.
     activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
         How logits become scores F. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it the exponential loss

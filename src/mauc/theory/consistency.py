@@ -155,7 +155,7 @@ def consistency_report(
         A name such as ``"exponential"`` (:data:`mauc.surrogates.SURROGATES` has all), an object with ``loss(t)`` and
         ``derivative(t)``, or just a function ℓ(t) of an array.
     scores : {"unbounded", "unit", "softmax", "sigmoid", "log_odds"}, default="unbounded"
-        The set that f is taken from: the whole line, [0, 1], or softmax, sigmoid or log-odds of free logits.
+        The range of the scores f: the whole line, [0, 1], or softmax, sigmoid or log-odds of free logits.
     interval : (low, high), default=(-1, 1)
         Differences of scores on which the condition is checked; must contain 0.
     ratio : float, optional

@@ -63,7 +63,7 @@ class RiskMinimiser:
 
     @property
     def gap(self) -> float:
-        """The highest multiclass AUC less that of the minimiser."""
+        """The highest multiclass AUC minus that of the minimiser."""
         return self.bayes_mauc - self.mauc
 
     @property

@@ -6,7 +6,7 @@ The sum over the pairs of column i splits into sums over its positives P and its
     = \Big(\sum_m a_m e^{-\alpha P_m}\Big) \Big(\sum_n \omega_n e^{\alpha Q_n}\Big),
 
 and in the same way for the others: ``O(N·C)`` time, a few ``(N, C)`` arrays. Nothing waits for the device. On the CPU
-rows are taken in chunks that stay in a second-level cache.
+rows are processed in chunks that stay in a second-level cache.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Surrogate → form (:mod:`mauc.nn._loss.forms`) → recipe. A recipe has ``forward``, which computes the value and what the
 gradient needs, and ``gradient``, which computes the gradient of the logits. On CUDA the recipes are Triton kernels
-(:mod:`mauc.nn._triton`); elsewhere, and for what the kernels do not compute, plain operations
+(:mod:`mauc.nn._triton`); elsewhere, and for losses that have no kernel, plain operations
 (:mod:`mauc.nn._loss.plain`).
 """
 

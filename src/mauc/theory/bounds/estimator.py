@@ -183,7 +183,7 @@ def _network(network: Any, X: Any, codes: Ints, risk: SurrogateRisk, delta: floa
     if norms.frobenius is None:
         return _noted(cnn(value, counts, **near, **shared))
     with np.errstate(over="ignore"):
-        # Where the product of many norms exceeds the largest float, the other term is smaller and is taken.
+        # If the product of many norms exceeds the largest float, the other term is smaller and is used.
         gamma = min(float(np.prod(norms.frobenius)), 1e200)
     return _noted(dnn(value, counts, gamma=gamma, depth=norms.depth, **near, **shared))
 
