@@ -14,7 +14,7 @@ from mauc._tables.errors import Failure, explain, in_plain_words
 TABLE = "CSV, TSV, Excel, ARFF, Parquet or NPZ file; - is standard input."
 MaxSize = Annotated[
     float,
-    typer.Option(min=0.0, help="GB that unpacking a model, Excel, NPZ or .gz file may add to its size."),
+    typer.Option(min=0.0, help="Most GB that unpacking a model, Excel, NPZ or .gz file may add to its size."),
 ]
 Missing = Annotated[
     list[str] | None,
@@ -30,7 +30,7 @@ Encoding = Annotated[
 Separator = Annotated[
     str | None,
     typer.Option(
-        help="Between columns of a text file: comma, semicolon, tab or bar; default: detected.", show_default=False
+        help="Column separator of a text file: comma, semicolon, tab or bar; default: detected.", show_default=False
     ),
 ]
 Header = Annotated[

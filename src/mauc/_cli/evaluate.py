@@ -66,7 +66,9 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    memory: Annotated[float, typer.Option(min=0.5, help="GiB to use at most where tables are read in parts.")] = 2.0,
+    memory: Annotated[
+        float, typer.Option(min=0.5, help="Most GiB of memory to use for tables that are read in parts.")
+    ] = 2.0,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Evaluate the scores of any program, and compare models.

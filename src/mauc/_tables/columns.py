@@ -137,8 +137,8 @@ def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Ta
             dates = days_first_to_iso(values)
             if dates is None:
                 warnings.warn(
-                    f"column {name!r} of {path} had dates with the day first in training, but not here, so it is taken "
-                    "as missing: write all dates like 31/12/2024 or 2024-12-31",
+                    f"column {name!r} of {path} had dates with the day first in training, but not here: treated as "
+                    "missing; write all dates like 31/12/2024 or 2024-12-31",
                     stacklevel=2,
                 )
             known[name] = dates
