@@ -136,7 +136,7 @@ class SurrogateRisk:
             came = f"{degree} with tolerance={tolerance:g}"
             raise invalid("degree", "excludes tolerance", came, "pass one of the two")
         self._reach = polynomial_reach(self.surrogate)
-        """Scores that differ by less meet only one polynomial piece."""
+        """Scores that differ by less than this need only one polynomial piece."""
         self._warned = False
         self.degree_: int | None = None
 

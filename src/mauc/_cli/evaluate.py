@@ -154,7 +154,7 @@ def _saved_scores(parts: Any, target: str | None, others: list[Any], truth: Any,
 
 
 def _streams(tables: list[Any], asked: bool | None) -> bool:
-    """Return whether to read tables in parts: several files, one that does not fit in memory, or as asked."""
+    """Return whether to read tables in parts: for several files, for one that does not fit in memory, or by option."""
     several = [table for table in tables if table.several]
     if several and asked is False:
         raise Usage(f"--no-stream reads single files, and {several[0].display} is not one: leave it out")

@@ -80,7 +80,7 @@ def _run() -> int:
     try:
         code = app(standalone_mode=False)
         if code:
-            _discard_output()  # the command has said why
+            _discard_output()  # the command has printed the error
         else:
             sys.stdout.flush()
     except Exception as error:

@@ -96,7 +96,7 @@ def check_single(table: Table, path: Path, advice: str = "spread them over colum
 
 
 def check_finite(table: Table, path: Path) -> None:
-    """Refuse infinite or huge numbers: they are mistakes, and would dwarf all others."""
+    """Refuse infinite or huge numbers: they are mistakes, and would dominate all others."""
     for name in table.columns:
         if table[name].dtype.kind != "f":
             continue

@@ -54,7 +54,7 @@ class Data:
 
 
 def prepare(table: Table, options: Options, path: Path) -> Data:
-    """Return the rows and columns of a table that the options ask for."""
+    """Return the rows and columns of a table that the options select."""
     target = options.target
     order = table.attrs.get("ordered", {}).get(target)
     if options.drop_duplicates:
@@ -236,7 +236,7 @@ def group_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split
 
 
 def _checked(labels: Any, held: Any, advice: str) -> Split:
-    """Return the parts; both must hold two classes that the training part knows."""
+    """Return both parts; each must hold two classes that are in the training part."""
     known = np.unique(labels[~held])
     test = np.isin(labels, known) & held
     if len(known) < 2 or len(np.unique(labels[test])) < 2:

@@ -74,7 +74,7 @@ class _Cells:
     """The filled cells of a sheet, and the memory they take."""
 
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
-    """For each row that is not empty: the place of its first filled cell, and the texts from there to its last."""
+    """For each row that is not empty: the position of its first filled cell, and the texts from there to its last."""
     first: int = MOST_COLUMNS
     last: int = -1
     n_errors: int = 0

@@ -159,7 +159,7 @@ def foreign_parts(schema: Any, files: Collection[str] = ()) -> list[str]:
     """
     if not isinstance(schema, dict):
         raise Malformed("no tree")
-    # skops takes a node for an earlier one of the same number, whatever it says: check all nodes of a number together.
+    # skops replaces a node by an earlier one of the same number, whatever it holds: check nodes of a number together.
     by_id: dict[int, list[Node]] = defaultdict(list)
     found: set[str] = set()
     waiting = [{key: value for key, value in schema.items() if key not in ("protocol", "_skops_version")}]

@@ -1,4 +1,4 @@
-"""The options of ``mauc fit`` and ``fit_table``, checked; and the linear model that some of them ask for."""
+"""The checked options of ``mauc fit`` and ``fit_table``, and the linear model that some of them describe."""
 
 from dataclasses import dataclass
 from typing import Any, Literal

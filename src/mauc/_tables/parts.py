@@ -41,7 +41,7 @@ from mauc._typing import Ints
 
 FORMATS = {"csv": "csv", "tsv": "csv", "tab": "csv", "txt": "csv", "parquet": "parquet", "pq": "parquet", "npz": "npz"}
 MANIFEST = ".mauc-predict.json"
-"""File in a folder of scores that ``mauc predict`` writes in parts: names the table, and says if all is written."""
+"""File in a folder of scores that ``mauc predict`` writes in parts: names the table, and records if all is written."""
 BATCH_ROWS = 1 << 18
 BYTES_PER_CELL = 40
 """Memory per cell of a table that is read whole and evaluated: the cell, its copies, and results."""

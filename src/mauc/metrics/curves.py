@@ -129,7 +129,7 @@ def _steps(rate: Floats) -> Floats:
 
 
 def thinned(x: Floats, y: Floats, most: int) -> NDArray[np.intp]:
-    """Return the places of at most ``most`` points of a curve, at even steps along it, with both ends."""
+    """Return the indices of at most ``most`` points of a curve, at even steps along it, with both ends."""
     if len(x) <= most:
         return np.arange(len(x))
     along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])

@@ -14,7 +14,7 @@ __all__ = ["Cells", "check_groups"]
 
 
 class Cells(NamedTuple):
-    """Cells: the rows of one class in one group. A cell takes the place of an independent row."""
+    """Cells: the rows of one class in one group. A cell replaces an independent row."""
 
     of_row: Ints
     """``(N,)`` cell of each row."""

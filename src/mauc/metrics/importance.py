@@ -180,7 +180,7 @@ def _scoring(model: Any) -> Callable[[Any], Any]:
 
 
 def _columns(X: Any, wanted: Sequence[str] | None) -> list[tuple[str, int]]:
-    """Return the name and the place of each column to shuffle."""
+    """Return the name and the position of each column to shuffle."""
     names = [str(name) for name in (X.columns if hasattr(X, "columns") else range(np.shape(X)[1]))]
     unknown = [name for name in wanted or () if name not in names]
     if unknown:

@@ -299,9 +299,9 @@ class _Table:
         return np.asarray(self.doubled[:-1].sum(axis=0, dtype=np.int64))
 
     def find(self, members: Ints, column: Column, own: Column) -> tuple[Ints, Ints]:
-        """Return the members of class ``i`` whose score is in the table, by rising score, and its place.
+        """Return the members of class ``i`` whose score is in the table, by rising score, and its position.
 
-        It may be the place of any positive that ties with the row: they beat the same rows.
+        It may be the position of any positive that ties with the row: they beat the same rows.
         """
         x = column[members]
         order = argsort(x)

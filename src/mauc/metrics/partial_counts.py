@@ -1,4 +1,4 @@
-r"""Multiclass AUC of rows that are never in one place: counts over parts of the rows that add up.
+r"""Multiclass AUC of rows in several parts, such as partitions: the counts of the parts add up.
 
 Of all ``N·C`` scores the metric needs only ``N`` together: each row's score in the column of its own class.
 
@@ -59,7 +59,7 @@ def argsort(x: Column) -> Ints:
 
 
 def find(values: Column, x: Column, block: int = 1 << 10) -> tuple[Ints, Ints]:
-    """Return the first places in ``values`` that are ``>= x`` and ``> x``; both are ascending.
+    """Return the first positions in ``values`` that are ``>= x`` and ``> x``; both arrays are ascending.
 
     Block by block the search stays within a few pages of the values. One search among all of them took three times as
     long, and one for unsorted scores thirty times.
@@ -157,7 +157,7 @@ def count_part(
             pair = v[k].take(classes)
             if totals[k] > 0:
                 as_negative[order] += pair * (1.0 - beaten / totals[k])
-            # A positive wins against the negatives that fall at most on its place. Half of a tie falls above it.
+            # A positive beats the negatives at or below its position. Half of a tie counts at the next position.
             counted = np.flatnonzero(pair)
             half = (0.5 * pair * unit[order] / totals[classes])[counted]
             places += [first + left[counted], first + right[counted]]

@@ -44,11 +44,11 @@ class ScoreSummary:
     pair: Callable[[int, int], Spread]
     """For the mean of ``AUC_{i|j}`` and ``AUC_{j|i}``, over the rows of j and of i."""
     influence: NDArray[np.floating]
-    """``(N,)`` influence of each row with ``"ovo"``, up to a constant of its class; empty unless asked for."""
+    """``(N,)`` influence of each row with ``"ovo"``, up to a constant of its class; empty if it is not needed."""
     difference: Callable[[NDArray[np.floating]], Moments]
     """Moments of the influences minus those of another model."""
     fingerprint: bytes
-    """Equal for identical scores; empty unless asked for."""
+    """Hash, equal for identical scores; empty unless ``compared``."""
     hits: Floats
     """``(N,)`` 1 for each row that is predicted right; empty if the scores were read in parts."""
 

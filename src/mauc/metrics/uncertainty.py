@@ -169,8 +169,7 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class Sample(Sizes):
-    """The sizes together with the rows. With groups, a cell takes the place of a row: the rows of one class in one
-    group."""
+    """The sizes together with the rows. With groups, a cell replaces a row: the rows of one class in one group."""
 
     partition: ClassPartition
     cells: Cells | None = field(default=None, kw_only=True)

@@ -251,7 +251,7 @@ def _level(turns: Ints, total: int, most: int) -> Ints:
 
 
 def even_order(n_batches: int, n_ranks: int) -> Ints:
-    """Return a permutation of ``0..B-1`` that meets any stretch of these numbers at even intervals.
+    """Return a permutation of ``0..B-1`` that visits any range of these numbers at even intervals.
 
     It orders ``i·g + r/R mod 1`` for step i of rank r, with the golden section g. The values of each rank are evenly
     spread over time, and so are the values of all ranks at one step. (Multiples of a stride modulo B are uneven for a B

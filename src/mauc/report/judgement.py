@@ -97,7 +97,7 @@ class Judgement:
     """Classes that have scores and no row."""
     level: float
     notes: tuple[str, ...]
-    """What the reader must know about these numbers."""
+    """Notes on the limits of these numbers."""
     further: Further | None = None
     """Results of the first model by class; None if the scores were read in parts."""
     groups: Ints | None = None
@@ -325,7 +325,7 @@ def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | No
 
 
 def _predicted(y_pred: ArrayLike, names: tuple[str, ...], n_rows: int) -> Ints:
-    """Return ``(N,)`` places of the predicted classes in ``names``; -1 for a class without test rows."""
+    """Return ``(N,)`` positions of the predicted classes in ``names``; -1 for a class without test rows."""
     classes = np.asarray(y_pred)
     if classes.shape != (n_rows,):
         raise invalid(
@@ -432,7 +432,7 @@ def listed_pairs(
 
 
 def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
-    """Return what a reader must know about these numbers."""
+    """Return notes on the limits of these numbers."""
     model, guess = judgement.headline, judgement.guess
     notes = [*_of_groups(judgement), *_of_few_rows(judgement, few), *_of_hidden_errors(judgement)]
     notes += [f"{note[0].upper()}{note[1:]}." for note in subgroup_notes(judgement.subgroups)]

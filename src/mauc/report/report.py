@@ -142,7 +142,7 @@ class Report:
 
 
 def _plain(value: Any) -> Any:
-    """Return values that JSON knows: None for NaN, plain numbers for NumPy's."""
+    """Return values that JSON can hold: None for NaN, Python numbers for NumPy's."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

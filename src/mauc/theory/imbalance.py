@@ -99,7 +99,7 @@ class Imbalance:
 
 
 def imbalance(y: ArrayLike) -> Imbalance:
-    r"""Compute ξ, χ and what they say about the classes of ``y``.
+    r"""Compute ξ, χ and the effect of each class of ``y`` on them.
 
     All bounds are proportional to :math:`\xi / \sqrt N = \sqrt{\sum_i 1/n_i}` (the concentration term of every theorem,
     and the complexity of networks) or to :math:`\chi / \sqrt N` (the complexity of linear models). The rare classes

@@ -56,7 +56,7 @@ def numpy_risk(
 
 
 def _classes(weights: Weights, *, factored: bool) -> Classes:
-    """Return the class partition; ``factored`` spares the ``(C, C)`` weights, which only blocks of pairs need."""
+    """Return the class partition; ``factored`` saves the ``(C, C)`` weights, which only blocks of pairs need."""
     y, unit, row, column = (x.cpu().numpy() for x in (weights.y, weights.unit, weights.row, weights.column))
     n_classes = len(column)
     if weights.matrix is not None:

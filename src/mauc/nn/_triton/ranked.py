@@ -8,9 +8,9 @@ whose coefficients are sums over the run: one row of a table for each place in t
 
 - ``first_pass`` reads the logits: each row's peak and sums, its own score, the class weights;
 - the N own scores are sorted within their classes (``group`` and ``rank_in_class``, or a sort), and ``tabulate`` makes
-  the table, and for each positive the largest score that does not meet it: these bounds are what is searched;
+  the table, and for each positive the largest score that does not meet it: later searches are among these bounds;
 - ``columns_of`` reads the logits again: it searches each score, as a negative, among the bounds of its column, which
-  gives the value, and adds what the positives need to know of it at the place where its run ends;
+  gives the value, and adds its contribution to the slopes of the positives at the position where its run ends;
 - ``collect`` computes the slopes of the positives from these, as sums over later places;
 - ``gradient_of`` reads the logits a third time, searches again, which is cheaper than storing, and writes.
 

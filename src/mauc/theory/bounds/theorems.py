@@ -39,7 +39,7 @@ class Bound:
     """How far the risk of one model on a sample deviates from its expectation."""
     delta: float
     range: float
-    """B, the largest loss of a pair: a bound that is not below it says nothing."""
+    """B, the largest loss of a pair: a bound that is not below it is vacuous."""
     inputs: dict[str, Any] = field(default_factory=dict)
     """The quantities that the terms were computed from."""
     alternatives: dict[str, float] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Bound:
 
     @property
     def vacuous(self) -> bool:
-        """True if the bound is not below the largest loss, so that it says nothing about the risk."""
+        """True if the bound is not below the largest loss, so that it tells nothing about the risk."""
         return self.total >= self.range
 
     def __str__(self) -> str:
