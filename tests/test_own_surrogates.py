@@ -68,7 +68,7 @@ def test_surrogates_without_an_alpha_to_set_train_at_default_parameters(build):
 def test_alpha_beside_an_object_is_refused_whatever_its_value(build):
     X, y = blobs()
     message = (
-        r"^alpha goes with a surrogate's name, got it together with the object Exponential\(alpha=3\.0\): "
+        r"^alpha needs a surrogate given by name, got it together with the object Exponential\(alpha=3\.0\): "
         r"set the parameters on the object itself$"
     )
     for alpha in (1.0, 2.0):

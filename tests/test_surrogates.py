@@ -181,7 +181,7 @@ def test_slip_squared_below_alpha_one_does_not_meet_the_condition(alpha):
 
 NUMBER = r"must be a finite number {}, got {}$"
 OVERFLOW = "beyond that its powers overflow: scale the scores"
-BESIDE = "goes with a surrogate's name, got it together with the object Hinge"
+BESIDE = "needs a surrogate given by name, got it together with the object Hinge"
 BAD = {
     "unknown": ("hingy", {}, f"^surrogate must be one of {', '.join(map(repr, SURROGATES))}, got 'hingy'$"),
     "no methods": (

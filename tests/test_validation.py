@@ -321,9 +321,9 @@ class TestNamedColumns:
     )
     def test_some_names_are_refused(self, columns):
         frame = Frame(np.ones((12, len(columns))), columns)
-        requirement = "must have columns of which all are named as the classes, or none"
+        requirement = "must have all columns named after the classes, or none"
         came = f"the columns {', '.join(columns)} for the classes ant, bee, cat"
-        with refused("y_score", requirement, came, "arrays go by position"):
+        with refused("y_score", requirement, came, "match columns by position"):
             mauc_score(Y, frame)
 
     @pytest.mark.parametrize(("name", "sign"), [("no", -1), ("yes", 1), ("score", 1), (0, 1), (None, 1)])

@@ -1,4 +1,4 @@
-"""Untrusted zip archives, such as .npz: checked by their directory, then read no further than it says."""
+"""Read untrusted zip archives, such as .npz: check their directory, then read no more bytes than it lists."""
 
 import math
 import struct
@@ -71,7 +71,7 @@ def open_archive(stream: BinaryIO, max_size: float = MAX_SIZE) -> zipfile.ZipFil
 
 
 def read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """Return as many bytes of a member as the directory says.
+    """Return as many bytes of a member as the directory lists.
 
     ``ZipFile.read`` unpacks a member whole before it cuts it to that size, so a false size would let a bomb pass.
     """

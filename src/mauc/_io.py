@@ -138,7 +138,7 @@ def _remove_if_dead(path: Path, of_this_host: bool) -> None:
 
 
 def _lock(handle: int, *, wait: bool = True) -> bool | None:
-    """Lock a file until the handle is closed; return whether it worked, None where there are no locks."""
+    """Lock a file until the handle is closed; return whether it worked, None if there are no locks."""
     if sys.platform == "win32":
         return None
     import fcntl

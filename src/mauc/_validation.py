@@ -1,7 +1,7 @@
-"""Checks of what users pass. Behind this boundary arrays are clean, and nothing is checked again.
+"""Checks of the arguments of public functions. Private code gets clean arrays and does not check them again.
 
 ==========================  =============================================================================
-check                       accepts, and returns clean
+check                       accepts, and returns as a clean value
 ==========================  =============================================================================
 ``check_choice``            one of a few names
 ``check_whole``             a whole number in a range
@@ -20,8 +20,8 @@ check                       accepts, and returns clean
 ``scores_of``               an estimator and its input: ``predict_proba`` or ``decision_function``
 ==========================  =============================================================================
 
-:func:`invalid` makes the message of every refusal, in four parts: the parameter, the requirement, what came, what to
-do. The last is left out where the second says it already.
+:func:`invalid` makes the message of every error, in four parts: the parameter, the requirement, the value that came,
+and what to do. The last part is left out if the requirement already says it.
 """
 
 import numbers
@@ -62,7 +62,7 @@ PAIRS = ("ovo", "ova", "ovr")
 
 
 def invalid(parameter: str, requirement: str, came: object, advice: str | None = None) -> ValueError:
-    """Return the error for a bad argument, in four parts, or in three where the requirement says what to do."""
+    """Return the error for a bad argument, in four parts, or in three if the requirement says what to do."""
     return ValueError(f"{parameter} {requirement}, got {came}" + (f": {advice}" if advice else ""))
 
 
@@ -132,7 +132,7 @@ def unwrap(values: Any, parameter: str) -> Any:
 
 
 def _real(x: Any) -> NDArray[np.floating]:
-    """Return an array of real numbers, float32 kept; raise TypeError or ValueError for strings and ragged lists."""
+    """Return an array of float32 as it is, all else as float64; raise TypeError or ValueError for non-numbers."""
     array = np.asarray(x)
     if array.dtype in (np.float32, np.float64):
         return array
@@ -145,7 +145,7 @@ def _real(x: Any) -> NDArray[np.floating]:
 
 
 def _as_array(values: ArrayLike, parameter: str) -> NDArray[Any]:
-    """Return NumPy's array; a ragged list becomes an empty one of two dimensions, which every caller refuses."""
+    """Return an array; for a ragged list, an empty array of two dimensions, which every caller refuses."""
     given = unwrap(values, parameter)
     try:
         return np.asarray(given)
@@ -170,7 +170,7 @@ DROP = "drop or impute those samples; infinite scores can be clipped"
 
 
 def check_scores(scores: ArrayLike, parameter: str = "y_score") -> NDArray[np.floating]:
-    """Return a non-empty ``(N, C)`` array; float32 and float64 are kept, all else becomes float64."""
+    """Return a non-empty ``(N, C)`` array; float32 and float64 stay, all else becomes float64."""
     given = unwrap(scores, parameter)
     try:
         array = _real(given)
@@ -189,7 +189,7 @@ def check_scores(scores: ArrayLike, parameter: str = "y_score") -> NDArray[np.fl
 
 
 def _check_exact(array: NDArray[Any], parameter: str) -> None:
-    """Refuse whole numbers that float64 would merge: they have lost their ranks."""
+    """Refuse whole numbers above 2**53: float64 rounds different ones to the same number, which would tie them."""
     largest = 0
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         largest = max(int(array.max()), -int(array.min()))
@@ -220,7 +220,7 @@ def check_weights(sample_weight: ArrayLike, shape: tuple[int, ...]) -> NDArray[n
 def check_sample_weight(
     sample_weight: ArrayLike | None, codes: NDArray[np.int64], n_classes: int, names: NDArray[Any] | None = None
 ) -> NDArray[np.float64] | None:
-    """Return weights whose sum is positive in every class that has a sample; None where none were given."""
+    """Return weights whose sum is positive in every class that has a sample; None if none were given."""
     if sample_weight is None:
         return None
     weight = check_weights(sample_weight, codes.shape)
@@ -280,7 +280,7 @@ def check_codes(y: ArrayLike, n_samples: int, n_classes: int) -> NDArray[np.int6
 
 
 def check_classes(y: ArrayLike, parameter: str = "y_true") -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct classes, sorted, and the place of each sample's class among them."""
+    """Return the sorted distinct classes, and the code of each sample: the position of its class among them."""
     array = _as_array(y, parameter)
     if array.dtype.kind == "U" and not isinstance(y, np.ndarray) and array.ndim == 1:
         # NumPy has turned a list with a string in it into strings, NaN and numbers included.
@@ -327,7 +327,7 @@ def _integer_classes(y: NDArray[np.integer]) -> tuple[NDArray[Any], NDArray[np.i
 
 
 def check_hashable(labels: NDArray[Any], parameter: str) -> None:
-    """Refuse lists, sets, dictionaries and arrays in the place of classes."""
+    """Refuse lists, sets, dictionaries and arrays as class labels."""
     for label in labels.flat if labels.dtype == object else ():
         try:
             hash(label)
@@ -347,7 +347,7 @@ def check_labels(labels: ArrayLike) -> NDArray[Any]:
 
 
 class ScoredClasses(NamedTuple):
-    """Clean input of a metric."""
+    """The checked input of a metric."""
 
     codes: NDArray[np.int64]
     """``(N,)`` column of each sample's class."""
@@ -367,8 +367,8 @@ def check_scored_classes(
 ) -> ScoredClasses:
     """Return codes, labels of the columns, scores of shape ``(N, C)`` and weights.
 
-    The columns of a data frame that are named as the classes are taken by name. One column of scores, for two classes,
-    scores the second of them, or the one that it is named as; the other gets its negative.
+    The columns of a data frame are matched by name if they have the names of the classes. For two classes, one column
+    of scores is enough: it scores the class that it is named after, else the second. The other gets its negative.
     """
     classes, inverse = check_classes(y_true)
     names = check_labels(labels) if labels is not None else classes
@@ -403,10 +403,11 @@ def check_scored_classes(
 
 
 def _columns_by_name(scores: Any, classes: NDArray[Any], parameter: str) -> list[int] | None:
-    """Return the column of each class in a data frame, or the class of a single named column; None: go by position.
+    """Return the column of each class in a data frame, or the class of a single named column.
 
-    A name is a class where both are equal, or written alike, as 1, 1.0, "1" and "1.0" are. If no name is a class, or if
-    they are the 0, 1, … of pandas, the columns go by position. If only some are, that is an error.
+    A name matches a class if both are equal or have the same text, as 1, 1.0, "1" and "1.0" have. None, columns are
+    matched by position: no name matches, or the names are pandas' default 0, 1, …. If only some names match, the
+    function raises an error.
     """
     names = _column_names(scores)
     if names is None or names == list(range(len(names))):
@@ -421,8 +422,9 @@ def _columns_by_name(scores: Any, classes: NDArray[Any], parameter: str) -> list
     if not {_written(name) for name in names} & {_written(c) for c in wanted}:
         return None
     came = f"the columns {_listing(names)} for the classes {_listing(wanted)}"
-    advice = "select and name the columns of the classes, with labels=[…] where y_true lacks one; arrays go by position"
-    raise invalid(parameter, "must have columns of which all are named as the classes, or none", came, advice)
+    advice = "keep one column per class, named after it; pass labels=[…] if y_true lacks a class, or an array to match "
+    advice += "columns by position"
+    raise invalid(parameter, "must have all columns named after the classes, or none", came, advice)
 
 
 def _column_names(scores: Any) -> list[Any] | None:
@@ -439,7 +441,7 @@ def _written(name: Any) -> str:
 
 
 def scores_of(estimator: Any, X: Any) -> Any:
-    """Return ``predict_proba`` where the estimator has it, else ``decision_function``; a data frame stays one."""
+    """Return ``predict_proba`` if the estimator has it, else ``decision_function``; a data frame stays one."""
     for method in ("predict_proba", "decision_function"):
         if hasattr(estimator, method):
             return getattr(estimator, method)(X)

@@ -15,11 +15,11 @@ Activation = Literal["softmax", "sigmoid", "identity", "log_odds"]
 ACTIVATIONS = ("softmax", "sigmoid", "identity", "log_odds")
 """The choices of every loss and linear model."""
 BOUNDED = ("softmax", "sigmoid")
-"""Their scores lie in [0, 1]."""
+"""Activations whose scores lie in [0, 1]."""
 TINY = 1e-290
-"""Below it the sum of the other exponentials has lost digits, or is 0."""
+"""A sum of the other exponentials below this has lost digits, or is 0."""
 LARGEST_LOG_ODD = 700.0
-"""Above it the odds exceed the largest float."""
+"""Above this the odds exceed the largest float."""
 
 
 def activate(logits: Floats, activation: str) -> Floats:

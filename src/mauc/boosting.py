@@ -292,7 +292,7 @@ def _pair_mass(classes: Classes) -> Floats:
 
 
 def _softmax_bound(f: Floats, g: Floats, h: Floats) -> Floats:
-    """Return the row sums of ``|J diag(2h) J|`` and of ``|M|``; see the head of the module."""
+    """Return the row sums of ``|J diag(2h) J|`` and of ``|M|``; see the module docstring."""
     others = 1.0 - f
     q = f * f * others * h
     through_scores = 4.0 * (others * q + f * (q.sum(axis=1, keepdims=True) - q))

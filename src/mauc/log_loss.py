@@ -48,7 +48,7 @@ def prior_ratios(pairs: str | Floats, priors: Floats) -> Floats:
 
 
 def has_log_loss(pairs: Any) -> bool:
-    """Return True if a log-loss goes with these pair weights."""
+    """Return True if a log-loss is defined for these pair weights."""
     try:
         return isinstance(pairs, str) or len(partner_weights(pairs)) > 0
     except ValueError:
@@ -56,7 +56,7 @@ def has_log_loss(pairs: Any) -> bool:
 
 
 def partner_weights(pairs: Any) -> Floats:
-    """Return ``(C,)`` b of ``v_ij = a_i b_j`` for ``i ≠ j``, with mean 1; raise where the matrix has no such form."""
+    """Return ``(C,)`` b of ``v_ij = a_i b_j`` for ``i ≠ j``, with mean 1; raise if the matrix has no such form."""
     v = np.array(pairs, dtype=np.float64)
     n_classes = len(v)
     np.fill_diagonal(v, 0.0)
@@ -135,7 +135,7 @@ def log_term(
 
     ``class_weights`` are the ``(C,)`` summed weights of the classes, 0 where one is absent; ``unit`` the ``(N,)``
     shares of the samples in the weight of their class. ``balanced``: every class counts the same in the mean, and the
-    shift is that of equal frequencies, so that the minimiser stays where it was.
+    shift is that of equal frequencies, so that the minimiser does not change.
     """
     weight = check_log_loss(log_loss)
     if not weight:

@@ -100,7 +100,7 @@ def check_groups(groups: ArrayLike | None, n_samples: int) -> Ints | None:
     if given.shape != (n_samples,):
         raise invalid("groups", f"must have the shape ({n_samples},)", f"shape {given.shape}", "pass one per sample")
     if any(is_missing(name) for name in given.tolist()):
-        advice = "give samples of their own a group of their own"
+        advice = "give each sample without a group a different new group"
         raise invalid("groups", "must name the group of every sample", "a missing value", advice)
     try:
         names, codes = np.unique(given, return_inverse=True)
@@ -132,7 +132,7 @@ def some_of_each(labels: NDArray[Any], most: int, seed: int, at_least: int = 100
 
 
 def of_some_classes(labels: NDArray[Any], seed: int, most: int = 300) -> Ints:
-    """Return the rows of at most so many classes, drawn at random.
+    """Return the rows of some classes, drawn at random: of at most ``most`` classes.
 
     The number of class pairs grows with the square of the classes; the mean over pairs of a sample is unbiased.
 

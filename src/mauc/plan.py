@@ -1,9 +1,9 @@
 """The plan of a surrogate for scores of some range: its scheme and its polynomials.
 
-A polynomial ``g`` of ``t = p − q`` is a bilinear form in basis functions of ``p`` and of ``q``; the kernels need only
-its matrix. Pieces of ℓ that are polynomials are used directly, in powers of the distance from their end; smooth ones
-are approximated by Chebyshev polynomials on the range of the scores. NumPy and torch share this module, each with its
-own tolerances.
+A polynomial ``g`` of ``t = p − q``, for a positive score p and a negative score q, is a bilinear form in basis
+functions of both: ``g(p − q) = Σ_kl A_kl T_k(p) T_l(q)``. The kernels need only the matrix A, the *form*. Pieces of ℓ
+that are polynomials are used directly, in powers of the distance from their end. Smooth pieces are approximated by
+Chebyshev polynomials on the range of the scores. NumPy and torch share this module, each with its own tolerances.
 """
 
 from __future__ import annotations
@@ -45,16 +45,17 @@ DEFAULT_BERNSTEIN_DEGREE = 32
 EPS = float(np.finfo(np.float64).eps)
 DEGREES = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 MAX_DEGREE = 256
-"""Largest degree of one piece over the whole range: beyond it blocked pairs cost no more where they are feasible."""
+"""Largest degree of one piece over the whole range: above it, summing over blocks of pairs costs no more."""
 MAX_RUN_DEGREE = 32
 MAX_RUNS = 24
-"""Largest degree, and largest number of polynomials, of a piece within the range: each degree is a gather per score."""
+"""Largest degree, and largest number, of the polynomials for a piece that covers part of the range: each degree costs
+one lookup per score."""
 MOST_CANCELLED = 64.0
-"""Largest sum of a form's terms over ``ℓ(0)`` for which an exact piece uses moments; beyond it, it is ranked."""
+"""Largest ratio of the summed entries of a form to ``ℓ(0)`` for which an exact piece uses moments; above it, ranks."""
 
 
 class Univariate(Protocol):
-    """A polynomial of NumPy or of SciPy."""
+    """A polynomial of NumPy or SciPy."""
 
     def __call__(self, t: Floats, /) -> Floats: ...
 
@@ -74,10 +75,10 @@ class Plan:
 
 
 def radius_for(span: float) -> float:
-    """Return the radius of the differences of scores whose widest column has that range.
+    """Return the largest score difference to plan for, if the widest column of the scores has the range ``span``.
 
-    It is 1 for softmax and sigmoid scores, else the next power of two: nearby scores share one polynomial, so that the
-    risk is smooth for an optimiser.
+    It is 1 up to a range of 1, as softmax and sigmoid scores have, else the next power of two. So scores whose range
+    changes a little, as in training, keep one polynomial, and the risk is smooth for an optimiser.
     """
     if span <= 1.0 or math.isinf(span):
         return max(span, 1.0)
@@ -92,7 +93,7 @@ def needs_range(surrogate: Surrogate) -> bool:
 
 
 def polynomial_reach(surrogate: Surrogate) -> float:
-    """Return the largest ``r`` for which one polynomial piece is ℓ on ``(−r, r)``; 0 where none has 0 inside."""
+    """Return the largest ``r`` for which ℓ is one polynomial on ``(−r, r)``; 0 if there is none."""
     reaches = [min(-piece.low, piece.high) for piece in surrogate.pieces if piece.coefficients is not None]
     return max(0.0, *reaches) if reaches else 0.0
 
@@ -107,22 +108,22 @@ def plan(
     saturated: bool = False,
     reach: float = math.inf,
 ) -> Plan | None:
-    """Return the polynomials for score differences in ``[−radius, radius]``; None where only single pairs will do.
+    """Return the polynomials for score differences in ``[−radius, radius]``; None if none are accurate enough.
 
     Parameters
     ----------
     surrogate : Surrogate
     radius : float
-        May be infinite where no range is needed (:func:`needs_range`).
+        May be infinite if the polynomials do not depend on it (:func:`needs_range`).
     tolerances : tuple of float, optional
-        Largest errors of ℓ and ℓ′, relative to ``|ℓ(0)|`` and ``|ℓ′(0)|``, rounding included. The first that can be
-        reached is met by the smallest degree. Default: 1e-6 for Chebyshev.
+        Largest errors of ℓ and ℓ′, relative to ``|ℓ(0)|`` and ``|ℓ′(0)|``, rounding included. The first tolerance that
+        any degree meets is used, with the smallest such degree. Default: 1e-6 for Chebyshev.
     method : {"chebyshev", "bernstein"}
     degree : int, optional
         Degree of the approximated pieces, whatever their error. Default: 32 for Bernstein.
     saturated : bool
         Differences of ±radius come from saturated activations, whose gradient is 0: a piece that ends there covers all
-        differences. A hinge with ``α >= 1`` is a line on softmax scores, and nothing is searched.
+        differences. So a hinge with ``α >= 1`` is a line on softmax scores, and its scheme is ``"moments"``.
     reach : float
         All differences lie in ``(−reach, reach)``: a polynomial piece that ends there covers all of them too.
     """
@@ -143,11 +144,11 @@ def _plan(
 ) -> Plan | None:
     if math.isinf(radius) and needs_range(surrogate):
         return None
-    # At least 1/64: on a narrower range the polynomial would be all rounding, and the wider one is good enough.
+    # At least 1/64: on a narrower range rounding would dominate, and the polynomial of this range is accurate enough.
     radius = max(radius, 2.0**-6)
     search = _DegreeSearch(surrogate, radius, method, tolerances, degree)
     for piece in surrogate.pieces:
-        # A polynomial needs no radius; an approximation covers the whole radius.
+        # An exact polynomial must hold for all differences; an approximation must also cover the whole radius.
         within = reach if piece.coefficients is not None else max(reach, radius)
         if piece.low <= -within and piece.high >= within:
             whole = search.whole() if piece.coefficients is None else _exact(piece, radius)
@@ -167,13 +168,13 @@ def _plan(
 
 
 class _Fit(NamedTuple):
-    """A polynomial for the kernels, with the errors of ℓ and ℓ′ relative to their sizes, rounding included."""
+    """A polynomial for the kernels, with its errors of ℓ and ℓ′ relative to their scales, rounding included."""
 
     piece: KernelPiece
     error: float = 0.0
     slope_error: float = 0.0
     rounding: float = 0.0
-    """Rounding of the sum of the form's terms: it makes the risk rough for an optimiser."""
+    """Rounding error of the sum over the form's entries: it makes the risk rough for an optimiser."""
 
     @property
     def degree(self) -> int:
@@ -181,7 +182,7 @@ class _Fit(NamedTuple):
 
 
 def _exact(piece: Piece, radius: float | None) -> _Fit:
-    """Return a polynomial piece: in powers, or, where it is the only one, on the range of the scores."""
+    """Return an exact piece: as a form over the whole range if a radius is given, else in powers from its end."""
     assert piece.coefficients is not None
     if radius is not None:
         degree = max(1, len(piece.coefficients) - 1)
@@ -191,13 +192,13 @@ def _exact(piece: Piece, radius: float | None) -> _Fit:
 
 
 def _cancels(whole: _Fit | None, surrogate: Surrogate) -> bool:
-    """Return True if the terms of one form over the range cancel; powers from a piece's end do not."""
+    """Return True if the entries of a form over the whole range cancel; powers from a piece's end do not."""
     at_zero = abs(float(surrogate.loss(np.zeros(1))[0]))
     return whole is not None and float(np.abs(whole.piece.matrix).sum()) > MOST_CANCELLED * at_zero
 
 
-class _Near(NamedTuple):
-    """A polynomial on an interval, before it is a form in p and q, with its errors at points inside."""
+class _Interpolant(NamedTuple):
+    """A polynomial in one variable on an interval, with its errors at points inside."""
 
     series: Chebyshev
     points: Floats
@@ -208,7 +209,7 @@ class _Near(NamedTuple):
 
 
 class _DegreeSearch:
-    """Finds the smallest degree that meets a tolerance; fits are cached for the next tolerance."""
+    """Finds the smallest degree that meets a tolerance; interpolants and forms are cached for the next tolerance."""
 
     def __init__(
         self,
@@ -220,11 +221,11 @@ class _DegreeSearch:
     ) -> None:
         self.surrogate, self.radius, self.method, self.degree = surrogate, radius, method, degree
         self.goals: tuple[float | None, ...] = (None,) if tolerances is None else tolerances
-        self.near, self.form = cache(self._near), cache(self._form)
+        self.interpolant, self.form = cache(self._interpolant), cache(self._form)
 
     @cached_property
     def sizes(self) -> tuple[float, float]:
-        """Sizes of ℓ and of ℓ′: their value at 0, or their largest value where that is 0."""
+        """The scales of ℓ and of ℓ′: their absolute value at 0, or their largest one if that is 0."""
         out = []
         for function in (self.surrogate.loss, self.surrogate.derivative):
             at_zero = abs(float(function(np.zeros(1))[0]))
@@ -261,24 +262,25 @@ class _DegreeSearch:
         for degree in DEGREES if self.degree is None else (self.degree,):
             if degree > most:
                 return None
-            near = self.near(begin, end, degree)
-            # The form costs K³, the polynomial K²: a degree that is not near enough needs no form.
-            if goal is not None and not max(near.error, near.slope_error) <= goal:
+            interpolant = self.interpolant(begin, end, degree)
+            # The form costs K³, the interpolant K²: if the interpolant is not accurate enough, skip the form.
+            if goal is not None and not max(interpolant.error, interpolant.slope_error) <= goal:
                 continue
             fit = self.form(begin, end, degree)
             if goal is None:
-                return fit if fit.error <= 2.0 * near.error + 1e-9 else None
+                return fit if fit.error <= 2.0 * interpolant.error + 1e-9 else None
             if not 10.0 * fit.rounding <= goal:
                 return None  # no higher degree rounds less
             if max(fit.error, fit.slope_error) <= goal:
                 return fit
         return None
 
-    def _near(self, begin: float, end: float, degree: int) -> _Near:
+    def _interpolant(self, begin: float, end: float, degree: int) -> _Interpolant:
         loss, (size, slope_size) = self.surrogate.loss, self.sizes
         function = bernstein(loss, begin, end, degree)[0] if self.method == "bernstein" else loss
         series = Chebyshev.interpolate(function, degree, domain=[begin, end])
-        # Points between the nodes, and near the ends, where the error is largest and a far score leaves no grid.
+        # Points between the nodes, and ever closer to both ends: there the error is largest, and if an outlier widens
+        # the range, most differences lie so close to an end that a grid would miss them.
         cosines, near_end = np.cos(np.linspace(0.0, np.pi, 8 * degree + 33)), 0.5 ** np.arange(1.0, 119.0)
         inner = np.concatenate([0.5 * (cosines + 1.0), near_end])
         t = np.concatenate([begin + (end - begin) * inner, end - (end - begin) * near_end])
@@ -286,14 +288,14 @@ class _DegreeSearch:
         values, slopes = loss(t), self.surrogate.derivative(t)
         error = np.abs(series(t) - values).max() / size
         slope_error = np.abs(series.deriv()(t) - slopes).max() / slope_size
-        return _Near(series, t, values, slopes, float(error), float(slope_error))
+        return _Interpolant(series, t, values, slopes, float(error), float(slope_error))
 
     def _form(self, begin: float, end: float, degree: int) -> _Fit:
-        """Measure the errors of the form in p and q that the kernels evaluate.
+        """Compute the form of an interpolant in p and q, and its errors as the kernels evaluate it.
 
         The polynomial of a narrow piece is huge outside of it, so its form loses digits that count inside.
         """
-        near, half_width, (size, slope_size) = self.near(begin, end, degree), self.radius / 2, self.sizes
+        near, half_width, (size, slope_size) = self.interpolant(begin, end, degree), self.radius / 2, self.sizes
         with np.errstate(over="ignore", invalid="ignore"):
             matrix = difference_matrix(near.series, degree, half_width)
             slope = np.asarray(-cheb.chebder(matrix, axis=1) / half_width, dtype=np.float64)
@@ -305,7 +307,7 @@ class _DegreeSearch:
 
 
 def _interpolation(degree: int) -> tuple[Floats, Floats]:
-    """Return Chebyshev points, and the matrix from values in them to coefficients."""
+    """Return Chebyshev points, and the matrix that turns values at them into coefficients."""
     nodes = cheb.chebpts1(degree + 1)
     inverse = np.asarray(cheb.chebvander(nodes, degree).T * (2.0 / (degree + 1)), dtype=np.float64)
     inverse[0] /= 2.0

@@ -78,14 +78,14 @@ class SurrogateRisk:
         Degree of the approximation, instead of a tolerance. Default: 32 for Bernstein, whose error falls like 1/K.
     n_jobs : int, optional
         Number of threads for half a million scores or more; -1 is one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` where that is set. Value and gradient do not depend on it.
+        ``OMP_NUM_THREADS`` if that is set. Value and gradient do not depend on it.
 
     Attributes
     ----------
     scheme_ : str
         The scheme of the last call.
     degree_ : int or None
-        Degree of the polynomials in the last call; None where there were none.
+        Degree of the polynomials in the last call; None if there were none.
 
     Notes
     -----
@@ -136,7 +136,7 @@ class SurrogateRisk:
             came = f"{degree} with tolerance={tolerance:g}"
             raise invalid("degree", "excludes tolerance", came, "pass one of the two")
         self._reach = polynomial_reach(self.surrogate)
-        """Scores that differ by less meet only one polynomial piece."""
+        """Scores that differ by less than this need only one polynomial piece."""
         self._warned = False
         self.degree_: int | None = None
 
@@ -191,7 +191,7 @@ class SurrogateRisk:
         """Compute value, and gradient if wanted, of clean input, without checks: for training loops.
 
         ``bounded``: the scores come from a softmax or sigmoid, and the gradient goes back through it. Differences lie
-        in ``[−1, 1]``; at ±1 the activation is saturated, so the slope of either side will do.
+        in ``[−1, 1]``; at ±1 the activation is saturated, so the slope of either side can be used.
         """
         surrogate, form = self.surrogate, self.surrogate.closed_form
         self.scheme_ = schemes_of(surrogate)[0] if self.scheme == "auto" else self.scheme
@@ -209,7 +209,7 @@ class SurrogateRisk:
         return blocked_risk(problem, surrogate.loss, surrogate.derivative, gradient=gradient)
 
     def _plan(self, problem: Problem, bounded: bool) -> Plan | None:
-        """Return polynomial pieces for the differences that occur; None where only single pairs will do."""
+        """Return polynomial pieces for the differences that occur; None if the risk must be summed pair by pair."""
         span = np.inf
         if bounded:
             span = 1.0
@@ -223,12 +223,12 @@ class SurrogateRisk:
         return found
 
     def _may_be_one_piece(self, problem: Problem) -> bool:
-        """Look at a few rows: where these already span more, the others need not be read."""
+        """Return False if a few rows already span more than one piece: the others need not be read then."""
         few = problem.scores[:256]
         return len(few) > 0 and self.scheme == "auto" and float(np.ptp(few, axis=0).max()) < self._reach
 
     def plan_for(self, span: float, *, bounded: bool) -> Plan | None:
-        """Return polynomial pieces for differences up to ``span``; None where none meets the tolerance.
+        """Return polynomial pieces for differences up to ``span``; None if none meets the tolerance.
 
         ``bounded`` as in :meth:`compute`; else a difference at a piece's end belongs to the next piece.
         """

@@ -60,7 +60,7 @@ class Piece(NamedTuple):
     high: float
     coefficients: tuple[float, ...] | None
     at_end: tuple[float, ...] | None = None
-    """The same polynomial as :attr:`from_end`, where it is known without rounding."""
+    """The coefficients of :attr:`from_end` if they are known without rounding."""
 
     @property
     def from_end(self) -> tuple[float, ...]:
@@ -76,7 +76,7 @@ class Piece(NamedTuple):
 
 
 class ClosedForm(NamedTuple):
-    """A loss that splits into functions of the positive and of the negative, with kernels of its own."""
+    """A loss that splits into functions of the positive and of the negative, and has a special kernel."""
 
     kind: str
     """``"squared"`` for ``(α − t)²``, ``"exponential"`` for ``exp(−α t)``."""
@@ -92,9 +92,9 @@ class Surrogate(ABC):
     smooth: bool = True
     """ℓ is differentiable on the whole line."""
     log_odds_alpha: ClassVar[float | None] = None
-    """The α for which the risk of log-odds is consistent (``docs/theory.md``), where there is one."""
+    """The α for which the risk of log-odds is consistent (``docs/theory.md``); None if there is none."""
     limits: ClassVar[dict[str, float]] = {}
-    """Parameters that must be above 0, and what they must be below."""
+    """Parameters that must be above 0, each with its upper limit."""
 
     def __post_init__(self) -> None:
         for name, high in self.limits.items():
@@ -106,11 +106,11 @@ class Surrogate(ABC):
 
     @abstractmethod
     def loss(self, t: Floats) -> Floats:
-        """ℓ(t)."""
+        """Return ℓ(t)."""
 
     @abstractmethod
     def derivative(self, t: Floats) -> Floats:
-        """ℓ′(t); at a kink, the slope on its right."""
+        """Return ℓ′(t); at a kink, the slope on its right."""
 
     @property
     @abstractmethod
@@ -124,18 +124,18 @@ class Surrogate(ABC):
 
     @property
     def closed_form(self) -> ClosedForm | None:
-        """The kernel that sums ℓ without polynomials; None where there is none."""
+        """The kernel that sums ℓ without polynomials; None if there is none."""
         return None
 
     @property
     def curvature_per_slope(self) -> float:
-        """κ with ``ℓ″ <= −κ ℓ′`` everywhere, for a loss that never rises; infinite where none is known."""
+        """κ with ``ℓ″ <= −κ ℓ′`` everywhere, for a loss that never rises; infinite if none is known."""
         return INF
 
     def curvature(self, radius: float) -> float:
-        """Return an upper bound, at least 0, of ``ℓ″`` on ``[−radius, radius]``; infinite where none is known.
+        """Return an upper bound, at least 0, of ``ℓ″`` on ``[−radius, radius]``; infinite if none is known.
 
-        It is computed for polynomial pieces; a smooth surrogate with others states its own.
+        It is computed for polynomial pieces; a surrogate with other smooth pieces overrides this method.
         """
         inside = [piece for piece in self.pieces if piece.low < radius and piece.high > -radius]
         if not self.smooth or any(piece.coefficients is None for piece in inside):
@@ -400,7 +400,7 @@ def get_surrogate(
 ) -> Surrogate:
     """Return the surrogate of that name with its parameters, or the object itself.
 
-    ``alpha=None`` is ``default_alpha`` where that is given and the surrogate has an α, else the surrogate's default.
+    ``alpha=None`` is ``default_alpha`` if that is given and the surrogate has an α, else the surrogate's default.
     An object needs ``loss(t)`` and ``derivative(t)``; it may have the attributes of :class:`CustomSurrogate`.
 
     >>> get_surrogate("q_hinge", alpha=0.5, q=3)
@@ -438,7 +438,7 @@ def _parameters(kind: type[Surrogate]) -> set[str]:
 def _from_object(surrogate: Any, options: dict[str, float]) -> Surrogate:
     if options:
         came, advice = f"it together with the object {surrogate!r}", "set the parameters on the object itself"
-        raise invalid(next(iter(options)), "goes with a surrogate's name", came, advice)
+        raise invalid(next(iter(options)), "needs a surrogate given by name", came, advice)
     if isinstance(surrogate, Surrogate):
         return _check_hashable(surrogate)
     loss, derivative = getattr(surrogate, "loss", None), getattr(surrogate, "derivative", None)

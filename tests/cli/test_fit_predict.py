@@ -206,7 +206,7 @@ def test_columns_that_changed_since_fit(run, fails, model, trees):
     text.to_csv("text.csv", index=False)
     told = run("predict", model, "text.csv")
     assert told.exit_code == 0, told.output
-    assert "column 'height' held numbers in training and has a value that is no number, such as 'tall'" in told.stderr
+    assert "'height' held numbers in training and has a value that is not a number, such as 'tall'" in told.stderr
     changed = pd.read_csv("scores.csv")
     trees.assign(height=trees["height"].where(trees.index != 7)).to_csv("gap.csv", index=False)
     run("predict", model, "gap.csv")
@@ -237,7 +237,7 @@ def test_dates_in_another_format_count_as_missing(run, model, trees):
         assert told.exit_code == 0, told.output
         said = " ".join(told.stderr.split())
         assert f"column 'seen' of {name}.csv had dates of the form %Y-%m-%d in training" in said
-        assert f"here holds '{first}' (row 1, 160 in all): taken as missing" in said
+        assert f"here holds '{first}' (row 1, 160 in all): treated as missing" in said
         pd.testing.assert_frame_equal(pd.read_csv("scores.csv"), pd.read_csv("none-scores.csv"))
     trees.assign(seen=trees["seen"].where(trees.index % 2 == 0, "?")).to_csv("gaps.csv", index=False)
     quiet = run("predict", model, "gaps.csv")

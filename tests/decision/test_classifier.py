@@ -174,7 +174,10 @@ def test_a_class_of_one_row_and_text_labels(data):
         ({"costs": DISTANCES, "scoring": fbeta_score}, "scoring must be None if costs are given"),
         ({"scoring": 3}, r"scoring must be a function of \(y_true, y_pred\) or the name of a scorer, got 3"),
         ({"scoring": "f1_macor"}, "scoring must be the name of a scorer, got 'f1_macor': sklearn.metrics.get_scorer"),
-        ({"scoring": "roc_auc_ovo"}, "scoring must judge predicted classes, got 'roc_auc_ovo', which judges scores"),
+        (
+            {"scoring": "roc_auc_ovo"},
+            "scoring must be a metric of predicted classes, got 'roc_auc_ovo', which needs scores",
+        ),
         ({"shrinkage": -1}, "shrinkage must be a finite number of at least 0, got -1"),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_table_of_numbers_categories_dates_and_texts_with_gaps(small_models):
     assert np.isfinite(model.predict_proba(unheard)).all()
     with pytest.raises(ValueError, match="feature names"):
         model.predict_proba(new.rename(columns={"text": "words"}))
-    with pytest.warns(UserWarning, match=r"column 'number' held numbers in training and has 60 values that are no num"):
+    with pytest.warns(UserWarning, match=r"column 'number' held numbers in training and has 60 values that are not n"):
         scores = model.predict_proba(new.assign(number="many"))
     np.testing.assert_array_equal(scores, model.predict_proba(new.assign(number=np.nan)))
 
@@ -202,7 +202,7 @@ def test_without_skrub_the_columns_are_named(monkeypatch):
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame({"size": [1.0, 2.0, 3.0, 4.0], "town": list("abab"), "when": pd.date_range("2020", periods=4)})
     monkeypatch.setitem(sys.modules, "skrub", None)
-    message = r"columns that hold no numbers \(when\) needs skrub, which is not installed: pip install 'mauc\[cli\]'"
+    message = r"columns of text or dates \(when\) needs skrub, which is not installed: pip install 'mauc\[cli\]'"
     with pytest.raises(ImportError, match=message):
         MAUCStackingClassifier(cv=2).fit(table, [0, 0, 1, 1])
     assert MAUCStackingClassifier([("d", DummyClassifier())], cv=2).fit(table, [0, 0, 1, 1]).columns_ is None

@@ -247,7 +247,7 @@ def test_surrogates_as_names_and_as_objects():
     assert model.objective_ == pytest.approx(
         SurrogateRisk(Quartic()).value(y, model.predict_proba(X)) + 5e-3 * (model.coef_**2).sum(), rel=1e-12
     )
-    with pytest.raises(ValueError, match="alpha goes with a surrogate's name"):
+    with pytest.raises(ValueError, match="alpha needs a surrogate given by name"):
         fit(X, y, Quartic(), alpha=2.0)
 
 

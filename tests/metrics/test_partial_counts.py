@@ -53,7 +53,7 @@ def test_matrix_and_influences(problem, pairs):
     np.testing.assert_allclose(matrix, expected, rtol=0, atol=1e-12)
     if weight is None:
         np.testing.assert_array_equal(matrix, expected)
-    wins = pc.wins_of_positives(whole.landed, positives)
+    wins = pc.wins_of_positives(whole.negatives_at, positives)
     _, influence = PairMeasure().matrix_and_influence(partition.problem(scores, v, normalised=False))
     for p, (classes, x, _), each in zip(parts, some, counts, strict=True):
         found = pc.influence(positives, wins, classes, x, each.as_negative)

@@ -409,7 +409,11 @@ BAD = {
     "object": ((LOGITS, TARGET), {"surrogate": 3}, r"surrogate must be a name or an object with the methods"),
     "alpha": ((LOGITS, TARGET), {"alpha": -1.0}, "alpha must be a finite number above 0, got -1.0"),
     "alpha kind": ((LOGITS, TARGET), {"alpha": [1.0]}, r"alpha must be a finite number above 0, got \[1.0\]"),
-    "alpha of object": ((LOGITS, TARGET), {"surrogate": Quartic(), "alpha": 2.0}, "alpha goes with a surrogate's name"),
+    "alpha of object": (
+        (LOGITS, TARGET),
+        {"surrogate": Quartic(), "alpha": 2.0},
+        "alpha needs a surrogate given by name",
+    ),
     "option": ((LOGITS, TARGET), {"q": 2.0}, "q is not an option of the exponential surrogate"),
     "activation": ((LOGITS, TARGET), {"activation": "tanh"}, "activation must be one of 'softmax', 'sigmoid'"),
     "pairs": ((LOGITS, TARGET), {"pairs": "all"}, "pairs must be one of 'ovo', 'ova', 'ovr', got 'all'"),

@@ -160,7 +160,7 @@ def test_bad_arguments():
         consistency_report("hinge", approximation="taylor")
     with pytest.raises(ValueError, match="degree must be a whole number of at least 1, got 0"):
         consistency_report("hinge", approximation="bernstein", degree=0)
-    with pytest.raises(ValueError, match="alpha goes with a surrogate's name"):
+    with pytest.raises(ValueError, match="alpha needs a surrogate given by name"):
         consistency_report(lambda t: -t, alpha=2.0)
     with pytest.raises(ValueError, match="surrogate must map an array to one of its shape"):
         consistency_report(lambda t: 1.0)

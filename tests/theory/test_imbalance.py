@@ -68,7 +68,7 @@ def test_summary():
     assert lines[0] == "83 samples, 3 classes of 3 to 60 (ratio 20)"
     assert lines[5].split()[:2] == ["rare", "3"]
     assert lines[7].split()[:2] == ["frequent", "60"]
-    assert text.endswith("off xi/sqrt(N).")
+    assert "lower xi/sqrt(N) by" in text.splitlines()[-1]
     assert "One more sample of class rare is worth" in text
     many = str(of(*range(1, 31)))
     assert "and 18 larger classes" in many

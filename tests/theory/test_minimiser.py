@@ -318,7 +318,7 @@ def test_bad_arguments():
         largest_alpha("squared", [1.0, -2.0])
     with pytest.raises(ValueError, match="weights must be positive, one for each ratio"):
         likelihoods([1.0, 2.0], [1.0])
-    with pytest.raises(ValueError, match="weights goes with the ratios of points, got it with one number"):
+    with pytest.raises(ValueError, match="weights must come with the ratios of the points, got it with one number"):
         smallest_alpha("squared", 3.0, weights=[1.0])
     with pytest.raises(
         ValueError, match="surrogate must have an alpha, got 'distance_weighted': ask consistency_report"

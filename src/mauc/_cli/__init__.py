@@ -1,4 +1,4 @@
-"""The command ``mauc``: one module for each command, and what they share."""
+"""The command ``mauc``: one module for each subcommand, and shared helpers."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A Typer app whose every command takes ``--json``, ``--quiet`` and ``--debug``, and fails in plain lines."""
+"""A Typer app in which every command takes ``--json``, ``--quiet`` and ``--debug`` and prints errors as plain text."""
 
 import errno
 import inspect
@@ -14,7 +14,7 @@ from mauc._tables.errors import Failure, explain, in_plain_words
 TABLE = "CSV, TSV, Excel, ARFF, Parquet or NPZ file; - is standard input."
 MaxSize = Annotated[
     float,
-    typer.Option(min=0.0, help="GB that unpacking a model, Excel, NPZ or .gz file may add to its size."),
+    typer.Option(min=0.0, help="Most GB that unpacking a model, Excel, NPZ or .gz file may add to its size."),
 ]
 Missing = Annotated[
     list[str] | None,
@@ -30,7 +30,7 @@ Encoding = Annotated[
 Separator = Annotated[
     str | None,
     typer.Option(
-        help="Between columns of a text file: comma, semicolon, tab or bar; default: detected.", show_default=False
+        help="Column separator of a text file: comma, semicolon, tab or bar; default: detected.", show_default=False
     ),
 ]
 Header = Annotated[
@@ -56,7 +56,7 @@ class App(typer.Typer):
     """Registers commands with the common options."""
 
     def command(self, *args: Any, **kwargs: Any) -> Callable[[Any], Any]:
-        """As ``typer.Typer.command``."""
+        """Register a command, as ``typer.Typer.command`` does, with the common options."""
         register = super().command(*args, **kwargs)
 
         def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -91,7 +91,7 @@ def _run(work: Callable[[], None], output: Output, *, debug: bool) -> None:
             try:
                 work()
             finally:
-                # Each warning once, as a note; those for programmers are left out.
+                # Print each warning once, as a note; skip warnings that are for programmers.
                 for_programmers = (DeprecationWarning, FutureWarning, ResourceWarning)
                 texts = [str(w.message) for w in caught if not issubclass(w.category, for_programmers)]
                 for text in dict.fromkeys(in_plain_words(text) for text in texts if text.strip()):

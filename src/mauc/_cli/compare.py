@@ -22,7 +22,7 @@ def compare(
     """Compare models of mauc fit by paired tests.
 
     Reads the test scores that mauc fit saves beside each model file, so it needs no table. The models must be fitted on
-    the same table; extra columns are ignored. Groups of mauc fit --group are taken into account.
+    the same table; extra columns are ignored. Intervals account for the groups of mauc fit --group.
     """
     from mauc._cli.summary import as_json, comparison
     from mauc._tables.saved_scores import check_same_table, common_rows, read_saved_scores

@@ -32,9 +32,9 @@ def demo(
 ) -> None:
     """Compare six models on imbalanced digits.
 
-    Takes under a minute and works offline. Trains a stack of models, logistic regression, plain and balanced, and three
-    losses of multiclass AUC on the digits that come with scikit-learn, of which 5 to 9 are rare. The test rows have
-    about the same number of each digit.
+    Takes under a minute and works offline. Uses scikit-learn's digits, and makes 5 to 9 rare in the training rows. The
+    test rows have about the same number of each digit. Trains a stack of models, plain and balanced logistic
+    regression, and linear models with three losses of multiclass AUC.
     """
     from mauc._cli.summary import as_json, comparison, headline, worst_pairs
     from mauc.report import render
@@ -62,7 +62,7 @@ def demo(
 
 
 def imbalanced_digits() -> tuple[Any, Any, Any, Any]:
-    """Return training features and classes, with every tenth row of the digits 5 to 9, and those of the test rows."""
+    """Return features and classes of training rows, with every tenth row of the digits 5 to 9, and of test rows."""
     import numpy as np
     from sklearn.datasets import load_digits
 

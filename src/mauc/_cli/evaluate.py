@@ -66,7 +66,9 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    memory: Annotated[float, typer.Option(min=0.5, help="GiB to use at most where tables are read in parts.")] = 2.0,
+    memory: Annotated[
+        float, typer.Option(min=0.5, help="Most GiB of memory to use for tables that are read in parts.")
+    ] = 2.0,
     max_size: MaxSize = MAX_SIZE,
 ) -> None:
     """Evaluate the scores of any program, and compare models.
@@ -152,7 +154,7 @@ def _saved_scores(parts: Any, target: str | None, others: list[Any], truth: Any,
 
 
 def _streams(tables: list[Any], asked: bool | None) -> bool:
-    """Return whether to read tables in parts: several files, one that does not fit in memory, or as asked."""
+    """Return whether to read tables in parts: for several files, for one that does not fit in memory, or by option."""
     several = [table for table in tables if table.several]
     if several and asked is False:
         raise Usage(f"--no-stream reads single files, and {several[0].display} is not one: leave it out")
@@ -176,7 +178,7 @@ class _Settings:
     how: Any
 
     def read(self, path: Path) -> Any:
-        """Read a table, with the target under its own name where ``mauc predict`` had to quote it."""
+        """Read a table; restore the name of the target if ``mauc predict`` had to quote it."""
         from mauc._tables.columns import check_single
         from mauc._tables.read import read_table
 
@@ -189,7 +191,7 @@ class _Settings:
         return table
 
     def without_keys(self, table: Any) -> Any:
-        """Return the columns that may be scores: target, group and subgroup may be named as scores are."""
+        """Return the columns without target, group and subgroup, whose names may look like those of scores."""
         return table.drop(columns=[name for name in (self.target, self.group, self.by) if name], errors="ignore")
 
 
@@ -251,7 +253,7 @@ def _judge_whole(path: Path, others: list[Path], truth: Path | None, settings: _
 def judge_parts(
     scores: Any, target: str, others: Sequence[Any], truth: Any, prefix: str | None, *, level: float, memory: float
 ) -> Any:
-    """Judge tables in parts, as ``mauc.report.judge`` judges them read whole, within ``memory`` GiB."""
+    """Judge tables in parts within ``memory`` GiB; the numbers equal those of ``mauc.report.judge`` on whole tables."""
     import numpy as np
     import pandas as pd
 
@@ -340,7 +342,7 @@ def _check_new_name(name: str, models: dict[str, Any], given: str) -> None:
 
 
 def _check_memory(n_rows: int, memory: float, name: str) -> None:
-    """Check the memory for each row's score of its own class, one column and the classes, however small the parts."""
+    """Check that memory holds the own-class scores, one column of scores and the class codes of all rows."""
     from mauc._tables.parts import available_memory
 
     needed = n_rows * (8.0 + 8.0 + 1.0)

@@ -15,7 +15,7 @@ ENDINGS = ("csv", "gz", "npz", "parquet", "pq", "skops", "tab", "tsv", "txt", "x
 
 
 def check_writable(path: Path, option: str, others: Iterable[Path] = ()) -> None:
-    """Fail now, not after an hour of training; ``others`` are files of the same command, not to be overwritten."""
+    """Check that a file can be written, before hours of training; it must not be one of ``others``."""
     if path.is_dir():
         raise Failure(f"{option} must be a file, got the folder {path}: add a file name")
     if path.exists() and not path.is_file():
@@ -29,7 +29,7 @@ def check_writable(path: Path, option: str, others: Iterable[Path] = ()) -> None
 
 
 def check_ending(path: Path, option: str, what: str, *endings: str) -> None:
-    """Refuse the suffix of another format: other programs cannot open CSV named as Excel, and no table is lost."""
+    """Refuse the suffix of another format: Excel cannot open CSV named .xlsx, and no table is overwritten."""
     ending = path.name.lower().rpartition(".")[2]
     if ending in ENDINGS and ending not in endings:
         raise Usage(f"{option} {path} is {what}, so it must end in .{endings[0]}")
@@ -43,7 +43,7 @@ def check_folder(path: Path, option: str) -> None:
 
 
 def _check_place(file: Path, option: str, name: Path) -> None:
-    """Check that missing folders can be made, with a note, and not at the root of the file system."""
+    """Check that missing folders can be made, and print a note; refuse new folders at the root of the file system."""
     folder = destination(file).parent
     missing = first_missing(folder)
     parent = folder if missing is None else missing.parent

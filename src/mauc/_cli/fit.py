@@ -37,12 +37,15 @@ def fit(
         str | None, typer.Option(help="Pair loss of the linear model; default: exponential.", show_default=False)
     ] = None,
     alpha: Annotated[
-        float | None, typer.Option(help="Margin of its loss; default: cross-validated.", show_default=False)
+        float | None,
+        typer.Option(help="Margin or rate of that pair loss; default: cross-validated.", show_default=False),
     ] = None,
     log_loss: Annotated[
-        float | None, typer.Option(help="Weight of the log-loss added to it.", show_default=False)
+        float | None, typer.Option(help="Weight of the log-loss in the linear model.", show_default=False)
     ] = None,
-    l2: Annotated[float | None, typer.Option(help="Its penalty; default: cross-validated.", show_default=False)] = None,
+    l2: Annotated[
+        float | None, typer.Option(help="L2 penalty of the linear model; default: cross-validated.", show_default=False)
+    ] = None,
     time_column: Annotated[
         str | None, typer.Option(help="Test on the latest rows by this column, which is then not a feature.")
     ] = None,

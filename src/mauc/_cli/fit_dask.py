@@ -62,7 +62,7 @@ def fit_on_dask(
     sample_rows: int = 100_000,
     most_tested: int = 2_000_000,
 ) -> None:
-    """Train, test, write model and report. The workers must see the files under the same names.
+    """Train, test, write model and report. The workers must be able to read the files under the same paths.
 
     At most ``most_tested`` test rows are scored: more would not change the digits shown.
     """
@@ -117,7 +117,7 @@ def _partitions(parts: Parts, part_rows: tuple[int, ...]) -> list[_Partition]:
 
 
 def _by_partition(partitions: list[_Partition], rows: Any) -> list[tuple[_Partition, Any]]:
-    """Return the partitions that have some of these rows, which are sorted, and which of its own rows these are."""
+    """Return the partitions that hold some of these sorted rows, each with the positions of these rows in it."""
     found = []
     for p in partitions:
         begin, end = np.searchsorted(rows, (p.rows.start, p.rows.stop))
@@ -127,7 +127,7 @@ def _by_partition(partitions: list[_Partition], rows: Any) -> list[tuple[_Partit
 
 
 def _kinds(partitions: list[_Partition], left_out: list[str]) -> dict[str, str]:
-    """Return the kind of each column; one that is a number in one file of CSV and text in another is text."""
+    """Return the kind of each column: text if any CSV file has text in it, even if others have numbers."""
     asked = partitions if partitions[0].group is None else partitions[:1]
     found = _run(_read_kinds, [(p, left_out) for p in asked])
     return {name: max((kinds[name] for kinds in found), key=("number", "other").index) for name in found[0]}
@@ -173,7 +173,7 @@ def _fit(chosen: list[tuple[_Partition, Any]], true: Any, kinds: Any, features: 
 def _report(
     model: Any, labels: Any, scores: Any, training: dict[str, int], parts: Parts, files: dict[str, Path]
 ) -> None:
-    """Judge by test rows of classes that were trained on, write the report, and print the summary."""
+    """Judge the model on the test rows whose class has training rows, write the report, and print the summary."""
     from mauc._cli.summary import as_json, headline, sizes, worst_pairs
     from mauc.report import judge, render
     from mauc.theory.imbalance import imbalance_of_counts
@@ -243,7 +243,7 @@ def _scores(partition: _Partition, rows: Any, kinds: dict[str, str], model: Any)
 
 @contextmanager
 def connected(scheduler: str | None, within: str = "10s") -> Iterator[None]:
-    """Connect to the workers of a scheduler, or start one for each core; they spill to disk what they cannot hold."""
+    """Connect to the workers of a scheduler, or start one per core; they spill to disk what does not fit in memory."""
     try:
         import dask
         from distributed import Client, LocalCluster
@@ -256,7 +256,7 @@ def connected(scheduler: str | None, within: str = "10s") -> Iterator[None]:
         try:
             client = Client(scheduler, timeout=within)
         except (OSError, ValueError):
-            dask.config.set(scheduler=before)  # a client that fails leaves itself there
+            dask.config.set(scheduler=before)  # a client that fails stays set as the scheduler
             raise Failure(
                 f"--scheduler {scheduler} cannot be reached within {within}: check the address, and that dask "
                 "scheduler runs there"

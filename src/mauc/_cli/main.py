@@ -80,7 +80,7 @@ def _run() -> int:
     try:
         code = app(standalone_mode=False)
         if code:
-            _discard_output()  # the command has said why
+            _discard_output()  # the command has printed the error
         else:
             sys.stdout.flush()
     except Exception as error:
@@ -91,7 +91,7 @@ def _run() -> int:
 
 
 def _open_closed_streams() -> None:
-    """Open closed standard streams to nowhere, so that no file of ours takes their place."""
+    """Open closed standard streams on the null device, so that printing does not fail."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, as long as the process lives
@@ -111,7 +111,7 @@ def _error_text(error: Exception) -> str:
 
 
 def _discard_output() -> None:
-    """Discard what a full disk did not take: Python would try to write it again at exit, and complain."""
+    """Discard output that did not fit on the disk: Python would try to write it again at exit, and fail."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -126,7 +126,7 @@ def temporary_folder() -> Iterator[None]:
     a process at once, end the command as an error does, so that nothing stays behind.
     """
     owner = os.getpid()
-    with suppress(OSError):  # nothing is writable: what needs a file will say so
+    with suppress(OSError):  # no folder is writable: code that needs a file reports it
         folder = tempfile.mkdtemp(prefix="mauc-")
         tempfile.tempdir = os.environ["TMPDIR"] = folder
         if "MPLCONFIGDIR" not in os.environ and not _has_fonts():

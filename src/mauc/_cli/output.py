@@ -30,11 +30,11 @@ class TextTable(Table):
         super().__init__(title=text, title_justify="left", **kwargs)
 
     def add_column(self, header: Any = "", *args: Any, **kwargs: Any) -> None:
-        """As in rich."""
+        """Add a column, as in rich, with a heading of plain text."""
         super().add_column(_text(header), *args, **kwargs)
 
     def add_row(self, *cells: Any, **kwargs: Any) -> None:
-        """As in rich."""
+        """Add a row, as in rich, of plain text."""
         super().add_row(*map(_text, cells), **kwargs)
 
 
@@ -43,7 +43,7 @@ def _text(cell: Any) -> Text:
 
 
 class Output:
-    """Prints what a command says, unless ``--json`` or ``--quiet`` forbid it."""
+    """Prints the output of a command, unless ``--json`` or ``--quiet`` forbid it."""
 
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json = as_json
@@ -119,7 +119,7 @@ def current() -> Output:
 
 @contextmanager
 def use_output(output: Output) -> Iterator[Output]:
-    """Make it the current one."""
+    """Make ``output`` the current one within the context."""
     token = _current.set(output)
     try:
         yield output
@@ -142,17 +142,17 @@ class TrainingProgress(Progress):
         return Text(visible("   ".join(parts)), no_wrap=True, overflow="ellipsis")
 
     def step(self, text: str) -> None:
-        """A step begins."""
+        """Show that a step begins."""
         self.text = self.prefix + text
         if self.live is not None:
             self.live.refresh()
 
     def begins(self, name: str, step: str) -> None:
-        """A fit of a member of the stack begins."""
+        """Show that a fit of a member of the stack begins."""
         self.step(f"{full_name(name)}: {step}")
 
     def ends(self, name: str, score: float, seconds: float) -> None:
-        """A member of the stack is complete."""
+        """Print the validation score of a complete member of the stack."""
         name = full_name(name)
         self.best = max(self.best, (-math.inf if math.isnan(score) else score, name))
         self.output.progress(f"{self.prefix}{name}: validation MAUC {score:.4f}, {seconds:.1f} s")

@@ -105,7 +105,7 @@ def predict(
         _note_new_values(rows, loaded.columns, display_path(table))
         scored = score_rows(rows, loaded, keep, display_path(table))
         if not scored.n_trained:
-            scored.results.pop(TRAINED_ON, None)  # a column of "no" alone says nothing
+            scored.results.pop(TRAINED_ON, None)  # a column of "no" alone is useless
     text, n_quoted = _as_csv(scored, raw_cells)
     _print_notes(scored.extra, scored.n_trained, len(rows), loaded, n_quoted)
     if to_stdout:

@@ -19,7 +19,10 @@ MOST_SIZES = 20
 
 
 def headline(judgement: Judgement, decided: str = "") -> list[str]:
-    """Return the test scores, beside those of always guessing the largest class; ``decided`` says how it predicts."""
+    """Return lines with the test scores, beside the scores of always guessing the largest class.
+
+    ``decided`` says how the model predicts classes.
+    """
     model, guess = judgement.headline, judgement.guess
     reach = f"{judgement.level_text} interval {model.mauc.low:.4f} to {model.mauc.high:.4f}"
     always = f"always guessing {guess.label}:"
@@ -125,7 +128,7 @@ def comparison(judgement: Judgement) -> TextTable:
 
 
 def subgroups(judgement: Judgement) -> list[TextTable]:
-    """Return the scores of the first model on each subgroup; nothing where there are none."""
+    """Return the scores of the first model on each subgroup; nothing if there are none."""
     if not judgement.subgroups:
         return []
     table = TextTable("Subgroups, each against the other rows; p: corrected for the number of levels")

@@ -197,7 +197,7 @@ def _log(x: NDArray[Any]) -> Floats:
 
 
 def _finite_peak(peak: Floats) -> Floats:
-    """Replace the peak of a class without samples or weight: it has no term, so any finite shift will do."""
+    """Replace the peak of a class without samples or weight: it has no term, so any finite shift is right."""
     return np.where(np.isneginf(peak), 0.0, peak)
 
 

@@ -86,7 +86,7 @@ def _against(
 ) -> tuple[Floats, Floats, Floats]:
     """Compare class i with the classes from ``first`` to ``last``.
 
-    ``v`` are the ``(C, C)`` pair weights, None where influences are not wanted; ``total`` is the weight of each class.
+    ``v`` are the ``(C, C)`` pair weights, None if influences are not wanted; ``total`` is the weight of each class.
     Returns the ``(classes,)`` weight of the pairs of samples that class i loses, ties at ½, and the influences of its
     own samples and of the others.
     """

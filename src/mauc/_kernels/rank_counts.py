@@ -1,9 +1,9 @@
 """The weight of positives that a score beats, and the wins of each positive: of all of them, or of a lowest share.
 
 A partial AUC over the sensitivities of at least ``1 − share`` is the AUC of the positives in the lowest ``share`` of
-their class: every threshold of such a sensitivity finds the others. The ROC curve is straight across a tie, and so is
-the cut through one: where a share ``q`` of tied positives is left, these are the last that a falling threshold finds,
-and win ``q / 2`` against a negative that ties with them.
+their class: every threshold of such a sensitivity finds the others. The ROC curve is straight across a tie, so a cut
+may go through tied positives: if a share ``q`` of them is below the cut, these are the last that a falling threshold
+finds, and win ``q / 2`` against a negative that ties with them.
 
 With the share ``q_k`` that is left of the k-th value, 1 below the cut ξ and 0 above it, a positive there wins ``g_k``:
 all negatives below, and ``q_k − q_k²/2`` of those that tie; ``q_k`` of that goes to the positives above. The mean over
@@ -22,17 +22,17 @@ from mauc._typing import Floats, Ints
 
 __all__ = ["RankCounts", "add_wins", "rank_counts", "sum_wins", "weight_beaten"]
 
-# A smaller rest of the share at a value, relative to the weight of the class, is rounding: 1 − 0.9 is not 0.1.
+# If less than this part of the class weight is left of the share at a value, it is rounding: 1 − 0.9 is not 0.1.
 ROUNDING = 1e-12
 
 
 class RankCounts(NamedTuple):
-    """Weights that each position of a sorted table counts; ``(M + C,)`` arrays."""
+    """The weights that count at each position of a sorted table, as ``(M + C,)`` arrays."""
 
     table: SortedColumns
     share: float
     below: Floats | None
-    """Counted weight below each position; None where that is its place in the column."""
+    """Counted weight below each position; None if that is its index in the column."""
     reached: NDArray[np.bool_] | None
     """True where some of the value counts; None: all of every value."""
     at_tie: Floats | None

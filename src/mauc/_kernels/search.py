@@ -27,7 +27,7 @@ MANY = 1 << 15
 DOUBLE = np.dtype(np.float64)
 SINGLE_EXACT = 2.0**23
 
-# Up to so many values in a shared bin, bisection is faster than bins within the bin.
+# Up to this many values in a shared bin, bisection is faster than bins within the bin.
 FEW = 8
 
 
@@ -78,7 +78,7 @@ def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None
     offsets : (C + 1,) column ``i`` has the positives ``own[offsets[i]:offsets[i + 1]]``.
     weight : (N,) weight of each sample; None is 1 for each.
 
-    Single precision is kept, and the search in it is exact.
+    float32 scores stay float32, and the search among them is exact.
 
     Cost ``O(N)`` where the scores spread, ``O(Σ n_i log n_i)`` where they are dense; ``O(N + C)`` memory.
     """
@@ -140,7 +140,7 @@ def sort_columns(own: NDArray[np.floating], offsets: Ints, weight: Floats | None
 def _empty_bins(low: Floats, high: Floats, length: Ints, precision: np.dtype[Any] = DOUBLE) -> tuple[Bins, Ints]:
     """Return bins from ``low`` to ``high`` for segments of that many values, and their number for each.
 
-    They are of that precision where it can number the bins exactly.
+    The bins have the given precision if it can number them exactly.
     """
     n_bins = (BINS_PER_VALUE if length.sum() < MANY else BINS_PER_VALUE_OF_MANY) * length + 1
     lowest = (np.cumsum(n_bins) - n_bins).astype(np.float64)

@@ -38,7 +38,7 @@ def threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def thread_count() -> int:
-    """Return the number set by :func:`threads`; else that of the cores, at most ``OMP_NUM_THREADS`` where it is set.
+    """Return the number set by :func:`threads`; else the number of cores, at most ``OMP_NUM_THREADS`` if it is set.
 
     joblib sets that variable in its workers.
     """
@@ -55,7 +55,7 @@ def _cores() -> int:
 
 
 def row_parts(n_rows: int, n_columns: int) -> list[tuple[int, int]]:
-    """Return consecutive parts of the rows; one where the array is small."""
+    """Return consecutive parts of the rows; one if the array is small."""
     parts = PARTS if n_rows * n_columns >= LARGE and n_rows >= PARTS else 1
     return list(pairwise(n_rows * k // parts for k in range(parts + 1)))
 

@@ -48,7 +48,7 @@ class Classes:
     pair_weights: Floats | None = None
     """``(C, C)`` ``v_ij``, 0 on the diagonal and where a class is absent; None where :attr:`factors` has them."""
     factors: tuple[Floats, Floats] | None = None
-    """``(N,)`` and ``(C,)`` factors of ``unit[n] · v[i, y[n]]``, where it is such a product."""
+    """``(N,)`` and ``(C,)`` factors of ``unit[n] · v[i, y[n]]``; None if it is not such a product."""
 
     @property
     def v(self) -> Floats:
@@ -130,7 +130,7 @@ class Problem:
 class Tile(NamedTuple):
     """Some rows of the scores, as float64, with their weights.
 
-    Arrays are ``(rows, C)``, or ``(C, rows)`` where the classes are few: NumPy broadcasts a vector over the classes
+    Arrays are ``(rows, C)``, or ``(C, rows)`` if the classes are few: NumPy broadcasts a vector over the classes
     fast only along long rows. The methods hide which of the two it is.
     """
 
@@ -179,7 +179,7 @@ def tiles(problem: Problem, first: int = 0, last: int | None = None) -> Iterator
 
 
 def walk(problem: Problem, visit: Callable[[Iterable[Tile]], R]) -> list[R]:
-    """Call ``visit`` with the tiles of consecutive parts of the rows, in several threads where the problem is large."""
+    """Call ``visit`` with the tiles of consecutive parts of the rows, in several threads if the problem is large."""
     return over_rows(problem.scores.shape, lambda first, last: visit(tiles(problem, first, last)))
 
 

@@ -1,4 +1,4 @@
-"""From a file to a tested model.
+"""Turn a table into a tested model, and save it.
 
 text, formats → read → columns → data → training → fit → model_file, saved_scores; parts and scores: tables of scores
 """

@@ -72,7 +72,7 @@ def read_kinds(table: Table) -> dict[str, str]:
 
 
 def text_columns(kinds: Mapping[str, str]) -> list[str]:
-    """Return the columns to read as they are written: a code such as 01 must not become the number 1."""
+    """Return the columns to read as text: a code such as 01 must not become the number 1."""
     return [name for name, kind in kinds.items() if kind != "number"]
 
 
@@ -81,7 +81,7 @@ def are_dates(words: Any) -> bool:
     import pandas as pd
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that formats are guessed
+        warnings.simplefilter("ignore", UserWarning)  # pandas warns that it guesses the format
         return bool(pd.to_datetime(words.head(200), errors="coerce", utc=True).notna().mean() > 0.9)
 
 
@@ -96,7 +96,7 @@ def check_single(table: Table, path: Path, advice: str = "spread them over colum
 
 
 def check_finite(table: Table, path: Path) -> None:
-    """Refuse infinite or huge numbers: they are mistakes, and would dwarf all others."""
+    """Refuse infinite or huge numbers: they are mistakes, and would dominate all others."""
     for name in table.columns:
         if table[name].dtype.kind != "f":
             continue
@@ -130,15 +130,15 @@ def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Ta
     known = table[list(kinds)].copy()
     for name, kind in kinds.items():
         values = known[name]
-        # TableColumns takes what is no number any more as missing, with a warning.
+        # TableColumns treats cells that are no longer numbers as missing, with a warning.
         if kind != "number" and values.dtype.kind in "iufb":
             known[name] = values.astype(object).where(values.notna(), None).map(str, na_action="ignore")
         if kind == DAY_FIRST:
             dates = days_first_to_iso(values)
             if dates is None:
                 warnings.warn(
-                    f"column {name!r} of {path} had dates with the day first in training, but not here, so it is taken "
-                    "as missing: write all dates like 31/12/2024 or 2024-12-31",
+                    f"column {name!r} of {path} had dates with the day first in training, but not here: treated as "
+                    "missing; write all dates like 31/12/2024 or 2024-12-31",
                     stacklevel=2,
                 )
             known[name] = dates
@@ -146,7 +146,7 @@ def same_columns(table: Table, kinds: Mapping[str, str], path: Path) -> tuple[Ta
 
 
 def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
-    """Warn of dates in another format than in training: they count as missing."""
+    """Warn of dates in a format that training did not have: they are read as missing."""
     import pandas as pd
 
     for name, steps in getattr(columns.vectorizer_, "all_processing_steps_", {}).items():
@@ -162,7 +162,7 @@ def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
                     form = f" of the form {step.format_}" if step.format_ else ""
                     warnings.warn(
                         f"column {name!r} of {path} had dates{form} in training, and here holds "
-                        f"{values.iloc[bad[0]]!r} (row {bad[0] + 1}, {len(bad)} in all): taken as missing",
+                        f"{values.iloc[bad[0]]!r} (row {bad[0] + 1}, {len(bad)} in all): treated as missing",
                         stacklevel=2,
                     )
 
@@ -192,7 +192,7 @@ def date_order(values: Any, given: str | None = None) -> str | None:
 
 
 def days_first_to_iso(values: Any) -> Any:
-    """Return a column with the day first as text like 2024-12-31, which may occur too; None if a cell is neither."""
+    """Return a column of dates, with the day first or in ISO format, as ISO text; None if a cell is neither."""
     import pandas as pd
 
     cells = values.dropna().astype(str)

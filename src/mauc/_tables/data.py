@@ -1,4 +1,4 @@
-"""From a table to labelled rows with features, and their split into training rows and test rows."""
+"""Turn a table into labelled rows with features, and split them into training rows and test rows."""
 
 import warnings
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ Split = tuple[Ints, Ints]
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Rows with a class each."""
+    """Labelled rows: the features and the class of each, and its time and group where the options name them."""
 
     path: Path
-    """The file, as messages name it."""
+    """The file that messages name."""
     target: str
     labels: NDArray[Any]
     features: Table
@@ -54,7 +54,7 @@ class Data:
 
 
 def prepare(table: Table, options: Options, path: Path) -> Data:
-    """Return the rows and columns of a table that the options ask for."""
+    """Return the rows and columns of a table that the options select."""
     target = options.target
     order = table.attrs.get("ordered", {}).get(target)
     if options.drop_duplicates:
@@ -207,7 +207,7 @@ def by_group(labels: Any, groups: Any, share: float, seed: int) -> Split:
     held = np.zeros(len(names), dtype=bool)
 
     def is_free(group: int) -> bool:
-        """Every class of the group stays in training without it."""
+        """Return whether training has every class of the group without it."""
         present = table[group] > 0
         return not held[group] and bool(np.all(table[~held].sum(axis=0)[present] > table[group][present]))
 
@@ -236,7 +236,7 @@ def group_folds(labels: Any, groups: Any, n_folds: int, seed: int) -> list[Split
 
 
 def _checked(labels: Any, held: Any, advice: str) -> Split:
-    """Return the parts; both must hold two classes that the training part knows."""
+    """Return both parts; each must hold two classes that are in the training part."""
     known = np.unique(labels[~held])
     test = np.isin(labels, known) & held
     if len(known) < 2 or len(np.unique(labels[test])) < 2:

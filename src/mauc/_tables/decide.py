@@ -1,4 +1,4 @@
-"""From probabilities to predicted classes, learned from validation rows."""
+"""Turn probabilities into predicted classes, by offsets learned from validation rows."""
 
 from pathlib import Path
 from typing import Any, Self
@@ -46,10 +46,10 @@ def learn_decision(
 ) -> Decision:
     """Learn from ``(N, C)`` probabilities of validation rows how to decide for balanced accuracy, accuracy or costs.
 
-    Learning takes time in proportion to N·C³: 5,000 rows are enough, and 2,000 where there are many classes.
+    ``shares`` are the class frequencies in all training rows. With more than ``most_classes`` classes nothing is
+    learned, and the most probable class is predicted.
 
-    ``shares`` are those of the classes among all training rows. With more than ``most_classes`` nothing is learned:
-    the probabilities are taken as they are.
+    The time grows like N·C³: at most 5,000 rows are used, and 2,000 if there are many classes.
     """
     n_classes = len(shares)
     wrong = 1.0 - np.eye(n_classes) if decide == "accuracy" and n_classes <= most_classes else None

@@ -21,7 +21,7 @@ PLAIN = {
 
 
 def in_plain_words(text: str) -> str:
-    """Return the first line of a library's message, rewritten where it names parameters that the command lacks."""
+    """Return the first line of a library's message, rewritten if it names parameters that the command lacks."""
     lines = text.strip().splitlines()
     return next((plain for said, plain in PLAIN.items() if lines and re.match(said, lines[0])), "".join(lines[:1]))
 

@@ -1,4 +1,4 @@
-"""From a table to a tested model. ``mauc fit`` is a shell around this."""
+"""Train and test a model on a table. ``mauc fit`` is a shell around this."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from mauc.model_selection import of_some_classes, some_of_each
 from mauc.report import Report, render
 
 TRAINING_SHARE = 0.75
-"""Of the time limit; the rest is for testing, importance and the report."""
+"""Share of the time limit for training; the rest is for testing, importance and the report."""
 HURRIED_ROWS = 5_000
-"""Training rows at most where the time limit is a few seconds."""
+"""Largest number of training rows if the time limit is a few seconds."""
 MAY_DIFFER = "A faster machine, or a longer --time-limit, may choose another model."
 
 
@@ -164,7 +164,7 @@ class FittedTable:
         return None if self.data.groups is None else self.data.groups[self.evaluation.rows]
 
     def details(self) -> list[tuple[str, str]]:
-        """Return how the model was made, for the end of the report."""
+        """Return details about the training, for the end of the report."""
         data, board = self.data, self.board
         return [
             ("table", str(data.path)),
@@ -247,7 +247,7 @@ def fit_table(
     drop_unlabelled: bool = False,
     drop_suspects: bool = False,
 ) -> FittedTable:
-    """Train the best model it can on a table within a time limit, and test it on rows that it was not trained on.
+    """Train models on a table within a time limit, choose the best, and test it on held-out rows.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def fit_table(
     target : str
         Column that holds the class of each row.
     time_limit : float, default=60
-        Seconds. A deadline: what is not ready is cut, and ``cut`` of the result says what.
+        Seconds. A deadline: unfinished work is cut, and ``cut`` of the result lists it.
     effort : {"quick", "normal", "best"}, default="normal"
         How much to train; normal takes about a minute on two cores for up to 100,000 rows. Unless the time limit cuts
         something, the same table, effort and seed give the same model on every machine.
@@ -397,7 +397,7 @@ def fit_data(
 def _flag_columns(
     data: Data, train: Ints, options: Options, began: float, workers: Workers | None
 ) -> list[Flag] | None:
-    """Flag columns before training; None where they are too many for a quarter of the time."""
+    """Flag columns before training; None if that would take more than a quarter of the time."""
     some = train[of_some_classes(data.labels[train], options.seed)]
     # A column takes milliseconds, and a table may have thousands.
     runner = workers if workers is not None and workers.n_workers and data.features.shape[1] > 100 else Here(None)
@@ -425,7 +425,7 @@ def _flag_leaks(
     progress: Progress,
     most_columns: int = 300,
 ) -> list[Flag]:
-    """Flag columns and splits after training; none where there is no time."""
+    """Flag columns and splits after training; no flags if there is no time."""
     if time.monotonic() > deadline or data.features.shape[1] > most_columns:
         return []
     progress.step("looking for leaks")

@@ -2,8 +2,8 @@
 
 A flag changes nothing unless the user says so: a column that looks like a leak may be the one good measurement.
 
-Before training, each column is looked at by itself. After training, three more questions are asked where the data give
-a reason, with the score of a quick model both ways where there is time:
+Before training, each column is checked alone. After training, three more questions are asked if the data give a
+reason. If there is time, a quick model is scored both ways:
 
 - a column without which the score falls near chance: will it be known at prediction time?
 - a column of codes, such as a person's, that are in both training and test rows: should --group keep them together?
@@ -45,7 +45,7 @@ class Flag:
     """counter, target, constant or code (before training); leak, group or time (after); rows for duplicates."""
     column: str | None
     mauc: float
-    """Multiclass AUC of this column alone, out of fold; NaN where that says nothing."""
+    """Out-of-fold multiclass AUC of this column alone; NaN for flags that do not use it."""
     text: str
 
 
@@ -54,7 +54,7 @@ def flag_columns(
 ) -> list[Flag]:
     """Flag columns of the training rows, which must be in the order of the file.
 
-    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly by itself, or is
+    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly alone, or is
     different in nearly every row, as an ID is. With more than ``many_columns``, :func:`column_recall` skips columns
     that cannot predict the target almost perfectly.
 
@@ -137,7 +137,7 @@ def column_scores(values: Any, labels: NDArray[Any], seed: int = 0) -> tuple[Int
 
 
 def _column_mauc(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
-    """Return the out-of-fold MAUC of one column; NaN where fewer than two classes can be held out."""
+    """Return the out-of-fold MAUC of one column; NaN if fewer than two classes can be held out."""
     rows, scores = column_scores(values, labels, seed)
     if len(np.unique(labels[rows])) < 2:
         return float("nan")
@@ -147,7 +147,7 @@ def _column_mauc(values: Any, labels: NDArray[Any], seed: int = 0) -> float:
 def column_recall(values: Any, labels: NDArray[Any], most_bins: int = 100) -> float:
     """Return the balanced accuracy, on the same rows, of the best class of each range of numbers or each text.
 
-    It bounds what a column can do, for a hundredth of the time of its out-of-fold MAUC.
+    It is an upper bound of what a column can predict, in a hundredth of the time of its out-of-fold MAUC.
 
     >>> import pandas as pd
     >>> column_recall(pd.Series(np.arange(40.0)), np.repeat(["a", "b"], 20))
@@ -368,7 +368,7 @@ def _score_both_ways(
 ) -> tuple[float, float, float] | None:
     """Return the score with a random split, that by groups or times, and two standard errors of the difference.
 
-    None where one of the scores is unknown.
+    None if one of the scores is unknown.
     """
     rows = some_of_each(labels, most_rows, seed) if by_times else _rows_of_some_groups(keys, most_rows, seed)
     try:
@@ -416,7 +416,7 @@ def _are_codes(name: str, values: Any, *, least_codes: int = 20, least_rows: flo
 
 
 def _times(values: Any, *, least: int = 20) -> NDArray[np.float64] | None:
-    """Return dates as numbers; None where the column holds none, or has missing values."""
+    """Return dates as numbers; None if the column holds none, or has missing values."""
     import pandas as pd
 
     is_other = values.dtype.kind in "iufb" or values.nunique() < least or values.isna().any()
@@ -431,7 +431,7 @@ def quick_scorer(
 ) -> FitAndScore:
     """Return a scorer that fits extra trees on some of the training rows.
 
-    It returns NaN where the time until the ``deadline``, in the seconds of :func:`time.monotonic`, is less than twice
+    It returns NaN if the time until the ``deadline``, in the seconds of :func:`time.monotonic`, is less than twice
     that of the last call, or where there are too many classes.
     """
     longest = 0.0

@@ -14,9 +14,9 @@ from mauc._tables.errors import Failure, Usage
 from mauc._tables.text import Source, check_encoding, detect_encoding
 
 MOST_ROWS, MOST_COLUMNS = 1 << 20, 1 << 14
-"""Of a sheet, in every version of Excel."""
+"""Size of the largest sheet, in every version of Excel."""
 BYTES_OF_CELL, BYTES_OF_TEXT = 8, 56
-"""Memory of a cell, and more where it is filled."""
+"""Memory of every cell, and additional memory of a filled one."""
 QUOTED = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|"""
 ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}\S+)\s+(.+)", re.IGNORECASE)
 CELL = re.compile(rf"\s*({QUOTED}[^,]*?)\s*(,|$)")
@@ -74,7 +74,7 @@ class _Cells:
     """The filled cells of a sheet, and the memory they take."""
 
     rows: list[tuple[int, list[str]]] = field(default_factory=list)
-    """For each row that is not empty: the place of its first filled cell, and the texts from there to its last."""
+    """For each row that is not empty: the position of its first filled cell, and the texts from there to its last."""
     first: int = MOST_COLUMNS
     last: int = -1
     n_errors: int = 0

@@ -33,8 +33,8 @@ def importance_within(
     """Return :func:`mauc.metrics.mauc_importance` of test rows, and a sentence on how it was computed.
 
     Each column is shuffled five times among up to 2,000 rows. Where this would take longer than ``seconds``, there are
-    fewer shuffles, then fewer rows, then only the columns that predict best by themselves, at least one. Two runs with
-    the same plan give the same numbers.
+    fewer shuffles, then fewer rows, then only the columns that predict best alone, at least one. Two runs with the same
+    plan give the same numbers.
     """
     if len(np.unique(labels)) < 2:
         return [], "no permutation importance: the test rows are of one class"
@@ -81,7 +81,7 @@ def importance_within(
 
 
 def _best_columns(table: Table, labels: NDArray[Any], most: int) -> list[str]:
-    """Return all columns where they are few enough, else those that predict best by themselves."""
+    """Return all columns where they are few enough, else those that predict best alone."""
     names = [str(name) for name in table.columns]
     if len(names) <= most:
         return names

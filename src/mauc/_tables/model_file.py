@@ -26,7 +26,7 @@ from mauc._tables.model_schema import ALLOWED, Malformed, foreign_parts
 FORMAT = "mauc model 2"
 SCHEMA = "schema.json"
 REAL = (ImportError, MemoryError, OSError)
-"""Errors that say nothing about the file: they are raised as they are."""
+"""Errors that say nothing about the file: they are raised unchanged."""
 SCHEMA_SHARE = 0.25  # of the size allowed: as Python objects the tree takes several times its length
 
 
@@ -66,9 +66,10 @@ class TableModel:
 
 
 def load_skops() -> Any:
-    """Import skops, which imports all of scikit-learn to list its classes, and so the array libraries.
+    """Import skops without torch and other array libraries.
 
-    In this thread these, and pytest, are not found meanwhile: torch alone takes longer to import than all the rest.
+    skops imports all of scikit-learn to list its classes, and that imports every installed array library, and pytest.
+    These are hidden from this thread during the import: torch alone takes longer to import than all the rest.
     """
     hidden = _NoArrayLibraries()
     sys.meta_path.insert(0, hidden)
@@ -86,7 +87,7 @@ class _NoArrayLibraries:
         self.thread = threading.get_ident()
 
     def find_spec(self, name: str, *_: Any) -> None:
-        """As in :mod:`importlib.abc`."""
+        """Raise ModuleNotFoundError for a hidden library; leave all others to the next finder."""
         if name in ("torch", "dask", "cupy", "pytest") and threading.get_ident() == self.thread:
             raise ModuleNotFoundError(f"{name} is not needed here", name=name)
 
@@ -124,7 +125,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         raise Failure(f"{path} is a folder: name the model file that mauc fit wrote")
     if path.exists() and not path.is_file():
         raise Failure(f"{path} is not a regular file: name the model file that mauc fit wrote")
-    # No name for the new file: the one given may hold the user's data.
+    # The advice does not name the given file: mauc fit would overwrite it, and it may hold the user's data.
     another = f"{path} is damaged or not a mauc model: mauc fit TABLE --target COLUMN writes one, model.skops"
     # Read once: what is checked must be what is loaded.
     data = path.read_bytes()
@@ -135,7 +136,7 @@ def read_model(path: Path, *, trust: bool = False, max_size: float = MAX_SIZE) -
         schema = json.loads(members[SCHEMA])
         foreign = [] if trust else foreign_parts(schema, members.keys() - {SCHEMA})
         clean = _packed(members, zipfile.ZIP_STORED)
-        # Without trust skops may load what is listed here, and need not be asked what it would refuse.
+        # Without --trust, skops may load the types listed here; there is no need to ask it for types it would refuse.
         needed = skops.io.get_untrusted_types(data=clean) if trust else set().union(*ALLOWED.values())
     except TooLarge as error:
         raise Failure(f"{path} {error}: raise --max-size if you trust the file") from None
@@ -192,7 +193,7 @@ def _packed(members: Mapping[str, bytes], method: int, level: int | None = None)
 
 
 def _is_ours(parts: Any) -> bool:
-    """Return whether all parts of a model are there, each of its kind."""
+    """Return whether the model has all its parts, each of the right type."""
     from sklearn.pipeline import Pipeline
 
     from mauc.ensemble import MAUCStackingClassifier, TableColumns
@@ -223,7 +224,7 @@ def _is_ours(parts: Any) -> bool:
 
 @contextmanager
 def packed_trees(model: Any) -> Iterator[None]:
-    """Let the boosted models and forests within ``model`` hold their trees as arrays meanwhile."""
+    """Replace the trees of the boosted models and forests within ``model`` by arrays, inside the context."""
     found = list(_tree_models(model))
     before = [getattr(each, name) for each, name in found]
     try:
@@ -237,7 +238,7 @@ def packed_trees(model: Any) -> Iterator[None]:
 
 
 def unpack_trees(model: Any) -> None:
-    """Turn the arrays into trees again; raise a ValueError where a node leads out of its tree or names no column."""
+    """Turn the arrays into trees again; raise a ValueError if a node leads out of its tree or names no column."""
     for each, name in _tree_models(model):
         arrays = getattr(each, name)
         if isinstance(arrays, dict) and name == "_predictors":
@@ -247,7 +248,7 @@ def unpack_trees(model: Any) -> None:
 
 
 def _tree_models(model: Any) -> Iterator[tuple[Any, str]]:
-    """Yield models of trees within estimators, lists and dicts, each once, and the attribute that holds the trees."""
+    """Yield each tree model within estimators, lists and dicts once, with the attribute that holds its trees."""
     from sklearn.base import BaseEstimator
     from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 

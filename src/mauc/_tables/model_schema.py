@@ -37,9 +37,9 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     ),
     "ConstructorFromReduceNode": frozenset({"datetime.timedelta", "datetime.timezone"}),
     "LossNode": frozenset(LOSSES),
-    # Trees are arrays that compiled code walks: a forged one may crash the process, but runs no code of its own.
+    # Trees are arrays that compiled code walks: a forged one may crash the process, but cannot run code.
     "TreeNode": frozenset({"sklearn.tree._tree.Tree"}),
-    # Questions about a column, asked by selectors.
+    # Predicates on a column, which skrub's selectors call.
     "FunctionNode": frozenset(
         {
             "skrub._dataframe._common.is_any_date",
@@ -64,7 +64,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "mauc.ensemble.tree_columns.TreeColumns",
             "mauc.linear.classifier.MAUCClassifier",
             "mauc.linear.search.MAUCClassifierCV",
-            # Dates with an offset from UTC; pandas 3 says where users import it, pandas 2 where it is defined.
+            # Dates with an offset from UTC: pandas 3 names the public module, pandas 2 the one that defines it.
             "pandas.DatetimeTZDtype",
             "pandas.core.dtypes.dtypes.DatetimeTZDtype",
             *LOSSES,
@@ -127,7 +127,7 @@ TEXTS = {
     "_thousand": re.compile(r".?"),  # between thousands, in numbers
     "format_": ANY,  # of dates, used by strptime only
     "input_name_": ANY,  # of a column
-    # pandas opens the file that stands after "dateutil/".
+    # pandas opens the file that is named after "dateutil/".
     "output_time_zone_": ZONE,
     "tz": ZONE,
     "selector_repr": ANY,  # shown, and never read
@@ -159,7 +159,7 @@ def foreign_parts(schema: Any, files: Collection[str] = ()) -> list[str]:
     """
     if not isinstance(schema, dict):
         raise Malformed("no tree")
-    # skops takes a node for an earlier one of the same number, whatever it says: check all nodes of a number together.
+    # skops replaces a node by an earlier one of the same number, whatever it holds: check nodes of a number together.
     by_id: dict[int, list[Node]] = defaultdict(list)
     found: set[str] = set()
     waiting = [{key: value for key, value in schema.items() if key not in ("protocol", "_skops_version")}]
@@ -302,7 +302,7 @@ def _harmful_attributes(by_id: Mapping[int, list[Node]]) -> Iterator[str]:
 
 
 def _text_of(node: Node) -> str | None:
-    """Return the text that skops makes of a node; None where it makes something else."""
+    """Return the text that skops makes of a node; None if it makes something else."""
     if node["__loader__"] == "NdArrayNode" and node["__class__"] == "str_":
         return "\0"  # mauc fit writes none; matches no pattern
     if node["__loader__"] != "JsonNode":

@@ -1,4 +1,4 @@
-"""The options of ``mauc fit`` and ``fit_table``, checked; and the linear model that some of them ask for."""
+"""The checked options of ``mauc fit`` and ``fit_table``, and the linear model that some of them describe."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +13,7 @@ ALPHAS = {"squared": (0.5, 1.0, 2.0), "hinge": (0.2, 0.5, 1.0)}
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear model in place of the stack; None: chosen by cross-validation, or the default."""
+    """A linear model instead of the stack; None: chosen by cross-validation, or the default."""
 
     surrogate: str | None = None
     alpha: float | None = None
@@ -40,7 +40,7 @@ class Linear:
             raise Usage(f"--{error}") from None
 
     def classifier(self) -> Any:
-        """Return the unfitted classifier, which searches over what is not given."""
+        """Return the unfitted classifier, which searches over the parameters that are not given."""
         from mauc.linear import MAUCClassifier, MAUCClassifierCV
 
         surrogate = self.surrogate or "exponential"

@@ -41,14 +41,14 @@ from mauc._typing import Ints
 
 FORMATS = {"csv": "csv", "tsv": "csv", "tab": "csv", "txt": "csv", "parquet": "parquet", "pq": "parquet", "npz": "npz"}
 MANIFEST = ".mauc-predict.json"
-"""In a folder of scores that ``mauc predict`` writes in parts: of which table, and whether it is complete."""
+"""File in a folder of scores that ``mauc predict`` writes in parts: names the table, and records if all is written."""
 BATCH_ROWS = 1 << 18
 BYTES_PER_CELL = 40
-"""Memory of a table that is read whole and evaluated: the cell, its copies, and results."""
+"""Memory per cell of a table that is read whole and evaluated: the cell, its copies, and results."""
 CSV_CELL, GZIPPED_CELL = 8, 3
-"""Bytes that a cell of CSV takes, about."""
+"""Approximate size of a cell in a CSV file, in bytes."""
 MEMORY_SHARE = 0.5
-"""Of the free memory, for a table that is read whole."""
+"""Share of the free memory that a table may take if it is read whole."""
 
 
 def format_of(path: Path) -> str:
@@ -108,7 +108,7 @@ class Parts:
 
     @property
     def display(self) -> str:
-        """The name in messages: what was typed, or the first of many."""
+        """The name in messages: the path or pattern as typed, or the first of several."""
         first = display_path(self.given[0])
         return str(first) if len(self.given) == 1 else f"{first} and {len(self.given) - 1} more"
 
@@ -205,7 +205,7 @@ def target_missing(parts: Parts, how: Reading, max_size: float) -> Usage:
 
 
 def available_memory() -> float:
-    """Return the free bytes of the machine or of the container; 8 GiB where the system does not say."""
+    """Return the free bytes of the machine or of the container; 8 GiB if the system does not say."""
     free = 8.0 * 2**30
     if hasattr(os, "sysconf") and "SC_AVPHYS_PAGES" in os.sysconf_names:
         free = float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -324,10 +324,10 @@ def _type_name(kind: Any) -> str:
 
 
 def table_chunks(parts: Parts, path: Path, rows: int, text: Sequence[str]) -> Iterator[tuple[Table, Any]]:
-    """Yield tables of so many rows of a part, as the whole would be read; columns in ``text`` as they are written.
+    """Yield a part in tables of ``rows`` rows, with the types of the whole; columns in ``text`` are read as text.
 
     With each table comes its batch of pyarrow, None for CSV. pandas reads CSV, as in a whole table: pyarrow takes the
-    types of the columns from the first block, and fails where a later one has others.
+    types of the columns from the first block, and fails if a later block has other types.
     """
     if parts.format == "parquet":
         for batch in part_batches(path, rows=rows):
@@ -393,7 +393,7 @@ class TrueClasses:
 
 
 def read_target(parts: Parts, name: str, most_values: int = 100_000) -> TrueClasses:
-    """Return the classes in column ``name``, as :func:`class_labels` writes them where a table is read whole."""
+    """Return the classes in column ``name``, the same as :func:`class_labels` of the whole table."""
     places: dict[Any, int] = {}
     found: list[NDArray[Any]] = []
     part_rows = []
@@ -458,7 +458,7 @@ def _distinct_values(path: Path, name: str) -> Iterator[tuple[list[Any], Ints]]:
 
 
 def _as_series(parts: Parts, name: str, values: list[Any]) -> Any:
-    """Return distinct values of a column, with the type that the column has where it is read whole."""
+    """Return distinct values of a column, with the type of the column in the whole table."""
     import pandas as pd
 
     if parts.format == "parquet":

@@ -25,16 +25,16 @@ def full_name(name: str) -> str:
 
 
 class Progress:
-    """Ignores how far a training is; the command has one that shows it."""
+    """Ignores the progress of a training; the command line has a subclass that shows it."""
 
     prefix = ""
-    """Shown before the next steps."""
+    """Text before the name of each step."""
 
     def step(self, text: str) -> None:
-        """A step begins."""
+        """Report that a step begins."""
 
     def begins(self, name: str, step: str) -> None:
-        """A fit of a member of the stack begins."""
+        """Report that a fit of a member of the stack begins."""
 
     def ends(self, name: str, score: float, seconds: float) -> None:
-        """A member of the stack is complete."""
+        """Report that a member of the stack is complete."""

@@ -33,10 +33,10 @@ def read_table(
 ) -> Table:
     """Return a table of at least one row and one column as a pandas DataFrame; ``-`` is standard input.
 
-    The columns named in ``text`` are read from CSV and Excel as they are written, never as numbers; those in ``codes``
-    only where a value begins with a 0 that a number would lose, as 007 does; in those of ``names``, in addition,
-    ``NA``, ``None`` or ``null`` among words is a word like the others. An archive may unpack to ``max_size`` GB more
-    than its own size. Warnings say what was detected, unless it is the usual.
+    From CSV and Excel, the columns named in ``text`` are read as text, never as numbers. Those in ``codes`` are read as
+    text if a value begins with a 0 that a number would lose, as 007 does. Those in ``names`` too, and ``NA``, ``None``
+    or ``null`` among words is then a word like the others. An archive may unpack to ``max_size`` GB more than its own
+    size. Warnings say what was detected if it is unusual.
     """
     how = how or Reading()
     if path.is_dir():

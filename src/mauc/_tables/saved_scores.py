@@ -84,7 +84,7 @@ def estimate_trained(n_found: int, n_rows: int, trained: Hashes) -> tuple[int, b
 
 
 def trained_note(n_trained: int, n_rows: int, *, exact: bool = True) -> str:
-    """Return a note on rows that were trained on; empty where there are none.
+    """Return a note on rows that were trained on; empty if there are none.
 
     >>> trained_note(776, 1000)
     '776 of these 1000 rows were training rows: scores on them are too good, test the model on other rows'
@@ -151,11 +151,11 @@ class SavedScores:
     columns: dict[str, str] = field(default_factory=dict)
     """Digest of each column of the table."""
     groups: NDArray[Any] | None = None
-    """``(n,)`` group of each row; None where rows are independent."""
+    """``(n,)`` group of each row; None if rows are independent."""
 
 
 def scores_path(model: Path) -> Path:
-    """Return where the scores of a model file are: ``model.scores.npz`` beside ``model.skops``."""
+    """Return the path of the scores of a model file: ``model.scores.npz`` beside ``model.skops``."""
     return model.with_name(model.name.removesuffix(".skops") + ".scores.npz")
 
 
@@ -257,7 +257,7 @@ def check_same_table(first: SavedScores, other: SavedScores, names: Sequence[Pat
 def common_rows(
     saved: Sequence[SavedScores], names: Sequence[Path]
 ) -> tuple[NDArray[Any], list[list[Floats]], NDArray[Any] | None]:
-    """Return the classes of the test rows that all share, the scores of each model, and groups where one has them."""
+    """Return the classes of the shared test rows, the scores of each model, and groups if any model has them."""
     rows = saved[0].rows
     for each in saved[1:]:
         rows = np.intersect1d(rows, each.rows)

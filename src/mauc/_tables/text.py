@@ -29,7 +29,7 @@ BLOCK = 1 << 20
 UNREADABLE = (EOFError, UnicodeError, ValueError, gzip.BadGzipFile, zlib.error)
 """Raised by pandas for text that is no table, and for damaged archives."""
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars", ",": "commas"}
-"""The more likely first where all else is equal: commas also occur in numbers and text."""
+"""In the order of preference if all else is equal: commas also occur in numbers and text."""
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF32_LE: "utf-32",
@@ -132,11 +132,11 @@ class _Bounded(io.RawIOBase):
         self.left = n_packed + source.max_size * GB
 
     def readable(self) -> bool:
-        """As in :mod:`io`."""
+        """Return True, as :mod:`io` requires."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """As in :mod:`io`."""
+        """Read bytes into the buffer and return their number, as in :mod:`io`; fail above the limit."""
         n = self.unpacked.readinto(buffer)
         self.left -= n
         if self.left < 0:
@@ -196,7 +196,7 @@ def read_text(
         sample = _sample(source, encoding)
         separator = how.separator or _best_separator(sample)
         source = _with_header(source, _rows(sample, separator), separator, encoding, how.header)
-        # Read by itself, because pandas renames the second of two columns of one name.
+        # The header is read separately, because pandas renames the second of two columns of one name.
         header = pd.Index(parse(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0])
         check_names(header[header != ""], source.path)
         missing = list(how.missing)
@@ -288,7 +288,7 @@ def _best_separator(sample: str) -> str:
 
 
 def _with_header(source: Source, rows: list[list[str]], separator: str, encoding: str, header: bool | None) -> Source:
-    """Return the text with a header line: ``column_1``, ``column_2``, … where it has none."""
+    """Return the text with a header line: ``column_1``, ``column_2``, … if it has none."""
     if header is None and rows and not has_header(rows[0], rows[1:]):
         header = False
         warnings.warn(

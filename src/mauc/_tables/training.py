@@ -40,11 +40,11 @@ class Entry:
     about: str
     """Its class, with the parameters that were chosen."""
     validation: float
-    """Multiclass AUC on training rows that were held out from it; NaN where there is none."""
+    """Multiclass AUC on training rows that were held out from it; NaN if there is none."""
     seconds: float
     """Time of all its fits."""
     weight: float = math.nan
-    """In the stack."""
+    """Weight in the stack."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Trained:
     classifier: Any
     """The model to write, which takes tables."""
     about: str
-    """It in a few words, with its parameters."""
+    """Short description of the model, with its parameters."""
     test_scores: dict[str, Floats]
     """``(n, C)`` scores of the test rows by name of the model, the one to write first."""
     decision: Decision | None = None
@@ -173,7 +173,7 @@ class Trainer:
         return groups[rows]
 
     def _latest(self, rows: Ints) -> list[Split] | None:
-        """Return a split that validates on the latest rows, where the table has times; None: as the planner wants."""
+        """Return a split that validates on the latest rows; None, the default split, if the table has no times."""
         if self.data.times is None:
             return None
         try:
@@ -216,7 +216,7 @@ def _leaderboard(stack: MAUCStackingClassifier, used: list[str], winner: str, ch
 
 
 def _stripped(stack: MAUCStackingClassifier) -> MAUCStackingClassifier:
-    """Remove from the stack, in place, all that predictions do not need: unused models, scores of training rows."""
+    """Remove from the stack, in place, what predictions do not need: unused models, scores of training rows."""
     used = np.flatnonzero(stack._combination.used)
     names = [list(stack.named_estimators_)[k] for k in used]
     stack.named_estimators_ = {name: stack.named_estimators_[name] for name in names}
@@ -330,6 +330,6 @@ def cross_validate(trainer: Trainer, repeats: Sequence[Sequence[Split]], deadlin
 
 
 def _share(deadline: float, n_trainings: int) -> float:
-    """Return when the next of so many trainings must end."""
+    """Return when the next of the remaining trainings must end."""
     now = time.monotonic()
     return now + (deadline - now) / n_trainings

@@ -37,7 +37,7 @@ __all__ = [
 def task(function: Callable[..., Any], *args: Any) -> Delayed:
     """Return ``function(*args)`` as a task whose name on the dashboard begins with ``mauc-``.
 
-    The key is a hash of the function and its arguments, so that no result of another call can be taken for this one.
+    The key is a hash of the function and its arguments, so that the result of another call is never used for this one.
     """
     name = getattr(function, "__name__", type(function).__name__).strip("_").replace("_", "-")
     key = f"mauc-{name}-{tokenize(function, args)}"
@@ -71,7 +71,7 @@ def keep(*tasks: Delayed) -> list[Delayed]:
 
 @contextmanager
 def _connected() -> Iterator[None]:
-    """Raise an error that says why if the client or its scheduler is lost."""
+    """Raise an error that names the cause if the client or its scheduler is lost."""
     try:
         yield
     except Exception as error:
@@ -87,7 +87,7 @@ def _connected() -> Iterator[None]:
 
 @contextmanager
 def in_partition(number: int) -> Iterator[None]:
-    """An error of what is inside says which partition it is of; rows are counted from its first."""
+    """Add the number of the partition to an error from inside the context; rows are counted within the partition."""
     try:
         yield
     except ValueError as error:
@@ -135,7 +135,7 @@ def _like(first: Any, first_name: str, collection: Any, name: str) -> Any:
 
 
 def _rows(collection: Any) -> tuple[int, ...] | None:
-    """Return the rows in each chunk of an array, where they are known."""
+    """Return the rows in each chunk of an array, if they are known."""
     if not isinstance(collection, da.Array) or any(np.isnan(collection.chunks[0])):
         return None
     return tuple(int(n) for n in collection.chunks[0])

@@ -32,7 +32,7 @@ class MAUCClassifier(LocalClassifier):
     Notes
     -----
     The result equals that of :class:`mauc.MAUCClassifier` on the same rows up to rounding: coefficients agree to about
-    1e-6 where the solver converges. Per evaluation and partition 16 C bytes travel for ``"exponential"``, 48 C for
+    1e-6 if the solver converges. Per evaluation and partition 16 C bytes travel for ``"exponential"``, 48 C for
     ``"squared"``, and 8 C (d + 1) for the gradient.
 
     Examples
@@ -91,7 +91,7 @@ class MAUCClassifier(LocalClassifier):
         return self
 
     def _known(self, totals: ClassTotals) -> Any:
-        """Return what all partitions need to know of the classes."""
+        """Return the facts about the classes that every partition needs."""
         partition, pairs = totals.partition(), check_pairs(self.pairs, len(totals.counts))
         term = partial(log_term, self.log_loss, pairs, class_weights=partition.weights, balanced=bool(self.balanced))
         # A matrix of pairs that has no log-loss is refused here, and not on a worker.

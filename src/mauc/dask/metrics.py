@@ -34,7 +34,7 @@ def pairwise_auc(y_true: Any, y_score: Any, *, labels: ArrayLike | None = None, 
     ----------
     y_true : Dask array or series of classes
     y_score : Dask array or data frame of scores, one column per class
-        A data frame's columns that are named as the classes are taken by name. Partitions of unknown size are fine.
+        The columns of a data frame are matched by class name. Partitions may have unknown sizes.
     labels, sample_weight
         As in :func:`mauc.pairwise_auc`; the weights are a Dask array or series.
 
@@ -104,7 +104,7 @@ def mauc_interval(
 
     One pass more than the score. A partition of n rows sends back where its negatives fall among the own-class scores,
     at most 32 n bytes per class, and every worker receives their sum, 8 N bytes. The client receives the influence and
-    the class of every row, 9 N bytes or more, and ``groups`` where they are given.
+    the class of every row, 9 N bytes or more, and ``groups`` if they are given.
 
     Examples
     --------
@@ -284,8 +284,8 @@ def _count(positives: list[counts.Positives], known: tuple[Floats, Floats | None
 
 
 def _wins(total: counts.PartCounts, positives: list[counts.Positives]) -> list[Floats]:
-    assert total.landed is not None
-    return counts.wins_of_positives(total.landed, positives)
+    assert total.negatives_at is not None
+    return counts.wins_of_positives(total.negatives_at, positives)
 
 
 def _influence(positives: list[counts.Positives], wins: list[Floats], rows: _Rows, as_negative: Floats) -> Floats:

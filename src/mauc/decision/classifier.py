@@ -56,7 +56,7 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
         ``[i, j]`` is the cost of deciding for class j if class i is true, classes in sorted order; gains are negative
         costs. By default it maximises balanced accuracy: a mistake costs one over the frequency of its class.
     scoring : function or str, optional
-        Metric to maximise in place of costs: a function of ``(y_true, y_pred)`` as in ``sklearn.metrics``, or the name
+        Metric to maximise instead of costs: a function of ``(y_true, y_pred)`` as in ``sklearn.metrics``, or the name
         of a scikit-learn scorer of predicted classes, such as ``"f1_macro"``. It is evaluated at most 64 times per
         sweep.
     cv : int, splitter, list of folds or "prefit", default=5
@@ -77,8 +77,8 @@ class MAUCDecision(WrappingClassifier, BaseEstimator):  # type: ignore[misc]
     costs_ : (C, C) array
         Costs; the smallest of each row is 0, the largest of all 1.
     best_score_ : float
-        Balanced accuracy, negative mean cost, or the metric, on the held-out samples. It is optimistic, for they chose
-        the shifts.
+        Balanced accuracy, negative mean cost, or the metric, on the held-out samples. It is optimistic, because
+        the shifts were chosen on them.
 
     Notes
     -----

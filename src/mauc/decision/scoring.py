@@ -1,4 +1,4 @@
-"""Metrics of decisions in place of costs: a function of classes, or the name of a scikit-learn scorer."""
+"""Metrics of decisions instead of costs: a function of classes, or the name of a scikit-learn scorer."""
 
 from collections.abc import Callable
 from inspect import Parameter, signature
@@ -44,8 +44,8 @@ def metric_of(scoring: Callable[..., float] | str, classes: NDArray[Any]) -> Met
         try:
             return float(scorer(_Predictions(classes), predicted, true, **options))
         except AttributeError:
-            came = f"{scoring!r}, which judges scores"
-            raise invalid("scoring", "must judge predicted classes", came, advice) from None
+            came = f"{scoring!r}, which needs scores"
+            raise invalid("scoring", "must be a metric of predicted classes", came, advice) from None
 
     return score
 

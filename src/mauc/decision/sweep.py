@@ -23,7 +23,7 @@ def cheapest(posterior: Floats, costs: Floats) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class DecisionProblem:
-    """Samples on which decisions are judged, and the penalty of the shifts."""
+    """The samples on which decisions are scored, and the penalty of the shifts."""
 
     posterior: Floats
     """``(N, C)`` numbers >= 0, each row up to a factor."""

@@ -16,7 +16,7 @@ data. A class without held-out samples has the common slope.
 
 On ten development sets (means over test rows) the log-loss falls from 0.344 to 0.250, the Brier score from 0.155 to
 0.127, the calibration error from 5.9 % to 2.3 %. An isotonic map beside the sigmoid has a log-loss of 0.249 to 0.260, a
-pull of 1 in place of 20 0.251, one slope for all 0.252.
+pull of 1 instead of 20 0.251, one slope for all 0.252.
 """
 
 from dataclasses import dataclass

@@ -55,7 +55,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         balance the classes. On larger tables some get fewer trees or rows, or are left out
         (:mod:`mauc.ensemble.planner`). They take tables with texts, dates, categories and missing values, and sparse
         matrices. As in scikit-learn's stacking, models are fitted on codes 0 to C-1 of the classes, which a
-        ``class_weight`` by class must use, and ``"drop"`` in place of a model leaves it out.
+        ``class_weight`` by class must use, and ``"drop"`` instead of a model leaves it out.
     cv : int, splitter or list of (train, test), optional
         Folds. Default: five; for the default models three from 3,500 samples on, and from 20,000 on a fifth is held out
         once. A number gives :class:`mauc.model_selection.RareClassKFold`, which keeps every class in every training
@@ -90,7 +90,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         :class:`mauc.ensemble.TableColumns` for data frames and texts; the median of each column of an array of numbers
         is subtracted. Your own models get X unchanged. None: X unchanged.
     calibrate : {False, True, "normalized"}, default=False
-        Return calibrated probabilities in place of ranking scores (:mod:`mauc.ensemble.calibration`). True: each column
+        Return calibrated probabilities instead of ranking scores (:mod:`mauc.ensemble.calibration`). True: each column
         is the probability of its class against all others, and every AUC is unchanged; rows sum to 1 only nearly,
         unless there are two classes. ``"normalized"``: rows are divided by their sum, as scikit-learn's ``log_loss``
         and ``roc_auc_score`` require, which changes the ranking slightly.
@@ -117,7 +117,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         Total time of the fits of each model.
     oof_scores_ : dict of name to float
         Out-of-fold multiclass AUC of each model, and of the whole under ``"combination"``, which was learnt without the
-        rows that it is judged on. NaN if fewer than two classes were held out.
+        rows that it is scored on. NaN if fewer than two classes were held out.
     oof_model_scores_ : (K, N, C) array
         Scores of the models for held-out rows; NaN for rows that were never held out.
     oof_combination_ : (N, C) array
@@ -299,7 +299,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             n_first = 0 if self.estimators else 2
             fits = fit_folds(plan.members, data, runner, now + 0.75 * left, refitted, score, watch, n_first)
             if not fits.folds:
-                # In this process, for a child may not have started yet: some tenths of a second.
+                # In this process, because a child may not have started yet; it takes some tenths of a second.
                 first = plan.members[0] if self.estimators else starter(self.random_state, len(classes))
                 instead = fit_folds([first], data, Here(data), math.inf, {*refitted, "starter"}, score, watch)
                 instead.cut = {name: reason for name, reason in fits.cut.items() if name not in instead.folds}
@@ -368,7 +368,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
                 if taken:
                     requirement = "must leave the names of ordinal models free"
                     raise invalid("estimators", requirement, repr(min(taken)), "rename it")
-                # Early, for they are quick; the first model is fitted in any case.
+                # Early, because they are quick; the first model is fitted in any case.
                 models = [models[0], *odds, *models[1:]]
             return StackPlan(tuple(Member(name, model, _num_samples(X)) for name, model in models), 5)
         if isinstance(self.columns_, TableColumns) and not is_sparse(X):
@@ -383,7 +383,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     def _runner(
         self, data: TrainingData, deadline: float | None, workers: Workers | None
     ) -> AbstractContextManager[Runner]:
-        """Return child processes if there is a deadline; own models stay here, for a child may not know them."""
+        """Return child processes if there is a deadline; the user's models stay here: a child may not know them."""
         if deadline is None or self.estimators is not None:
             return Here(data, self.n_jobs)
         own = workers or Workers(None if self.n_jobs is None else int(effective_n_jobs(self.n_jobs)))

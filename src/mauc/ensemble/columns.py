@@ -67,8 +67,8 @@ class CentredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode a column of texts by the leading components of their hashed character n-grams.
 
-    If texts repeat, a further column has the position of each text in sorted order, by which trees tell single texts
-    apart. Each different text is encoded once. N-grams are hashed, because a vocabulary, as in skrub's
+    If texts repeat, a further column has the position of each text in sorted order, by which trees can split off single
+    texts. Each different text is encoded once. N-grams are hashed, because a vocabulary, as in skrub's
     ``StringEncoder``, is slow to write to a model file.
 
     Parameters
@@ -315,7 +315,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _vectorizer(self) -> Any:
         shown = ", ".join(str(name) for name in self.others_[:5]) + (", …" if len(self.others_) > 5 else "")
-        with needing("cli", f"a table with columns that hold no numbers ({shown})"):
+        with needing("cli", f"a table with columns of text or dates ({shown})"):
             from skrub import TableVectorizer
 
         return TableVectorizer(low_cardinality=_one_hot(), high_cardinality=TextColumn(random_state=self.random_state))
@@ -330,7 +330,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _as_numbers(column: Any, name: Any) -> Floats:
-    """Return float64; NaN if a value is missing or, with a warning, no number."""
+    """Return float64; NaN for missing values and, with a warning, for values that are not numbers."""
     import pandas as pd
 
     try:
@@ -339,31 +339,34 @@ def _as_numbers(column: Any, name: Any) -> Floats:
         numbers = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     odd = np.flatnonzero(np.isnan(numbers) & np.asarray(column.notna()))
     if len(odd):
-        count = "a value that is no number" if len(odd) == 1 else f"{len(odd)} values that are no numbers"
+        count = "a value that is not a number" if len(odd) == 1 else f"{len(odd)} values that are not numbers"
         example = f"{column.iloc[odd[0]]!r} in row {odd[0] + 1}"
         warnings.warn(
-            f"column {name!r} held numbers in training and has {count}, such as {example}: taken as missing",
+            f"column {name!r} held numbers in training and has {count}, such as {example}: treated as missing",
             stacklevel=5,
         )
     return np.asarray(numbers)
 
 
 def _one_hot() -> OneHotEncoder:
-    """skrub's own drops one of two categories; a new category would then look like the dropped one."""
+    """Return an encoder that keeps both of two categories.
+
+    skrub's own encoder drops one of them, and a new category would then look like the dropped one.
+    """
     return OneHotEncoder(handle_unknown="ignore", sparse_output=False, dtype=np.float32)
 
 
 def _is_category(column: Any, max_categories: int = 40) -> bool:
     """Return whether a column has few different words without a digit, which are neither dates nor numbers.
 
-    skrub looks at each column by itself: on 60 such columns it takes twenty times as long as one encoder for all.
+    skrub encodes each column separately: on 60 such columns it takes twenty times as long as one encoder for all.
     """
     values = column.dropna().unique()
     return len(values) <= max_categories and all(isinstance(v, str) and not any(map(str.isdigit, v)) for v in values)
 
 
 def _objects(table: Any) -> NDArray[Any]:
-    """Return an array of objects in which missing values are None, a category of its own."""
+    """Return an array of objects in which missing values are None, a separate category."""
     values = table.astype(object)
     return np.asarray(values.where(values.notna(), None), dtype=object)
 

@@ -13,7 +13,7 @@ A single model replaces the combination if it is ahead by three standard errors 
 
 Measured by mean test MAUC × 100 on the development sets of the tabular experiment, against weights alone: this rule
 +0.34 ± 0.18 (standard error); always s = ½ +0.29; the plain mean +0.06; the best single model −0.25. Out-of-bag scores
-in place of folds have −0.41 ± 0.10, no penalty −0.2, α of 2, 4 or 8 in place of 6 −0.05 to −0.14. A common floor of
+instead of folds have −0.41 ± 0.10, no penalty −0.2, α of 2, 4 or 8 instead of 6 −0.05 to −0.14. A common floor of
 0.01 ties scores of rare classes, hence the floor is 0.03 times the frequency of the class.
 """
 
@@ -82,7 +82,7 @@ class OutOfFold:
         return OutOfFold(self.scores[:, chosen], self.codes[chosen], weight, self.floors, groups)
 
     def folds(self, random_state: int, n_folds: int = 5) -> list[tuple[Ints, Ints]]:
-        """Split the samples into those to learn weights from and those to judge them by."""
+        """Return five splits of the samples: one part to learn weights from, one to test them on."""
         if self.groups is not None:
             return group_folds(self.codes, self.groups, n_folds, random_state)
         return list(RareClassKFold(n_folds, random_state=random_state).split(self.codes, self.codes))
@@ -103,7 +103,7 @@ class OutOfFold:
         return int(np.argmax(np.nan_to_num([self.mauc(each, pairs) for each in self.scores], nan=0.0)))
 
     def is_ahead(self, scores: Floats, others: Floats, pairs: str | ArrayLike, n_errors: float) -> bool:
-        """Return whether scores are ahead of others by so many standard errors of the difference."""
+        """Return whether scores are ahead of others by this many standard errors of the difference."""
         counts = np.bincount(self.codes, minlength=scores.shape[1])
         rows = np.flatnonzero(counts[self.codes] > 1)  # the only sample of a class has no standard error
         if len(np.unique(self.codes[rows])) < 2:
@@ -131,7 +131,7 @@ class LearntCombination(NamedTuple):
 def learn_combination(
     data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, *, random_state: int
 ) -> LearntCombination:
-    """Learn the weights, and by five folds whether to trust them: see the head of the module."""
+    """Learn the weights, and decide by five folds whether to use them alone; the module docstring has the rule."""
     weighted = np.full(data.scores.shape[1:], np.nan)
     for train, test in data.folds(random_state):
         if len(test) and len(np.unique(data.codes[train])) > 1:
@@ -139,16 +139,16 @@ def learn_combination(
             weighted[test] = Combination(weights, data.floors).scores(data.scores[:, test])
     mean = data.scores.mean(axis=0)
     seen = np.flatnonzero(~np.isnan(weighted[:, 0]))
-    judged = data.rows(seen)
-    share = 1.0 if judged.is_ahead(weighted[seen], mean[seen], pairs, 1.0) else 0.5
+    tested = data.rows(seen)
+    share = 1.0 if tested.is_ahead(weighted[seen], mean[seen], pairs, 1.0) else 0.5
     held_out = weighted if share == 1.0 else share * weighted + (1.0 - share) * mean
     # The standard error of a class of few samples is not reliable, and the best of several models is ahead by chance.
-    counts = np.bincount(judged.codes)
+    counts = np.bincount(tested.codes)
     if len(data.scores) > 1 and len(seen) and counts[counts > 0].min() >= 10:
-        best = judged.best_model(pairs)
-        if judged.is_ahead(judged.scores[best], held_out[seen], pairs, 3.0):
+        best = tested.best_model(pairs)
+        if tested.is_ahead(tested.scores[best], held_out[seen], pairs, 3.0):
             return _evaluated(Combination(np.eye(len(data.scores))[best], data.floors), data, pairs)
-    score = judged.mauc(held_out[seen], pairs) if len(seen) else float("nan")
+    score = tested.mauc(held_out[seen], pairs) if len(seen) else float("nan")
     return LearntCombination(Combination(fit_weights(data, risk, pairs), data.floors, share), held_out, score)
 
 

@@ -17,7 +17,7 @@ from mauc._validation import invalid
 __all__ = ["ProportionalOdds", "class_order"]
 
 GAP = 1e-3
-"""Smallest distance of two thresholds: the class between equal ones would have no probability."""
+"""Smallest distance between two thresholds: a class between equal thresholds would have probability 0."""
 
 
 def class_order(ordinal: Any, y: Any, classes: NDArray[Any]) -> Ints | None:
@@ -102,7 +102,8 @@ class ProportionalOdds(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = compute_sample_weight("balanced", y)
         weight = weight if sample_weight is None else weight * sample_weight
         d, n_thresholds = X.shape[1], len(order) - 1
-        # Thresholds that give all classes the same probability.
+        # The parameters are the direction, the first threshold and the steps to the next ones, which bounds keep
+        # positive. At the start all classes have the same probability.
         start = np.append(np.zeros(d), np.diff(logit(np.arange(1, len(order)) / len(order)), prepend=0.0))
         found = optimize.minimize(
             _objective,
@@ -136,12 +137,16 @@ def _columns(X: Any) -> Any:
 def _objective(
     parameters: Floats, X: Any, grades: Ints, weight: Floats, n_thresholds: int, l2: float
 ) -> tuple[float, Floats]:
-    """Return the loss and its gradient in the direction, the first threshold and the steps to the next ones."""
+    """Return the loss and its gradient in the direction, the first threshold and the steps to the next ones.
+
+    ``by_…`` are derivatives of the weighted log-probabilities. The lowest class has no threshold below it, the highest
+    none above it.
+    """
     direction, steps = parameters[:-n_thresholds], parameters[-n_thresholds:]
-    thresholds, place = np.cumsum(steps), X @ direction
+    thresholds, projection = np.cumsum(steps), X @ direction
     has_above, has_below = grades < n_thresholds, grades > 0
-    above = np.append(thresholds, 0.0)[grades] - place
-    below = np.append(0.0, thresholds)[grades] - place
+    above = np.append(thresholds, 0.0)[grades] - projection
+    below = np.append(0.0, thresholds)[grades] - projection
     inner = has_above & has_below
     width = np.where(inner, above - below, 1.0)
     log_p = np.where(has_above, log_expit(above), 0.0) + np.where(has_below, log_expit(-below), 0.0)

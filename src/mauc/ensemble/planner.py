@@ -24,9 +24,10 @@ EFFORTS = {"quick": 12.0, "normal": 48.0, "best": 600.0}
 FORESTS = ("et", "rf", "rf_deep", "et_deep")
 FEW_ROWS = 3_500
 SHARES = {"hgb": 0.5, "rf": 0.4, "lr": 0.12, "rf_deep": 0.25, "hgb_deep": 0.3, "et": 0.2}
-"""Largest share of the work with more than ``FEW_ROWS`` rows; 0.1 for the others. With fewer rows: 0.45 for each."""
+"""Largest share of the work for each member with more than ``FEW_ROWS`` rows; 0.1 for members not listed. With fewer
+rows it is 0.45 for every member."""
 MAX_BOOSTING_COLUMNS = 250
-"""Boosting gets the most important columns, because its work grows with their number."""
+"""Boosting gets at most this many columns, the most important ones, because its work grows with their number."""
 
 
 class Size(NamedTuple):
@@ -39,7 +40,7 @@ class Size(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A model of the stack, and the most rows that one fit of it gets."""
+    """A model of the stack, and the largest number of rows in one fit of it."""
 
     name: str
     model: Any
@@ -55,7 +56,7 @@ class StackPlan:
 
     @property
     def fold_rows(self) -> int:
-        """Most rows that a fit on a fold gets; with one fold all members are fitted again on all rows."""
+        """Largest number of rows in a fit on a fold; with one fold all members are fitted again on all rows."""
         return 30_000 if self.n_folds == 1 else 10**9
 
 
@@ -117,7 +118,7 @@ class _Planner:
 
     @property
     def names(self) -> list[str]:
-        """Quick members first with few rows; else forests and boosting, which gain most by many rows."""
+        """The members in training order: quick ones first for few rows, forests and boosting first for many."""
         if self.few_rows:
             return ["et", "lr", *self.odds, "hgb", "rf", "mauc", "kernel", "et_deep", "mlp", "lr_strong"]
         return ["rf", "hgb", "lr", "rf_deep", "hgb_deep", "et", *self.odds, "kernel", "mauc", "mlp"]

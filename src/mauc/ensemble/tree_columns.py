@@ -1,4 +1,4 @@
-"""A narrower table for trees: one code in place of one-hot columns, and only the most important of many columns."""
+"""A narrower table for trees: one code instead of one-hot columns, and only the most important of many columns."""
 
 from typing import NamedTuple, Self
 

@@ -1,7 +1,7 @@
 """Child processes that a deadline can end, even while a library runs compiled code; joblib's cannot be ended.
 
-Each child is a Python of its own that reads tasks from a pipe and writes answers to another. Nothing is written to
-disk. A child ends with its parent. It uses one thread, so that results do not depend on the number of children.
+Each child is a separate Python process that reads tasks from one pipe and writes answers to another. Nothing is written
+to disk. A child ends with its parent. It uses one thread, so that results do not depend on the number of children.
 """
 
 import os
@@ -172,7 +172,7 @@ class _Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, **one_thread},
-            start_new_session=True,  # Ctrl-C is for the parent, which decides what is kept
+            start_new_session=True,  # only the parent gets Ctrl-C, and decides what to keep
         )
         self.shared: Any = None
 

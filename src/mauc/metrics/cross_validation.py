@@ -117,7 +117,7 @@ def _split_scores(parameter: str, given: ArrayLike | Mapping[str, Any]) -> Float
 
 
 def _test_size(given: float | None, *results: Any) -> float:
-    """Return the share of rows that a split tests, from the indices in the results where it is not given."""
+    """Return the share of rows that a split tests, from the indices in the results if it is not given."""
     if given is not None:
         return check_real("test_size", given, low=0, high=1)
     for result in results:

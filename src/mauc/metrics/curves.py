@@ -36,7 +36,7 @@ class ROCCurve:
     """False positive rate and sensitivity of a decision."""
 
     def sensitivity(self, x: Floats, *, upper: bool = False) -> Floats:
-        """Return it at false positive rates ``x``; the lower or upper end where the curve is vertical."""
+        """Return the curve at false positive rates ``x``; its lower or upper end where it is vertical."""
         return _interpolated(x, self.fpr, self.tpr, upper=upper)
 
 
@@ -96,7 +96,7 @@ def simultaneous_quantile(
     looks: int = 10,
     seed: int = 0,
 ) -> float:
-    """Return the quantile with which :func:`band` holds the whole curve, in place of the normal one of a point.
+    """Return the quantile for which :func:`band` covers the whole curve; the normal quantile covers one point.
 
     It is found by the bootstrap: the largest distance of a resampled curve from this one, in units of the pointwise
     band. Few resampled rows vary too little at the ends of the curve, so it is at least that of ``looks`` independent
@@ -129,7 +129,7 @@ def _steps(rate: Floats) -> Floats:
 
 
 def thinned(x: Floats, y: Floats, most: int) -> NDArray[np.intp]:
-    """Return the places of at most ``most`` points of a curve, at even steps along it, with both ends."""
+    """Return the indices of at most ``most`` points of a curve, at even steps along it, with both ends."""
     if len(x) <= most:
         return np.arange(len(x))
     along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(x)) + np.abs(np.diff(y)))])

@@ -14,7 +14,7 @@ __all__ = ["Cells", "check_groups"]
 
 
 class Cells(NamedTuple):
-    """Cells: the rows of one class in one group. A cell takes the place of an independent row."""
+    """Cells: the rows of one class in one group. A cell replaces an independent row."""
 
     of_row: Ints
     """``(N,)`` cell of each row."""
@@ -27,7 +27,7 @@ class Cells(NamedTuple):
 
     @classmethod
     def of(cls, groups: Ints, codes: Ints, shares: Floats, n_classes: int) -> Cells:
-        """Make them from the ``(N,)`` groups, classes and shares of the rows."""
+        """Return the cells, from the ``(N,)`` groups, classes and shares of the rows."""
         found, of_row = np.unique(groups * np.int64(n_classes) + codes, return_inverse=True)
         return cls(
             of_row,
@@ -45,7 +45,7 @@ class Cells(NamedTuple):
         return np.bincount(self.groups, x).astype(np.float64, copy=False)
 
     def effective_groups(self, weight: Floats) -> float:
-        """Return the effective number of groups, by the squared weights of their cells; infinite where no group has
+        """Return the effective number of groups, by the squared weights of their cells; infinite if no group has
         rows of two classes, since then the classes are independent of each other."""
         filled = self.shares > 0
         if np.bincount(self.groups[filled]).max(initial=0) < 2:

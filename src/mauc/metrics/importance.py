@@ -74,7 +74,7 @@ def mauc_importance(
     columns : sequence of str, optional
         Names of the columns to shuffle, or their positions as text for an array. Default: all.
     between : sequence of pairs of classes
-        The drop of the mean of both AUCs of these pairs as well, each by itself.
+        Also compute, for each of these pairs, the drop of the mean of its two AUCs.
     n_repeats : int, default=5
         Shuffles of each column.
     groups : (N,) array, optional
@@ -180,7 +180,7 @@ def _scoring(model: Any) -> Callable[[Any], Any]:
 
 
 def _columns(X: Any, wanted: Sequence[str] | None) -> list[tuple[str, int]]:
-    """Return the name and the place of each column to shuffle."""
+    """Return the name and the position of each column to shuffle."""
     names = [str(name) for name in (X.columns if hasattr(X, "columns") else range(np.shape(X)[1]))]
     unknown = [name for name in wanted or () if name not in names]
     if unknown:

@@ -56,7 +56,7 @@ def mauc_interval(
     Each sample has an influence :math:`h_n`, its share as a positive in its own column and as a negative in all
     others; within class i it lies between 0 and :math:`w_i = \sum_j v_{ij} + v_{ji}`. DeLong's variance of a
     U-statistic is :math:`\sum_i S_i^2 / n_i` with the variances :math:`S_i^2` of the influences inside the classes.
-    Few samples estimate them badly, as 0 where all pairs are ranked right, so each is shrunk to the variance of all
+    Few samples estimate them badly (as 0 if all pairs are ranked right), so each is shrunk to the variance of all
     classes with the weight of three samples. The ratio of :math:`\sum_i w_i^2 \, \theta (1 - \theta) / n_i` to that
     variance gives the effective number :math:`m` of Bernoulli samples. The interval is Wilson's: all :math:`\theta`
     with
@@ -76,14 +76,14 @@ def mauc_interval(
         Confidence level, between 0 and 1.
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
         ``"ovo"``: every pair of classes counts the same. ``"ova"``: one-vs-rest. A matrix: ``[i, j]`` is the weight of
-        column i on class i against class j; taken as fixed.
+        column i on class i against class j; the interval treats it as fixed.
     by : {"column", "difference"}, default="column"
     min_sensitivity, min_specificity : float, optional
         AUC-μ and partial AUC, see :func:`pairwise_auc`.
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``.
     sample_weight : (N,) array, optional
-        Weights >= 0, taken as sampling weights.
+        Weights >= 0, treated as sampling weights.
     absent : {"raise", "ignore"}, default="raise"
         A class of ``labels`` without samples is an error, or its pairs are left out.
     groups : (N,) array, optional
@@ -91,12 +91,12 @@ def mauc_interval(
         is then that of the sums over groups. Default: all rows are independent.
     n_jobs : int, optional
         Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
+        ``OMP_NUM_THREADS`` if that is set. The result is the same to the bit.
 
     Returns
     -------
     Interval
-        With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample has no variance of its own: that of
+        With ``score``, ``low``, ``high``, ``stderr``. The variance of a class with a single sample is unknown: that of
         the other classes is used, with ``UndefinedMetricWarning``. The same warning is given for a partial AUC whose
         region holds fewer than 10 samples of a class: such a score is biased upwards.
 
@@ -105,9 +105,9 @@ def mauc_interval(
     O(N·C) time after a sort of each class, the same sort that gives the score; O(N) extra memory. Coverage from 2
     samples per class on is measured in :doc:`/results/intervals`.
 
-    No interval can account for errors that none of a few samples shows: where a fifth of a class is mislabelled, 10
+    No interval can account for errors that none of a few samples shows: if a fifth of a class is mislabelled, 10
     samples of it are all right in one of nine draws. :func:`multiclass_auc_report`, the HTML report and ``mauc
-    evaluate`` print a note where this could matter: a class of 5 to 60 rows contributes most of the uncertainty, and
+    evaluate`` print a note if this could matter: a class of 5 to 60 rows contributes most of the uncertainty, and
     each of its rows beats three of four others. Usually there is no hidden error, and the interval is right.
 
     With ``groups``, the rows of one class in one group take the place of a sample, and the covariance between the
@@ -209,7 +209,7 @@ def compare_mauc(
 
     The variance of the difference is that of the differences of the influences (see :func:`mauc_interval`), so rows
     hard for both models cancel out. The interval holds all differences that a score test of that size does not reject,
-    with the variance taken at the difference tested, as in Wilson's interval; the p-value is that of the same test of
+    with the variance at the tested difference, as in Wilson's interval; the p-value is that of the same test of
     "no difference", two-sided, and never 0. For scores of cross-validation splits see :func:`compare_cv_scores`.
 
     Parameters
@@ -304,7 +304,7 @@ def _models(score_a: Any, score_b: Any, against: Any) -> dict[str, Any]:
 def _several(
     names: list[str], best: str, against: str, compared: Callable[[str, str], Comparison]
 ) -> list[ModelComparison]:
-    """Return the comparisons asked for, with Holm's correction for all that were possible."""
+    """Return the requested comparisons, with Holm's correction for all possible ones."""
     if against in ("best", "all"):
         tested = [(a, b) if b == best or against == "all" else (b, a) for a, b in combinations(names, 2)]
     else:
@@ -339,8 +339,8 @@ def class_against_others(k: int, present: NDArray[np.bool_]) -> Floats:
 def class_influence(partition: ClassPartition, column: NDArray[np.floating], k: int, v: Floats) -> Floats:
     """Return the ``(N,)`` influence of each row on the mean AUC of class k, from its column alone.
 
-    All other classes are taken as one, in which each has the same weight: ``O(N log N)``, where the influence from all
-    columns would be ``O(N C log N)``. ``v`` is that of :func:`class_against_others`.
+    All other classes are merged into one, in which each has the same weight: ``O(N log N)`` time; from all columns it
+    would be ``O(N C log N)``. ``v`` is that of :func:`class_against_others`.
     """
     two = ClassPartition((partition.codes == k).astype(np.int64), 2, partition.shares)
     influence = auc_influence(two.problem(np.column_stack([column, column]), np.array([[0.0, 0.0], [1.0, 0.0]])))

@@ -1,4 +1,4 @@
-"""What is measured of a pair of classes: by which scores, and over which part of the ROC curve."""
+"""The measure of a pair of classes: AUC by one column or a difference of two, over all or a part of the ROC curve."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ class PairMeasure:
     """
 
     difference: bool = False
-    """Rank by column i minus column j, in place of column i."""
+    """Rank by column i minus column j, instead of column i."""
     share: float = 1.0
     """Share of a class in the region."""
     of_negatives: bool = False
-    """The region is a share of class j, in place of class i."""
+    """The region is a share of class j, instead of class i."""
 
     @classmethod
     def checked(cls, by: Any, min_sensitivity: Any, min_specificity: Any) -> PairMeasure:
-        """Make it from what users pass."""
+        """Check the arguments of a metric, and return the measure that they describe."""
         difference = check_choice("by", by, ("column", "difference")) == "difference"
         if min_sensitivity is not None and min_specificity is not None:
             advice = "pass one of the two: a region of the ROC curve is bounded on one axis here"
@@ -72,7 +72,7 @@ class PairMeasure:
         """Return the sample with the effective sizes of the classes for this measure.
 
         Of ``n`` samples in a pair only the share ``c`` of the region counts, and the variance of their mean is
-        ``1 / (c n)`` in place of ``1 / n``. The effective size of a class with the weight ``a`` in regions and ``b``
+        ``1 / (c n)`` instead of ``1 / n``. The effective size of a class with the weight ``a`` in regions and ``b``
         without is ``n (a + b)² / (a / √c + b)²``.
         """
         cut, whole = self._weights(v)

@@ -5,7 +5,7 @@ and sorted batches of every column, from which histograms and curves are counted
 
 1. One pass over all columns keeps each row's score in the column of its own class: N numbers of N·C.
 2. One pass over a column counts, for each of its positives, the rows of every class below it.
-3. One more pass over all columns adds, for each row, what the AUCs lose by it as a positive and as a negative.
+3. One more pass over all columns adds, for each row, its losses as a positive and as a negative.
 
 Columns are processed in groups, and long ones in slices, so that the counts stay within a memory budget.
 """
@@ -92,7 +92,7 @@ class StreamedScores:
     budget
         Memory budget in bytes.
     room
-        Bytes of it for the counts of the second pass. Default: half of what the rows leave of the budget.
+        Bytes of the budget for the counts of the second pass. Default: half of the budget that the rows leave free.
     compared
         Keep the influences and the fingerprint, for comparisons with other models.
     batch
@@ -299,9 +299,9 @@ class _Table:
         return np.asarray(self.doubled[:-1].sum(axis=0, dtype=np.int64))
 
     def find(self, members: Ints, column: Column, own: Column) -> tuple[Ints, Ints]:
-        """Return the members of class ``i`` whose score is in the table, by rising score, and its place.
+        """Return the members of class ``i`` whose score is in the table, by rising score, and its position.
 
-        Any place among the positives that tie with a row will do: they beat the same rows.
+        It may be the position of any positive that ties with the row: they beat the same rows.
         """
         x = column[members]
         order = argsort(x)

@@ -1,4 +1,4 @@
-r"""Multiclass AUC of rows that are never in one place: counts over parts of the rows that add up.
+r"""Multiclass AUC of rows in several parts, such as partitions: the counts of the parts add up.
 
 Of all ``N·C`` scores the metric needs only ``N`` together: each row's score in the column of its own class.
 
@@ -59,7 +59,7 @@ def argsort(x: Column) -> Ints:
 
 
 def find(values: Column, x: Column, block: int = 1 << 10) -> tuple[Ints, Ints]:
-    """Return the first places in ``values`` that are ``>= x`` and ``> x``; both are ascending.
+    """Return the first positions in ``values`` that are ``>= x`` and ``> x``; both arrays are ascending.
 
     Block by block the search stays within a few pages of the values. One search among all of them took three times as
     long, and one for unsorted scores thirty times.
@@ -96,7 +96,7 @@ class Positives(NamedTuple):
     values: Column
     """``(M,)``"""
     below: Floats | None
-    """``(M + 1,)`` prefix sums of their units; None where each unit is 1."""
+    """``(M + 1,)`` prefix sums of their units; None if each unit is 1."""
 
     def beaten(self, left: Ints, right: Ints) -> Floats:
         """Return the units below each score, and half of those that tie with it, from :func:`find`."""
@@ -120,12 +120,12 @@ def sort_positives(parts: Sequence[list[tuple[Column, Floats | None]]]) -> list[
 
 
 class PartCounts(NamedTuple):
-    """What the second phase finds in a part, or in several."""
+    """The counts of the second phase, for one part or summed over several."""
 
     lost: Floats
     """``(C, C)``, ``[j, i]`` is the weight of the pairs that rows of class j win against the positives of column i,
-    ties at ½. A class against itself means nothing."""
-    landed: sparse.csr_array | None
+    ties at ½. The diagonal is not used."""
+    negatives_at: sparse.csr_array | None
     """``(1, N + C)`` weight of the negatives that fall on each positive, class after class, the last place of each
     class for those above all; None without pair weights."""
     as_negative: Floats
@@ -157,7 +157,7 @@ def count_part(
             pair = v[k].take(classes)
             if totals[k] > 0:
                 as_negative[order] += pair * (1.0 - beaten / totals[k])
-            # A positive wins against the negatives that fall at most on its place. Half of a tie falls above it.
+            # A positive beats the negatives at or below its position. Half of a tie counts at the next position.
             counted = np.flatnonzero(pair)
             half = (0.5 * pair * unit[order] / totals[classes])[counted]
             places += [first + left[counted], first + right[counted]]
@@ -166,14 +166,14 @@ def count_part(
     if v is None:
         return PartCounts(lost, None, as_negative)
     at = np.concatenate(places)
-    landed = sparse.csr_array((np.concatenate(weights), (np.zeros_like(at), at)), shape=(1, first))
-    return PartCounts(lost, landed, as_negative)
+    negatives_at = sparse.csr_array((np.concatenate(weights), (np.zeros_like(at), at)), shape=(1, first))
+    return PartCounts(lost, negatives_at, as_negative)
 
 
 def add_counts(parts: Sequence[PartCounts]) -> PartCounts:
-    """Return the lost pairs and the landings of several parts."""
-    landed = [part.landed for part in parts if part.landed is not None]
-    total = reduce(lambda a, b: a + b, landed) if landed else None
+    """Return the sum of the counts of several parts, without ``as_negative``."""
+    negatives_at = [part.negatives_at for part in parts if part.negatives_at is not None]
+    total = reduce(lambda a, b: a + b, negatives_at) if negatives_at else None
     return PartCounts(np.sum([part.lost for part in parts], axis=0), total, np.zeros(0))
 
 
@@ -182,10 +182,10 @@ def pair_matrix(lost: Floats, totals: Floats) -> Floats:
     return auc_of_losses(lost.T, totals, totals > 0)
 
 
-def wins_of_positives(landed: sparse.csr_array, positives: Sequence[Positives]) -> list[Floats]:
+def wins_of_positives(negatives_at: sparse.csr_array, positives: Sequence[Positives]) -> list[Floats]:
     """Return, for each class, ``(M + 1,)`` ``Σ_j v_ij mean_j ψ(F_mi, ·)`` of its sorted positives."""
     sizes = np.cumsum([len(each.values) + 1 for each in positives])[:-1]
-    return [np.cumsum(each) for each in np.split(landed.toarray().ravel(), sizes)]
+    return [np.cumsum(each) for each in np.split(negatives_at.toarray().ravel(), sizes)]
 
 
 def influence(

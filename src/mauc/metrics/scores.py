@@ -43,8 +43,8 @@ def pairwise_auc(
     y_true : (N,) array of classes, integers or strings
     y_score : (N, C) array of real scores
         Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second.
-        The columns of a data frame are matched by class name. They are taken by position where none is named as a
-        class, or where they are pandas' default 0, 1, …; a frame in which only some match is refused.
+        The columns of a data frame are matched by class name. If no column has the name of a class, or the names are
+        pandas' default 0, 1, …, they are matched by position. If only some match, an error is raised.
     by : {"column", "difference"}, default="column"
         What ranks class i above class j: column i, or column i minus column j, as in AUC-μ. With the second,
         :math:`\mathrm{AUC}_{i|j} = \mathrm{AUC}_{j|i}` over the whole curve.
@@ -140,7 +140,7 @@ def mauc_score(
         A class of ``labels`` without samples is an error, or its pairs are left out.
     n_jobs : int, optional
         Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` where that is set. The result is the same to the bit.
+        ``OMP_NUM_THREADS`` if that is set. The result is the same to the bit.
 
     Returns
     -------

@@ -31,7 +31,7 @@ class Subgroup:
     level: str
     rows: int
     mauc: Interval
-    """Over the pairs of classes that have rows in the level; NaN where there is none."""
+    """Over the pairs of classes that have rows in the level; NaN if there is none."""
     difference: Comparison
     """The score of the level minus that of all other rows, over the pairs of classes that have rows in both."""
     holm: float
@@ -100,7 +100,7 @@ def subgroup_scores(
 
 
 def subgroup_notes(found: Sequence[Subgroup]) -> list[str]:
-    """Return what a reader must know of these scores."""
+    """Return notes on the limits of these scores."""
     notes = [
         f"level {one.level} has no row of class {', '.join(one.absent[:8])}{', …' if len(one.absent) > 8 else ''}: its "
         "score and its difference to the rest are over the other classes"

@@ -22,7 +22,7 @@ EACH_OTHER = np.array([[0.0, 0.5], [0.5, 0.0]])
 
 
 class Spread(NamedTuple):
-    """What the interval of a multiclass AUC is computed from."""
+    """The sums from which the interval of a multiclass AUC is computed."""
 
     sizes: Sizes
     moments: Moments
@@ -44,13 +44,13 @@ class ScoreSummary:
     pair: Callable[[int, int], Spread]
     """For the mean of ``AUC_{i|j}`` and ``AUC_{j|i}``, over the rows of j and of i."""
     influence: NDArray[np.floating]
-    """``(N,)`` influence of each row with ``"ovo"``, up to a constant of its class; empty unless asked for."""
+    """``(N,)`` influence of each row with ``"ovo"``, up to a constant of its class; empty if it is not needed."""
     difference: Callable[[NDArray[np.floating]], Moments]
     """Moments of the influences minus those of another model."""
     fingerprint: bytes
-    """Equal for identical scores; empty unless asked for."""
+    """Hash, equal for identical scores; empty unless ``compared``."""
     hits: Floats
-    """``(N,)`` 1 for each row that is predicted right; empty where the scores were read in parts."""
+    """``(N,)`` 1 for each row that is predicted right; empty if the scores were read in parts."""
 
 
 def summarise(
@@ -63,8 +63,8 @@ def summarise(
 ) -> ScoreSummary:
     """Summarise ``(N, C)`` scores in memory; for several repeats, by the means over them.
 
-    ``predicted`` are the predicted classes, where they are not those of the highest scores; ``groups`` the number of
-    the group of each row; ``compared`` keeps the fingerprint.
+    ``predicted`` are the predicted classes; default: the classes with the highest scores. ``groups`` has the group
+    number of each row. ``compared`` keeps the fingerprint.
     """
     highest = [scores.argmax(axis=1) for scores in repeats] if predicted is None else [predicted]
     hits = np.mean([each == partition.codes for each in highest], axis=0)

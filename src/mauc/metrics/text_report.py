@@ -88,7 +88,7 @@ def multiclass_auc_report(
         numbers are NaN and ``"hardest"`` is None.
         With ``subgroups``, ``"subgroups"`` is a dict of dicts by level, with ``"difference"``, ``"difference_low"``,
         ``"difference_high"``, ``"pvalue"``, ``"holm"`` and ``"absent"``, the classes without rows in the level.
-        The text ends with a note where a small class may hide errors from the interval, see :func:`mauc_interval`.
+        The text ends with a note if a small class may hide errors from the interval, see :func:`mauc_interval`.
 
     Notes
     -----

@@ -1,8 +1,8 @@
-"""From the influences of rows to intervals and tests that hold from two rows per class on.
+"""Compute intervals and tests from the influences of rows; they are valid from two rows per class on.
 
-DeLong's variance of a U-statistic, in which the variance of each class is shrunk to that of all classes, and intervals
-whose variance is that of the value tested, as in Wilson's interval of a proportion. In large samples both are DeLong's.
-Measured coverage and size: docs/results/intervals.md.
+The variance is DeLong's for a U-statistic, but the variance of each class is shrunk to that of all classes. Intervals
+and tests use the variance at the tested value, as Wilson's interval of a proportion does. In large samples both are
+DeLong's. Measured coverage and size: docs/results/intervals.md.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ __all__ = [
     "squares_about",
 ]
 
-# The share of others that a row beats varies by 1/12 where scores are random: a third of the Bernoulli variance, which
-# it has where each row beats all others or none.
+# With random scores, the share of other rows that a row beats has the variance 1/12. That is a third of the Bernoulli
+# variance 1/4, the variance if each row beats all others or none.
 RANDOM_RATIO = 1.0 / 3.0
 
 # Scores of 0 and 1 are shrunk to 1/2 by this many effective rows.
@@ -55,17 +55,17 @@ class _Shrinkage(NamedTuple):
 
     @property
     def freedom(self) -> float:
-        """Degrees of freedom that it adds: two for each row, since all classes contribute."""
+        """Degrees of freedom that the shrinkage adds: two for each row, since all classes contribute."""
         return 2.0 * self.rows
 
 
-# A class may have errors that its few rows do not show. With one row and no limit, the intervals of twenty rows among
-# 500, 5 % of them mislabelled, covered 83 %. With twice the limit, intervals of 40 rows at .98 were a sixth wider and
-# covered 98 %.
+# A class may have errors that its few rows do not show. With ``rows=1`` and no lower limit, the intervals of a class of
+# twenty rows among 500, 5 % of them mislabelled, covered 83 %. With twice this limit, intervals of 40 rows at .98 were
+# a sixth wider and covered 98 %.
 INTERVAL_SHRINKAGE = _Shrinkage(3.0, RANDOM_RATIO / 2.0)
 
-# The differences of two models that make the same errors do not vary. With the shrinkage of intervals, five rows per
-# class did not tell a perfect ranking from constant scores.
+# The differences of two models that make the same errors do not vary. With the shrinkage of intervals, a test with five
+# rows per class did not separate a perfect ranking from constant scores.
 TEST_SHRINKAGE = _Shrinkage(1.0, 0.0)
 
 
@@ -130,13 +130,13 @@ class Sizes:
     weight: Floats
     """``(C,)`` ``w_i = Σ_j v_ij + v_ji``, the range of the influences of the class."""
     concentration: Floats
-    """``(C,)`` sum of the squared shares of the columns in the influence of a row: 1 where it is that of one column."""
+    """``(C,)`` sum of the squared shares of the columns in the influence of a row; 1 if one column makes all of it."""
     groups: float = field(default=math.inf, kw_only=True)
-    """Effective number of groups; infinite where no group has rows of two classes."""
+    """Effective number of groups; infinite if no group has rows of two classes."""
 
     @classmethod
     def of_shares(cls, present: NDArray[np.bool_], square: Floats, cube: Floats, v: Floats) -> Sizes:
-        """Make it from the ``(C,)`` sums of squares and of cubes of the shares in each class, 1 without rows."""
+        """Return the sizes, from the ``(C,)`` sums of squares and of cubes of the shares; 1 where there are no rows."""
         size = np.where(present, 1.0 / square, 0.0)
         weight = v.sum(axis=0) + v.sum(axis=1)
         # A row counts in its own column as a positive, in each other one as a negative.
@@ -145,7 +145,7 @@ class Sizes:
 
     @classmethod
     def of_counts(cls, counts: Ints, v: Floats) -> Sizes:
-        """Make it from the number of rows of each class, all of equal weight."""
+        """Return the sizes, from the number of rows of each class, all of equal weight."""
         share = 1.0 / np.maximum(counts, 1)
         return cls.of_shares(counts > 0, share, share**2, v)
 
@@ -169,15 +169,14 @@ class Sizes:
 
 @dataclass(frozen=True, eq=False)
 class Sample(Sizes):
-    """The sizes together with the rows. With groups, a cell takes the place of a row: the rows of one class in one
-    group."""
+    """The sizes together with the rows. With groups, a cell replaces a row: the rows of one class in one group."""
 
     partition: ClassPartition
     cells: Cells | None = field(default=None, kw_only=True)
 
     @classmethod
     def of(cls, partition: ClassPartition, v: Floats, groups: Ints | None = None) -> Sample:
-        """Make it from the classes of the rows, pair weights, and the number of the group of each row."""
+        """Return the sample, from the classes of the rows, pair weights, and the group number of each row."""
         cells = None
         if groups is not None:
             cells = Cells.of(groups, partition.codes, partition.shares, partition.n_classes)
@@ -209,8 +208,8 @@ class Sample(Sizes):
     def _cell_ratio(self, row_variance: Floats, squares: Floats) -> Floats:
         """Return :attr:`Moments.cell_ratio`: ``ρ + (1 − ρ) / r_i`` for cells of ``r_i`` rows of equal weight.
 
-        The correlation ρ of the rows of a cell is taken as one for all classes. It is estimated from the variances of
-        cells and of rows in all classes, and shrunk to 1 by as many cells as the variance is.
+        The correlation ρ of the rows of a cell is assumed to be the same for all classes. It is estimated from the
+        variances of cells and of rows in all classes, and shrunk to 1 by as many cells as the variance is.
         """
         square = _sums(self.partition.codes, self.partition.shares**2, len(self.size))
         rows_per_cell = np.divide(1.0, square * self.size, out=np.ones_like(square), where=self.counts)
@@ -364,7 +363,7 @@ class _Model(NamedTuple):
     def of(cls, sizes: Sizes, score: float, moments: Moments) -> _Model:
         mean = np.zeros(len(sizes.size))
         np.divide(moments.mean, sizes.weight, out=mean, where=sizes.counts)
-        mean.clip(0.0, 1.0, out=mean)  # it rounds
+        mean.clip(0.0, 1.0, out=mean)  # rounding may leave [0, 1]
         bernoulli = mean * (1.0 - mean)
         total = float((sizes.freedom * bernoulli).sum())
         squares = float(sizes.scaled(moments.squares).sum())

@@ -75,7 +75,7 @@ def train(
     With validation rows the network is left at its best epoch. ``s`` is the classifier, whose parameters are read.
     """
     device, value_of = device_for(s.accelerator), _loss_function(loss, weighted=rows.weight is not None)
-    trained = nn.ModuleList([network, loss]).to(device)  # the loss may have parameters of its own
+    trained = nn.ModuleList([network, loss]).to(device)  # the loss may have parameters too
     kind = torch.optim.SGD if s.optimizer == "sgd" else torch.optim.Adam
     momentum = {"momentum": s.momentum} if s.optimizer == "sgd" else {}
     optimizer = kind(trained.parameters(), lr=s.learning_rate, weight_decay=s.weight_decay, **momentum)
@@ -135,7 +135,7 @@ def _loss_function(loss: nn.Module, *, weighted: bool) -> Callable[..., Tensor]:
     if len(inspect.signature(loss.forward).parameters) > 2:
         return loss
     if hasattr(loss, "reduction"):
-        setattr(loss, "reduction", "none")  # noqa: B010 — mypy takes attributes of modules for tensors
+        setattr(loss, "reduction", "none")  # noqa: B010 — mypy assumes that attributes of modules are tensors
         return lambda logits, y, weight: (loss(logits, y) * weight).sum() / weight.sum()
     advice = "give its forward a third argument, the weights of the samples, or pass no sample_weight"
     requirement = "must take sample weights where sample_weight is passed"
@@ -181,7 +181,7 @@ def _score(network: nn.Module, rows: Rows, n_classes: int, pairs: Any, device: t
 
 
 def read_checkpoint(folder: Any, run: dict[str, Any] | None = None) -> dict[str, Any] | None:
-    """Return the checkpoint in a folder, if there is one; it must be of the same ``run`` where that is given."""
+    """Return the checkpoint in a folder, if there is one; it must be of the same ``run`` if that is given."""
     path = Path(folder, "last.ckpt")
     if not path.exists():
         return None

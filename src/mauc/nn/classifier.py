@@ -109,7 +109,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     validation_scores_ : list of float
         Multiclass AUC of the hold-out after each epoch; empty without one.
     best_epoch_ : int or None
-        The epoch, counted from 1, whose network was kept; None without hold-out.
+        The epoch, counted from 1, whose network is ``model_``; None without hold-out.
     best_validation_score_ : float or None
         The score of that epoch.
     n_features_in_, feature_names_in_
@@ -209,8 +209,8 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
         sample_weight : (N,) weights >= 0, optional
             For ``loss="mauc"`` they weigh samples within their class.
         X_val, y_val : optional
-            Validation rows in place of the hold-out. The best epoch on them is kept; with ``early_stopping`` they also
-            end the training.
+            Validation rows instead of the hold-out. The network of the best epoch on them is used; with
+            ``early_stopping`` they also end the training.
         """
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float32)

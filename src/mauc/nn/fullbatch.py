@@ -49,9 +49,9 @@ def full_batch_backward(
     -----
     It takes two forward passes, one backward pass, and memory for the ``(N, C)`` logits, their gradient and one chunk.
 
-    Dropout draws the same masks in both passes. *Batch normalisation* in training mode normalises each chunk by itself,
-    so the logits differ from those of one pass over all rows: put these layers in ``eval()`` mode for equality.
-    Buffers, such as running means, change in the second pass only.
+    Dropout draws the same masks in both passes. *Batch normalisation* in training mode normalises each chunk
+    separately, so the logits differ from those of one pass over all rows: put these layers in ``eval()`` mode for
+    equality. Buffers, such as running means, change in the second pass only.
 
     Examples
     --------

@@ -101,14 +101,14 @@ def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: 
     Returns
     -------
     Tensor
-        A float64 scalar on that device, without gradient; NaN where no pair of classes has samples. On the CPU a score
-        that is not finite is an error; elsewhere, where looking at it would wait for the device, the result is NaN.
+        A float64 scalar on that device, without gradient; NaN if no pair of classes has samples. On the CPU a score
+        that is not finite is an error; elsewhere, where a check would wait for the device, the result is NaN.
 
     Notes
     -----
-    Each sample's score of its own class is sorted among its class's, once, and all scores of a column are searched
-    among them: :math:`O(N C \log n)` for the largest class of n samples, and less than a gigabyte beside the scores,
-    in blocks of columns. What comes to the host is n alone.
+    The scores of each class in its own column are sorted once, and all scores of a column are searched among them:
+    :math:`O(N C \log n)` time for the largest class of n samples, and less than a gigabyte beside the scores, in blocks
+    of columns. Only n is copied to the host.
 
     Examples
     --------
@@ -137,8 +137,8 @@ def pairwise_auc(scores: Tensor, target: Tensor, *, weight: Tensor | None = None
     -------
     (C, C) Tensor
         :math:`\mathrm{AUC}_{i|j}` at ``[i, j]``, float64, on that device, without gradient: how well column i ranks
-        class i above class j. NaN on the diagonal and for classes without samples; all NaN where a score is not
-        finite and looking at it would wait for the device.
+        class i above class j. NaN on the diagonal and for classes without samples; all NaN if a score is not
+        finite and a check would wait for the device.
 
     Notes
     -----

@@ -69,7 +69,7 @@ class LogitAdjustedLoss(ExactBuffers):
             requirement = f"must have one column for each of the {len(self.shift)} classes"
             raise invalid("logits", requirement, came, "pass the sizes of all classes that the network scores")
         counted = target != self.ignore_index
-        # Ignored rows may hold NaN, whose gradient is NaN even where it is multiplied by 0.
+        # Ignored rows may hold NaN, whose gradient is NaN even if it is multiplied by 0.
         adjusted = torch.where(counted[:, None], logits, 0.0) + self.shift.to(logits.dtype)
         losses = cross_entropy(adjusted, target.long(), ignore_index=self.ignore_index, reduction="none")
         if self.reduction == "none":

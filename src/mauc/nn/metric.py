@@ -208,7 +208,7 @@ class MAUC(Metric):
         return torch.tensor(bound, dtype=torch.get_default_dtype(), device=self.device)
 
     def _on_device(self) -> Tensor:
-        """Compute the exact value where the scores are."""
+        """Compute the exact value on the device of the scores."""
         weight = dim_zero_cat(self.weight)
         target, scores = dim_zero_cat(self.target), dim_zero_cat(self.preds)
         value = score_of(scores, target, self.pairs, None if bool((weight == 1).all()) else weight)

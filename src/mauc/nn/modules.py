@@ -36,7 +36,7 @@ class ExactBuffers(nn.Module):
 class MAUCLoss(ExactBuffers):
     r"""Train a network to rank: a pair loss for multiclass AUC, added to cross-entropy.
 
-    Put it where :class:`torch.nn.CrossEntropyLoss` stands. ``MAUCLoss(class_counts)`` is the recommended loss,
+    Use it instead of :class:`torch.nn.CrossEntropyLoss`. ``MAUCLoss(class_counts)`` is the recommended loss,
 
     .. math:: L = \frac{1}{C} \sum_i \log(1 + R_i) + \tfrac12 \operatorname{mean}_n
         \left[-\log \operatorname{softmax}(z_n + \log p)_{y_n}\right], \qquad
@@ -62,7 +62,7 @@ class MAUCLoss(ExactBuffers):
         cross-entropy does. With ``pairs="ova"`` the logits are not adjusted; a matrix ``pairs`` must be of the form
         :math:`a_i b_j`, and the logits are adjusted by :math:`\log (p_j / b_j)`.
     log1p : bool, optional
-        Take log(1 + R_i) in place of the risk R_i of each class; only for the exponential. Default: True for the
+        Take log(1 + R_i) instead of the risk R_i of each class; only for the exponential. Default: True for the
         exponential with a log-loss. Without it the slope is unbounded, and SGD at a rate of 0.1 diverges.
     activation : {"softmax", "sigmoid", "identity", "log_odds"}, default="softmax"
         How logits become scores F. ``"log_odds"`` is log(p / (1 − p)) of the softmax p: with it the exponential loss
@@ -75,8 +75,8 @@ class MAUCLoss(ExactBuffers):
         Samples with this target are left out and get gradient 0.
     sync : bool, default=False
         Compute the loss of the batches of all ranks of ``process_group`` as one batch. Every rank gathers the logits
-        and targets of all, and returns the value of the whole; its gradient is that of its own rows times the number
-        of ranks, because ``DistributedDataParallel`` averages over ranks.
+        and targets of all, and returns the loss of the whole batch. It multiplies the gradient of its rows by the
+        number of ranks, because ``DistributedDataParallel`` averages over ranks.
     process_group : optional
         Default: all ranks.
     **options
@@ -97,7 +97,7 @@ class MAUCLoss(ExactBuffers):
     float32 and half-precision logits without waiting for the device. On the CPU, in float64 and under
     ``torch.use_deterministic_algorithms`` the squared and exponential losses run in torch operations, and the scores of
     the others go through the NumPy kernels of :class:`mauc.SurrogateRisk`. A smooth surrogate that is no polynomial is
-    approximated to the rounding of the logits; where that fails, all pairs are taken in blocks, with a warning.
+    approximated to the rounding of the logits; if that fails, all pairs are computed in blocks, with a warning.
 
     *Second derivatives* and :mod:`torch.func` are available for the squared, exponential and linear losses. The others
     refuse them, and so does every loss with ``sync=True``. Inside :func:`torch.compile` second derivatives are refused.
@@ -180,9 +180,9 @@ class MAUCLoss(ExactBuffers):
         return loss
 
     def _warn_of_one_class(self, loss: Tensor, target: Tensor) -> None:
-        """Warn once of a batch that teaches nothing; on a device a look at it would wait.
+        """Warn once of a batch of one class; only on the CPU, because on a device the check would wait.
 
-        A batch of one sample counts only after another such: the last batch of an epoch may be so small.
+        One batch with a single sample gives no warning, because the last batch of an epoch may be that small.
         """
         after_lone, self._lone = self._lone, len(target) == 1
         if len(target) == 0 or (self._lone and not after_lone) or loss.item() != 0.0:

@@ -26,7 +26,7 @@ class Plan(NamedTuple):
     turns: Ints
     """``(C,)`` number of batches ``a_c`` that cover class c; their sum is ``m · n_batches``."""
     n_left: int
-    """Samples that no turn reaches: they fill the batches."""
+    """Samples that no turn visits: they fill the batches."""
 
 
 class ClassCoverageBatchSampler(Sampler[list[int]]):
@@ -251,11 +251,11 @@ def _level(turns: Ints, total: int, most: int) -> Ints:
 
 
 def even_order(n_batches: int, n_ranks: int) -> Ints:
-    """Return a permutation of ``0..B-1`` that meets any stretch of these numbers at even intervals.
+    """Return a permutation of ``0..B-1`` that visits any range of these numbers at even intervals.
 
-    It orders ``i·g + r/R mod 1`` for step i of rank r, with the golden section g: each rank by itself is even in time,
-    and the ranks of one step are even among themselves. (Multiples of a stride modulo B are uneven for a B such as 720,
-    where no stride near the golden section is coprime.)
+    It orders ``i·g + r/R mod 1`` for step i of rank r, with the golden section g. The values of each rank are evenly
+    spread over time, and so are the values of all ranks at one step. (Multiples of a stride modulo B are uneven for a B
+    such as 720, where no stride near the golden section is coprime.)
     """
     step, rank = np.divmod(np.arange(n_batches), n_ranks)
     phase = (step * GOLDEN + rank / n_ranks) % 1.0

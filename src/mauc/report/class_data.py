@@ -83,7 +83,7 @@ def _bins(bins: tuple[Bin, ...]) -> list[list[int]]:
 
 
 def _cells(confusion: Any) -> list[int]:
-    """Return place and rows of each cell that is not empty, in one flat list."""
+    """Return position and rows of each cell that is not empty, in one flat list."""
     flat = confusion.ravel()
     filled = np.flatnonzero(flat)
     most = filled[np.argsort(-flat[filled], kind="stable")[:CELLS]]

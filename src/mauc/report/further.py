@@ -1,4 +1,4 @@
-"""What a report says about its first model besides pairs: classes, predicted classes, calibration, more test rows."""
+"""Results of the first model of a report besides pairs: classes, predicted classes, calibration, more test rows."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Further:
 
     classes: tuple[ClassScore, ...]
     decisions: tuple[Decision, ...]
-    """The first is what the model predicts, where that was given, else the highest score."""
+    """The first is what the model predicts, if that was given, else the highest score."""
     mistakes: tuple[Mistake, ...]
     """Mistakes of the first decision."""
     calibration: Calibration | None

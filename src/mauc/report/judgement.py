@@ -42,7 +42,7 @@ class ModelScore:
     mauc: Interval
     ova: Interval
     accuracy: float
-    """Accuracy of the predicted classes where they were given, else of the highest scores."""
+    """Accuracy of the predicted classes if they were given, else of the highest scores."""
     balanced_accuracy: float
     matrix: Floats
     """``(C, C)`` with ``[i, j]`` = AUC of class i against class j, classes by falling frequency."""
@@ -91,13 +91,13 @@ class Judgement:
     worst: tuple[PairScore, ...]
     """The weakest pairs, by the high end of their intervals: a pair with few test rows is not weak by chance alone."""
     imbalance: Imbalance
-    """Imbalance of the training rows where they were given, else of the test rows."""
+    """Imbalance of the training rows if they were given, else of the test rows."""
     of_training: bool
     absent: tuple[str, ...]
     """Classes that have scores and no row."""
     level: float
     notes: tuple[str, ...]
-    """What the reader must know about these numbers."""
+    """Notes on the limits of these numbers."""
     further: Further | None = None
     """Results of the first model by class; None if the scores were read in parts."""
     groups: Ints | None = None
@@ -257,7 +257,7 @@ def judge_rows(
     level, listed
         As in :func:`judge`.
     budget : bytes of memory to stay within
-    layout : what a page has room for; pass the same one to :func:`mauc.report.pairs.pair_data`
+    layout : the data that a page has room for; pass the same one to :func:`mauc.report.pairs.pair_data`
     """
     rows = next(iter(models.values()))
     partition = _of_sizes(rows.counts)
@@ -325,7 +325,7 @@ def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | No
 
 
 def _predicted(y_pred: ArrayLike, names: tuple[str, ...], n_rows: int) -> Ints:
-    """Return ``(N,)`` places of the predicted classes in ``names``; -1 for a class without test rows."""
+    """Return ``(N,)`` positions of the predicted classes in ``names``; -1 for a class without test rows."""
     classes = np.asarray(y_pred)
     if classes.shape != (n_rows,):
         raise invalid(
@@ -432,7 +432,7 @@ def listed_pairs(
 
 
 def notes_of(judgement: Judgement, *, few: int = 5) -> tuple[str, ...]:
-    """Return what a reader must know about these numbers."""
+    """Return notes on the limits of these numbers."""
     model, guess = judgement.headline, judgement.guess
     notes = [*_of_groups(judgement), *_of_few_rows(judgement, few), *_of_hidden_errors(judgement)]
     notes += [f"{note[0].upper()}{note[1:]}." for note in subgroup_notes(judgement.subgroups)]

@@ -51,7 +51,7 @@ class _Axis:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a page has room for."""
+    """The classes, models and curves that a page has room for."""
 
     first: int
     """The first class that is drawn; classes are ordered by falling frequency."""
@@ -104,8 +104,8 @@ class Drawn:
     """
 
     def __init__(self, layout: Layout, low: Floats, high: Floats, own: Sequence[NDArray[Any]]) -> None:
-        """``low`` and ``high`` are the ``(C,)`` ranges of the columns; ``own`` are the scores of each class in its own
-        column, ascending."""
+        """Prepare the counts: ``low`` and ``high`` are the ``(C,)`` ranges of the columns, ``own`` the scores of each
+        class in its own column, ascending."""
         self.layout = layout
         shown = range(layout.first, layout.first + layout.shown)
         self.ranges = [(float(low[i]), float(high[i])) for i in shown]
@@ -267,7 +267,7 @@ def _levels(counts: Ints) -> Ints:
 
 
 def _at_even_ranks(ordered: NDArray[Any], most: int) -> NDArray[Any]:
-    """Return at most so many of the sorted values, at even ranks."""
+    """Return at most ``most`` of the sorted values, at even ranks."""
     if len(ordered) <= most:
         return ordered
     return ordered[np.linspace(0, len(ordered) - 1, most).astype(np.int64)]

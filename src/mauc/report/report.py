@@ -128,7 +128,7 @@ class Report:
         return {name: pd.DataFrame(rows) for name, rows in tables_of(self.judgement).items()}
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame, which keeps its style apart from the notebook's and limits its scripts to drawing
+        """Return the page in a frame, which separates its style from the notebook's and limits its scripts to drawing
         and saving tables."""
         return (
             f'<iframe srcdoc="{html.escape(self.html)}" sandbox="allow-scripts allow-downloads" title="'
@@ -142,7 +142,7 @@ class Report:
 
 
 def _plain(value: Any) -> Any:
-    """Return values that JSON knows: None for NaN, plain numbers for NumPy's."""
+    """Return values that JSON can hold: None for NaN, Python numbers for NumPy's."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

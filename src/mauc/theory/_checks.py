@@ -48,4 +48,4 @@ def _numbers(values: ArrayLike, parameter: str, what: str, example: str) -> Floa
 
 def check_p(p: Any) -> float:
     """Return the exponent of a norm, above 1 and at most 2."""
-    return check_real("p", p, low=1, high=2, closed="right", advice="use p=2, or p close to 1 in place of the 1-norm")
+    return check_real("p", p, low=1, high=2, closed="right", advice="use p=2, or p close to 1 instead of the 1-norm")

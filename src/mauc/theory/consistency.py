@@ -32,18 +32,19 @@ from mauc.theory.minimiser import (
 __all__ = ["ConsistencyReport", "Point", "Verdict", "consistency_report"]
 
 GRID_POINTS = 4097
-# Error of a slope, relative to the largest one: exact derivatives err by rounding, those of polynomials by more of it,
-# and differences of values, over steps of 1e-6, by far more.
+# Error of a slope, relative to the largest one: exact derivatives have rounding errors, derivatives of polynomials
+# larger ones, and differences of values over steps of 1e-6 much larger ones.
 EXACT_ERROR, POLYNOMIAL_ERROR, DIFFERENCES_ERROR = 1e-12, 1e-9, 1e-5
 
 RATIOS = (4.0, 25.0, 400.0, 1e4, 1e6, 1e9, 1e12)
-"""Largest by smallest likelihood ratio of the problems among which a counterexample is searched."""
+"""The largest likelihood ratio divided by the smallest, for the problems that are tried as counterexamples."""
 NEAR = (0.25, 0.1, 0.02, 0.004)
-"""Distances, in the logarithm, of the second ratios from the extreme ones: those two are tied first."""
+"""Distances, in the logarithm, of the second ratios from the extreme ones: minimisers tie these two first."""
 CENTRED = (1.0, 1e-3)
-"""P(x) of the extreme points by that of the middle one: a spread is largest where nearly all is in the middle."""
+"""P(x) of the extreme points divided by that of the middle point: the spread of the scores is largest if nearly all
+probability is in the middle."""
 KINKED = (0.2, 0.3, 1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 2.0, 1.0)
-"""Ratios and P(x) where every minimiser of the hinge has ties; on symmetric problems some minimisers have none."""
+"""Ratios and P(x) of a problem in which every minimiser of the hinge has ties; symmetric ones may have one without."""
 NEVER_WITH_SOFTMAX = ("squared", "exponential")
 """Not consistent with three classes or more, with or without the log-loss: docs/theory.md proves it for all α. For
 other losses the counterexample decides."""
@@ -60,7 +61,7 @@ class Point:
     """``"differentiable"``, ``"convex"``, ``"non-increasing"`` or ``"negative slope at 0"``."""
     satisfied: bool
     where: float | None = None
-    """A place where it fails, the leftmost one found; None where it holds."""
+    """The leftmost place found at which the requirement fails; None if it holds."""
     detail: str = ""
 
     def __bool__(self) -> bool:
@@ -110,12 +111,12 @@ class ConsistencyReport:
 
     @property
     def consistent(self) -> bool | None:
-        """True if the scores that minimise the risk rank best; None where neither is proved."""
+        """True if the scores that minimise the risk rank best; None if neither is proved."""
         return self.verdict.consistent
 
     @property
     def counterexample(self) -> RiskMinimiser | None:
-        """A distribution whose risk minimiser does not rank best, where it is not consistent."""
+        """A distribution whose risk minimiser does not rank best, if the surrogate is not consistent."""
         return self.verdict.counterexample
 
     def __str__(self) -> str:
@@ -154,7 +155,7 @@ def consistency_report(
         A name such as ``"exponential"`` (:data:`mauc.surrogates.SURROGATES` has all), an object with ``loss(t)`` and
         ``derivative(t)``, or just a function ℓ(t) of an array.
     scores : {"unbounded", "unit", "softmax", "sigmoid", "log_odds"}, default="unbounded"
-        The set that f is taken from: the whole line, [0, 1], or softmax, sigmoid or log-odds of free logits.
+        The range of the scores f: the whole line, [0, 1], or softmax, sigmoid or log-odds of free logits.
     interval : (low, high), default=(-1, 1)
         Differences of scores on which the condition is checked; must contain 0.
     ratio : float, optional
@@ -174,10 +175,10 @@ def consistency_report(
     Returns
     -------
     ConsistencyReport
-        ``satisfied`` and the four points of the condition, each with where it fails; ``consistent``, for these scores,
-        and the ``counterexample``; in ``verdict`` the reason and the α that would do. For surrogates of this library
-        the stated facts and exact derivatives decide; callables are checked on a grid of 4097 points, and for kinks on
-        one 32 times as fine.
+        ``satisfied`` and the four points of the condition, each with the place at which it fails; ``consistent`` for
+        these scores, and the ``counterexample``; ``verdict`` with the reason, and the α that would be consistent. For
+        surrogates of this library the stated facts and exact derivatives decide; callables are checked on a grid of
+        4097 points, and for kinks on one 32 times as fine.
 
     Notes
     -----
@@ -257,7 +258,7 @@ def _subject(surrogate: Any, alpha: float | None, options: dict[str, float]) -> 
         return own_name, ell, POLYNOMIAL_ERROR if isinstance(ell, CustomSurrogate) else EXACT_ERROR
     if alpha is not None or options:
         given = next(iter(options), "alpha")
-        raise invalid(given, "goes with a surrogate's name", "it with a function", "put it into the function")
+        raise invalid(given, "needs a surrogate given by name", "it with a function", "put it into the function")
 
     def values(t: Floats) -> Floats:
         out = np.asarray(surrogate(t), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Class imbalance as the bounds measure it: ξ, χ, and which class gains most from one more sample."""
+"""Class imbalance as the bounds measure it: ξ, χ, and the class whose next sample lowers the bounds most."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def xi(class_counts: Floats) -> float:
 def chi(class_counts: Floats) -> float:
     r"""Return :math:`\chi = \sqrt{\sum_i \sum_{j \ne i} 1/(\rho_i \rho_j)}`."""
     inverse = class_counts.sum() / class_counts
-    # Not (Σ 1/ρ)² − Σ 1/ρ²: that cancels where one class is very rare.
+    # Sum the products of all pairs: (Σ 1/ρ)² − Σ 1/ρ² would cancel if one class is very rare.
     below = np.concatenate([[0.0], np.cumsum(inverse)[:-1]])
     return float(np.sqrt(2.0 * np.sum(inverse * below)))
 
@@ -33,7 +33,7 @@ class Imbalance:
     """Result of :func:`imbalance`; ``print`` it for a summary."""
 
     classes: NDArray[Any]
-    """``(C,)``"""
+    """``(C,)`` class labels."""
     class_counts: NDArray[np.int64]
     """``(C,)`` samples :math:`n_i` of each class."""
     priors: Floats
@@ -45,10 +45,10 @@ class Imbalance:
     ratio: float
     """Largest class size divided by the smallest."""
     effective_size: float
-    """:math:`N / \\xi^2 = 1 / \\sum_i 1/n_i`: takes the place of N in the bounds; never above the size of
-    the rarest class."""
+    """:math:`N / \\xi^2 = 1 / \\sum_i 1/n_i`: replaces N in the bounds; never above the size of the rarest
+    class."""
     effective_size_per_class: float
-    """:math:`C N / \\xi^2`, the harmonic mean of the class sizes: so many samples in every class give
+    """:math:`C N / \\xi^2`, the harmonic mean of the class sizes: this many samples in every class give
     the same bound."""
     shares: Floats
     """``(C,)`` share of each class in :math:`\\xi^2`; they sum to 1."""
@@ -76,11 +76,11 @@ class Imbalance:
             f"as good as {self.effective_size_per_class:.1f} samples in every class, "
             f"{len(order) * self.effective_size_per_class:.0f} in all",
             "",
-            f"{'class':>{width}}  {'samples':>8}  {'part of xi²':>11}  {'one more takes off':>18}",
+            f"{'class':>{width}}  {'samples':>8}  {'share of xi²':>12}  {'one more lowers by':>18}",
         ]
         for k in order[:shown]:
             lines.append(
-                f"{self.classes[k]!s:>{width}}  {self.class_counts[k]:>8}  {self.shares[k]:>11.1%}  "
+                f"{self.classes[k]!s:>{width}}  {self.class_counts[k]:>8}  {self.shares[k]:>12.1%}  "
                 f"{self.marginal_values[k]:>18.3%}"
             )
         if len(order) > shown:
@@ -93,13 +93,13 @@ class Imbalance:
         doubled = 1.0 - np.sqrt(1.0 - 0.5 * self.shares[rare])
         times = self.marginal_values[rare] / self.marginal_values[frequent]
         return (
-            f"One more sample of class {self.classes[rare]} is worth {times:.3g} of class {self.classes[frequent]}; "
-            f"twice as many of it take {doubled:.1%} off xi/sqrt(N)."
+            f"One more sample of class {self.classes[rare]} is worth {times:.3g} of class {self.classes[frequent]}. "
+            f"Twice as many of class {self.classes[rare]} lower xi/sqrt(N) by {doubled:.1%}."
         )
 
 
 def imbalance(y: ArrayLike) -> Imbalance:
-    r"""Compute ξ, χ and what they say about the classes of ``y``.
+    r"""Compute ξ, χ and the effect of each class of ``y`` on them.
 
     All bounds are proportional to :math:`\xi / \sqrt N = \sqrt{\sum_i 1/n_i}` (the concentration term of every theorem,
     and the complexity of networks) or to :math:`\chi / \sqrt N` (the complexity of linear models). The rare classes
@@ -123,12 +123,12 @@ def imbalance(y: ArrayLike) -> Imbalance:
     xi = 10.59 (balanced: 3), chi = 49.69, xi/sqrt(N) = 1.059
     as good as 2.7 samples in every class, 8 in all
     <BLANKLINE>
-    class   samples  part of xi²  one more takes off
-        c         1        89.1%             25.538%
-        b         9         9.9%              0.496%
-        a        90         1.0%              0.005%
+    class   samples  share of xi²  one more lowers by
+        c         1         89.1%             25.538%
+        b         9          9.9%              0.496%
+        a        90          1.0%              0.005%
     <BLANKLINE>
-    One more sample of class c is worth 4.69e+03 of class a; twice as many of it take 25.5% off xi/sqrt(N).
+    One more sample of class c is worth 4.69e+03 of class a. Twice as many of class c lower xi/sqrt(N) by 25.5%.
     """
     classes, codes = encode_classes(y)
     return imbalance_of_counts(classes, np.bincount(codes, minlength=len(classes)))

@@ -36,8 +36,8 @@ TIE = 1e-6
 SOLVED = 1e-6
 """Largest duality gap, as a part of the risk, of a programme that counts as solved."""
 
-# (smallest, largest) α for which [0, 1] holds the minimiser of every problem whose ratios are within a factor e^L, and
-# of no others: docs/theory.md has the proofs. As L → ∞ the squared loss keeps α <= ½.
+# The smallest and the largest α for which [0, 1] holds the minimiser of every problem whose ratios are within a factor
+# e^L; docs/theory.md proves that no other α does. For L → ∞ the squared loss has α <= ½.
 PROVED: dict[str, Callable[[float], tuple[float, float]]] = {
     "exponential": lambda log_ratio: (0.5 * log_ratio, INF),
     "logistic": lambda log_ratio: (log_ratio, INF),
@@ -58,12 +58,12 @@ class RiskMinimiser:
     bayes_mauc: float
     """The highest multiclass AUC that any scores reach."""
     excess: float = 0.0
-    """Duality gap of bounded scores: their risk is above the least one by at most this part of it. NaN where the risk
+    """Duality gap of bounded scores: their risk is above the least one by at most this part of it. NaN if the risk
     is not convex in the scores: then the scores are the best of a few descents."""
 
     @property
     def gap(self) -> float:
-        """The highest multiclass AUC less that of the minimiser."""
+        """The highest multiclass AUC minus that of the minimiser."""
         return self.bayes_mauc - self.mauc
 
     @property
@@ -395,7 +395,9 @@ def _alpha_range(
         raise invalid("surrogate", "must have an alpha", repr(surrogate), advice)
     if np.ndim(ratio) == 0:
         if weights is not None:
-            raise invalid("weights", "goes with the ratios of points", "it with one number", "pass all the ratios")
+            raise invalid(
+                "weights", "must come with the ratios of the points", "it with one number", "pass all the ratios"
+            )
         log_ratio = math.log(check_ratio(ratio))
         if surrogate in PROVED:
             return PROVED[surrogate](log_ratio)

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["PairwiseAUCDisplay"]
 
-LEGIBLE = 15  # classes whose cells still hold a number
+LEGIBLE = 15  # most classes whose cells have room for a number
 MOST_TICKS = 25
 # The report's colours from AUC 1 down: pale is good, dark is bad.
 RAMP = ("#f3f5f1", "#f5dfa8", "#ee9d5a", "#c9434f", "#6b1d5e", "#2b0b3a")
-NEAR_ONE = 0.95  # from here on AUCs have three decimals
+NEAR_ONE = 0.95  # AUCs from here on are written with three decimals
 
 
 class PairwiseAUCDisplay:
@@ -112,12 +112,12 @@ class PairwiseAUCDisplay:
         Parameters
         ----------
         include_values : bool, optional
-            Write the AUC into each cell. Default: up to 15 classes, without AUCs of 1.000 and those of classes of one
-            row.
+            Write the AUC into each cell. Default: only up to 15 classes, and not in cells with an AUC of 1.000 or with
+            a class of one row.
         cmap : str or matplotlib Colormap, optional
             Default: the colours of the report, in which pale is good and dark is bad. The scale ends at 1 and begins at
-            the lowest AUC, rounded down to a multiple of 0.05 and at most 0.95; ``im_kw={"vmin": 0.8}`` sets another
-            beginning, for pictures that are compared.
+            the lowest AUC, rounded down to a multiple of 0.05 and at most 0.95. To compare pictures, give all the
+            same beginning, such as ``im_kw={"vmin": 0.8}``.
         xticks_rotation : {"vertical", "horizontal"} or float, optional
             Default: horizontal if the names have room, 45 degrees if not, vertical if only some classes are named.
         values_format : str, optional
@@ -161,30 +161,32 @@ class PairwiseAUCDisplay:
             axes.grid(which="minor", color="white", linewidth=1)
             axes.tick_params(which="minor", length=0)
 
-        # Sizes in points of the axes with their labels, which matplotlib lays out when it draws.
+        # Estimate the space in points for the axes with their labels: matplotlib computes it only when it draws.
         width, height = 1.29 * axes.get_window_extent().size / figure.dpi * 72
-        small = float(np.clip(min(width, height) / 280, 0.5, 1.0))
+        font_scale = float(np.clip(min(width, height) / 280, 0.5, 1.0))
         ticks = np.arange(0, n, next(s for s in (1, 2, 5, *range(10, n + 10, 10)) if n / s <= MOST_TICKS))
-        fontsize = float(np.clip(0.5 * min(width, height) / len(ticks), 5, 10 * small))
-        most = int(np.clip(0.3 * width / (0.6 * fontsize), 6, 28))
+        fontsize = float(np.clip(0.5 * min(width, height) / len(ticks), 5, 10 * font_scale))
+        max_length = int(np.clip(0.3 * width / (0.6 * fontsize), 6, 28))
         names = [
-            shorten(k if self.display_labels is None else self.display_labels[k], most) for k in self.order_[ticks]
+            shorten(k if self.display_labels is None else self.display_labels[k], max_length)
+            for k in self.order_[ticks]
         ]
-        sized = names
+        names_and_sizes = names
         if self.counts is not None:
-            sized = [f"{name} ({size_text(self.counts[k])})" for name, k in zip(names, self.order_[ticks], strict=True)]
-        longest, across = (0.6 * fontsize * max(map(len, some)) for some in (names, sized))
-        width -= across + (70 if colorbar else 30) * small
+            shown_sizes = (size_text(self.counts[k]) for k in self.order_[ticks])
+            names_and_sizes = [f"{name} ({size})" for name, size in zip(names, shown_sizes, strict=True)]
+        longest, across = (0.6 * fontsize * max(map(len, some)) for some in (names, names_and_sizes))
+        width -= across + (70 if colorbar else 30) * font_scale
         if xticks_rotation is None:
             crowded = 1.2 * longest > width / n
             xticks_rotation = 90 if len(ticks) < n else 45 if crowded else 0
         slanted = {"ha": "right", "rotation_mode": "anchor"} if xticks_rotation == 45 else {}
-        height -= (0 if xticks_rotation == 0 else 0.7 * longest) + 50 * small
+        height -= (0 if xticks_rotation == 0 else 0.7 * longest) + 50 * font_scale
         axes.set_xticks(ticks, names, rotation=xticks_rotation, fontsize=fontsize, **slanted)
-        axes.set_yticks(ticks, sized, fontsize=fontsize)
-        axes.set_xlabel("class j, ranked against", fontsize=10 * small)
-        axes.set_ylabel("class i, ranked by its score", fontsize=10 * small)
-        axes.set_title(f"MAUC = {self.mauc:.3f}", fontsize=12 * small)
+        axes.set_yticks(ticks, names_and_sizes, fontsize=fontsize)
+        axes.set_xlabel("class j, ranked against", fontsize=10 * font_scale)
+        axes.set_ylabel("class i, ranked by its score", fontsize=10 * font_scale)
+        axes.set_title(f"MAUC = {self.mauc:.3f}", fontsize=12 * font_scale)
 
         self.text_, note = None, ""
         if include_values or (include_values is None and n <= LEGIBLE):
@@ -200,15 +202,15 @@ class PairwiseAUCDisplay:
                 self.text_[i, j] = axes.text(j, i, value, **artist_style(plt.Text, common | {"color": color}, text_kw))
         if colorbar:
             bar = figure.colorbar(self.im_, ax=axes)
-            bar.set_label(r"$\mathrm{AUC}_{\,i\,|\,j}$" + note, fontsize=10 * small)
-            bar.ax.tick_params(labelsize=9 * small)
+            bar.set_label(r"$\mathrm{AUC}_{\,i\,|\,j}$" + note, fontsize=10 * font_scale)
+            bar.ax.tick_params(labelsize=9 * font_scale)
         return self
 
     def _informative(self, shown: Floats) -> tuple[NDArray[np.bool_], str]:
         """Return the ``(C, C)`` cells whose number is written, and why the others are blank."""
         perfect = shown >= 1.0 - 0.5e-3
-        single = np.zeros(len(shown), dtype=bool)
-        if self.counts is not None and self.counts.dtype.kind in "iu":  # sums of weights are no numbers of rows
+        single = np.zeros(len(shown), dtype=bool)  # with weights it is not known which classes have one row
+        if self.counts is not None and self.counts.dtype.kind in "iu":
             single = self.counts[self.order_] == 1
         of_one_row = (single[:, None] | single) & ~np.isnan(shown)
         kinds = [words for cells, words in ((perfect, "1.000"), (of_one_row & ~perfect, "one row")) if cells.any()]

@@ -206,7 +206,7 @@ class MulticlassROCDisplay:
         classes : array of classes, optional
             Classes whose curves to draw. Default: all, or the eight with the lowest AUC.
         between : sequence of pairs of classes, optional
-            Pairs to draw in place of classes: ``("oak", "elm")`` shows how the score of oak ranks oak above elm.
+            Pairs to draw instead of classes: ``("oak", "elm")`` shows how the score of oak ranks oak above elm.
         pairs : {"ovo", "ova", "ovr"}, default="ovo"
             "ovo": the other classes count the same. "ova": the other samples count the same.
         y_pred : (N,) array of classes, optional

@@ -36,7 +36,7 @@ class Loss(NamedTuple):
     pairs: str
     """``"ovo"``, ``"ova"``, or ``"matrix"`` where the batch has one."""
     ignore_index: int | None
-    """None where it is known that no sample is ignored."""
+    """None if it is known that no sample is ignored."""
     log_loss: float
     """Weight of the log-loss."""
     log1p: bool
@@ -49,7 +49,7 @@ class Loss(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The tensors of a call; None where something is not needed."""
+    """The tensors of a call; None for a tensor that is not needed."""
 
     logits: Tensor
     target: Tensor

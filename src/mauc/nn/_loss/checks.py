@@ -34,7 +34,7 @@ def check_input(logits: Tensor, target: Tensor, weight: Tensor | None, ignore_in
 def check_tensors(
     name: str, scores: Tensor, target: Tensor, weight: Tensor | None, n_classes: int | None = None
 ) -> None:
-    """Check types, shapes and devices of ``(N, C)`` scores, or of ``(N, n_classes, …)`` where that is given."""
+    """Check types, shapes and devices of ``(N, C)`` scores, or of ``(N, n_classes, …)`` if that is given."""
     if not isinstance(scores, Tensor) or not scores.is_floating_point():
         raise invalid(name, "must be a floating-point tensor", _kind(scores), "pass the output of the network")
     shape = scores.shape

@@ -6,7 +6,7 @@ The sum over the pairs of column i splits into sums over its positives P and its
     = \Big(\sum_m a_m e^{-\alpha P_m}\Big) \Big(\sum_n \omega_n e^{\alpha Q_n}\Big),
 
 and in the same way for the others: ``O(N·C)`` time, a few ``(N, C)`` arrays. Nothing waits for the device. On the CPU
-rows are taken in chunks that stay in a second-level cache.
+rows are processed in chunks that stay in a second-level cache.
 """
 
 import math
@@ -57,14 +57,14 @@ def own_scores(scores: Tensor, weights: Weights) -> Tensor:
 
 
 def row_sums(x: Tensor, column: Tensor) -> Tensor:
-    """Return the ``(N,)`` ``x @ column``; on devices without cuBLAS, which refuses to run deterministically."""
+    """Return the ``(N,)`` ``x @ column``, on devices without cuBLAS, which raises in torch's deterministic mode."""
     return x @ column if x.is_cpu else (x * column).sum(1)
 
 
 def _exponential(
     scores: Tensor, weights: Weights, alpha: float, *, flat: bool, log1p: bool, gradient: bool
 ) -> tuple[Tensor, Slope | None]:
-    """``R_i = (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))``, in log space.
+    """Compute ``R_i = (Σ_m a_m exp(−α P_m)) (Σ_n ω_n exp(α Q_n))`` in log space.
 
     The terms of each side are divided by their largest, unless they are ``flat``: nothing overflows before the risk
     itself does. With ``log1p`` the risk is ``Σ_i w_i log(1 + R_i / w_i)``, w the summed weights of the columns.
@@ -73,8 +73,8 @@ def _exponential(
     own, log_unit = own_scores(scores, weights), torch.log(weights.unit)
     base = torch.zeros_like(weights.column)
     if not flat:
-        # Scores far from 0 would swallow the logarithms of the weights: the least of the positives and the largest of
-        # the negatives are subtracted first.
+        # Added to scores far from 0, the logarithms of the weights would round away. So the lowest positive and the
+        # highest negative are subtracted first.
         least, largest = _extremes(scores, weights, own, log_unit)
         scores, own, base = scores - largest.to(dtype), own - least[y], alpha * (largest - least)
     log_p = log_unit - alpha * own
@@ -100,7 +100,7 @@ def _exponential(
 
 
 def _extremes(scores: Tensor, weights: Weights, own: Tensor, log_unit: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the ``(C,)`` least positive and largest negative score of each column that count; 0 if there is none."""
+    """Return the ``(C,)`` lowest positive and highest negative score with a weight in each column; 0 without any."""
     y, none = weights.y, torch.full_like(weights.column, torch.inf)
     least = none.scatter_reduce(0, y, torch.where(log_unit > -torch.inf, own, torch.inf), "amin")
     negatives = torch.where(weights.row[:, None] > 0, scores, -torch.inf)
@@ -110,14 +110,14 @@ def _extremes(scores: Tensor, weights: Weights, own: Tensor, log_unit: Tensor) -
 
 
 def _finite(x: Tensor) -> Tensor:
-    """Return x, with 0 in place of the infinities that stand for columns without samples."""
+    """Return x with 0 instead of infinities, the placeholders of columns without samples."""
     return torch.where(x.isinf(), 0.0, x)
 
 
 def _terms(scores: Tensor, weights: Weights, alpha: float, *, flat: bool) -> tuple[Tensor, Tensor, Any]:
     """Return the ``(N, C)`` ``row · exp(α Q − peak)`` of the negatives, the sum of each column, and the peaks.
 
-    The weight of the row and the peak go in as summands of the exponent: no further pass over the scores.
+    The weight of the row and the peak are added in the exponent, which saves a pass over the scores.
     """
     y, dtype = weights.y, scores.dtype
     log_row = torch.log2(weights.row).to(dtype)[:, None]
@@ -141,7 +141,7 @@ def _terms(scores: Tensor, weights: Weights, alpha: float, *, flat: bool) -> tup
 
 
 def _squared(scores: Tensor, weights: Weights, form: Closed, *, gradient: bool) -> tuple[Tensor, Slope | None]:
-    """``Σ_mn a_m ω_n (α − P_m + Q_n)² = V Var P + Σ_n ω_n D_n²`` with ``D_n = Q_n + α − mean P``, column by column.
+    """Compute ``Σ_mn a_m ω_n (α − P_m + Q_n)² = V Var P + Σ_n ω_n D_n²`` with ``D_n = Q_n + α − mean P`` by column.
 
     Centred at the mean of the positives nothing cancels, and one pass over the negatives is enough.
     """
@@ -179,7 +179,7 @@ def _class_means(own: Tensor, weights: Weights) -> Tensor:
 
 
 def _line(scores: Tensor, weights: Weights, form: Closed, *, gradient: bool) -> tuple[Tensor, Slope | None]:
-    """``Σ_mn a_m ω_n (α − P_m + Q_n)``: the slope does not depend on the scores."""
+    """Compute ``Σ_mn a_m ω_n (α − P_m + Q_n)``; its slope does not depend on the scores."""
     y, dtype = weights.y, scores.dtype
     array = torch.empty_like(scores)
     of_q = torch.zeros_like(weights.column)

@@ -2,7 +2,7 @@
 
 Surrogate → form (:mod:`mauc.nn._loss.forms`) → recipe. A recipe has ``forward``, which computes the value and what the
 gradient needs, and ``gradient``, which computes the gradient of the logits. On CUDA the recipes are Triton kernels
-(:mod:`mauc.nn._triton`); elsewhere, and for what the kernels do not compute, plain operations
+(:mod:`mauc.nn._triton`); elsewhere, and for losses that have no kernel, plain operations
 (:mod:`mauc.nn._loss.plain`).
 """
 
@@ -65,7 +65,7 @@ def evaluate(batch: Batch, loss: Loss, *, gradient: bool = True) -> tuple[Tensor
 
 
 class Gathered(NamedTuple):
-    """The recipe for several processes: every rank evaluates the batches of all, and takes the gradient of its own."""
+    """The recipe for several processes: a rank evaluates the batches of all, and takes the gradient of its own rows."""
 
     group: Any
 
@@ -111,7 +111,7 @@ _outside_the_graph: Any = torch.compiler.disable(_eager)  # type: ignore[no-unty
 
 
 class _Loss(torch.autograd.Function):
-    """The loss of a recipe; its second derivatives where it has a closed form."""
+    """The autograd function of a recipe, with second derivatives for losses with a closed form."""
 
     @staticmethod
     def forward(ctx: Any, logits: Tensor, batch: Batch, loss: Loss, recipe: Recipe) -> Tensor:
@@ -212,7 +212,7 @@ _operation.register_autograd(_backward, setup_context=_keep)
 def _refuse_derivative(x: Tensor, logits: Tensor, message: str) -> Tensor:
     """Return x unchanged, as a function of the logits that cannot be differentiated.
 
-    A gradient that is a constant in the graph would have a silently wrong derivative. This makes it an error.
+    If the gradient were a constant in the graph, second derivatives would be wrong without notice. They raise instead.
     """
     return x.clone()
 

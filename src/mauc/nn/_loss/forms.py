@@ -1,4 +1,4 @@
-r"""Surrogate → form: what the kernels need to know of a pair loss ℓ.
+r"""Surrogate → form: the description of a pair loss ℓ that the kernels use.
 
 - :class:`Closed`: the exponential, squared and linear losses, whose sums over pairs split into sums over each side;
 - :class:`Bilinear`: one polynomial of scores in [0, 1], as a bilinear form in Chebyshev polynomials of both scores;
@@ -25,7 +25,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 def _cached(function: Callable[[Surrogate, bool], T]) -> Callable[..., T]:
-    """Cache the forms of surrogates, except of one that cannot be hashed."""
+    """Cache the forms of surrogates that can be hashed."""
     cached = lru_cache(maxsize=256)(function)
 
     @wraps(function)
@@ -110,14 +110,14 @@ def _slope_error(form: Bilinear, surrogate: Surrogate) -> float:
 
 
 class Truncated(NamedTuple):
-    r"""``ℓ(t) = Σ_b Σ_k c_bk (b − t)₊^k``, one b for each place where a piece ends."""
+    r"""``ℓ(t) = Σ_b Σ_k c_bk (b − t)₊^k``, with one b for each end of a piece."""
 
     ends: tuple[float, ...]
     coefficients: Matrix
     """One row per end, all of the same length."""
     anchored: bool
-    """Whether float32 is enough for sums over a run of positives, with distances from its last one: the coefficients of
-    each end have one sign, so all terms of a run have, and the runs of different ends do not cancel."""
+    """Whether float32 is accurate enough for sums over a run of positives, with distances from its last one. It is if
+    the coefficients of each end have one sign, so that nothing cancels in a run, nor between runs of different ends."""
 
     @property
     def degree(self) -> int:
@@ -131,7 +131,7 @@ class Truncated(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Numbers at each place of the table; a power of two if they are float32."""
+        """Count of numbers at each position of the table; a power of two if they are float32."""
         if self.linear:
             return 2
         return 1 << (self.degree + 1).bit_length() if self.anchored else self.degree + 1
@@ -143,7 +143,7 @@ class Truncated(NamedTuple):
 
     @property
     def powers(self) -> int:
-        """Bit k: whether the k-th power occurs."""
+        """Bit mask of the powers that occur: bit k for the k-th power."""
         return sum(1 << k for k in range(self.degree + 1) if any(row[k] for row in self.coefficients))
 
 

@@ -47,7 +47,7 @@ class Plain:
     """The recipe of every loss on every device."""
 
     def forward(self, batch: Batch, loss: Loss, *, wants_gradient: bool) -> tuple[Tensor, tuple[Tensor, ...]]:
-        """Return the loss and its gradient with respect to the logits, which is known with it."""
+        """Return the loss and its gradient with respect to the logits, which are computed together."""
         bounded = loss.bounded
         with without_autocast(batch.logits.device):
             weights, logits = _prepare(batch, loss)
@@ -128,7 +128,7 @@ def activate(logits: Tensor, activation: str) -> Tensor:
 def log_odds(logits: Tensor) -> Tensor:
     r"""Return the ``(N, C)`` log-odds :math:`z_i - \log \sum_{j \ne i} e^{z_j}`, stable for probabilities near 0 or 1.
 
-    In the column of the largest logit the others are summed by themselves: a difference would cancel.
+    In the column of the largest logit the other exponentials are summed directly: a difference would cancel.
     """
     top = torch.nn.functional.one_hot(logits.argmax(1), logits.shape[1]).bool()
     peak = logits.detach().amax(1, keepdim=True)

@@ -49,7 +49,7 @@ def gather(batch: Batch, group: Any) -> tuple[Batch, slice]:
 
 
 def _gather_rows(x: Tensor, lengths: list[int], group: Any) -> Tensor:
-    """Concatenate the rows of all ranks. ``all_gather`` wants parts of equal size: pad to the largest."""
+    """Concatenate the rows of all ranks, padded in between: ``all_gather`` needs parts of equal size."""
     padded = x.new_zeros((max(lengths), *x.shape[1:]))
     padded[: len(x)] = x
     parts = [torch.empty_like(padded) for _ in lengths]

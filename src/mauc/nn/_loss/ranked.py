@@ -34,7 +34,7 @@ def numpy_risk(
     span = float((ends[1] - ends[0]).max())
     radius = 1.0 if bounded else radius_for(span) if needs_range(surrogate) else math.inf
     tolerances = TOLERANCES["float64" if scores.dtype == torch.float64 else "float32"]
-    # Where a difference overflows, the loss of that pair is infinite: pair by pair all others are right.
+    # If a difference overflows, the loss of that pair is infinite. Computed pair by pair, all others stay right.
     overflows = math.isinf(span)
     found = None if overflows else plan(surrogate, radius, tolerances=tolerances, saturated=bounded)
     problem = _classes(weights, factored=found is not None).with_scores(scores.cpu().numpy())
@@ -56,7 +56,7 @@ def numpy_risk(
 
 
 def _classes(weights: Weights, *, factored: bool) -> Classes:
-    """Return the class partition; ``factored`` spares the ``(C, C)`` weights, which only blocks of pairs need."""
+    """Return the class partition; ``factored`` saves the ``(C, C)`` weights, which only blocks of pairs need."""
     y, unit, row, column = (x.cpu().numpy() for x in (weights.y, weights.unit, weights.row, weights.column))
     n_classes = len(column)
     if weights.matrix is not None:

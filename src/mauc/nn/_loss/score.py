@@ -93,7 +93,7 @@ def beaten_by(
     for begin in range(0, n_classes, step):
         columns = torch.arange(begin, min(begin + step, n_classes), device=y.device)
         here = torch.where((code >= begin) & (code < begin + step), code - begin, len(columns))
-        # One row more than columns: where the positives of the other columns go.
+        # One row more than columns: a placeholder for the positives of the other columns.
         table = scores.new_full((len(columns) + 1, longest), torch.inf)
         table[here, place] = own
         table = table[:-1]

@@ -79,7 +79,7 @@ def loss_of(
     process_group: Any,
     ratios: Tensor | None = None,
 ) -> Tensor:
-    """Return the loss of a batch; ``ratios`` are those of the log-loss, where they are known before the batch."""
+    """Return the loss of a batch; ``ratios`` are the r of the log-loss if they are known before the batch."""
     whole = check_input(logits, target, weight, ignore_index)
     n_classes, device = logits.shape[1], logits.device
     matrix = None if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(device)

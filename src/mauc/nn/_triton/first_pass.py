@@ -44,7 +44,7 @@ def first_vectors(n: int, c: int) -> tuple[Parts, Parts]:
 
 
 def first_read(batch: Batch, loss: Loss, at, of_positives: Tensor, size: int = 0) -> None:
-    """Fill in the vectors ``at``; with ``size`` also so many sums of Chebyshev polynomials over the positives."""
+    """Fill in the vectors ``at``; with ``size``, also that many sums of Chebyshev polynomials over the positives."""
     logits = batch.logits
     n, c = logits.shape
     chunk = min(2048, max(16, 1 << (c - 1).bit_length()))
@@ -89,7 +89,7 @@ def first_pass(
 
     ``row_stats`` is ``(4, N)``. ``codes`` are the classes, −1 for samples that do not count and −2 for classes that do
     not exist. ``keys`` are ordered first by class, then by own score; ignored samples come last.
-    With ``SIZE`` so many Chebyshev polynomials of the own scores are added to the sums of the positives.
+    With ``SIZE``, that many Chebyshev polynomials of the own scores are added to the sums of the positives.
     The last program computes the pair weights ``class_weights``, ``(3, C)``: of a column, of a row and of a positive.
     """
     surprises = tl.zeros((ROWS,), tl.float64)
@@ -109,7 +109,7 @@ def first_pass(
                 inside = counts[:, None] & (columns < C)[None, :]
                 x = tl.load(place[:, None] + columns[None, :], mask=inside, other=float("-inf")).to(tl.float32)
                 higher = tl.maximum(peak, tl.max(x, axis=1))
-                # Where all so far are -inf there is nothing to shift, and -inf less itself is no number.
+                # If all logits so far are -inf there is nothing to shift, and -inf minus itself would be NaN.
                 by = tl.where(higher == float("-inf"), 0.0, higher)
                 e = tl.exp(x - by[:, None])
                 shrink = tl.exp(peak - by)
@@ -131,7 +131,7 @@ def first_pass(
         if SIZE > 0:
             _add_positives(of_positives, y, u, p, counts, C, SIZE)
         bits = p.to(tl.int32, bitcast=True)
-        # The bits of a float are ordered as it is, those of negative ones backward.
+        # As integers, the bits of floats have the order of the floats; for negative floats it is reversed.
         bits = bits ^ ((bits >> 31) & 0x7FFFFFFF)
         group = tl.where(counts, y, C).to(tl.int64)
         code = tl.where(counts, tl.where(u == u, y, -2), -1)

@@ -36,7 +36,7 @@ ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
 PAIRS = {"ovo": 0, "ova": 1, "matrix": 2}
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 Parts = dict[str, tuple[int, torch.dtype]]
-"""Length and dtype of named vectors."""
+"""Vectors by name: length and dtype of each."""
 
 
 @lru_cache(maxsize=4)
@@ -47,10 +47,10 @@ def has_triton(device: str) -> bool:
 
 
 def runs_kernels(logits: Tensor) -> bool:
-    """Return whether kernels take these logits.
+    """Return whether kernels can compute the loss of these logits.
 
-    None do under ``torch.use_deterministic_algorithms``: most add their sums atomically, and the last bits depend on
-    the order.
+    They cannot under ``torch.use_deterministic_algorithms``: most add their sums atomically, so that the last bits
+    depend on the order.
     """
     if not has_triton(logits.device.type) or torch.are_deterministic_algorithms_enabled():
         return False
@@ -113,7 +113,7 @@ def row_contiguous(logits: Tensor) -> Tensor:
 
 
 def optional_tensors(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """Return weight, sizes and ratios. A kernel does not read those that are None, but needs some pointer."""
+    """Return weight, sizes and ratios, with the logits as placeholder for None: a kernel needs some pointer."""
     some, ratios = batch.logits, batch.ratios
     if ratios is not None and ratios.dtype != torch.float32:
         ratios = ratios.to(torch.float32)
@@ -123,7 +123,7 @@ def optional_tensors(batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def normalised_pairs(batch: Batch, loss: Loss) -> Tensor:
-    """Return the ``(C, C)`` pair weights of the classes present, ``[j, i]`` for column i; any tensor without them."""
+    """Return the ``(C, C)`` pair weights of present classes, ``[j, i]`` for column i; without any, a placeholder."""
     if batch.matrix is None:
         return batch.logits
     target, n_classes = batch.target, batch.logits.shape[1]
@@ -134,13 +134,13 @@ def normalised_pairs(batch: Batch, loss: Loss) -> Tensor:
 
 
 def ignored_class(loss: Loss) -> int:
-    """Return the target of ignored samples; one that does not occur where there are none."""
+    """Return the target of ignored samples; if there are none, a value that does not occur."""
     return -100 if loss.ignore_index is None else loss.ignore_index
 
 
 @lru_cache(maxsize=64)
 def numbers_on_device(numbers: Any, device: torch.device) -> Tensor:
-    """Return the float64 numbers of a form on a device, where they stay: a copy would wait for the device."""
+    """Return the float64 numbers of a form on a device; cached, because a copy would wait for the device."""
     return torch.tensor(numbers, dtype=torch.float64).to(device)
 
 

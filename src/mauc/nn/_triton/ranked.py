@@ -8,9 +8,9 @@ whose coefficients are sums over the run: one row of a table for each place in t
 
 - ``first_pass`` reads the logits: each row's peak and sums, its own score, the class weights;
 - the N own scores are sorted within their classes (``group`` and ``rank_in_class``, or a sort), and ``tabulate`` makes
-  the table, and for each positive the largest score that does not meet it: these bounds are what is searched;
+  the table, and for each positive the largest score that does not meet it: later searches are among these bounds;
 - ``columns_of`` reads the logits again: it searches each score, as a negative, among the bounds of its column, which
-  gives the value, and adds what the positives need to know of it at the place where its run ends;
+  gives the value, and adds its contribution to the slopes of the positives at the position where its run ends;
 - ``collect`` computes the slopes of the positives from these, as sums over later places;
 - ``gradient_of`` reads the logits a third time, searches again, which is cheaper than storing, and writes.
 
@@ -57,7 +57,7 @@ def recipe_for(batch: Batch, loss: Loss) -> "RankedKernels | None":
 
 
 def cache_numbers(surrogate: Surrogate, device: torch.device) -> None:
-    """Put the numbers of a surrogate on the device, where they stay."""
+    """Copy the numbers of a surrogate to the device and cache them there."""
     for bounded in (True, False):
         form = truncated_powers(surrogate, bounded=bounded)
         if form is not None:
@@ -254,7 +254,7 @@ def _power_sum(sums, z, K: tl.constexpr):
 
 @triton.jit
 def _downward(exact):
-    """Round a float64 down to float32: a float32 is above the one if and only if it is above the other."""
+    """Round a float64 down to float32: a float32 is above the result if and only if it is above the float64."""
     near = exact.to(tl.float32)
     bits = near.to(tl.int32, bitcast=True)
     lower = tl.where(near > 0.0, bits - 1, tl.where(near < 0.0, bits + 1, -2147483647))
@@ -426,7 +426,7 @@ def _find(bounds, begin, end, step, score):
 
 @triton.jit
 def _bound_after(bounds, place, end, by: tl.constexpr):
-    """Return the bound so many places on; infinity if there is none."""
+    """Return the bound a given number of positions on; infinity if there is none."""
     at = place + by
     return tl.where(at > end, float("inf"), tl.load(bounds + tl.minimum(at, end)))
 
@@ -448,7 +448,7 @@ def _place_of(bounds, hint, end, score, weights, SHORT_SEARCH: tl.constexpr):
     _, low, second, fourth, step = hint
     sought = score
     if SHORT_SEARCH:
-        sought = tl.where(weights == 0.0, 0.0, score)  # own scores, which are large, are no negatives
+        sought = tl.where(weights == 0.0, 0.0, score)  # own scores, which are large, are not negatives
         crossed = (sought > second).to(tl.int32) + (sought > fourth).to(tl.int32)
         furthest = tl.max(tl.max(crossed, axis=1), axis=0)
         step = tl.where(furthest == 2, step, tl.minimum(step, 1 + furthest))

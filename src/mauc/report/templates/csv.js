@@ -1,5 +1,5 @@
 // Save every table as a CSV file.
-// A cell gives its numbers by data-v or, where it holds several, data-cells; a heading names them by data-columns.
+// A cell gives its number by data-v, or several numbers by data-cells; a heading names them by data-columns.
 function cellsOf(cell) {
   if (cell.dataset.cells !== undefined) return JSON.parse(cell.dataset.cells);
   return [cell.dataset.v !== undefined && cell.dataset.v !== "" ? cell.dataset.v : cell.textContent.trim()];

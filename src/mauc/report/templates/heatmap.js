@@ -40,7 +40,7 @@ function heatMap(canvas, tip, of) {
     const gutter = labelled ? Math.min(width * 0.3, 6.6 * longest + 26) : 20;
     const cell = (width - gutter - 2) / n;
     const flat = labelled && 7.2 * longest < cell - 4;
-    // The names of the axes have a line of their own above the names of the columns.
+    // The names of the axes have a separate line above the names of the columns.
     const top = labelled ? 16 + (flat ? 24 : gutter) : gutter;
     map.geometry = { gutter, top, cell };
     const scale = window.devicePixelRatio || 1;
@@ -161,7 +161,7 @@ function heatMap(canvas, tip, of) {
     const now = of.at();
     let [i, j] = [inside(now[0] + step[0]), inside(now[1] + step[1])];
     if (i === j && !of.diagonal) {
-      // The diagonal is no pair: step over it, or stay where it ends the map.
+      // The diagonal is no pair: step over it, or stay if it is the last cell.
       [i, j] = [inside(i + Math.sign(step[0])), inside(j + Math.sign(step[1]))];
       if (i === j) [i, j] = now;
     }

@@ -99,7 +99,7 @@ def for_estimator(
         return _network(network, X, _codes(y, None, "the module"), risk, delta, initial)
     name = type(estimator).__name__
     if estimator.loss != "mauc":
-        advice = "pass its model_ with the surrogate to judge it by"
+        advice = "pass its model_ and the surrogate of the risk to bound"
         raise invalid("estimator", "must be trained by loss='mauc'", repr(estimator.loss), advice)
     risk = SurrogateRisk(estimator._surrogate())
     X = np.asarray(X.toarray() if is_sparse(X) else X)
@@ -183,7 +183,7 @@ def _network(network: Any, X: Any, codes: Ints, risk: SurrogateRisk, delta: floa
     if norms.frobenius is None:
         return _noted(cnn(value, counts, **near, **shared))
     with np.errstate(over="ignore"):
-        # Where the product of many norms exceeds the largest float, the other term is smaller and is taken.
+        # If the product of many norms exceeds the largest float, the other term is smaller and is used.
         gamma = min(float(np.prod(norms.frobenius)), 1e200)
     return _noted(dnn(value, counts, gamma=gamma, depth=norms.depth, **near, **shared))
 

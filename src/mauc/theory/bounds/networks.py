@@ -30,13 +30,13 @@ class NetworkNorms:
     """
 
     frobenius: tuple[float, ...] | None
-    """Frobenius norm of each layer; None where a layer is a convolution or an activation is not rectified."""
+    """Frobenius norm of each layer; None if a layer is a convolution or an activation is not rectified."""
     spectral: tuple[float, ...]
     """Spectral norm of each layer as an operator."""
     initial_spectral: tuple[float, ...]
     """Spectral norms at the initial weights."""
     distances: tuple[float, ...]
-    """Spectral norm of each layer less its initial one."""
+    """Spectral norm of the difference of each layer from its initial weights."""
     n_parameters: int
     biased: bool
 
@@ -64,7 +64,7 @@ class _Layer:
     """Number of places of the output that share the bias."""
 
     def norm(self, weight: Floats) -> float:
-        """Return the spectral norm of weights in the place of the layer's."""
+        """Return the spectral norm of the layer with other weights."""
         if not weight.any():
             return 0.0
         if self.convolution is None:
@@ -72,7 +72,7 @@ class _Layer:
         return conv_spectral_norm(weight, **self.convolution)
 
     def length(self, bias: Floats | None) -> float:
-        """Return the length of what a bias adds to an output."""
+        """Return the length of the vector that a bias adds to an output."""
         return 0.0 if bias is None else float(np.linalg.norm(bias) * np.sqrt(self.positions))
 
     def spectral(self, biased: bool) -> float:

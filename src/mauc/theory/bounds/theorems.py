@@ -39,11 +39,11 @@ class Bound:
     """How far the risk of one model on a sample deviates from its expectation."""
     delta: float
     range: float
-    """B, the largest loss of a pair: a bound that is not below it says nothing."""
+    """B, the largest loss of a pair: a bound that is not below it is vacuous."""
     inputs: dict[str, Any] = field(default_factory=dict)
     """The quantities that the terms were computed from."""
     alternatives: dict[str, float] = field(default_factory=dict)
-    """Complexity terms, of which the smallest was taken."""
+    """Complexity terms; the bound uses the smallest."""
     note: str = ""
     """Conditions of the bound."""
 
@@ -64,7 +64,7 @@ class Bound:
 
     @property
     def vacuous(self) -> bool:
-        """True if the bound is not below the largest loss, so that it says nothing about the risk."""
+        """True if the bound is not below the largest loss, so that it tells nothing about the risk."""
         return self.total >= self.range
 
     def __str__(self) -> str:
@@ -201,7 +201,7 @@ def linear(
     stretch = stretches[check_choice("activation", activation, tuple(stretches))]
     rademacher = linear_bound(n, gamma=gamma, radius=radius, p=p, lipschitz=lipschitz)
     if sharp:
-        # Σ over ordered pairs of classes of 1 / √(smaller size), in the place of √(2 C) χ / √N.
+        # Σ over ordered pairs of classes of 1 / √(smaller size), instead of √(2 C) χ / √N.
         over_pairs = 2.0 * np.sum(np.arange(C - 1, -1, -1) / np.sqrt(np.sort(n)))
         rademacher *= over_pairs / (np.sqrt(2.0 * C) * chi(n) / np.sqrt(n.sum()))
     return assemble(
