@@ -59,5 +59,7 @@ def small_stack(monkeypatch):
         models = default_estimators(seed, 3)[:2]
         return StackPlan(tuple(Member(name, model, size.rows) for name, model in models), 3)
 
+    import mauc._tables.fit  # noqa: F401  # a module first imported with the replacement would keep it
+
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
     monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Here(None))
