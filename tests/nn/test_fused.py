@@ -76,6 +76,15 @@ def test_equals_float64(shape, case, activation):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("activation", ["log_odds", "identity"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_exponential_of_scores_without_a_bound(shape, activation):
+    logits, y = draw(*shape)
+    assert_equal(logits, y, surrogate="exponential", alpha=0.5, activation=activation)
+    assert_equal(logits, y, surrogate="exponential", alpha=8.0, activation=activation, log_loss=0.5, log1p=True)
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("n", [200, 6000])
 @pytest.mark.parametrize("surrogate", ["squared", "exponential", "hinge"])
 def test_weights_ignored_samples_and_class_counts(surrogate, n):

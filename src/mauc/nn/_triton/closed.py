@@ -7,11 +7,13 @@ positives of each class. The last program to finish computes the value from thes
 the logits again in the backward pass and writes their gradient, already multiplied by the upstream gradient. Nothing of
 size ``(N, C)`` but the gradient is allocated. With more than some thousand samples one more kernel counts the classes.
 
-The sums are those of :mod:`mauc.nn._loss.closed`, with the positives counted from 1, the largest score: near a
-perfect ranking nothing cancels. They are added atomically, so the last bits depend on the order.
+The sums are those of :mod:`mauc.nn._loss.closed`. Squared and linear losses count the positives from 1, the largest
+score: near a perfect ranking nothing cancels. The exponential of scores without a bound could overflow. For these
+``extremes`` reads the logits first and finds the highest negative of each column and the lowest positive of each class,
+which are then subtracted. All sums are added atomically, so the last bits depend on the order.
 
-Softmax and sigmoid scores; ``"ovo"`` and ``"ova"``; squared, exponential with ``alpha <= 30``, and surrogates that
-are linear on [−1, 1] such as the hinge with ``alpha >= 1``.
+Exponential of all scores; squared, and surrogates that are linear on [−1, 1] such as the hinge with ``alpha >= 1``, of
+softmax and sigmoid scores; ``"ovo"`` and ``"ova"``.
 """
 
 from typing import Any, NamedTuple
@@ -24,7 +26,14 @@ from torch import Tensor
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.closed import FLAT_ALPHA
 from mauc.nn._loss.forms import Closed, closed_form
-from mauc.nn._triton.launch import ignored_class, on_device, optional_tensors, processors_of, row_contiguous
+from mauc.nn._triton.launch import (
+    ACTIVATIONS,
+    ignored_class,
+    on_device,
+    optional_tensors,
+    processors_of,
+    row_contiguous,
+)
 
 __all__ = ["ClosedKernels", "recipe_for", "rows_of"]
 
@@ -34,13 +43,13 @@ KINDS = {"exponential": 0, "squared": 1, "line": 2}
 def recipe_for(batch: Batch, loss: Loss, widest: int = 16384, widest_of_both: int = 8192) -> "ClosedKernels | None":
     """Return these kernels if they compute the loss.
 
-    With more than ``widest_of_both`` classes a row with both terms does not fit in the registers.
+    With more than ``widest_of_both`` classes a row does not fit in the registers if it has both terms or log-odds.
     """
-    form = closed_form(loss.surrogate, bounded=True) if loss.bounded and loss.pairs != "matrix" else None
-    if form is None or (form.kind == "exponential" and form.alpha > FLAT_ALPHA):
+    form = None if loss.pairs == "matrix" else closed_form(loss.surrogate, bounded=loss.bounded)
+    if form is None or (form.kind != "exponential" and not loss.bounded):
         return None
-    fits = batch.logits.shape[1] <= (widest_of_both if loss.log_loss else widest)
-    return ClosedKernels(form) if fits else None
+    most = widest_of_both if loss.log_loss or loss.activation == "log_odds" else widest
+    return ClosedKernels(form) if batch.logits.shape[1] <= most else None
 
 
 class _Tiling(NamedTuple):
@@ -52,9 +61,9 @@ class _Tiling(NamedTuple):
     programs: int
 
 
-def _tiling_of_statistics(n: int, block: int, kind: str, processors: int) -> _Tiling:
-    """Use few programs, since each adds its C sums to the total; two accumulators leave room for half the rows."""
-    rows = max(1, min((1024 if kind == "squared" else 2048) // block, 8))
+def _tiling_of_statistics(n: int, block: int, two_arrays: bool, processors: int) -> _Tiling:
+    """Use few programs, since each adds its C sums to the total; one more array leaves room for half the rows."""
+    rows = max(1, min((1024 if two_arrays else 2048) // block, 8))
     warps = 4 if block <= 2048 else 8 if block <= 8192 else 16
     tiles = -(-n // rows)
     per_processor = 2 if warps > 4 else 8 if tiles > 32 * processors else 4
@@ -85,14 +94,22 @@ class ClosedKernels(NamedTuple):
         n, c = logits.shape
         weight, sizes, ratios = optional_tensors(batch)
         ignored, ovo = ignored_class(loss), loss.pairs == "ovo"
-        counted = n > few and (ovo or batch.sizes is not None)
+        shifted = self._shifted(loss)
+        counted = shifted or (n > few and (ovo or batch.sizes is not None))
         coefficients = torch.empty(6 * c + 1, dtype=torch.float32, device=logits.device)
-        scratch = torch.zeros(5 * c + 2, dtype=torch.float32, device=logits.device)
+        scratch = torch.zeros((7 if shifted else 5) * c + 2, dtype=torch.float32, device=logits.device)
         value = torch.empty((), dtype=torch.float32, device=logits.device)
         block = _block(c)
-        tiling = _tiling_of_statistics(n, block, self.form.kind, processors_of(logits.device))
+        two_arrays = self.form.kind == "squared" or loss.activation == "log_odds"
+        tiling = _tiling_of_statistics(n, block, two_arrays, processors_of(logits.device))
         with on_device(logits):
-            if counted:
+            if shifted:
+                extremes[(tiling.programs,)](
+                    logits, target, weight, scratch, n, ignored, tiling.tiles, C=c, STRIDE=logits.stride(0),
+                    ACTIVATION=ACTIVATIONS[loss.activation], HAS_WEIGHT=batch.weight is not None, ROWS=tiling.rows,
+                    BLOCK=block, num_warps=tiling.warps,
+                )  # fmt: skip
+            elif counted:
                 count[(-(-n // 512),)](target, weight, scratch, n, ignored, c, batch.weight is not None, BLOCK=512)
             statistics[(tiling.programs,)](
                 logits, target, weight, sizes, ratios, scratch, coefficients, value, self.form.alpha, self.form.scale,
@@ -117,12 +134,17 @@ class ClosedKernels(NamedTuple):
             )  # fmt: skip
         return out
 
+    def _shifted(self, loss: Loss) -> bool:
+        """Return whether the exponential of a score could overflow."""
+        return self.form.kind == "exponential" and not (loss.bounded and self.form.alpha <= FLAT_ALPHA)
+
     def _constants(self, logits: Tensor, batch: Batch, loss: Loss, tiling: _Tiling, block: int) -> dict[str, Any]:
         constants = {
             "C": logits.shape[1],
             "STRIDE": logits.stride(0),
             "KIND": KINDS[self.form.kind],
-            "SOFTMAX": loss.activation == "softmax",
+            "ACTIVATION": ACTIVATIONS[loss.activation],
+            "SHIFTED": self._shifted(loss),
             "LOG": loss.log_loss > 0,
             "HAS_WEIGHT": batch.weight is not None,
             "ROWS": tiling.rows,
@@ -143,6 +165,10 @@ def _block(n_classes: int) -> int:
 EXPONENTIAL = tl.constexpr(0)
 SQUARED = tl.constexpr(1)
 LINE = tl.constexpr(2)
+SOFTMAX = tl.constexpr(0)
+SIGMOID = tl.constexpr(1)
+IDENTITY = tl.constexpr(2)
+LOG_ODDS = tl.constexpr(3)
 
 
 @triton.jit
@@ -161,23 +187,29 @@ def rows_of(target, weight, rows, n, ignore_index, C: tl.constexpr, HAS_WEIGHT: 
 
 @triton.jit
 def _scores(
-    logits, ratios, rows, y, counts, stride, columns, C: tl.constexpr, SOFTMAX: tl.constexpr, LOG: tl.constexpr
+    logits, ratios, rows, y, counts, stride, columns, C: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr
 ):
-    """Return scores of some rows, 0 beyond the last column, and those in the samples' own columns.
+    """Return scores of some rows, those in the samples' own columns, and what the gradient of log-odds needs.
 
     With ``LOG`` also e with ``softmax(z + log r) = e r``, r being ``ratios``, and ``−log`` of its entry in the own
     column.
     """
     start = logits + rows.to(tl.int64) * stride
-    x = tl.load(start[:, None] + columns[None, :], mask=counts[:, None] & (columns < C)[None, :], other=0.0)
-    x = x.to(tl.float32)
-    own = tl.load(start + y, mask=counts, other=0.0).to(tl.float32)
     inside = (columns < C)[None, :]
+    x = tl.load(start[:, None] + columns[None, :], mask=counts[:, None] & inside, other=0.0).to(tl.float32)
+    own = tl.load(start + y, mask=counts, other=0.0).to(tl.float32)
     f = x
     p = own
     shifted = x
     surprise = own
-    if SOFTMAX or LOG:
+    of_odds = ()
+    if ACTIVATION == SIGMOID:
+        f = tl.where(inside, 1.0 / (1.0 + tl.exp(-x)), 0.0)
+        p = 1.0 / (1.0 + tl.exp(-own))
+    if ACTIVATION == LOG_ODDS:
+        f, of_odds = _log_odds(x, columns, inside)
+        p = tl.sum(tl.where(columns[None, :] == y[:, None], f, 0.0), axis=1)
+    if ACTIVATION == SOFTMAX or LOG:
         beyond = tl.where(inside, x, float("-inf"))
         peak = tl.max(beyond, axis=1)
         e = tl.exp(beyond - peak[:, None])
@@ -185,17 +217,91 @@ def _scores(
             total = tl.sum(e * tl.load(ratios + columns, mask=columns < C, other=0.0)[None, :], axis=1)
             shifted = e * (1.0 / total)[:, None]
             surprise = tl.log(total) - tl.log(tl.load(ratios + y)) - (own - peak)
-        if SOFTMAX:
+        if ACTIVATION == SOFTMAX:
             scale = 1.0 / tl.sum(e, axis=1)
             f = e * scale[:, None]
             p = tl.exp(own - peak) * scale
             if LOG:
                 # From the scores, which are needed anyway: one array less in registers.
                 shifted = f * (tl.sum(e, axis=1) / total)[:, None]
-    if not SOFTMAX:
-        f = tl.where(inside, 1.0 / (1.0 + tl.exp(-x)), 0.0)
-        p = 1.0 / (1.0 + tl.exp(-own))
-    return f, p, shifted, surprise
+    return f, p, shifted, surprise, of_odds
+
+
+@triton.jit
+def _log_odds(x, columns, inside):
+    """Return ``z_i − log Σ_{j≠i} exp(z_j)``, and what its gradient needs.
+
+    Exponentials are divided by that of the second largest logit, and the largest one is left out: ``e``, and their sum
+    ``rest``. ``gap`` is the second largest exponential over the largest. So the sum over all but the largest is exact.
+    """
+    beyond = tl.where(inside, x, float("-inf"))
+    is_top = columns[None, :] == tl.argmax(beyond, axis=1)[:, None]
+    peak = tl.sum(tl.where(is_top, x, 0.0), axis=1)  # not the maximum, which would lose NaN
+    second = tl.max(tl.where(is_top, float("-inf"), beyond), axis=1)
+    second = tl.where(second == float("-inf"), 0.0, second)
+    e = tl.where(is_top, 0.0, tl.exp(beyond - second[:, None]))
+    rest = tl.sum(e, axis=1)
+    gap = tl.exp(second - peak)
+    others = 1.0 + (rest[:, None] - e) * gap[:, None]
+    of_top = (peak - second) - tl.log(rest)
+    f = tl.where(is_top, of_top[:, None], (x - peak[:, None]) - tl.log(others))
+    return tl.where(inside, f, 0.0), (e, is_top, rest, gap)
+
+
+@triton.jit
+def _through_log_odds(g, e, is_top, rest, gap):
+    """Return the gradient in the logits: ``g_k − exp(z_k) Σ_{i≠k} g_i / Σ_{j≠i} exp(z_j)``."""
+    share = g / (1.0 + (rest[:, None] - e) * gap[:, None])
+    pull = tl.sum(tl.where(is_top, 0.0, share), axis=1)[:, None]
+    of_top = (tl.sum(tl.where(is_top, g, 0.0), axis=1) / rest)[:, None]
+    return g - tl.where(is_top, pull, e * (gap[:, None] * (pull - share) + of_top))
+
+
+@triton.jit
+def _key(x):
+    """Return unsigned integers, all above 0, in the order of the floats."""
+    bits = x.to(tl.int32, bitcast=True)
+    return (bits ^ ((bits >> 31) | -2147483648)).to(tl.uint32, bitcast=True)
+
+
+@triton.jit
+def _from_key(key):
+    """Return the float of a key; 0 if it is not finite, or if there was none."""
+    bits = key.to(tl.int32, bitcast=True)
+    x = (bits ^ (~(bits >> 31) | -2147483648)).to(tl.float32, bitcast=True)
+    return tl.where(tl.abs(x) < float("inf"), x, 0.0)
+
+
+@triton.jit
+def _largest_and_least(scratch, C: tl.constexpr):
+    """Return where the keys of the highest negative of each column are, and those of minus the lowest positive."""
+    keys = (scratch + 5 * C + 2).to(tl.pointer_type(tl.uint32))
+    return keys, keys + C
+
+
+@triton.jit
+def extremes(
+    logits, target, weight, scratch, n, ignore_index, n_tiles,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Find the highest negative of each column and the lowest positive of each class; sum the weights of the classes.
+
+    Samples of weight 0 do not count.
+    """
+    columns = tl.arange(0, BLOCK)
+    largest, least = _largest_and_least(scratch, C)
+    highest = tl.full((ROWS, BLOCK), float("-inf"), tl.float32)
+    for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
+        rows = tile * ROWS + tl.arange(0, ROWS)
+        y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
+        f, p, _, _, _ = _scores(logits, logits, rows, y, counts, STRIDE, columns, C, ACTIVATION, False)
+        weighted = counts & (u != 0.0)
+        negative = weighted[:, None] & (columns[None, :] != y[:, None])
+        highest = tl.maximum(highest, tl.where(negative, f, float("-inf")))
+        tl.atomic_max(least + y, _key(-p), mask=weighted, sem="relaxed")
+        tl.atomic_add(scratch + y, u, mask=counts, sem="relaxed")
+    tl.atomic_max(largest + columns, _key(tl.max(highest, axis=0)), mask=columns < C, sem="relaxed")
 
 
 @triton.jit
@@ -220,24 +326,28 @@ def _class_weight(target, weight, y, n, ignore_index, C, HAS_WEIGHT: tl.constexp
 def statistics(
     logits, target, weight, sizes, ratios, scratch, coefficients, value, alpha, scale, log_loss, n, ignore_index,
     n_tiles,
-    C: tl.constexpr, STRIDE: tl.constexpr, KIND: tl.constexpr, SOFTMAX: tl.constexpr, LOG: tl.constexpr,
+    C: tl.constexpr, STRIDE: tl.constexpr, KIND: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr,
     LOG1P: tl.constexpr, OVO: tl.constexpr, HAS_WEIGHT: tl.constexpr, HAS_SIZES: tl.constexpr, COUNTED: tl.constexpr,
-    ROWS: tl.constexpr, BLOCK: tl.constexpr, ALL: tl.constexpr,
+    SHIFTED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, ALL: tl.constexpr,
 ):  # fmt: skip
     """Read the logits once: sum over the negatives of each column and over the positives of each class.
 
-    ``scratch`` holds five rows of C sums (class weight, two of positives, two of negatives), a counter and the sum of
-    the log-loss, all 0 at first. The last program to add its sums computes the value, and the coefficients of the
+    ``scratch`` holds five rows of C sums (class weight, two of positives, two of negatives), a counter, the sum of the
+    log-loss, and with ``SHIFTED`` the keys of the extremes; all 0 at first. The last program to add its sums computes the value, and the coefficients of the
     gradient, from them.
     """
     columns = tl.arange(0, BLOCK)
+    inside = columns < C
+    if SHIFTED:
+        at_largest, at_least = _largest_and_least(scratch, C)
+        largest = _from_key(tl.load(at_largest + columns, mask=inside, other=0))
     first = tl.zeros((ROWS, BLOCK), tl.float32)
     second = tl.zeros((ROWS, BLOCK), tl.float32)
     surprises = tl.zeros((ROWS,), tl.float32)
     for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
-        f, p, _, surprise = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, SOFTMAX, LOG)
+        f, p, _, surprise, _ = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, ACTIVATION, LOG)
         if LOG:
             surprises += tl.where(u == 0.0, 0.0, u * surprise)
         if not COUNTED:
@@ -253,15 +363,23 @@ def statistics(
             s *= tl.load(sizes + y).to(tl.float32)
         negative = tl.where(columns[None, :] == y[:, None], 0.0, s[:, None])
         if KIND == EXPONENTIAL:
-            first += negative * tl.exp(alpha * f)
-            tl.atomic_add(scratch + C + y, u * tl.exp(-alpha * p), mask=counts, sem="relaxed")
+            if SHIFTED:
+                f -= largest[None, :]
+                p += _from_key(tl.load(at_least + y))
+            of_negative = negative * tl.exp(alpha * f)
+            of_positive = u * tl.exp(-alpha * p)
+            if SHIFTED:
+                # A score of weight 0 may lie beyond the extremes and overflow. It adds 0, but NaN stays NaN.
+                of_negative = tl.where((negative == 0.0) & (f == f), 0.0, of_negative)
+                of_positive = tl.where((u == 0.0) & (p == p), 0.0, of_positive)
+            first += of_negative
+            tl.atomic_add(scratch + C + y, of_positive, mask=counts, sem="relaxed")
         else:
             first += negative * f
             tl.atomic_add(scratch + C + y, u * (1.0 - p), mask=counts, sem="relaxed")
         if KIND == SQUARED:
             second += negative * f * f
             tl.atomic_add(scratch + 2 * C + y, u * (1.0 - p) * (1.0 - p), mask=counts, sem="relaxed")
-    inside = columns < C
     tl.atomic_add(scratch + 3 * C + columns, tl.sum(first, axis=0), mask=inside, sem="relaxed")
     if KIND == SQUARED:
         tl.atomic_add(scratch + 4 * C + columns, tl.sum(second, axis=0), mask=inside, sem="relaxed")
@@ -272,7 +390,7 @@ def statistics(
     if tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == tl.num_programs(0) - 1:
         _finish(
             scratch, sizes, coefficients, value, alpha, scale, log_loss, columns, inside,
-            C, KIND, LOG, LOG1P, OVO, HAS_SIZES,
+            C, KIND, LOG, LOG1P, OVO, HAS_SIZES, SHIFTED,
         )  # fmt: skip
 
 
@@ -280,7 +398,7 @@ def statistics(
 def _finish(
     scratch, sizes, coefficients, value, alpha, scale, log_loss, columns, inside,
     C: tl.constexpr, KIND: tl.constexpr, LOG: tl.constexpr, LOG1P: tl.constexpr, OVO: tl.constexpr,
-    HAS_SIZES: tl.constexpr,
+    HAS_SIZES: tl.constexpr, SHIFTED: tl.constexpr,
 ):  # fmt: skip
     """Compute the value, and the coefficients of the gradient, from the sums."""
     # Bypass the first-level cache: other multiprocessors have written these sums.
@@ -305,7 +423,24 @@ def _finish(
         total = tl.where(n_here > 1.0, present / tl.maximum(n_here, 1.0), 0.0)
         column = tl.where(others != 0.0, total / others, 0.0)
         of_row = size * inverse
-    if KIND == EXPONENTIAL:
+    if SHIFTED:
+        at_largest, at_least = _largest_and_least(scratch, C)
+        shift = _from_key(tl.load(at_largest + columns, mask=inside, other=0))
+        least = -_from_key(tl.load(at_least + columns, mask=inside, other=0))
+        # In logarithms: nothing overflows before the risk itself does, and with LOG1P not even then.
+        log_risk = alpha * (shift.to(tl.float64) - least) + tl.log(column.to(tl.float64) * p1 * s1)
+        part = tl.exp(log_risk)
+        slope = part
+        if LOG1P:
+            log_mean = log_risk - tl.log(total.to(tl.float64))
+            part = tl.maximum(log_mean, 0.0) + tl.log(1.0 + tl.exp(-tl.abs(log_mean)))
+            part = tl.where(total > 0.0, total * part, 0.0 * s1)
+            slope = tl.where(total > 0.0, total / (1.0 + tl.exp(-log_mean)), 0.0)
+        part, slope = part.to(tl.float32), alpha * slope.to(tl.float32)
+        of_negative = tl.where(s1 == 0.0, 0.0, slope / s1)
+        of_own = tl.where(p1 == 0.0, 0.0, -slope / p1)
+        total = least
+    elif KIND == EXPONENTIAL:
         part = column * p1 * s1
         of_negative, shift, of_own = alpha * column * p1, p1, -alpha * column * s1
         if LOG1P:
@@ -344,24 +479,27 @@ def _finish(
 @triton.jit
 def gradient_of(
     logits, target, weight, ratios, coefficients, upstream, out, alpha, n, ignore_index, n_tiles,
-    C: tl.constexpr, STRIDE: tl.constexpr, KIND: tl.constexpr, SOFTMAX: tl.constexpr, LOG: tl.constexpr,
-    HAS_WEIGHT: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    C: tl.constexpr, STRIDE: tl.constexpr, KIND: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr,
+    HAS_WEIGHT: tl.constexpr, SHIFTED: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Read the logits again, and write their gradient."""
     columns = tl.arange(0, BLOCK)
     inside = columns < C
     of_negative = tl.load(coefficients + columns, mask=inside, other=0.0)
-    if KIND == SQUARED:
+    if KIND == SQUARED or SHIFTED:
         shift = tl.load(coefficients + C + columns, mask=inside, other=0.0)
     factor = tl.load(upstream).to(tl.float32)
     for tile in range(tl.program_id(0), n_tiles, tl.num_programs(0)):
         rows = tile * ROWS + tl.arange(0, ROWS)
         y, u, counts = rows_of(target, weight, rows, n, ignore_index, C, HAS_WEIGHT)
-        f, p, shifted, _ = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, SOFTMAX, LOG)
+        f, p, shifted, _, of_odds = _scores(logits, ratios, rows, y, counts, STRIDE, columns, C, ACTIVATION, LOG)
         s = u * tl.load(coefficients + 4 * C + y)
         unit = u * tl.load(coefficients + 5 * C + y)
         own_slope = tl.load(coefficients + 2 * C + y)
-        if KIND == EXPONENTIAL:
+        if SHIFTED:
+            g = of_negative[None, :] * tl.exp(alpha * (f - shift[None, :]))
+            own_slope = unit * own_slope * tl.exp(-alpha * (p - tl.load(coefficients + 3 * C + y)))
+        elif KIND == EXPONENTIAL:
             g = of_negative[None, :] * tl.exp(alpha * f)
             own_slope = unit * own_slope * tl.exp(-alpha * p)
         elif KIND == SQUARED:
@@ -370,11 +508,18 @@ def gradient_of(
         else:
             g = tl.broadcast_to(of_negative[None, :], (ROWS, BLOCK))
             own_slope = unit * own_slope
-        g = tl.where(columns[None, :] == y[:, None], own_slope[:, None], s[:, None] * g)
-        if SOFTMAX:  # noqa: SIM108 — a compile-time choice
+        g = s[:, None] * g
+        if SHIFTED:  # scores of weight 0 may overflow
+            g = tl.where((s == 0.0)[:, None], 0.0, g)
+            own_slope = tl.where(unit == 0.0, 0.0, own_slope)
+        g = tl.where(columns[None, :] == y[:, None], own_slope[:, None], g)
+        if ACTIVATION == SOFTMAX:
             g = f * (g - tl.sum(f * g, axis=1)[:, None])
-        else:
+        elif ACTIVATION == SIGMOID:
             g = f * (1.0 - f) * g
+        elif ACTIVATION == LOG_ODDS:
+            e, is_top, rest, gap = of_odds
+            g = _through_log_odds(g, e, is_top, rest, gap)
         if LOG:
             share = u * tl.load(coefficients + 6 * C)
             own = (columns[None, :] == y[:, None]).to(tl.float32)

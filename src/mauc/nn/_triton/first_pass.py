@@ -7,7 +7,7 @@ import triton.language as tl
 from torch import Tensor
 
 from mauc.nn._loss.batch import Batch, Loss
-from mauc.nn._triton.closed import rows_of
+from mauc.nn._triton.closed import IDENTITY, SIGMOID, SOFTMAX, rows_of
 from mauc.nn._triton.launch import (
     ACTIVATIONS,
     PAIRS,
@@ -61,9 +61,6 @@ def first_read(batch: Batch, loss: Loss, at, of_positives: Tensor, size: int = 0
     )  # fmt: skip
 
 
-SOFTMAX = tl.constexpr(0)
-SIGMOID = tl.constexpr(1)
-IDENTITY = tl.constexpr(2)
 OVO = tl.constexpr(0)
 OVA = tl.constexpr(1)
 

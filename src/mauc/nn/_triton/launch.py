@@ -32,7 +32,7 @@ __all__ = [
     "views",
 ]
 
-ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2}
+ACTIVATIONS = {"softmax": 0, "sigmoid": 1, "identity": 2, "log_odds": 3}
 PAIRS = {"ovo": 0, "ova": 1, "matrix": 2}
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 Parts = dict[str, tuple[int, torch.dtype]]

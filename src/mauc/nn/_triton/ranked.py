@@ -50,7 +50,7 @@ __all__ = ["RankedKernels", "cache_numbers", "recipe_for"]
 
 def recipe_for(batch: Batch, loss: Loss) -> "RankedKernels | None":
     """Return these kernels if they compute the loss; a closed form has other kernels, or is more exact in torch."""
-    if loss.activation not in ACTIVATIONS or closed_form(loss.surrogate, bounded=loss.bounded) is not None:
+    if loss.activation == "log_odds" or closed_form(loss.surrogate, bounded=loss.bounded) is not None:
         return None
     form = truncated_powers(loss.surrogate, bounded=loss.bounded)
     return None if form is None else RankedKernels(form)
