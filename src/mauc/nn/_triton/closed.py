@@ -61,9 +61,9 @@ class _Tiling(NamedTuple):
     programs: int
 
 
-def _tiling_of_statistics(n: int, block: int, two_arrays: bool, processors: int) -> _Tiling:
-    """Use few programs, since each adds its C sums to the total; one more array leaves room for half the rows."""
-    rows = max(1, min((1024 if two_arrays else 2048) // block, 8))
+def _tiling_of_statistics(n: int, block: int, kind: str, processors: int) -> _Tiling:
+    """Use few programs, since each adds its C sums to the total; two accumulators leave room for half the rows."""
+    rows = max(1, min((1024 if kind == "squared" else 2048) // block, 8))
     warps = 4 if block <= 2048 else 8 if block <= 8192 else 16
     tiles = -(-n // rows)
     per_processor = 2 if warps > 4 else 8 if tiles > 32 * processors else 4
@@ -100,10 +100,11 @@ class ClosedKernels(NamedTuple):
         scratch = torch.zeros((7 if shifted else 5) * c + 2, dtype=torch.float32, device=logits.device)
         value = torch.empty((), dtype=torch.float32, device=logits.device)
         block = _block(c)
-        two_arrays = self.form.kind == "squared" or loss.activation == "log_odds"
-        tiling = _tiling_of_statistics(n, block, two_arrays, processors_of(logits.device))
+        tiling = _tiling_of_statistics(n, _width(block, loss), self.form.kind, processors_of(logits.device))
+        constants = self._constants(logits, batch, loss, tiling, block)
         with on_device(logits):
             if shifted:
+                constants["maxnreg"] = 128  # the end of statistics, in float64, would take more than its loop
                 extremes[(tiling.programs,)](
                     logits, target, weight, scratch, n, ignored, tiling.tiles, C=c, STRIDE=logits.stride(0),
                     ACTIVATION=ACTIVATIONS[loss.activation], HAS_WEIGHT=batch.weight is not None, ROWS=tiling.rows,
@@ -114,8 +115,7 @@ class ClosedKernels(NamedTuple):
             statistics[(tiling.programs,)](
                 logits, target, weight, sizes, ratios, scratch, coefficients, value, self.form.alpha, self.form.scale,
                 loss.log_loss, n, ignored, tiling.tiles, LOG1P=loss.log1p, OVO=ovo, HAS_SIZES=batch.sizes is not None,
-                COUNTED=counted, ALL=min(1024, max(16, 1 << (n - 1).bit_length())),
-                **self._constants(logits, batch, loss, tiling, block),
+                COUNTED=counted, ALL=min(1024, max(16, 1 << (n - 1).bit_length())), **constants,
             )  # fmt: skip
         return value, (coefficients,)
 
@@ -126,7 +126,7 @@ class ClosedKernels(NamedTuple):
         weight, _, ratios = optional_tensors(batch)
         out = torch.empty((n, c), dtype=logits.dtype, device=logits.device)
         block = _block(c)
-        tiling = _tiling_of_gradient(n, block, processors_of(logits.device))
+        tiling = _tiling_of_gradient(n, _width(block, loss), processors_of(logits.device))
         with on_device(logits):
             gradient_of[(tiling.programs,)](
                 logits, target, weight, ratios, saved[0], upstream, out, self.form.alpha, n, ignored_class(loss),
@@ -160,6 +160,11 @@ class ClosedKernels(NamedTuple):
 def _block(n_classes: int) -> int:
     """Return the columns of a tile: all, rounded up to a power of two."""
     return max(16, 1 << (n_classes - 1).bit_length())
+
+
+def _width(block: int, loss: Loss) -> int:
+    """Return the columns whose registers a row takes: log-odds need those of twice as many."""
+    return 2 * block if loss.activation == "log_odds" else block
 
 
 EXPONENTIAL = tl.constexpr(0)
