@@ -36,7 +36,11 @@ def compiled(monkeypatch):
 
     def compile_for_hopper(self, *inputs, grid, warmup, **options):
         arguments = dict(zip(self.arg_names, inputs, strict=False)) | options
-        constants = {parameter.name: arguments[parameter.name] for parameter in self.params if parameter.is_constexpr}
+        constants = {
+            parameter.name: arguments[parameter.name]
+            for parameter in self.params
+            if parameter.is_constexpr or arguments[parameter.name] is None
+        }
         kinds = {
             name: "constexpr"
             if name in constants

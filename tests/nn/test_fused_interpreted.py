@@ -45,7 +45,8 @@ def assert_equal(logits, y, loss, tolerance=3e-6, **settings):
     of_loss = Loss(get_surrogate(name, **options), activation, kind, None, settings.get("log_loss", 0.0), False)
     recipe = recipe_for(Batch(logits, y, None, None, None, None if kind != "matrix" else pairs), of_loss)
     # Plain operations compute a closed form with a matrix of pair weights, and the squared loss of raw scores.
-    plain = (name == "squared" and activation == "identity") or (name in ("exponential", "squared") and kind == "matrix")
+    closed = name in ("exponential", "squared")
+    plain = closed and (kind == "matrix" or (name == "squared" and activation == "identity"))
     assert (type(recipe).__name__ == "Plain") == plain
     wide = logits.detach().double().requires_grad_()
     exact = pair_loss(wide, y, surrogate=name, **options, **settings)
@@ -83,7 +84,7 @@ def test_own_pairs_weights_ignored_samples_and_both_terms(loss):
 
 
 @pytest.mark.parametrize("activation", ["log_odds", "identity"])
-@pytest.mark.parametrize("scale, offset", [(4.0, 0.0), (1.0, 100.0), (40.0, 0.0)], ids=str)
+@pytest.mark.parametrize(("scale", "offset"), [(4.0, 0.0), (1.0, 100.0), (40.0, 0.0)], ids=str)
 def test_exponential_of_scores_without_a_bound(activation, scale, offset):
     """Exponentials that overflow, columns far from 0, and samples of weight 0 beyond all others."""
     logits, y, generator = draw(40, 5)

@@ -85,7 +85,7 @@ def loss_of(
     matrix = None if isinstance(pairs, str) else pair_matrix(pairs, n_classes).to(device)
     kind = check_pair_name(pairs) if matrix is None else "matrix"
     sizes = None
-    if class_counts is not None and (ratios is None or kind == "ova" or len(ratios) != n_classes):
+    if class_counts is not None and (ratios is None or kind == "ova" or ratios.shape[0] != n_classes):
         sizes = count_vector(class_counts, n_classes).to(device)
     if log_loss and ratios is None:
         assert sizes is not None  # read_settings has checked it

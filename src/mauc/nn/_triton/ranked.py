@@ -28,9 +28,8 @@ from torch import Tensor
 
 from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._loss.forms import Truncated, closed_form, truncated_powers
-from mauc.nn._triton.first_pass import IDENTITY, SOFTMAX, first_read, first_vectors, score_of, share_of, tile_of, write
+from mauc.nn._triton.first_pass import first_read, first_vectors, score_of, store_value, tile_of, write
 from mauc.nn._triton.launch import (
-    ACTIVATIONS,
     Parts,
     Tiling,
     aligned,
@@ -128,8 +127,7 @@ class RankedKernels(NamedTuple):
             tabulate[(c,)](
                 order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, at.bounds, at.table,
                 numbers, n, C=c, PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers, ANCHORED=form.anchored,
-                LINEAR=form.linear, BOUNDED=loss.bounded, WIDTH=form.width, HAS_WEIGHT=batch.weight is not None,
-                **_block(n, c),
+                LINEAR=form.linear, BOUNDED=loss.bounded, WIDTH=form.width, **_block(n, c),
             )  # fmt: skip
             columns_of[tiling.grid(n, c, processors_of(device))](
                 logits, at.codes, weight, normalised_pairs(batch, loss), at.rows, at.class_counts, at.start,
@@ -140,8 +138,8 @@ class RankedKernels(NamedTuple):
             if wants_gradient:
                 collect[(c,)](
                     order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, numbers,
-                    at.received, at.row_sums, at.own_slope, n, C=c, ACTIVATION=ACTIVATIONS[loss.activation],
-                    HAS_WEIGHT=batch.weight is not None, PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers,
+                    at.received, at.row_sums, at.own_slope, n, C=c, ACTIVATION=loss.activation,
+                    PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers,
                     ANCHORED=form.anchored, **_block(n, c),
                 )  # fmt: skip
         return value, memory
@@ -168,10 +166,7 @@ class RankedKernels(NamedTuple):
         return {
             "C": batch.logits.shape[1],
             "STRIDE": batch.logits.stride(0),
-            "ACTIVATION": ACTIVATIONS[loss.activation],
-            "LOG": loss.log_loss > 0,
-            "HAS_WEIGHT": batch.weight is not None,
-            "HAS_MATRIX": batch.matrix is not None,
+            "ACTIVATION": loss.activation,
             "PIECES": len(form.ends),
             "DEGREE": form.degree,
             "ANCHORED": form.anchored,
@@ -265,7 +260,7 @@ def _downward(exact):
 def tabulate(
     order, weight, row_stats, class_counts, start, class_weights, centre, bounds, table, form, n,
     C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, POWERS: tl.constexpr, ANCHORED: tl.constexpr,
-    LINEAR: tl.constexpr, BOUNDED: tl.constexpr, WIDTH: tl.constexpr, HAS_WEIGHT: tl.constexpr, BLOCK: tl.constexpr,
+    LINEAR: tl.constexpr, BOUNDED: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Make the bounds and the table of one class.
 
@@ -301,7 +296,7 @@ def tabulate(
         sample = tl.load(order + begin + rank, mask=inside, other=0)
         p = tl.load(row_stats + 3 * n + sample, mask=inside, other=0.0)
         term = inside.to(tl.float64)
-        if HAS_WEIGHT:
+        if weight is not None:
             term = tl.load(weight + sample, mask=inside, other=0.0).to(tl.float64)
         term *= unit
         distance = p.to(tl.float64) - middle
@@ -345,7 +340,7 @@ def tabulate(
 @triton.jit
 def collect(
     order, weight, row_stats, class_counts, start, class_weights, centre, form, received, row_sums, own_slope, n,
-    C: tl.constexpr, ACTIVATION: tl.constexpr, HAS_WEIGHT: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
+    C: tl.constexpr, ACTIVATION: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
     POWERS: tl.constexpr, ANCHORED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Compute the slope in each positive of one class from all that was received at later places."""
@@ -392,11 +387,11 @@ def collect(
                     slope -= k * tl.load(form + piece * size + 1 + k) * power
         so_far = now
         unit = inverse * of_column
-        if HAS_WEIGHT:
+        if weight is not None:
             unit *= tl.load(weight + sample, mask=inside, other=0.0).to(tl.float32)
         own = unit * slope.to(tl.float32)
         tl.store(own_slope + sample, own, mask=inside)
-        if ACTIVATION == SOFTMAX:
+        if ACTIVATION == "softmax":
             before = tl.load(row_sums + sample, mask=inside, other=0.0)
             tl.store(row_sums + sample, before + p * own, mask=inside)
 
@@ -528,8 +523,8 @@ def _slope(
 def columns_of(
     logits, codes, weight, matrix, row_stats, class_counts, start, class_weights, centre, bounds, table, form, received,
     row_sums, totals, finished, out, log_loss, n,
-    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, HAS_WEIGHT: tl.constexpr,
-    HAS_MATRIX: tl.constexpr, GRADIENT: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr,
+    GRADIENT: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
     ANCHORED: tl.constexpr, LINEAR: tl.constexpr, WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr,
     COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -548,7 +543,7 @@ def columns_of(
     # Most negatives of a column end at one place: their contributions are summed in registers, those of the others are
     # added where they end. The place is that of score 0, near most softmax scores, or of the first row's score.
     some_score = tl.zeros((1, COLUMNS), tl.float32)
-    if ACTIVATION != SOFTMAX:
+    if ACTIVATION != "softmax":
         some_row = logits + (tl.program_id(1) * ROWS).to(tl.int64) * STRIDE
         some_score = tl.load(some_row + columns, mask=exists, other=0.0).to(tl.float32)[None, :]
         some_score = score_of(some_score, 0.0, 1.0, ACTIVATION)
@@ -562,10 +557,10 @@ def columns_of(
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
             logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
-            C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
+            C, ACTIVATION,
         )  # fmt: skip
         near = f
-        if ACTIVATION == IDENTITY:
+        if ACTIVATION == "identity":
             near = f - middle
         now_gathered = ()
         loss = 0.0
@@ -580,7 +575,7 @@ def columns_of(
                 common = place == hints[piece][0]
                 term = tl.where(common, weights, 0.0)
                 known = near
-                if ACTIVATION == IDENTITY:
+                if ACTIVATION == "identity":
                     known = tl.where(weights == 0.0, 0.0, near)
                 for j in tl.static_range(DEGREE):
                     now_gathered = now_gathered + (gathered[piece * DEGREE + j] + term,)
@@ -597,11 +592,11 @@ def columns_of(
         if GRADIENT:
             gathered = now_gathered
         lost = weights * loss.to(tl.float32)
-        if ACTIVATION == IDENTITY:
+        if ACTIVATION == "identity":
             # A score of weight 0 adds 0, even if its loss overflows; but NaN stays NaN.
             lost = tl.where((weights == 0.0) & (f == f), 0.0, lost)
         risk += tl.sum(lost, axis=1)
-        if GRADIENT and ACTIVATION == SOFTMAX:
+        if GRADIENT and ACTIVATION == "softmax":
             pull = f * (weights * steepness.to(tl.float32))
             tl.atomic_add(row_sums + rows, tl.sum(pull, axis=1), mask=counts, sem="relaxed")
     if GRADIENT:
@@ -614,7 +609,7 @@ def columns_of(
                 shift -= tl.load(table + place.to(tl.int64) * WIDTH).to(tl.float64)
             else:
                 shift -= middle.to(tl.float64)
-            if ACTIVATION == IDENTITY:
+            if ACTIVATION == "identity":
                 shift += middle.to(tl.float64)
             powers = ()
             for j in tl.static_range(DEGREE):
@@ -627,18 +622,15 @@ def columns_of(
     tl.debug_barrier()
     programs = tl.num_programs(0) * tl.num_programs(1)
     if tl.atomic_add(finished, 1, sem="acq_rel", scope="gpu") == programs - 1:
-        whole = tl.load(totals, cache_modifier=".cg")
-        if LOG:
-            whole += share_of(totals, log_loss) * tl.load(totals + 1, cache_modifier=".cg")
-        tl.store(out, whole.to(tl.float32).to(out.dtype.element_ty))
+        store_value(out, totals, log_loss)
 
 
 @triton.jit
 def gradient_of(
     logits, codes, weight, matrix, ratios, row_stats, class_counts, start, class_weights, centre, bounds, table, form,
     row_sums, own_slope, totals, upstream, out, log_loss, n,
-    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, LOG: tl.constexpr, HAS_WEIGHT: tl.constexpr,
-    HAS_MATRIX: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, ANCHORED: tl.constexpr, LINEAR: tl.constexpr,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr,
+    PIECES: tl.constexpr, DEGREE: tl.constexpr, ANCHORED: tl.constexpr, LINEAR: tl.constexpr,
     WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Read the logits a third time, and write the gradient."""
@@ -657,7 +649,7 @@ def gradient_of(
         rows = tile * ROWS + tl.arange(0, ROWS)
         x, f, weights, inside, y, u, counts = tile_of(
             logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
-            C, ACTIVATION, HAS_WEIGHT, HAS_MATRIX,
+            C, ACTIVATION,
         )  # fmt: skip
         steepness = 0.0
         for piece in tl.static_range(PIECES):
@@ -666,9 +658,9 @@ def gradient_of(
             slope = _slope(f, at, form, piece, middle, DEGREE, ANCHORED, LINEAR)
             steepness = slope if piece == 0 else steepness + slope
         g = weights * steepness.to(tl.float32)
-        if ACTIVATION == IDENTITY:
+        if ACTIVATION == "identity":
             g = tl.where(weights == 0.0, 0.0, g)
         write(
             out, ratios, row_stats, row_sums, own_slope, totals, g, x, f, rows, columns, y, u, counts, factor,
-            log_loss, n, C, ACTIVATION, LOG,
+            log_loss, n, C, ACTIVATION,
         )  # fmt: skip
