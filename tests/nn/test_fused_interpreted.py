@@ -159,17 +159,6 @@ def test_scores_one_place_on():
         assert_equal(logits.requires_grad_(), y, HINGE, pairs="ovo")
 
 
-def test_both_ways_to_the_order_agree(monkeypatch):
-    from mauc.nn._triton import ranked
-
-    in_class = ranked.sort_positives
-    logits, y, _ = draw(40, 6, ties=True)
-    y[::7], y[y == 2] = -100, 1
-    within_classes = pair_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity")
-    monkeypatch.setattr(ranked, "sort_positives", lambda batch, at: in_class(batch, at, many=0))
-    assert pair_loss(logits, y, surrogate="hinge", alpha=0.5, activation="identity") == within_classes
-
-
 @pytest.mark.parametrize("loss", [HINGE, LOGISTIC, EXPONENTIAL], ids=lambda x: x[0])
 def test_no_pair_and_not_a_number(loss):
     logits, _, _ = draw(20, 5)

@@ -19,8 +19,6 @@ from mauc._validation import invalid
 from mauc.nn.metric import MAUC
 from mauc.nn.samplers import ClassCoverageBatchSampler
 
-__all__ = ["Rows", "dense", "device_for", "hold_out", "read_checkpoint", "rows_at_a_time", "train"]
-
 
 @dataclass(frozen=True)
 class Rows:

@@ -6,8 +6,9 @@ from typing import Any
 
 from torch import Tensor
 
+from mauc.activations import Activation
 from mauc.nn._loss.score import pairwise_of, score_of
-from mauc.nn._loss.settings import LOG_LOSS, Activation, Pairs, loss_of, read_settings
+from mauc.nn._loss.settings import LOG_LOSS, Pairs, loss_of, read_settings
 
 __all__ = ["mauc_loss", "mauc_score", "pairwise_auc"]
 
@@ -63,21 +64,8 @@ def mauc_loss(
     >>> round(loss.item(), 4), tuple(logits.grad.shape)
     (0.3041, (4, 3))
     """
-    chosen, share, bounded = read_settings(surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, options)
-    return loss_of(
-        logits,
-        target,
-        weight,
-        surrogate=chosen,
-        log_loss=share,
-        log1p=bounded,
-        activation=activation,
-        pairs=pairs,
-        class_counts=class_counts,
-        ignore_index=ignore_index,
-        sync=sync,
-        process_group=process_group,
-    )
+    loss = read_settings(surrogate, alpha, log_loss, log1p, class_counts, pairs, activation, ignore_index, options)
+    return loss_of(logits, target, weight, loss, pairs, class_counts, sync, process_group)
 
 
 def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: Tensor | None = None) -> Tensor:

@@ -9,22 +9,6 @@ from torch import Tensor
 from mauc.activations import BOUNDED
 from mauc.surrogates import Surrogate
 
-__all__ = [
-    "EVERY",
-    "Batch",
-    "Loss",
-    "Weights",
-    "can_read",
-    "chunks",
-    "class_sum",
-    "exact_dtype",
-    "is_autocast",
-    "is_traced",
-    "take",
-    "weigh",
-    "without_autocast",
-]
-
 EVERY = slice(None)
 
 

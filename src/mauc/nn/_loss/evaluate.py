@@ -23,8 +23,6 @@ from mauc.nn._loss.processes import gather
 from mauc.nn._triton.launch import has_triton, runs_kernels
 from mauc.surrogates import SURROGATES, Surrogate
 
-__all__ = ["Gathered", "Recipe", "attach", "evaluate", "recipe_for"]
-
 
 class Recipe(Protocol):
     """How a loss is computed."""

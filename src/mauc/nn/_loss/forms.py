@@ -18,8 +18,6 @@ from mauc._typing import Floats
 from mauc.plan import TOLERANCES, plan
 from mauc.surrogates import Piece, Surrogate
 
-__all__ = ["Bilinear", "Closed", "Truncated", "bilinear_form", "closed_form", "truncated_powers"]
-
 T = TypeVar("T")
 EPS = float(np.finfo(np.float64).eps)
 
@@ -83,12 +81,7 @@ def bilinear_form(surrogate: Surrogate, bounded: bool, most: int = 32) -> Biline
     found = plan(surrogate, 1.0, tolerances=TOLERANCES["float32"], saturated=True)
     if found is None or found.scheme != "moments" or found.degree > most:
         return None
-    tolerance = TOLERANCES["float32"][0]
-    # The planner tries few degrees; here every degree costs a sum per score.
-    shorter = (plan(surrogate, 1.0, degree=degree, saturated=True) for degree in range(2, found.degree))
-    forms = (_of_matrix(fewer.pieces[0].matrix) for fewer in shorter if fewer is not None and fewer.error <= tolerance)
-    near = (form for form in forms if _slope_error(form, surrogate) <= tolerance)
-    return next(near, None) or _of_matrix(found.pieces[0].matrix)
+    return _of_matrix(found.pieces[0].matrix)
 
 
 def _of_matrix(matrix: Floats) -> Bilinear:
@@ -98,15 +91,6 @@ def _of_matrix(matrix: Floats) -> Bilinear:
     in_p[:-1] = 2.0 * cheb.chebder(matrix, axis=0)
     loss, of_q, of_p = (tuple(map(tuple, m.tolist())) for m in (matrix, in_q, in_p))
     return Bilinear((loss, of_q, of_p))
-
-
-def _slope_error(form: Bilinear, surrogate: Surrogate) -> float:
-    """Return the largest error of ``ℓ′`` over ``|ℓ′(0)|``, at pairs all over the square of scores."""
-    t, shift = np.cos(np.linspace(0.0, np.pi, 129)), np.array([[-1.0], [0.0], [1.0]])
-    p = 0.5 + 0.5 * t + 0.5 * shift * (1.0 - np.abs(t))
-    slope = cheb.chebval2d(2.0 * p - 1.0, 2.0 * (p - t) - 1.0, np.array(form.matrices[2]))
-    size = abs(float(surrogate.derivative(np.zeros(1))[0])) or 1.0
-    return float(np.abs(slope - surrogate.derivative(t)).max()) / size
 
 
 class Truncated(NamedTuple):
@@ -125,15 +109,8 @@ class Truncated(NamedTuple):
         return len(self.coefficients[0]) - 1
 
     @property
-    def linear(self) -> bool:
-        """Whether the sum over a run is a line, given by its slope and root."""
-        return self.anchored and len(self.ends) == 1 and self.degree == 1 and self.coefficients[0][1] > 0.0
-
-    @property
     def width(self) -> int:
         """Count of numbers at each position of the table; a power of two if they are float32."""
-        if self.linear:
-            return 2
         return 1 << (self.degree + 1).bit_length() if self.anchored else self.degree + 1
 
     @property

@@ -10,8 +10,6 @@ from mauc._validation import check_pair_name
 from mauc.nn._loss.batch import Weights, can_read, weigh
 from mauc.nn._loss.checks import check_classes, check_finite, check_tensors, check_weight, pair_matrix
 
-__all__ = ["pairwise_of", "score_of"]
-
 
 def score_of(scores: Tensor, target: Tensor, pairs: Any, weight: Tensor | None) -> Tensor:
     """Compute :func:`mauc.nn.functional.mauc_score`."""

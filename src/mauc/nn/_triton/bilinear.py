@@ -43,8 +43,6 @@ from mauc.nn._triton.launch import (
 )
 from mauc.surrogates import Surrogate
 
-__all__ = ["BilinearKernels", "cache_numbers", "recipe_for"]
-
 
 def recipe_for(batch: Batch, loss: Loss) -> "BilinearKernels | None":
     """Return these kernels if they compute the loss; a closed form has other kernels, or is more exact in torch."""

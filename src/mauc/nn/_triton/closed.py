@@ -30,8 +30,6 @@ from mauc.nn._loss.closed import FLAT_ALPHA
 from mauc.nn._loss.forms import Closed, closed_form
 from mauc.nn._triton.launch import ignored_class, on_device, optional_tensors, processors_of, row_contiguous
 
-__all__ = ["ClosedKernels", "recipe_for", "rows_of"]
-
 
 def recipe_for(batch: Batch, loss: Loss, widest: int = 16384, widest_of_both: int = 8192) -> "ClosedKernels | None":
     """Return these kernels if they compute the loss.

@@ -10,8 +10,6 @@ from mauc.nn._loss.batch import Batch, Loss
 from mauc.nn._triton.closed import rows_of
 from mauc.nn._triton.launch import Parts, ignored_class, optional_tensors, processors_of, programs_at_once
 
-__all__ = ["first_read", "first_vectors"]
-
 
 def first_vectors(n: int, c: int) -> tuple[Parts, Parts]:
     """Return the vectors that the first read fills in: those that begin as 0, and the others."""

@@ -12,24 +12,6 @@ from torch import Tensor
 
 from mauc.nn._loss.batch import Batch, Loss, weigh
 
-__all__ = [
-    "Parts",
-    "Tiling",
-    "aligned",
-    "allocate",
-    "has_triton",
-    "ignored_class",
-    "normalised_pairs",
-    "numbers_on_device",
-    "on_device",
-    "optional_tensors",
-    "processors_of",
-    "programs_at_once",
-    "row_contiguous",
-    "runs_kernels",
-    "views",
-]
-
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
 Parts = dict[str, tuple[int, torch.dtype]]
 """Vectors by name: length and dtype of each."""

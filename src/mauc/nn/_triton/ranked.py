@@ -7,16 +7,15 @@ positives below ``q + b``: a run at the start of its column's sorted positives. 
 whose coefficients are sums over the run: one row of a table for each place in the order. Nothing waits for the device:
 
 - ``first_pass`` reads the logits: each row's peak and sums, its own score, the class weights;
-- the N own scores are sorted within their classes (``group`` and ``rank_in_class``, or a sort), and ``tabulate`` makes
-  the table, and for each positive the largest score that does not meet it: later searches are among these bounds;
+- the N own scores are sorted within their classes, and ``tabulate`` makes the table, and for each positive the largest
+  score that does not meet it: later searches are among these bounds;
 - ``columns_of`` reads the logits again: it searches each score, as a negative, among the bounds of its column, which
   gives the value, and adds its contribution to the slopes of the positives at the position where its run ends;
 - ``collect`` computes the slopes of the positives from these, as sums over later places;
 - ``gradient_of`` reads the logits a third time, searches again, which is cheaper than storing, and writes.
 
 The table is float64 where a small sum is a difference of large ones. If distances are counted from the run's last
-positive ("anchored"), all terms of a run have one sign, and the work on all scores is float32. For the hinge itself a
-sum of lines is a line, and the table holds its slope and root.
+positive ("anchored"), all terms of a run have one sign, and the work on all scores is float32.
 """
 
 from typing import NamedTuple
@@ -44,8 +43,6 @@ from mauc.nn._triton.launch import (
 )
 from mauc.surrogates import Surrogate
 
-__all__ = ["RankedKernels", "cache_numbers", "recipe_for"]
-
 
 def recipe_for(batch: Batch, loss: Loss) -> "RankedKernels | None":
     """Return these kernels if they compute the loss; a closed form has other kernels, or is more exact in torch."""
@@ -66,8 +63,6 @@ def cache_numbers(surrogate: Surrogate, device: torch.device) -> None:
 def _tilings(form: Truncated, logits: Tensor, short_search: bool) -> tuple[Tiling, Tiling]:
     """Return the tilings of the second and third read: one warp, as wide as its registers hold; measured."""
     whole = aligned(logits)
-    if form.linear:
-        return Tiling(32, 8 if short_search else 16, 1, 128) if whole else Tiling(32, 8, 1, 96), Tiling(32, 16, 1, 128)
     if form.anchored and len(form.ends) == 1:
         return Tiling(32, 8, 1, 128), Tiling(32, 16, 1, 128)
     if form.anchored:
@@ -83,22 +78,6 @@ def _short_search(logits: Tensor, loss: Loss, positives: int = 8) -> bool:
     class on average a search has two steps anyway, and the hint costs more than it saves.
     """
     return loss.activation == "softmax" and len(logits) >= positives * logits.shape[1]
-
-
-def sort_positives(batch: Batch, at, many: int = 1 << 16) -> Tensor:
-    """Return the ``(N,)`` samples in the order of their keys, by class and then by own score.
-
-    Up to ``many`` samples each is compared with those of its class. With more, where one class may have all, a sort
-    is faster.
-    """
-    n, c = batch.logits.shape
-    if n > many:
-        return torch.sort(at.keys).indices
-    group[(-(-n // 128),)](at.keys, at.start, at.taken, at.grouped, at.samples, n, C=c, BLOCK=128, num_warps=4)
-    rank_in_class[(-(-n // 16),)](
-        at.grouped, at.samples, at.class_counts, at.start, at.order, C=c, BLOCK=16, ALL=256, num_warps=4
-    )
-    return at.order
 
 
 def _block(n: int, c: int) -> dict[str, int]:
@@ -123,11 +102,11 @@ class RankedKernels(NamedTuple):
         tiling = _tilings(form, logits, _short_search(logits, loss))[0]
         with on_device(logits):
             first_read(batch, loss, at, at.class_sums)
-            order = sort_positives(batch, at)
+            order = torch.sort(at.keys).indices  # by class, then by own score
             tabulate[(c,)](
                 order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, at.bounds, at.table,
                 numbers, n, C=c, PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers, ANCHORED=form.anchored,
-                LINEAR=form.linear, BOUNDED=loss.bounded, WIDTH=form.width, **_block(n, c),
+                WIDTH=form.width, **_block(n, c),
             )  # fmt: skip
             columns_of[tiling.grid(n, c, processors_of(device))](
                 logits, at.codes, weight, normalised_pairs(batch, loss), at.rows, at.class_counts, at.start,
@@ -170,20 +149,16 @@ class RankedKernels(NamedTuple):
             "PIECES": len(form.ends),
             "DEGREE": form.degree,
             "ANCHORED": form.anchored,
-            "LINEAR": form.linear,
             "WIDTH": form.width,
             "SHORT_SEARCH": _short_search(batch.logits, loss),
         }
 
     def _parts(self, n: int, c: int) -> tuple[Parts, Parts]:
-        form, places, whole, real = self.form, len(self.form.ends) * (n + c), torch.int32, torch.float32
+        form, places, real = self.form, len(self.form.ends) * (n + c), torch.float32
         zeros, others = first_vectors(n, c)
-        zeros |= {"received": (places * form.degree, torch.float64), "taken": (c, whole)}
+        zeros |= {"received": (places * form.degree, torch.float64)}
         others |= {
             "table": (places * form.width, real if form.anchored else torch.float64),
-            "grouped": (n, torch.int64),
-            "order": (n, torch.int64),
-            "samples": (n, whole),
             "centre": (c, real),
             "bounds": (places, real),
         }
@@ -194,48 +169,6 @@ class RankedKernels(NamedTuple):
 def binomial(n: tl.constexpr, k: tl.constexpr):
     value: tl.constexpr = 1 if k == 0 or k == n else n if k == 1 or k == n - 1 else n * (n - 1) // 2 if k == 2 else 10
     return value
-
-
-@triton.jit
-def _class_of(key):
-    """Return the class from a key, above the 32 signed bits of the score."""
-    return ((key + 0x80000000) >> 32).to(tl.int32)
-
-
-@triton.jit
-def group(keys, start, taken, grouped, samples, n, C: tl.constexpr, BLOCK: tl.constexpr):
-    """Store keys and numbers of the samples class by class, in any order within a class; leave out ignored samples."""
-    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    key = tl.load(keys + here, mask=here < n, other=0)
-    y = _class_of(key)
-    counts = (here < n) & (y < C)
-    place = tl.load(start + y, mask=counts, other=0)
-    place += tl.atomic_add(taken + y, tl.full((BLOCK,), 1, tl.int32), mask=counts, sem="relaxed")
-    tl.store(grouped + place, key, mask=counts)
-    tl.store(samples + place, here, mask=counts)
-
-
-@triton.jit
-def rank_in_class(
-    grouped, samples, class_counts, start, order, C: tl.constexpr, BLOCK: tl.constexpr, ALL: tl.constexpr
-):
-    """Order the samples by their keys, comparing each with those of the classes in its block."""
-    here = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = here < tl.load(start + C - 1) + tl.load(class_counts + C - 1)
-    mine = tl.load(grouped + here, mask=inside, other=0)
-    y = _class_of(mine)
-    last = tl.max(y, axis=0)
-    first = tl.min(tl.where(inside, y, last), axis=0)
-    begin = tl.load(start + first)
-    end = tl.load(start + last) + tl.load(class_counts + last)
-    before = tl.zeros((BLOCK,), tl.int32)
-    for some in range(begin, end, ALL):
-        there = some + tl.arange(0, ALL)
-        theirs = tl.load(grouped + there, mask=there < end, other=0x7FFFFFFFFFFFFFFF)
-        earlier = (theirs[None, :] == mine[:, None]) & (there[None, :] < here[:, None])
-        before += tl.sum(((theirs[None, :] < mine[:, None]) | earlier).to(tl.int32), axis=1)
-    sample = tl.load(samples + here, mask=inside, other=0)
-    tl.store(order + begin + before, sample.to(tl.int64), mask=inside)
 
 
 @triton.jit
@@ -260,7 +193,7 @@ def _downward(exact):
 def tabulate(
     order, weight, row_stats, class_counts, start, class_weights, centre, bounds, table, form, n,
     C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, POWERS: tl.constexpr, ANCHORED: tl.constexpr,
-    LINEAR: tl.constexpr, BOUNDED: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr,
+    WIDTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Make the bounds and the table of one class.
 
@@ -268,8 +201,8 @@ def tabulate(
     ``bounds``, ``(PIECES, N + C)``: the largest score that does not meet the positive in this piece, ascending.
     ``table``, ``(PIECES, N + C, WIDTH)``: coefficients of the sum over the run in powers of the negative's distance,
     times the column's weight. ``ANCHORED``: the distance from the run's last positive, whose score comes first; all
-    terms have one sign then, and nothing cancels in float32. ``LINEAR``: slope and root of a sum of lines. Else the
-    distance from the middle of the class, in float64.
+    terms have one sign then, and nothing cancels in float32. Else the distance from the middle of the class, in
+    float64.
     """
     c = tl.program_id(0)
     count = tl.load(class_counts + c)
@@ -279,9 +212,6 @@ def tabulate(
     if count > 0:
         middle = tl.load(row_stats + 3 * n + tl.load(order + begin + count // 2))
     tl.store(centre + c, middle)
-    origin = middle.to(tl.float64)
-    if BOUNDED:
-        origin = tl.zeros((), tl.float64)
     size: tl.constexpr = DEGREE + 1
     so_far = ()
     for _ in tl.static_range(size):
@@ -312,28 +242,21 @@ def tabulate(
             place = piece * (n + C) + begin + c + 1 + rank
             tl.store(bounds + place, _downward(p.to(tl.float64) - end), mask=inside)
             at = table + place.to(tl.int64) * WIDTH
-            if LINEAR:
-                steep = tl.load(numbers + 2)
-                mean = tl.where(running[0] == 0.0, 0.0, running[1] / running[0])
-                root = mean + (middle.to(tl.float64) - origin) - end - tl.load(numbers + 1) / steep
-                tl.store(at, (steep * running[0]).to(tl.float32), mask=inside)
-                tl.store(at + 1, root.to(tl.float32), mask=inside)
+            # Distances from the anchor, or from the middle, which are those of q + end.
+            z = distance
+            if not ANCHORED:
+                z = tl.zeros((BLOCK,), tl.float64)
             else:
-                # Distances from the anchor, or from the middle, which are those of q + end.
-                z = distance
-                if not ANCHORED:
-                    z = tl.zeros((BLOCK,), tl.float64)
+                tl.store(at, p, mask=inside)
+            for i in tl.static_range(size):
+                power = tl.zeros((BLOCK,), tl.float64)
+                for k in tl.static_range(i, size):
+                    if (POWERS >> k) % 2 == 1:
+                        power += tl.load(numbers + 1 + k) * binomial(k, i) * _power_sum(running, z, k - i)
+                if ANCHORED:
+                    tl.store(at + 1 + i, power.to(tl.float32), mask=inside)
                 else:
-                    tl.store(at, p, mask=inside)
-                for i in tl.static_range(size):
-                    power = tl.zeros((BLOCK,), tl.float64)
-                    for k in tl.static_range(i, size):
-                        if (POWERS >> k) % 2 == 1:
-                            power += tl.load(numbers + 1 + k) * binomial(k, i) * _power_sum(running, z, k - i)
-                    if ANCHORED:
-                        tl.store(at + 1 + i, power.to(tl.float32), mask=inside)
-                    else:
-                        tl.store(at + i, power, mask=inside)
+                    tl.store(at + i, power, mask=inside)
         so_far = sums
 
 
@@ -481,42 +404,17 @@ def _distance(f, anchor, form, piece: tl.constexpr, middle, DEGREE: tl.constexpr
 
 
 @triton.jit
-def _loss_and_slope(
-    f, near, at, form, piece: tl.constexpr, middle,
-    DEGREE: tl.constexpr, ANCHORED: tl.constexpr, LINEAR: tl.constexpr,
-):  # fmt: skip
+def _loss_and_slope(f, at, form, piece: tl.constexpr, middle, DEGREE: tl.constexpr, ANCHORED: tl.constexpr):
     """Return sum and slope, in the negative, of one piece over the positives of its run; and its distance."""
-    if LINEAR:
-        steep, root = _both(at)
-        return steep * (near - root), steep, near
-    else:
-        first: tl.constexpr = 1 if ANCHORED else 0
-        numbers = _numbers(at, first + DEGREE + 1, ANCHORED)
-        z = _distance(f, numbers[0], form, piece, middle, DEGREE, ANCHORED)
-        total = numbers[first + DEGREE]
-        slope = tl.zeros_like(total)
-        for back in tl.static_range(1, DEGREE + 1):
-            slope = slope * z + total
-            total = total * z + numbers[first + DEGREE - back]
-        return total, slope, z
-
-
-@triton.jit
-def _slope(
-    f, at, form, piece: tl.constexpr, middle,
-    DEGREE: tl.constexpr, ANCHORED: tl.constexpr, LINEAR: tl.constexpr,
-):  # fmt: skip
-    if LINEAR:
-        return tl.load(at)
-    else:
-        first: tl.constexpr = 1 if ANCHORED else 0
-        numbers = _numbers(at, first + DEGREE + 1, ANCHORED)
-        slope = DEGREE * numbers[first + DEGREE]
-        if DEGREE > 1:
-            z = _distance(f, numbers[0], form, piece, middle, DEGREE, ANCHORED)
-            for back in tl.static_range(1, DEGREE):
-                slope = slope * z + (DEGREE - back) * numbers[first + DEGREE - back]
-        return slope
+    first: tl.constexpr = 1 if ANCHORED else 0
+    numbers = _numbers(at, first + DEGREE + 1, ANCHORED)
+    z = _distance(f, numbers[0], form, piece, middle, DEGREE, ANCHORED)
+    total = numbers[first + DEGREE]
+    slope = tl.zeros_like(total)
+    for back in tl.static_range(1, DEGREE + 1):
+        slope = slope * z + total
+        total = total * z + numbers[first + DEGREE - back]
+    return total, slope, z
 
 
 @triton.jit
@@ -525,7 +423,7 @@ def columns_of(
     row_sums, totals, finished, out, log_loss, n,
     C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr,
     GRADIENT: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
-    ANCHORED: tl.constexpr, LINEAR: tl.constexpr, WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr,
+    ANCHORED: tl.constexpr, WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr,
     COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Compute the value, what the positives receive from the negatives, and each row's sum of score times slope.
@@ -568,7 +466,7 @@ def columns_of(
         for piece in tl.static_range(PIECES):
             place = _place_of(bounds + piece * (n + C), hints[piece], end, f, weights, SHORT_SEARCH)
             at = table + (piece * (n + C) + place) * WIDTH
-            total, slope, z = _loss_and_slope(f, near, at, form, piece, middle, DEGREE, ANCHORED, LINEAR)
+            total, slope, z = _loss_and_slope(f, at, form, piece, middle, DEGREE, ANCHORED)
             loss = total if piece == 0 else loss + total
             steepness = slope if piece == 0 else steepness + slope
             if GRADIENT:
@@ -630,7 +528,7 @@ def gradient_of(
     logits, codes, weight, matrix, ratios, row_stats, class_counts, start, class_weights, centre, bounds, table, form,
     row_sums, own_slope, totals, upstream, out, log_loss, n,
     C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr,
-    PIECES: tl.constexpr, DEGREE: tl.constexpr, ANCHORED: tl.constexpr, LINEAR: tl.constexpr,
+    PIECES: tl.constexpr, DEGREE: tl.constexpr, ANCHORED: tl.constexpr,
     WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Read the logits a third time, and write the gradient."""
@@ -655,7 +553,7 @@ def gradient_of(
         for piece in tl.static_range(PIECES):
             place = _place_of(bounds + piece * (n + C), hints[piece], end, f, weights, SHORT_SEARCH)
             at = table + (piece * (n + C) + place) * WIDTH
-            slope = _slope(f, at, form, piece, middle, DEGREE, ANCHORED, LINEAR)
+            _, slope, _ = _loss_and_slope(f, at, form, piece, middle, DEGREE, ANCHORED)
             steepness = slope if piece == 0 else steepness + slope
         g = weights * steepness.to(tl.float32)
         if ACTIVATION == "identity":
