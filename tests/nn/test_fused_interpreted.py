@@ -44,9 +44,9 @@ def assert_equal(logits, y, loss, tolerance=3e-6, **settings):
     kind = pairs if isinstance(pairs, str) else "matrix"
     of_loss = Loss(get_surrogate(name, **options), activation, kind, None, settings.get("log_loss", 0.0), False)
     recipe = recipe_for(Batch(logits, y, None, None, None, None if kind != "matrix" else pairs), of_loss)
-    # Plain operations compute a closed form with a matrix of pair weights, and the squared loss of raw scores.
-    closed = name in ("exponential", "squared")
-    plain = closed and (kind == "matrix" or (name == "squared" and activation == "identity"))
+    # Plain operations compute a closed form with a matrix of pair weights, and some losses of raw scores.
+    plain = name in ("exponential", "squared") and kind == "matrix"
+    plain |= name in ("squared", "generalized_hinge") and activation == "identity"
     assert (type(recipe).__name__ == "Plain") == plain
     wide = logits.detach().double().requires_grad_()
     exact = pair_loss(wide, y, surrogate=name, **options, **settings)

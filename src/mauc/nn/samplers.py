@@ -17,12 +17,10 @@ __all__ = ["ClassCoverageBatchSampler"]
 GOLDEN = 0.6180339887498949
 
 
-class Plan(NamedTuple):
-    """An epoch of batches over all ranks."""
+class Epoch(NamedTuple):
+    """The batches of an epoch over all ranks."""
 
     n_batches: int
-    n_covered: int
-    """``m``, the classes that each batch covers."""
     turns: Ints
     """``(C,)`` number of batches ``a_c`` that cover class c; their sum is ``m · n_batches``."""
     n_left: int
@@ -133,9 +131,10 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
             raise invalid(f"batch_size (times cover_share={cover_share:g})", requirement, batch_size, advice)
         self.cover_share = cover_share
         self._counts = counts
-        self._plan = plan_epoch(counts, self.batch_size, self.min_per_class, n_covered, self.num_replicas)
-        if self.drop_last:
-            self._plan = whole_batches(self._plan, counts, self.batch_size, self.min_per_class, self.num_replicas)
+        self._n_covered = n_covered
+        self._plan = plan_epoch(
+            counts, self.batch_size, self.min_per_class, n_covered, self.num_replicas, drop_last=self.drop_last
+        )
 
     @property
     def sampler(self) -> ClassCoverageBatchSampler:
@@ -174,7 +173,7 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
         line_start = line_end - turns
         member_start = np.cumsum(counts) - counts
         start_of_batch = even_order(n_batches, self.num_replicas)
-        steps = n_batches * np.arange(self._plan.n_covered)
+        steps = n_batches * np.arange(self._n_covered)
         for batch in range(self.rank, n_batches, self.num_replicas):
             taken = start_of_batch[batch] + steps  # (m,) points of the line
             place = np.searchsorted(line_end, taken, side="right")  # whose turn: a place in the rotation
@@ -204,12 +203,19 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
         return members, left, rotation
 
 
-def plan_epoch(counts: Ints, batch_size: int, k: int, n_covered: int, n_ranks: int) -> Plan:
-    """Plan the shortest epoch that visits every sample, in a multiple of ``n_ranks`` batches."""
-    needed, room = -(-counts // k), batch_size - k * n_covered
+def plan_epoch(
+    counts: Ints, batch_size: int, k: int, n_covered: int, n_ranks: int, *, drop_last: bool = False
+) -> Epoch:
+    """Plan the shortest epoch that visits every sample, in a multiple of ``n_ranks`` batches.
 
-    def plan(n_batches: int) -> Plan:
-        return _plan(n_batches, counts, k, n_covered)
+    With ``drop_last`` the last batch on each rank is dropped if that makes the others full; one batch stays.
+    """
+    needed, n_classes, room = -(-counts // k), len(counts), batch_size - k * n_covered
+
+    def plan(n_batches: int) -> Epoch:
+        fair = n_batches if n_covered == n_classes else n_batches * n_covered // (2 * n_classes)
+        turns = _level(np.clip(needed, fair, n_batches), n_covered * n_batches, n_batches)
+        return Epoch(n_batches, turns, int(np.maximum(counts - k * turns, 0).sum()))
 
     # So many are enough: each class has all the turns it needs, and they take up half of all turns at most.
     most = max(int(needed.max()), -(-2 * int(needed.sum()) // n_covered))
@@ -218,22 +224,12 @@ def plan_epoch(counts: Ints, batch_size: int, k: int, n_covered: int, n_ranks: i
         middle = (low + high) // 2
         enough = plan(middle * n_ranks).n_left <= room * middle * n_ranks
         low, high = (low, middle) if enough else (middle, high)
-    return plan(high * n_ranks)
-
-
-def whole_batches(plan: Plan, counts: Ints, batch_size: int, k: int, n_ranks: int) -> Plan:
-    """Drop the last batch on each rank, if that makes the others full; one batch stays."""
-    n_batches, room = plan.n_batches, batch_size - k * plan.n_covered
-    if plan.n_left < room * n_batches and n_batches > n_ranks:
-        plan = _plan(n_batches - n_ranks, counts, k, plan.n_covered)
-    return plan._replace(n_left=min(plan.n_left, room * plan.n_batches))
-
-
-def _plan(n_batches: int, counts: Ints, k: int, n_covered: int) -> Plan:
-    n_classes = len(counts)
-    fair = n_batches if n_covered == n_classes else n_batches * n_covered // (2 * n_classes)
-    turns = _level(np.clip(-(-counts // k), fair, n_batches), n_covered * n_batches, n_batches)
-    return Plan(n_batches, n_covered, turns, int(np.maximum(counts - k * turns, 0).sum()))
+    epoch = plan(high * n_ranks)
+    if drop_last and epoch.n_left < room * epoch.n_batches and high > 1:
+        epoch = plan((high - 1) * n_ranks)
+    if drop_last:
+        epoch = epoch._replace(n_left=min(epoch.n_left, room * epoch.n_batches))
+    return epoch
 
 
 def _level(turns: Ints, total: int, most: int) -> Ints:

@@ -99,9 +99,6 @@ class Truncated(NamedTuple):
     ends: tuple[float, ...]
     coefficients: Matrix
     """One row per end, all of the same length."""
-    anchored: bool
-    """Whether float32 is accurate enough for sums over a run of positives, with distances from its last one. It is if
-    the coefficients of each end have one sign, so that nothing cancels in a run, nor between runs of different ends."""
 
     @property
     def degree(self) -> int:
@@ -110,8 +107,8 @@ class Truncated(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Count of numbers at each position of the table; a power of two if they are float32."""
-        return 1 << (self.degree + 1).bit_length() if self.anchored else self.degree + 1
+        """Count of numbers at each position of the table: a score and the coefficients, rounded up to a power of 2."""
+        return 1 << (self.degree + 1).bit_length()
 
     @property
     def numbers(self) -> Matrix:
@@ -128,9 +125,10 @@ class Truncated(NamedTuple):
 def truncated_powers(
     surrogate: Surrogate, bounded: bool, most_pieces: int = 3, most_degree: int = 5, digits: float = 1e-9
 ) -> Truncated | None:
-    """Return a surrogate as a sum of truncated powers; None if it is none, or if float64 sums would lose ``digits``.
+    """Return a surrogate as a sum of truncated powers; None if it is none, or if sums over runs would lose digits.
 
-    Sums over runs lose digits if pieces are narrow or degrees high. The estimate is relative to ℓ(0).
+    The float64 sums of the table lose ``digits`` if pieces are narrow or degrees high; the estimate is relative to
+    ℓ(0). The float32 sums of the scores lose them if terms of both signs cancel, in a run or between runs.
     """
     pieces = surrogate.pieces
     if len(pieces) < 2 or len(pieces) > most_pieces + 1 or pieces[-1].coefficients != (0.0,):
@@ -148,7 +146,8 @@ def truncated_powers(
     if EPS * sum(abs(c) * (2.0 * (1.0 + abs(b))) ** k for b, k, c in terms) > digits * abs(at_zero):
         return None
     alone = len(ends) == 1 or (bounded and _cancellation(ends, rows) <= 32.0)
-    return Truncated(ends, rows, alone and all(min(row) >= 0.0 or max(row) <= 0.0 for row in rows))
+    one_sign = all(min(row) >= 0.0 or max(row) <= 0.0 for row in rows)
+    return Truncated(ends, rows) if alone and one_sign else None
 
 
 def _cancellation(ends: tuple[float, ...], rows: Matrix) -> float:

@@ -189,10 +189,9 @@ def sums_of(
         sums = sums + (tl.zeros((COLUMNS,), tl.float32),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
-        x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
-            C, ACTIVATION,
-        )  # fmt: skip
+        x, f, weights, y, u, counts = tile_of(
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE, C, ACTIVATION
+        )
         q = 2.0 * f - 1.0
         term = weights
         before = term
@@ -268,10 +267,9 @@ def gradient_of(
     factor = tl.load(upstream).to(tl.float32)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
-        x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
-            C, ACTIVATION,
-        )  # fmt: skip
+        x, f, weights, y, u, counts = tile_of(
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE, C, ACTIVATION
+        )
         g = weights * _slope_at(2.0 * f - 1.0, slopes, columns[None, :], exists[None, :], C, SIZE - 1)
         write(
             out, ratios, row_stats, row_sums, own_slope, totals, g, x, f, rows, columns, y, u, counts, factor,

@@ -225,7 +225,7 @@ def tile_of(
     weights = tl.where(negative, row[:, None], 0.0)
     if matrix is not None:
         weights *= tl.load(matrix + y.to(tl.int64)[:, None] * C + columns[None, :], mask=inside, other=0.0)
-    return x, f, weights, inside, y, u, counts
+    return x, f, weights, y, u, counts
 
 
 @triton.jit

@@ -14,8 +14,8 @@ whose coefficients are sums over the run: one row of a table for each place in t
 - ``collect`` computes the slopes of the positives from these, as sums over later places;
 - ``gradient_of`` reads the logits a third time, searches again, which is cheaper than storing, and writes.
 
-The table is float64 where a small sum is a difference of large ones. If distances are counted from the run's last
-positive ("anchored"), all terms of a run have one sign, and the work on all scores is float32.
+Distances are counted from the run's last positive, its anchor: all terms of a run then have one sign, and the work on
+all scores is float32.
 """
 
 from typing import NamedTuple
@@ -62,13 +62,10 @@ def cache_numbers(surrogate: Surrogate, device: torch.device) -> None:
 
 def _tilings(form: Truncated, logits: Tensor, short_search: bool) -> tuple[Tiling, Tiling]:
     """Return the tilings of the second and third read: one warp, as wide as its registers hold; measured."""
-    whole = aligned(logits)
-    if form.anchored and len(form.ends) == 1:
+    if len(form.ends) == 1:
         return Tiling(32, 8, 1, 128), Tiling(32, 16, 1, 128)
-    if form.anchored:
-        first = Tiling(32, 4 if short_search else 8, 1, 128) if whole else Tiling(32, 4, 1, 96)
-        return first, Tiling(32, 16, 1, 168 if short_search else 128)
-    return (Tiling(32, 4, 1, 128), Tiling(32, 16, 1, 128)) if whole else (Tiling(32, 8, 1, 168), Tiling(32, 8, 1, 96))
+    first = Tiling(32, 4 if short_search else 8, 1, 128) if aligned(logits) else Tiling(32, 4, 1, 96)
+    return first, Tiling(32, 16, 1, 168 if short_search else 128)
 
 
 def _short_search(logits: Tensor, loss: Loss, positives: int = 8) -> bool:
@@ -105,8 +102,8 @@ class RankedKernels(NamedTuple):
             order = torch.sort(at.keys).indices  # by class, then by own score
             tabulate[(c,)](
                 order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, at.bounds, at.table,
-                numbers, n, C=c, PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers, ANCHORED=form.anchored,
-                WIDTH=form.width, **_block(n, c),
+                numbers, n, C=c, PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers, WIDTH=form.width,
+                **_block(n, c),
             )  # fmt: skip
             columns_of[tiling.grid(n, c, processors_of(device))](
                 logits, at.codes, weight, normalised_pairs(batch, loss), at.rows, at.class_counts, at.start,
@@ -118,8 +115,7 @@ class RankedKernels(NamedTuple):
                 collect[(c,)](
                     order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, numbers,
                     at.received, at.row_sums, at.own_slope, n, C=c, ACTIVATION=loss.activation,
-                    PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers,
-                    ANCHORED=form.anchored, **_block(n, c),
+                    PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers, **_block(n, c),
                 )  # fmt: skip
         return value, memory
 
@@ -135,7 +131,7 @@ class RankedKernels(NamedTuple):
         with on_device(logits):
             gradient_of[tiling.grid(n, c, processors_of(device))](
                 logits, at.codes, weight, normalised_pairs(batch, loss), ratios, at.rows, at.class_counts, at.start,
-                at.class_weights, at.centre, at.bounds, at.table, numbers, at.row_sums, at.own_slope, at.totals,
+                at.class_weights, at.bounds, at.table, numbers, at.row_sums, at.own_slope, at.totals,
                 upstream, out, loss.log_loss, n, **self._constants(batch, loss), **tiling.options,
             )  # fmt: skip
         return out
@@ -148,19 +144,18 @@ class RankedKernels(NamedTuple):
             "ACTIVATION": loss.activation,
             "PIECES": len(form.ends),
             "DEGREE": form.degree,
-            "ANCHORED": form.anchored,
             "WIDTH": form.width,
             "SHORT_SEARCH": _short_search(batch.logits, loss),
         }
 
     def _parts(self, n: int, c: int) -> tuple[Parts, Parts]:
-        form, places, real = self.form, len(self.form.ends) * (n + c), torch.float32
+        form, places = self.form, len(self.form.ends) * (n + c)
         zeros, others = first_vectors(n, c)
         zeros |= {"received": (places * form.degree, torch.float64)}
         others |= {
-            "table": (places * form.width, real if form.anchored else torch.float64),
-            "centre": (c, real),
-            "bounds": (places, real),
+            "table": (places * form.width, torch.float32),
+            "centre": (c, torch.float32),
+            "bounds": (places, torch.float32),
         }
         return zeros, others
 
@@ -192,7 +187,7 @@ def _downward(exact):
 @triton.jit
 def tabulate(
     order, weight, row_stats, class_counts, start, class_weights, centre, bounds, table, form, n,
-    C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, POWERS: tl.constexpr, ANCHORED: tl.constexpr,
+    C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, POWERS: tl.constexpr,
     WIDTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Make the bounds and the table of one class.
@@ -200,9 +195,7 @@ def tabulate(
     A class has one place more than positives, the first one for negatives that meet none.
     ``bounds``, ``(PIECES, N + C)``: the largest score that does not meet the positive in this piece, ascending.
     ``table``, ``(PIECES, N + C, WIDTH)``: coefficients of the sum over the run in powers of the negative's distance,
-    times the column's weight. ``ANCHORED``: the distance from the run's last positive, whose score comes first; all
-    terms have one sign then, and nothing cancels in float32. Else the distance from the middle of the class, in
-    float64.
+    times the column's weight. The distance is that from the run's last positive, whose score comes first.
     """
     c = tl.program_id(0)
     count = tl.load(class_counts + c)
@@ -242,21 +235,13 @@ def tabulate(
             place = piece * (n + C) + begin + c + 1 + rank
             tl.store(bounds + place, _downward(p.to(tl.float64) - end), mask=inside)
             at = table + place.to(tl.int64) * WIDTH
-            # Distances from the anchor, or from the middle, which are those of q + end.
-            z = distance
-            if not ANCHORED:
-                z = tl.zeros((BLOCK,), tl.float64)
-            else:
-                tl.store(at, p, mask=inside)
+            tl.store(at, p, mask=inside)
             for i in tl.static_range(size):
                 power = tl.zeros((BLOCK,), tl.float64)
                 for k in tl.static_range(i, size):
                     if (POWERS >> k) % 2 == 1:
-                        power += tl.load(numbers + 1 + k) * binomial(k, i) * _power_sum(running, z, k - i)
-                if ANCHORED:
-                    tl.store(at + 1 + i, power.to(tl.float32), mask=inside)
-                else:
-                    tl.store(at + i, power, mask=inside)
+                        power += tl.load(numbers + 1 + k) * binomial(k, i) * _power_sum(running, distance, k - i)
+                tl.store(at + 1 + i, power.to(tl.float32), mask=inside)
         so_far = sums
 
 
@@ -264,7 +249,7 @@ def tabulate(
 def collect(
     order, weight, row_stats, class_counts, start, class_weights, centre, form, received, row_sums, own_slope, n,
     C: tl.constexpr, ACTIVATION: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
-    POWERS: tl.constexpr, ANCHORED: tl.constexpr, BLOCK: tl.constexpr,
+    POWERS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Compute the slope in each positive of one class from all that was received at later places."""
     c = tl.program_id(0)
@@ -293,12 +278,10 @@ def collect(
             for j in tl.static_range(DEGREE):
                 arrived = arrived + (tl.load(at + j, mask=inside, other=0.0),)
             for j in tl.static_range(DEGREE):
-                came = arrived[j]
-                if ANCHORED:
-                    # From powers of the distance from the anchor, which is this positive, to those from the centre.
-                    came = arrived[0]
-                    for i in tl.static_range(1, j + 1):
-                        came = came * w + binomial(j, i) * arrived[i]
+                # From powers of the distance from the anchor, which is this positive, to those from the centre.
+                came = arrived[0]
+                for i in tl.static_range(1, j + 1):
+                    came = came * w + binomial(j, i) * arrived[i]
                 later = later + (so_far[piece * DEGREE + j] + tl.cumsum(came, axis=0, reverse=True),)
                 now = now + (so_far[piece * DEGREE + j] + tl.sum(came, axis=0),)
             for k in tl.static_range(1, DEGREE + 1):
@@ -381,39 +364,17 @@ def _both(at):
 
 
 @triton.jit
-def _numbers(at, COUNT: tl.constexpr, ANCHORED: tl.constexpr):
-    """Load the first numbers at a place of the table."""
-    numbers = ()
-    if ANCHORED:
-        for pair in tl.static_range((COUNT + 1) // 2):
-            numbers = numbers + _both(at + 2 * pair)
-    else:
-        for k in tl.static_range(COUNT):
-            numbers = numbers + (tl.load(at + k),)
-    return numbers
-
-
-@triton.jit
-def _distance(f, anchor, form, piece: tl.constexpr, middle, DEGREE: tl.constexpr, ANCHORED: tl.constexpr):
-    """Return the distance of negative plus end from the run's last positive, or from the middle of the class."""
-    end = tl.load(form + piece * (DEGREE + 2))
-    if ANCHORED:
-        return (f - anchor) + end.to(tl.float32)
-    else:
-        return f.to(tl.float64) + (end - middle.to(tl.float64))
-
-
-@triton.jit
-def _loss_and_slope(f, at, form, piece: tl.constexpr, middle, DEGREE: tl.constexpr, ANCHORED: tl.constexpr):
+def _loss_and_slope(f, at, form, piece: tl.constexpr, DEGREE: tl.constexpr):
     """Return sum and slope, in the negative, of one piece over the positives of its run; and its distance."""
-    first: tl.constexpr = 1 if ANCHORED else 0
-    numbers = _numbers(at, first + DEGREE + 1, ANCHORED)
-    z = _distance(f, numbers[0], form, piece, middle, DEGREE, ANCHORED)
-    total = numbers[first + DEGREE]
+    numbers = ()
+    for pair in tl.static_range((DEGREE + 3) // 2):
+        numbers = numbers + _both(at + 2 * pair)
+    z = (f - numbers[0]) + tl.load(form + piece * (DEGREE + 2)).to(tl.float32)
+    total = numbers[DEGREE + 1]
     slope = tl.zeros_like(total)
     for back in tl.static_range(1, DEGREE + 1):
         slope = slope * z + total
-        total = total * z + numbers[first + DEGREE - back]
+        total = total * z + numbers[DEGREE + 1 - back]
     return total, slope, z
 
 
@@ -421,10 +382,8 @@ def _loss_and_slope(f, at, form, piece: tl.constexpr, middle, DEGREE: tl.constex
 def columns_of(
     logits, codes, weight, matrix, row_stats, class_counts, start, class_weights, centre, bounds, table, form, received,
     row_sums, totals, finished, out, log_loss, n,
-    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr,
-    GRADIENT: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
-    ANCHORED: tl.constexpr, WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr,
-    COLUMNS: tl.constexpr, ROWS: tl.constexpr,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, GRADIENT: tl.constexpr, PIECES: tl.constexpr,
+    DEGREE: tl.constexpr, WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Compute the value, what the positives receive from the negatives, and each row's sum of score times slope.
 
@@ -436,7 +395,6 @@ def columns_of(
     begin += tl.where(exists, columns, 0)[None, :]  # one place more for each class before
     end = begin + tl.load(class_counts + columns, mask=exists, other=0)[None, :]
     middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
-    shape: tl.constexpr = (ROWS, COLUMNS)
     risk = tl.zeros((ROWS,), tl.float32)
     # Most negatives of a column end at one place: their contributions are summed in registers, those of the others are
     # added where they end. The place is that of score 0, near most softmax scores, or of the first row's score.
@@ -450,13 +408,12 @@ def columns_of(
     for piece in tl.static_range(PIECES):
         hints = hints + (_hint_for(bounds + piece * (n + C), begin, end, some_score, SHORT_SEARCH),)
         for _ in tl.static_range(DEGREE):
-            gathered = gathered + (tl.zeros(shape, tl.float32),)
+            gathered = gathered + (tl.zeros((ROWS, COLUMNS), tl.float32),)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
-        x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
-            C, ACTIVATION,
-        )  # fmt: skip
+        x, f, weights, y, u, counts = tile_of(
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE, C, ACTIVATION
+        )
         near = f
         if ACTIVATION == "identity":
             near = f - middle
@@ -466,7 +423,7 @@ def columns_of(
         for piece in tl.static_range(PIECES):
             place = _place_of(bounds + piece * (n + C), hints[piece], end, f, weights, SHORT_SEARCH)
             at = table + (piece * (n + C) + place) * WIDTH
-            total, slope, z = _loss_and_slope(f, at, form, piece, middle, DEGREE, ANCHORED)
+            total, slope, z = _loss_and_slope(f, at, form, piece, DEGREE)
             loss = total if piece == 0 else loss + total
             steepness = slope if piece == 0 else steepness + slope
             if GRADIENT:
@@ -489,13 +446,13 @@ def columns_of(
                             handed *= z.to(tl.float64)
         if GRADIENT:
             gathered = now_gathered
-        lost = weights * loss.to(tl.float32)
+        lost = weights * loss
         if ACTIVATION == "identity":
             # A score of weight 0 adds 0, even if its loss overflows; but NaN stays NaN.
             lost = tl.where((weights == 0.0) & (f == f), 0.0, lost)
         risk += tl.sum(lost, axis=1)
         if GRADIENT and ACTIVATION == "softmax":
-            pull = f * (weights * steepness.to(tl.float32))
+            pull = f * (weights * steepness)
             tl.atomic_add(row_sums + rows, tl.sum(pull, axis=1), mask=counts, sem="relaxed")
     if GRADIENT:
         for piece in tl.static_range(PIECES):
@@ -503,10 +460,7 @@ def columns_of(
             here = received + (piece * (n + C) + place).to(tl.int64) * DEGREE
             # From powers of the score to powers of the distance.
             shift = tl.load(form + piece * (DEGREE + 2)) + tl.zeros((1, COLUMNS), tl.float64)
-            if ANCHORED and DEGREE > 1:
-                shift -= tl.load(table + place.to(tl.int64) * WIDTH).to(tl.float64)
-            else:
-                shift -= middle.to(tl.float64)
+            shift -= tl.load(table + place.to(tl.int64) * WIDTH).to(tl.float64)
             if ACTIVATION == "identity":
                 shift += middle.to(tl.float64)
             powers = ()
@@ -525,10 +479,9 @@ def columns_of(
 
 @triton.jit
 def gradient_of(
-    logits, codes, weight, matrix, ratios, row_stats, class_counts, start, class_weights, centre, bounds, table, form,
+    logits, codes, weight, matrix, ratios, row_stats, class_counts, start, class_weights, bounds, table, form,
     row_sums, own_slope, totals, upstream, out, log_loss, n,
-    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr,
-    PIECES: tl.constexpr, DEGREE: tl.constexpr, ANCHORED: tl.constexpr,
+    C: tl.constexpr, STRIDE: tl.constexpr, ACTIVATION: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
     WIDTH: tl.constexpr, SHORT_SEARCH: tl.constexpr, COLUMNS: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     """Read the logits a third time, and write the gradient."""
@@ -537,7 +490,6 @@ def gradient_of(
     begin = tl.load(start + columns, mask=exists, other=0)[None, :]
     begin += tl.where(exists, columns, 0)[None, :]  # one place more for each class before
     end = begin + tl.load(class_counts + columns, mask=exists, other=0)[None, :]
-    middle = tl.load(centre + columns, mask=exists, other=0.0)[None, :]
     hints = ()
     for piece in tl.static_range(PIECES):
         nothing = tl.zeros((1, COLUMNS), tl.float32)
@@ -545,17 +497,16 @@ def gradient_of(
     factor = tl.load(upstream).to(tl.float32)
     for tile in range(tl.program_id(1), tl.cdiv(n, ROWS), tl.num_programs(1)):
         rows = tile * ROWS + tl.arange(0, ROWS)
-        x, f, weights, inside, y, u, counts = tile_of(
-            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE,
-            C, ACTIVATION,
-        )  # fmt: skip
+        x, f, weights, y, u, counts = tile_of(
+            logits, codes, weight, matrix, row_stats, class_weights, rows, columns, n, STRIDE, C, ACTIVATION
+        )
         steepness = 0.0
         for piece in tl.static_range(PIECES):
             place = _place_of(bounds + piece * (n + C), hints[piece], end, f, weights, SHORT_SEARCH)
             at = table + (piece * (n + C) + place) * WIDTH
-            _, slope, _ = _loss_and_slope(f, at, form, piece, middle, DEGREE, ANCHORED)
+            _, slope, _ = _loss_and_slope(f, at, form, piece, DEGREE)
             steepness = slope if piece == 0 else steepness + slope
-        g = weights * steepness.to(tl.float32)
+        g = weights * steepness
         if ACTIVATION == "identity":
             g = tl.where(weights == 0.0, 0.0, g)
         write(
