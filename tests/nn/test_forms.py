@@ -48,7 +48,7 @@ def test_bilinear_forms_are_the_loss_and_its_slopes():
         if form is None:
             continue
         taken.add(str(case).split("-alpha")[0])
-        loss, in_q, in_p = (chebval2d(2.0 * p - 1.0, 2.0 * q - 1.0, np.array(m)) for m in form.matrices)
+        loss, in_q, in_p = (chebval2d(2.0 * p - 1.0, 2.0 * q - 1.0, np.array(m)) for m in form.numbers)
         at_zero = abs(surrogate.loss(np.zeros(1))[0])
         # At a corner on the edge of the range the slope is one-sided.
         inside = np.abs(p - q) < 1.0

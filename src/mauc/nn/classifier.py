@@ -50,9 +50,7 @@ class MAUCMLPClassifier(LogitClassifier, BaseEstimator):  # type: ignore[misc]
     loss : {"mauc", "cross_entropy"} or Module, default="mauc"
         A module is called as ``loss(logits, classes)``.
     surrogate : str or object, default="exponential"
-        Pair loss, for ``loss="mauc"``: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``,
-        ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object
-        with ``loss(t)`` and ``derivative(t)``.
+        Pair loss of ``loss="mauc"``; :class:`mauc.nn.MAUCLoss` lists them.
     alpha : float, optional
         Margin or rate of the surrogate. Default: that of :class:`mauc.nn.MAUCLoss`.
     log_loss : float >= 0, default=0.5

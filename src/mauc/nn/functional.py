@@ -112,6 +112,8 @@ def mauc_score(scores: Tensor, target: Tensor, *, pairs: Pairs = "ovo", weight: 
 def pairwise_auc(scores: Tensor, target: Tensor, *, weight: Tensor | None = None) -> Tensor:
     r"""Compute the AUC of every ordered pair of classes on the device of the scores, as :func:`mauc.pairwise_auc` does.
 
+    The cost is that of :func:`mauc_score`.
+
     Parameters
     ----------
     scores : (N, C) floating tensor
@@ -127,10 +129,6 @@ def pairwise_auc(scores: Tensor, target: Tensor, *, weight: Tensor | None = None
         :math:`\mathrm{AUC}_{i|j}` at ``[i, j]``, float64, on that device, without gradient: how well column i ranks
         class i above class j. NaN on the diagonal and for classes without samples; all NaN if a score is not
         finite and a check would wait for the device.
-
-    Notes
-    -----
-    The cost is that of :func:`mauc_score`.
 
     Examples
     --------

@@ -59,16 +59,14 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
     Notes
     -----
     *Visits.* A class that :math:`a_c` batches cover has :math:`k a_c` places there, which its samples take in turn. If
-    it has fewer samples than places, each is visited :math:`\lfloor k a_c / n_c \rfloor` or
-    :math:`\lceil k a_c / n_c \rceil` times, never twice in one batch. If it has more, each is visited once, and those
-    without a place fill the batches, the samples of each class spread evenly. An epoch has as few batches B as that
-    allows. Each covers m classes, as many as fit in ``cover_share`` of it:
+    it has fewer samples than places, samples repeat, but never in one batch. If it has more, each is visited once, and
+    those without a place fill the batches. An epoch has as few batches B as that allows. Each covers m classes, as many
+    as fit in ``cover_share`` of it:
 
     - If all classes fit, every batch covers every class, and B is the smallest number with
       :math:`\sum_c (n_c - k B)_+ \le B \, (\text{batch\_size} - k C)`.
-    - Else a class gets the turns that its samples need, and at least half an equal share,
-      :math:`a_c \ge \lfloor B m / (2 C) \rfloor`; the rest goes to the classes with fewest turns. The turns of a class
-      are spread evenly over the epoch: it returns within :math:`3 B / a_c + 1` batches.
+    - Else a class gets the turns that its samples need, and at least half an equal share; the rest goes to the classes
+      with fewest turns. The turns of a class are spread evenly: it returns within :math:`3 B / a_c + 1` batches.
 
     A batch full of coverage holds k samples of the largest class, so an epoch of such batches is
     :math:`\max_c n_c / k` long. With ``cover_share=0.5`` it has about :math:`2 N / \text{batch\_size}` batches at most.
@@ -77,8 +75,7 @@ class ClassCoverageBatchSampler(Sampler[list[int]]):
     number of batches, and every batch on every rank covers the classes. Ranks that may have begun different numbers of
     epochs must call :meth:`set_epoch` before each epoch; Lightning does it (pass it ``use_distributed_sampler=False``).
 
-    *Resuming.* ``epoch`` is the number of the next epoch, 0 at first. To continue a run, or to repeat an epoch, pass
-    its number to :meth:`set_epoch`.
+    *Resuming.* To continue a run, pass the number of the next epoch, ``epoch``, to :meth:`set_epoch`.
 
     Repeating rare classes changes the class shares that a loss sees (:attr:`class_visits`). Multiclass AUC with
     ``pairs="ovo"`` does not depend on them. An epoch takes O(N) time and memory.

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.polynomial import chebyshev as cheb
+from numpy.polynomial.polynomial import polyder, polyval
 
 from mauc._typing import Floats
 from mauc.plan import TOLERANCES, plan
@@ -64,13 +65,13 @@ Matrix = tuple[tuple[float, ...], ...]
 class Bilinear(NamedTuple):
     """``ℓ(p − q) = Σ_kl A_kl T_k(2p − 1) T_l(2q − 1)``, and its slopes in the same functions."""
 
-    matrices: tuple[Matrix, Matrix, Matrix]
+    numbers: tuple[Matrix, Matrix, Matrix]
     """Three of the same size: A, that of ``∂ℓ/∂q``, that of ``∂ℓ/∂p``."""
 
     @property
     def size(self) -> int:
         """How many functions."""
-        return len(self.matrices[0])
+        return len(self.numbers[0])
 
 
 @_cached
@@ -115,11 +116,6 @@ class Truncated(NamedTuple):
         """The end and the coefficients of each piece."""
         return tuple((end, *row) for end, row in zip(self.ends, self.coefficients, strict=True))
 
-    @property
-    def powers(self) -> int:
-        """Bit mask of the powers that occur: bit k for the k-th power."""
-        return sum(1 << k for k in range(self.degree + 1) if any(row[k] for row in self.coefficients))
-
 
 @_cached
 def truncated_powers(
@@ -155,15 +151,10 @@ def _cancellation(ends: tuple[float, ...], rows: Matrix) -> float:
 
     Up to 32, float32 sums have errors of about 1e-6.
     """
-    largest = sizes = 0.0
-    for t in (k / 32.0 for k in range(-32, 33)):
-        slopes = [
-            sum(k * c * (b - t) ** (k - 1) for k, c in enumerate(row) if k)
-            for b, row in zip(ends, rows, strict=True)
-            if b > t
-        ]
-        largest, sizes = max(largest, abs(sum(slopes))), max(sizes, sum(map(abs, slopes)))
-    return sizes / largest if largest else inf
+    t = np.linspace(-1.0, 1.0, 65)
+    slopes = np.array([np.where(b > t, polyval(b - t, polyder(row)), 0.0) for b, row in zip(ends, rows, strict=True)])
+    largest = float(np.abs(slopes.sum(0)).max())
+    return float(np.abs(slopes).sum(0).max()) / largest if largest else inf
 
 
 def _jump(left: Piece, right: Piece) -> tuple[float, ...]:

@@ -87,9 +87,7 @@ class Plain:
 
 def differentiable(batch: Batch, loss: Loss) -> Tensor:
     """Compute a loss with a closed form in operations that torch can differentiate any number of times."""
-    with torch.no_grad():
-        weights, _ = _prepare(batch, loss)
-    logits = _clean(batch, loss)
+    weights, logits = _prepare(batch, loss)
     form = closed_form(loss.surrogate, bounded=loss.bounded)
     assert form is not None  # the caller has checked it
     value = differentiable_risk(activate(logits, loss.activation), weights, form, log1p=loss.log1p)
@@ -100,29 +98,14 @@ def differentiable(batch: Batch, loss: Loss) -> Tensor:
     return value.to(logits.dtype)
 
 
-def _valid(batch: Batch, loss: Loss) -> Tensor | None:
-    """Return which samples are not ignored, or None if all count."""
-    return None if loss.ignore_index is None else batch.target != loss.ignore_index
-
-
 def _prepare(batch: Batch, loss: Loss) -> tuple[Weights, Tensor]:
-    """Return the weights of the pairs, and the logits in the precision of the sums."""
-    weights = weigh(
-        batch.target,
-        batch.logits.shape[1],
-        weight=batch.weight,
-        valid=_valid(batch, loss),
-        pairs=loss.pairs if batch.matrix is None else batch.matrix,
-        class_counts=batch.sizes,
-    )
-    return weights, _clean(batch, loss)
-
-
-def _clean(batch: Batch, loss: Loss) -> Tensor:
-    """Return the logits in float32 or float64, with 0 in the rows of ignored samples, which may hold anything."""
+    """Return the weights of the pairs, and wide logits with 0 in ignored rows, which may hold anything."""
+    valid = None if loss.ignore_index is None else batch.target != loss.ignore_index
+    pairs = loss.pairs if batch.matrix is None else batch.matrix
+    with torch.no_grad():
+        weights = weigh(batch.target, batch.logits.shape[1], pairs, batch.weight, valid, batch.sizes)
     wide = batch.logits.to(torch.float64 if batch.logits.dtype == torch.float64 else torch.float32)
-    valid = _valid(batch, loss)
-    return wide if valid is None else torch.where(valid[:, None], wide, 0.0)
+    return weights, wide if valid is None else torch.where(valid[:, None], wide, 0.0)
 
 
 def activate(logits: Tensor, activation: str) -> Tensor:

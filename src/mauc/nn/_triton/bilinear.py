@@ -8,12 +8,10 @@ for the logistic loss and every other surrogate that :mod:`mauc.plan` takes as o
 
 - ``first_pass`` reads the logits: each row's peak and sums, its own score, the class weights, and the sums of the
   functions over the positives of each class, which decide the slopes in all negatives (``slopes_of_negatives``);
-- ``sums_of`` reads them again: the functions' sums over the negatives of each column, and each row's sum of score times
-  slope, which the softmax needs;
+- ``sums_of`` reads them again: the sums of the functions over the negatives of each column, and each row's sum of score
+  times slope, which the softmax needs;
 - ``slopes_of_positives`` computes the value from both kinds of sums, ``own_slopes`` the slopes in the N own scores;
 - ``gradient_of`` reads the logits a third time, and writes.
-
-Tiles of a few rows share the columns' coefficients, which with many classes are more than the first-level cache holds.
 """
 
 from typing import NamedTuple
@@ -41,7 +39,6 @@ from mauc.nn._triton.launch import (
     row_contiguous,
     views,
 )
-from mauc.surrogates import Surrogate
 
 
 def recipe_for(batch: Batch, loss: Loss) -> "BilinearKernels | None":
@@ -50,13 +47,6 @@ def recipe_for(batch: Batch, loss: Loss) -> "BilinearKernels | None":
         return None
     form = bilinear_form(loss.surrogate, bounded=True)
     return None if form is None else BilinearKernels(form)
-
-
-def cache_numbers(surrogate: Surrogate, device: torch.device) -> None:
-    """Copy the numbers of a surrogate to the device and cache them there."""
-    form = bilinear_form(surrogate, bounded=True)
-    if form is not None:
-        numbers_on_device(form.matrices, device)
 
 
 def _tilings(logits: Tensor, size: int) -> tuple[Tiling, Tiling]:
@@ -84,7 +74,7 @@ class BilinearKernels(NamedTuple):
         batch = batch._replace(logits=row_contiguous(batch.logits))
         logits, target, size = batch.logits, batch.target.contiguous(), self.form.size
         (n, c), device = logits.shape, logits.device
-        numbers, weight = numbers_on_device(self.form.matrices, device), optional_tensors(batch)[0]
+        numbers, weight = numbers_on_device(self.form.numbers, device), optional_tensors(batch)[0]
         memory, at = allocate(device, *self._parts(n, c))
         value = torch.empty((), dtype=torch.float32, device=device)
         by_column, by_row = (-(-c // 64), size), (-(-n // 128),)

@@ -1,19 +1,19 @@
 # mypy: ignore-errors
 """Closed forms in two kernels: two reads and one write of the logits in all.
 
-``statistics`` reads the logits once. A program takes some rows at a time and turns them into scores in registers. It
-adds these to sums over the negatives of each column, which stay in registers over all its rows, and to sums over the
-positives of each class. The last program to finish computes the value from these ``5 C`` sums. ``gradient_of`` reads
-the logits again in the backward pass and writes their gradient, already multiplied by the upstream gradient. Nothing of
-size ``(N, C)`` but the gradient is allocated. With more than some thousand samples one more kernel counts the classes.
+``statistics`` reads the logits once. A program turns some rows at a time into scores. It adds these to sums over the
+negatives of each column, which stay in registers over all its rows, and to sums over the positives of each class. The
+last program to finish computes the value from these ``5 C`` sums. ``gradient_of`` reads the logits again in the
+backward pass and writes their gradient, multiplied by the upstream gradient. Nothing of size ``(N, C)`` but the
+gradient is allocated. With more than some thousand samples ``count`` counts the classes first.
 
 The sums are those of :mod:`mauc.nn._loss.closed`. Squared and linear losses count the positives from 1, the largest
-score: near a perfect ranking nothing cancels. The exponential of scores without a bound could overflow. For these
-``extremes`` reads the logits first and finds the highest negative of each column and the lowest positive of each class,
-which are then subtracted. All sums are added atomically, so the last bits depend on the order.
+score: near a perfect ranking nothing cancels. The exponential of scores without a bound could overflow: ``extremes``
+reads the logits first and finds the highest negative of each column and the lowest positive of each class, which are
+then subtracted. All sums are added atomically, so the last bits depend on the order.
 
-Exponential of all scores; squared, and surrogates that are linear on [−1, 1] such as the hinge with ``alpha >= 1``, of
-softmax and sigmoid scores; ``"ovo"`` and ``"ova"``.
+The kernels compute the exponential of all scores, and the squared and linear losses of softmax and sigmoid scores; with
+``"ovo"`` and ``"ova"`` pairs.
 """
 
 from functools import lru_cache

@@ -67,13 +67,8 @@ class Tiling(NamedTuple):
 
     @property
     def options(self) -> dict[str, int]:
-        """The compile-time arguments of a launch."""
-        return {
-            "COLUMNS": self.columns,
-            "ROWS": self.rows,
-            "num_warps": self.warps,
-            "maxnreg": self.registers,
-        }
+        """Return the compile-time arguments of a launch."""
+        return {"COLUMNS": self.columns, "ROWS": self.rows, "num_warps": self.warps, "maxnreg": self.registers}
 
     def grid(self, n: int, c: int, processors: int) -> tuple[int, int]:
         across, down = -(-c // self.columns), -(-n // self.rows)
@@ -108,7 +103,7 @@ def normalised_pairs(batch: Batch, loss: Loss) -> Tensor | None:
         return None
     target, n_classes = batch.target, batch.logits.shape[1]
     valid = (target != loss.ignore_index) & (target >= 0) & (target < n_classes)
-    weights = weigh(target, n_classes, weight=batch.weight, valid=valid, pairs=batch.matrix, class_counts=None)
+    weights = weigh(target, n_classes, batch.matrix, batch.weight, valid)
     assert weights.matrix is not None
     return weights.matrix.to(torch.float32)
 
@@ -127,10 +122,8 @@ def numbers_on_device(numbers: Any, device: torch.device) -> Tensor:
 def allocate(device: torch.device, zeros: Parts, others: Parts) -> tuple[tuple[Tensor, Tensor], SimpleNamespace]:
     """Allocate the vectors of a call in two pieces of memory, of which the first is 0; return both and the vectors."""
     n_zeros, n_others = (sum(_padded(*part) for part in parts.values()) for parts in (zeros, others))
-    memory = (
-        torch.zeros(n_zeros, dtype=torch.uint8, device=device),
-        torch.empty(n_others, dtype=torch.uint8, device=device),
-    )
+    kind: dict[str, Any] = {"dtype": torch.uint8, "device": device}
+    memory = torch.zeros(n_zeros, **kind), torch.empty(n_others, **kind)
     return memory, views(memory, zeros, others)
 
 

@@ -1,21 +1,19 @@
 # mypy: ignore-errors
 # ruff: noqa: RUF005, RUF059 — Triton compiles neither * in tuples nor names that change their kind
-r"""Pieces of polynomials, the hinge family: three reads of the logits, on the device from end to end.
+r"""Pieces of polynomials, the hinge family: three reads of the logits, without waiting for the device.
 
 The loss is a sum of truncated powers (:class:`mauc.nn._loss.forms.Truncated`). For each end b, a negative q meets the
-positives below ``q + b``: a run at the start of its column's sorted positives. Its loss and slope are polynomials in q,
-whose coefficients are sums over the run: one row of a table for each place in the order. Nothing waits for the device:
+positives below ``q + b``: a run at the start of its column's sorted positives. Its loss and slope are polynomials in
+the distance from the run's last positive. All terms of a run then have one sign, so that float32 is enough. The
+coefficients are sums over the run: one row of a table for each place in the order.
 
 - ``first_pass`` reads the logits: each row's peak and sums, its own score, the class weights;
-- the N own scores are sorted within their classes, and ``tabulate`` makes the table, and for each positive the largest
-  score that does not meet it: later searches are among these bounds;
+- ``tabulate`` makes the table of the sorted own scores, and the bound of each positive, the largest score that does not
+  meet it;
 - ``columns_of`` reads the logits again: it searches each score, as a negative, among the bounds of its column, which
   gives the value, and adds its contribution to the slopes of the positives at the position where its run ends;
 - ``collect`` computes the slopes of the positives from these, as sums over later places;
 - ``gradient_of`` reads the logits a third time, searches again, which is cheaper than storing, and writes.
-
-Distances are counted from the run's last positive, its anchor: all terms of a run then have one sign, and the work on
-all scores is float32.
 """
 
 from typing import NamedTuple
@@ -41,7 +39,6 @@ from mauc.nn._triton.launch import (
     row_contiguous,
     views,
 )
-from mauc.surrogates import Surrogate
 
 
 def recipe_for(batch: Batch, loss: Loss) -> "RankedKernels | None":
@@ -50,14 +47,6 @@ def recipe_for(batch: Batch, loss: Loss) -> "RankedKernels | None":
         return None
     form = truncated_powers(loss.surrogate, bounded=loss.bounded)
     return None if form is None else RankedKernels(form)
-
-
-def cache_numbers(surrogate: Surrogate, device: torch.device) -> None:
-    """Copy the numbers of a surrogate to the device and cache them there."""
-    for bounded in (True, False):
-        form = truncated_powers(surrogate, bounded=bounded)
-        if form is not None:
-            numbers_on_device(form.numbers, device)
 
 
 def _tilings(form: Truncated, logits: Tensor, short_search: bool) -> tuple[Tiling, Tiling]:
@@ -102,7 +91,7 @@ class RankedKernels(NamedTuple):
             order = torch.sort(at.keys).indices  # by class, then by own score
             tabulate[(c,)](
                 order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, at.bounds, at.table,
-                numbers, n, C=c, PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers, WIDTH=form.width,
+                numbers, n, C=c, PIECES=len(form.ends), DEGREE=form.degree, WIDTH=form.width,
                 **_block(n, c),
             )  # fmt: skip
             columns_of[tiling.grid(n, c, processors_of(device))](
@@ -115,7 +104,7 @@ class RankedKernels(NamedTuple):
                 collect[(c,)](
                     order, weight, at.rows, at.class_counts, at.start, at.class_weights, at.centre, numbers,
                     at.received, at.row_sums, at.own_slope, n, C=c, ACTIVATION=loss.activation,
-                    PIECES=len(form.ends), DEGREE=form.degree, POWERS=form.powers, **_block(n, c),
+                    PIECES=len(form.ends), DEGREE=form.degree, **_block(n, c),
                 )  # fmt: skip
         return value, memory
 
@@ -187,7 +176,7 @@ def _downward(exact):
 @triton.jit
 def tabulate(
     order, weight, row_stats, class_counts, start, class_weights, centre, bounds, table, form, n,
-    C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr, POWERS: tl.constexpr,
+    C: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
     WIDTH: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Make the bounds and the table of one class.
@@ -239,8 +228,7 @@ def tabulate(
             for i in tl.static_range(size):
                 power = tl.zeros((BLOCK,), tl.float64)
                 for k in tl.static_range(i, size):
-                    if (POWERS >> k) % 2 == 1:
-                        power += tl.load(numbers + 1 + k) * binomial(k, i) * _power_sum(running, distance, k - i)
+                    power += tl.load(numbers + 1 + k) * binomial(k, i) * _power_sum(running, distance, k - i)
                 tl.store(at + 1 + i, power.to(tl.float32), mask=inside)
         so_far = sums
 
@@ -249,7 +237,7 @@ def tabulate(
 def collect(
     order, weight, row_stats, class_counts, start, class_weights, centre, form, received, row_sums, own_slope, n,
     C: tl.constexpr, ACTIVATION: tl.constexpr, PIECES: tl.constexpr, DEGREE: tl.constexpr,
-    POWERS: tl.constexpr, BLOCK: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Compute the slope in each positive of one class from all that was received at later places."""
     c = tl.program_id(0)
@@ -285,12 +273,11 @@ def collect(
                 later = later + (so_far[piece * DEGREE + j] + tl.cumsum(came, axis=0, reverse=True),)
                 now = now + (so_far[piece * DEGREE + j] + tl.sum(came, axis=0),)
             for k in tl.static_range(1, DEGREE + 1):
-                if (POWERS >> k) % 2 == 1:
-                    # Σ_n ω (z − w)^(k−1), by Horner's rule in −w.
-                    power = later[0]
-                    for j in tl.static_range(1, k):
-                        power = later[j] * binomial(k - 1, j) - w * power
-                    slope -= k * tl.load(form + piece * size + 1 + k) * power
+                # Σ_n ω (z − w)^(k−1), by Horner's rule in −w.
+                power = later[0]
+                for j in tl.static_range(1, k):
+                    power = later[j] * binomial(k - 1, j) - w * power
+                slope -= k * tl.load(form + piece * size + 1 + k) * power
         so_far = now
         unit = inverse * of_column
         if weight is not None:
