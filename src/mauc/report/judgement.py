@@ -157,7 +157,7 @@ def judge(
     labels : (C,) array, optional
         The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
     y_train : (M,) classes, optional
-        Classes of the training rows, for the largest class, ξ and χ. Default: ``y_true``.
+        Classes of the training rows, for the largest class and the imbalance. Default: ``y_true``.
     y_pred : (N,) classes, optional
         Predictions of the first model. Default: the class with the highest score.
     groups : (N,) array, optional
@@ -211,7 +211,15 @@ def judge(
         for k, repeats in enumerate(scores)
     ]
     models = [
-        _model(str(name), partition.counts, found, level, scores=repeats[0], groups=together)
+        _model(
+            str(name),
+            partition.counts,
+            found,
+            level,
+            constant=all((each == each[0]).all() for each in repeats),
+            scores=repeats[0],
+            groups=together,
+        )
         for name, found, repeats in zip(given, summaries, scores, strict=True)
     ]
     class_rows = first.labels[first.codes] if y_train is None else np.asarray(y_train)
@@ -268,7 +276,8 @@ def judge_rows(
         streamed = StreamedScores(each, budget=budget, compared=len(models) > 1)
         drawn = Drawn(layout, streamed.low, streamed.high, streamed.own)
         summaries.append(streamed.summary(weights, drawn.add))
-        scored.append(_model(name, rows.counts, summaries[-1], level, drawn=drawn))
+        constant = np.array_equal(streamed.low, streamed.high)
+        scored.append(_model(name, rows.counts, summaries[-1], level, constant=constant, drawn=drawn))
         drawings.append(drawn)
     in_order = np.argsort(labels)
     of_test_rows = imbalance_of_counts(np.asarray(labels)[in_order], rows.counts[in_order])
@@ -348,13 +357,17 @@ def _model(
     summary: ScoreSummary,
     level: float,
     *,
+    constant: bool,
     scores: NDArray[Any] | None = None,
     groups: Ints | None = None,
     drawn: Drawn | None = None,
 ) -> ModelScore:
+    """Return the scores of a model; the MAUC of constant scores is 0.5 on any rows, so its interval has no width."""
     partition = _of_sizes(counts)
     intervals = {
-        kind: interval_of_moments(
+        kind: Interval(0.5, 0.5, 0.5, 0.0)
+        if constant
+        else interval_of_moments(
             spread.sizes, weighted_mean(summary.matrix, partition.pair_weights(kind)), spread.moments, level
         )
         for kind, spread in summary.spread.items()
