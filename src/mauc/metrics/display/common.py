@@ -69,18 +69,6 @@ def response(estimator: Any, X: Any) -> tuple[Any, NDArray[Any]]:
     return y_score, np.asarray(estimator.classes_)
 
 
-def check_auc(parameter: str, auc: ArrayLike) -> Floats:
-    requirement, advice = "must hold AUCs from 0 to 1, or NaN", "pass values of pairwise_auc"
-    try:
-        array = np.asarray(auc, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise invalid(parameter, requirement, type(auc).__name__, advice) from None
-    outside = array[(array < 0) | (array > 1)]
-    if array.ndim == 0 or len(outside):
-        raise invalid(parameter, requirement, f"{outside[0] if len(outside) else auc}", advice)
-    return array
-
-
 def shorten(name: object, most: int = 28) -> str:
     """Return a short label that matplotlib does not read as a formula."""
     text = str(name)
