@@ -162,8 +162,8 @@ def test_bands_cover(positives, negatives, lead):
     [
         ({"pairs": "each"}, "pairs must be one of 'ovo', 'ova', 'ovr', got 'each'"),
         ({"bands": "wide"}, "bands must be one of 'auto', 'pointwise', 'simultaneous', got 'wide'"),
-        ({"classes": ["fir"]}, "classes must name classes of labels, got 'fir': choose from elm, oak, yew"),
-        ({"between": [("fir", "oak")]}, "between must name classes of labels, got 'fir'"),
+        ({"classes": ["fir"]}, "classes must name one of the classes, got 'fir': choose from elm, oak, yew"),
+        ({"between": [("fir", "oak")]}, "between must name one of the classes, got 'fir'"),
         ({"y_pred": ["oak"]}, r"y_pred must have the shape \(202,\), got \(1,\): pass one predicted class"),
         ({"level": 2}, "level must be"),
     ],

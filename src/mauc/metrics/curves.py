@@ -11,8 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from mauc._typing import Floats, Ints
-from mauc._validation import ScoredClasses, check_pair_name, check_scored_classes, invalid
-from mauc.metrics.groups import check_groups
+from mauc._validation import (
+    check_groups,
+    check_pair_name,
+    check_predicted,
+    check_scored_classes,
+    class_position,
+    invalid,
+)
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import check_pair_weights
 from mauc.metrics.uncertainty import Interval, Sample, interval
@@ -161,7 +167,10 @@ def curves_of(
     v = check_pair_weights(scored.labels, partition, pairs, absent)
     if v is None:
         raise invalid("y_true", "must hold two classes or more", "one", "multiclass AUC compares classes")
-    group_codes, predicted = check_groups(groups, len(scored.codes)), _predicted(y_pred, scored)
+    group_codes, predicted = (
+        check_groups(groups, len(scored.codes)),
+        check_predicted(y_pred, scored.labels, len(scored.codes)),
+    )
 
     def auc(v: Floats) -> Interval:
         return interval(Sample.of(partition, v, group_codes), *score_and_influence(partition, scored.scores, v), level)
@@ -183,20 +192,17 @@ def curves_of(
         positives, negatives = (_effective_number(units[rows], weight[rows]) for rows in (own, counted & ~own))
         return ROCCurve(name, false / false[-1], true / true[-1], auc(v), positives, negatives, point)
 
+    present = np.flatnonzero(partition.present)
     if between is not None:
         found = []
         for first, second in between:
-            i, j = (_code(scored, name, "between") for name in (first, second))
-            for k in (i, j):
-                if not partition.present[k]:
-                    came = repr(scored.labels[k])
-                    raise invalid("between", "must name classes that have rows", came, "leave the pair out")
-            found.append(curve(i, np.eye(partition.n_classes)[j], f"{scored.labels[i]} over {scored.labels[j]}"))
+            i, j = (present[class_position("between", name, scored.labels[present])] for name in (first, second))
+            found.append(curve(i, np.eye(partition.n_classes)[j], f"{first} over {second}"))
         return found, None, 0
-    every = {int(k): curve(int(k), v[k], str(scored.labels[k])) for k in np.flatnonzero(partition.present)}
+    every = {int(k): curve(int(k), v[k], str(scored.labels[k])) for k in present}
     average = average_of(list(every.values()), "average of all classes", auc(v))
     if classes is not None:
-        asked = [_code(scored, name, "classes") for name in np.asarray(classes).tolist()]
+        asked = [class_position("classes", name, scored.labels) for name in np.asarray(classes).tolist()]
         return [every[k] for k in asked if k in every], average, 0
     found = list(every.values())
     shown = sorted(found, key=lambda each: each.auc.score)[:most] if len(found) > most else found
@@ -222,22 +228,3 @@ def _effective_number(units: Ints, weight: Floats) -> float:
     """Return the effective number of rows, or of groups."""
     sums = np.bincount(units, weight)
     return float(sums.sum() ** 2 / np.square(sums).sum())
-
-
-def _predicted(y_pred: ArrayLike | None, scored: ScoredClasses) -> Ints | None:
-    if y_pred is None:
-        return None
-    given = np.asarray(y_pred)
-    if given.shape != scored.codes.shape:
-        advice = "pass one predicted class for each row"
-        raise invalid("y_pred", f"must have the shape ({len(scored.codes)},)", f"{given.shape}", advice)
-    place = {name: k for k, name in enumerate(scored.labels.tolist())}
-    return np.array([place.get(name, -1) for name in given.tolist()])
-
-
-def _code(scored: ScoredClasses, name: Any, parameter: str) -> int:
-    known = scored.labels.tolist()
-    if name not in known:
-        advice = f"choose from {', '.join(map(str, known[:8]))}" + (", …" if len(known) > 8 else "")
-        raise invalid(parameter, "must name classes of labels", repr(name), advice)
-    return int(known.index(name))

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_real, check_scored_classes, check_whole, invalid, scores_of
-from mauc.metrics.groups import check_groups
+from mauc._validation import check_groups, check_real, check_scored_classes, check_whole, invalid, listing, scores_of
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import check_pair_weights
 from mauc.metrics.uncertainty import NO_DIFFERENCE, Sample, comparison
@@ -161,8 +160,8 @@ class _Measure:
     def of_pair(cls, partition: ClassPartition, scored: Any, pair: tuple[Any, Any], groups: Ints | None) -> _Measure:
         there = scored.labels[partition.present].tolist()
         if len(pair) != 2 or pair[0] == pair[1] or any(name not in there for name in pair):
-            advice = f"choose from {', '.join(map(str, there[:8]))}" + (", …" if len(there) > 8 else "")
-            raise invalid("between", "must hold pairs of two different classes that have rows", repr(pair), advice)
+            requirement = "must hold pairs of two different classes that have rows"
+            raise invalid("between", requirement, repr(pair), f"choose from {listing(there)}")
         columns = np.array([scored.labels.tolist().index(name) for name in pair])
         rows = np.flatnonzero(np.isin(partition.codes, columns))
         two = ClassPartition((partition.codes[rows] == columns[1]).astype(np.int64), 2)
@@ -184,8 +183,7 @@ def _columns(X: Any, wanted: Sequence[str] | None) -> list[tuple[str, int]]:
     names = [str(name) for name in (X.columns if hasattr(X, "columns") else range(np.shape(X)[1]))]
     unknown = [name for name in wanted or () if name not in names]
     if unknown:
-        advice = f"choose from {', '.join(names[:8])}" + (", …" if len(names) > 8 else "")
-        raise invalid("columns", "must name columns of X", repr(unknown[0]), advice)
+        raise invalid("columns", "must name columns of X", repr(unknown[0]), f"choose from {listing(names)}")
     return [(name, k) for k, name in enumerate(names) if wanted is None or name in wanted]
 
 

@@ -15,8 +15,15 @@ from sklearn.exceptions import UndefinedMetricWarning
 from mauc._kernels.auc import auc_influence
 from mauc._kernels.threads import threads
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_n_jobs, check_real, check_scored_classes, invalid
-from mauc.metrics.groups import check_groups
+from mauc._validation import (
+    check_choice,
+    check_groups,
+    check_n_jobs,
+    check_real,
+    check_scored_classes,
+    invalid,
+    listing,
+)
 from mauc.metrics.measures import PairMeasure
 from mauc.metrics.scores import check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import (
@@ -363,8 +370,7 @@ def warn_of_singles(sizes: Sizes, labels: NDArray[Any]) -> None:
     """Warn of the classes that have a single sample."""
     single = labels[sizes.counts & (sizes.size < 1.0 + 1e-9)]
     if len(single):
-        shown = ", ".join(str(name) for name in single[:8]) + (", …" if len(single) > 8 else "")
-        classes = f"class {shown} has" if len(single) == 1 else f"classes {shown} have"
+        classes = f"class {single[0]} has" if len(single) == 1 else f"classes {listing(single)} have"
         one = "group" if isinstance(sizes, Sample) and sizes.cells is not None else "sample"
         warnings.warn(
             f"{classes} a single {one} (of positive weight): its variance cannot be estimated, and that of the other "

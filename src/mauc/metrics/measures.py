@@ -14,7 +14,7 @@ from mauc._kernels.auc import auc_matrix, auc_matrix_and_influence
 from mauc._kernels.pair_auc import pair_matrix, pair_matrix_and_influence
 from mauc._kernels.tiles import Problem
 from mauc._typing import Floats
-from mauc._validation import check_choice, check_real, invalid
+from mauc._validation import check_choice, check_real, invalid, listing
 from mauc.metrics.uncertainty import Sample
 
 __all__ = ["PairMeasure"]
@@ -85,11 +85,10 @@ class PairMeasure:
         cut, _ = self._weights(v)
         few = labels[(cut > 0) & (self.share * sample.size < FEW - 1e-9)]
         if self.share < 1.0 and len(few):
-            shown = ", ".join(str(name) for name in few[:8]) + (", …" if len(few) > 8 else "")
             name = "min_specificity" if self.of_negatives else "min_sensitivity"
             warnings.warn(
-                f"{name}={1.0 - self.share:.4g} leaves fewer than {FEW} samples of class {shown} in its region: the "
-                "score is biased upwards, and its interval is rough",
+                f"{name}={1.0 - self.share:.4g} leaves fewer than {FEW} samples of class {listing(few)} in its region: "
+                "the score is biased upwards, and its interval is rough",
                 UndefinedMetricWarning,
                 stacklevel=3,
             )

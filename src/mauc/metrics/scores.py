@@ -12,7 +12,15 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._kernels.threads import threads
 from mauc._typing import Floats
-from mauc._validation import ScoredClasses, check_choice, check_n_jobs, check_pairs, check_scored_classes, invalid
+from mauc._validation import (
+    ScoredClasses,
+    check_choice,
+    check_n_jobs,
+    check_pairs,
+    check_scored_classes,
+    invalid,
+    listing,
+)
 from mauc.metrics.measures import PairMeasure
 from mauc.partition import ClassPartition
 
@@ -186,9 +194,8 @@ def check_pair_weights(
     weights = check_pairs(pairs, partition.n_classes)
     missing = labels[~partition.present]
     if absent == "raise" and len(missing):
-        shown = ", ".join(str(name) for name in missing[:8])
         advice = "drop the class from labels and its column from y_score, or pass absent='ignore'"
-        raise invalid("y_true", "must hold every class of labels", f"no sample of {shown}", advice)
+        raise invalid("y_true", "must hold every class of labels", f"no sample of {listing(missing)}", advice)
     if absent == "raise" and partition.n_classes < 2:
         came = f"only the class {labels[0]}"
         raise invalid(

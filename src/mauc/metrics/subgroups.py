@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Ints
-from mauc._validation import invalid
-from mauc.metrics.groups import check_groups
+from mauc._validation import check_row_values, invalid, listing
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.uncertainty import Comparison, Interval, Moments, Sample, holm, interval_of_moments
 from mauc.partition import ClassPartition
@@ -44,8 +43,8 @@ class Subgroup:
 
 def check_subgroups(subgroups: ArrayLike, n_rows: int) -> tuple[list[str], Ints]:
     """Return the sorted names of the levels, and the ``(N,)`` level of each row."""
-    check_groups(subgroups, n_rows, "subgroups", "pass the level of each row, such as the sex")
-    names, codes = np.unique([str(value) for value in np.asarray(subgroups)], return_inverse=True)
+    levels = check_row_values(subgroups, n_rows, "subgroups", "pass the level of each row, such as the sex")
+    names, codes = np.unique([str(level) for level in levels], return_inverse=True)
     if len(names) < 2:
         came, advice = f"only {names[0]}", "a level is compared with the other rows: pass a column that varies"
         raise invalid("subgroups", "must have two levels or more", came, advice)
@@ -102,7 +101,7 @@ def subgroup_scores(
 def subgroup_notes(found: Sequence[Subgroup]) -> list[str]:
     """Return notes on the limits of these scores."""
     notes = [
-        f"level {one.level} has no row of class {', '.join(one.absent[:8])}{', …' if len(one.absent) > 8 else ''}: its "
+        f"level {one.level} has no row of class {listing(one.absent)}: its "
         "score and its difference to the rest are over the other classes"
         for one in found
         if one.absent

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mauc._kernels.auc import auc_matrix
-from mauc._validation import ScoredClasses, check_real, check_scored_classes, check_whole, invalid
-from mauc.metrics.groups import check_groups
+from mauc._validation import ScoredClasses, check_groups, check_real, check_scored_classes, check_whole, invalid
 from mauc.metrics.inference import (
     class_against_others,
     class_influence,

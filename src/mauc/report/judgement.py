@@ -13,8 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc._validation import ScoredClasses, check_real, check_scored_classes, invalid
-from mauc.metrics.groups import check_groups
+from mauc._validation import (
+    ScoredClasses,
+    check_groups,
+    check_predicted,
+    check_real,
+    check_scored_classes,
+    invalid,
+    listing,
+)
 from mauc.metrics.inference import NO_DIFFERENCE, small_class_note
 from mauc.metrics.out_of_core import ScoredRows, StreamedScores, read_columns
 from mauc.metrics.scores import weighted_mean
@@ -203,7 +210,7 @@ def judge(
     codes = place[first.codes]
     names = tuple(str(first.labels[k]) for k in order)
     partition = ClassPartition(codes, len(order))
-    predicted = None if y_pred is None else _predicted(y_pred, names, len(codes))
+    predicted = check_predicted(y_pred, names, len(codes))
     scores = [[np.ascontiguousarray(each.scores[:, order]) for each in checked] for checked in clean]
     together = check_groups(groups, len(codes))
     summaries = [
@@ -331,17 +338,6 @@ def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | No
         except ValueError as error:
             raise ValueError(f"model {name!r}: {error}" if len(given) > 1 else str(error)) from None
     return clean
-
-
-def _predicted(y_pred: ArrayLike, names: tuple[str, ...], n_rows: int) -> Ints:
-    """Return ``(N,)`` positions of the predicted classes in ``names``; -1 for a class without test rows."""
-    classes = np.asarray(y_pred)
-    if classes.shape != (n_rows,):
-        raise invalid(
-            "y_pred", f"must have the shape ({n_rows},)", f"{classes.shape}", "pass one predicted class for each row"
-        )
-    place = {name: k for k, name in enumerate(names)}
-    return np.array([place.get(str(name), -1) for name in classes])
 
 
 def _priors(names: tuple[str, ...], classes: NDArray[Any]) -> Floats | None:
@@ -485,7 +481,7 @@ def _of_few_rows(judgement: Judgement, few: int) -> list[str]:
     rare = [name for name, n in sizes.items() if n < few]
     if not rare:
         return []
-    shown = ", ".join(rare[:5]) + (", …" if len(rare) > 5 else "")
+    shown = listing(rare, 5)
     if len(rare) == 1:
         rows = "a single test row" if sizes[rare[0]] == 1 else f"{sizes[rare[0]]} test rows"
         found = f"Class {shown} has {rows}: its AUCs and their intervals are rough."
