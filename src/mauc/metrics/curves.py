@@ -20,9 +20,8 @@ from mauc._validation import (
     invalid,
 )
 from mauc.metrics.inference import score_and_influence
-from mauc.metrics.scores import check_pair_weights
+from mauc.metrics.scores import scored_pairs
 from mauc.metrics.uncertainty import Interval, Sample, interval
-from mauc.partition import ClassPartition
 
 __all__ = ["ROCCurve", "average_of", "band", "curves_of", "found_above", "simultaneous_quantile", "thinned"]
 
@@ -163,14 +162,11 @@ def curves_of(
     """
     check_pair_name(pairs)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
-    v = check_pair_weights(scored.labels, partition, pairs, absent)
+    partition, v = scored_pairs(scored, pairs, absent)
     if v is None:
         raise invalid("y_true", "must hold two classes or more", "one", "multiclass AUC compares classes")
-    group_codes, predicted = (
-        check_groups(groups, len(scored.codes)),
-        check_predicted(y_pred, scored.labels, len(scored.codes)),
-    )
+    group_codes = check_groups(groups, len(scored.codes))
+    predicted = check_predicted(y_pred, scored.labels, len(scored.codes))
 
     def auc(v: Floats) -> Interval:
         return interval(Sample.of(partition, v, group_codes), *score_and_influence(partition, scored.scores, v), level)

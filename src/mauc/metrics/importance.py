@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from mauc._typing import Floats, Ints
 from mauc._validation import check_groups, check_real, check_scored_classes, check_whole, invalid, listing, scores_of
 from mauc.metrics.inference import score_and_influence
-from mauc.metrics.scores import check_pair_weights
+from mauc.metrics.scores import scored_pairs
 from mauc.metrics.uncertainty import NO_DIFFERENCE, Sample, comparison
 from mauc.partition import ClassPartition
 
@@ -110,15 +111,18 @@ def mauc_importance(
     """
     check_whole("n_repeats", n_repeats, least=1, advice="pass how often each column is shuffled")
     level = check_real("level", level, low=0, high=1)
-    score = model if callable(model) and not hasattr(model, "predict_proba") else _scoring(model)
+    score = model if callable(model) and not hasattr(model, "predict_proba") else partial(scores_of, model)
     if labels is None:
         labels = getattr(model, "classes_", None)
     scored = check_scored_classes(y, score(X), labels, None)
-    partition = ClassPartition(scored.codes, len(scored.labels))
-    together = check_groups(groups, len(scored.codes))
+    partition, v = scored_pairs(scored, "ovo", "ignore")
+    if v is None:
+        raise invalid("y", "must hold two classes or more", "one", "multiclass AUC compares classes")
+    group_codes = check_groups(groups, len(scored.codes))
+    whole = slice(None)
     measures = [
-        _Measure.of_all(partition, scored, together),
-        *(_Measure.of_pair(partition, scored, pair, together) for pair in between),
+        _Measure(partition, v, Sample.of(partition, v, group_codes), whole, whole, None),
+        *(_Measure.of_pair(partition, scored.labels, pair, group_codes) for pair in between),
     ]
     before = [each.value(scored.scores) for each in measures]
     rng = np.random.default_rng(check_whole("random_state", random_state, least=0, advice="pass a seed"))
@@ -150,19 +154,14 @@ class _Measure:
     pair: tuple[str, str] | None
 
     @classmethod
-    def of_all(cls, partition: ClassPartition, scored: Any, groups: Ints | None) -> _Measure:
-        v = check_pair_weights(scored.labels, partition, "ovo", "ignore")
-        if v is None:
-            raise invalid("y", "must hold two classes or more", "one", "multiclass AUC compares classes")
-        return cls(partition, v, Sample.of(partition, v, groups), slice(None), slice(None), None)
-
-    @classmethod
-    def of_pair(cls, partition: ClassPartition, scored: Any, pair: tuple[Any, Any], groups: Ints | None) -> _Measure:
-        there = scored.labels[partition.present].tolist()
+    def of_pair(
+        cls, partition: ClassPartition, labels: NDArray[Any], pair: tuple[Any, Any], groups: Ints | None
+    ) -> _Measure:
+        there = labels[partition.present].tolist()
         if len(pair) != 2 or pair[0] == pair[1] or any(name not in there for name in pair):
             requirement = "must hold pairs of two different classes that have rows"
             raise invalid("between", requirement, repr(pair), f"choose from {listing(there)}")
-        columns = np.array([scored.labels.tolist().index(name) for name in pair])
+        columns = np.array([labels.tolist().index(name) for name in pair])
         rows = np.flatnonzero(np.isin(partition.codes, columns))
         two = ClassPartition((partition.codes[rows] == columns[1]).astype(np.int64), 2)
         v = two.pair_weights("ovo")
@@ -172,10 +171,6 @@ class _Measure:
     def value(self, scores: NDArray[np.floating]) -> tuple[float, Floats]:
         """Return the mean, and the influence of each row."""
         return score_and_influence(self.partition, np.ascontiguousarray(scores[self.rows][:, self.columns]), self.v)
-
-
-def _scoring(model: Any) -> Callable[[Any], Any]:
-    return lambda X: scores_of(model, X)
 
 
 def _columns(X: Any, wanted: Sequence[str] | None) -> list[tuple[str, int]]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,6 +16,7 @@ from mauc._kernels.auc import auc_influence
 from mauc._kernels.threads import threads
 from mauc._typing import Floats
 from mauc._validation import (
+    ScoredClasses,
     check_choice,
     check_groups,
     check_n_jobs,
@@ -25,7 +26,7 @@ from mauc._validation import (
     listing,
 )
 from mauc.metrics.measures import PairMeasure
-from mauc.metrics.scores import check_pair_weights, weighted_mean
+from mauc.metrics.scores import scored_pairs, weighted_mean
 from mauc.metrics.uncertainty import (
     NO_DIFFERENCE,
     Comparison,
@@ -77,28 +78,14 @@ def mauc_interval(
     ----------
     y_true : (N,) array of classes, integers or strings
     y_score : (N, C) array of real scores
-        Column i ranks "is class i"; rows need not sum to 1. For two classes, one column may score the second. The
-        columns of a data frame are matched by class name, see :func:`pairwise_auc`.
+        Column i ranks "is class i".
     level : float, default=0.95
         Confidence level, between 0 and 1.
-    pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
-        ``"ovo"``: every pair of classes counts the same. ``"ova"``: one-vs-rest. A matrix: ``[i, j]`` is the weight of
-        column i on class i against class j; the interval treats it as fixed.
-    by : {"column", "difference"}, default="column"
-    min_sensitivity, min_specificity : float, optional
-        AUC-μ and partial AUC, see :func:`pairwise_auc`.
-    labels : (C,) array, optional
-        The class of each column. Default: the sorted classes of ``y_true``.
-    sample_weight : (N,) array, optional
-        Weights >= 0, treated as sampling weights.
-    absent : {"raise", "ignore"}, default="raise"
-        A class of ``labels`` without samples is an error, or its pairs are left out.
     groups : (N,) array, optional
         The group of each row, such as the patient of an image. Rows of one group may depend on each other: the variance
         is then that of the sums over groups. Default: all rows are independent.
-    n_jobs : int, optional
-        Threads over columns and rows, from half a million scores on; -1 is one per core. None: one per core, at most
-        ``OMP_NUM_THREADS`` if that is set. The result is the same to the bit.
+    pairs, by, min_sensitivity, min_specificity, labels, sample_weight, absent, n_jobs
+        As in :func:`mauc_score`. A matrix of pair weights is treated as fixed, and sample weights as sampling weights.
 
     Returns
     -------
@@ -140,58 +127,13 @@ def mauc_interval(
     level, jobs = check_real("level", level, low=0, high=1), check_n_jobs(n_jobs)
     measure = PairMeasure.checked(by, min_sensitivity, min_specificity)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
-    v = check_pair_weights(scored.labels, partition, pairs, absent)
+    partition, v = scored_pairs(scored, pairs, absent)
     if v is None:
         return Interval(np.nan, np.nan, np.nan, np.nan)
-    sample = Sample.of(partition, v, check_groups(groups, len(scored.codes)))
-    warn_of_singles(sample, scored.labels)
-    measure.warn_of_few(sample, v, scored.labels)
+    sample = _sample(scored, partition, v, groups, measure)
     with threads(jobs):
         score, influence = score_and_influence(partition, scored.scores, v, measure)
-    return interval(measure.effective(sample, v), score, influence, level)
-
-
-@overload
-def compare_mauc(
-    y_true: ArrayLike,
-    score_a: Mapping[str, ArrayLike],
-    score_b: None = None,
-    *,
-    against: str = ...,
-    margin: float | None = ...,
-    level: float = ...,
-    pairs: str | ArrayLike = ...,
-    by: str = ...,
-    min_sensitivity: float | None = ...,
-    min_specificity: float | None = ...,
-    labels: ArrayLike | None = ...,
-    sample_weight: ArrayLike | None = ...,
-    absent: str = ...,
-    groups: ArrayLike | None = ...,
-    n_jobs: int | None = ...,
-) -> list[ModelComparison]: ...
-
-
-@overload
-def compare_mauc(
-    y_true: ArrayLike,
-    score_a: ArrayLike,
-    score_b: ArrayLike,
-    *,
-    against: str = ...,
-    margin: float | None = ...,
-    level: float = ...,
-    pairs: str | ArrayLike = ...,
-    by: str = ...,
-    min_sensitivity: float | None = ...,
-    min_specificity: float | None = ...,
-    labels: ArrayLike | None = ...,
-    sample_weight: ArrayLike | None = ...,
-    absent: str = ...,
-    groups: ArrayLike | None = ...,
-    n_jobs: int | None = ...,
-) -> Comparison: ...
+    return interval(sample, score, influence, level)
 
 
 def compare_mauc(
@@ -268,14 +210,9 @@ def compare_mauc(
     given = _models(score_a, score_b, against)
     clean = {name: check_scored_classes(y_true, scores, labels, sample_weight, name) for name, scores in given.items()}
     first = next(iter(clean.values()))
-    partition = ClassPartition(first.codes, len(first.labels), first.sample_weight)
-    v = check_pair_weights(first.labels, partition, pairs, absent)
-    together = check_groups(groups, len(first.codes))
+    partition, v = scored_pairs(first, pairs, absent)
     if v is not None:
-        sample = Sample.of(partition, v, together)
-        warn_of_singles(sample, first.labels)
-        measure.warn_of_few(sample, v, first.labels)
-        sample = measure.effective(sample, v)
+        sample = _sample(first, partition, v, groups, measure)
         with threads(jobs):
             results = {name: score_and_influence(partition, one.scores, v, measure) for name, one in clean.items()}
 
@@ -326,6 +263,16 @@ def _several(
     return sorted(several, key=lambda each: each.difference)
 
 
+def _sample(
+    scored: ScoredClasses, partition: ClassPartition, v: Floats, groups: ArrayLike | None, measure: PairMeasure
+) -> Sample:
+    """Return the effective sizes of the classes; warn of those that are too small."""
+    sample = Sample.of(partition, v, check_groups(groups, len(scored.codes)))
+    warn_of_singles(sample, scored.labels, stacklevel=4)
+    measure.warn_of_few(sample, v, scored.labels, stacklevel=4)
+    return measure.effective(sample, v)
+
+
 def score_and_influence(
     partition: ClassPartition, scores: NDArray[np.floating], v: Floats, measure: PairMeasure | None = None
 ) -> tuple[float, Floats]:
@@ -366,7 +313,7 @@ def small_class_note(sample: Sample, influence: Floats, labels: Sequence[Any] | 
     )
 
 
-def warn_of_singles(sizes: Sizes, labels: NDArray[Any]) -> None:
+def warn_of_singles(sizes: Sizes, labels: NDArray[Any], stacklevel: int = 3) -> None:
     """Warn of the classes that have a single sample."""
     single = labels[sizes.counts & (sizes.size < 1.0 + 1e-9)]
     if len(single):
@@ -376,5 +323,5 @@ def warn_of_singles(sizes: Sizes, labels: NDArray[Any]) -> None:
             f"{classes} a single {one} (of positive weight): its variance cannot be estimated, and that of the other "
             "classes is used",
             UndefinedMetricWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

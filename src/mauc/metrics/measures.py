@@ -80,7 +80,7 @@ class PairMeasure:
         part = np.divide(cut + whole, deviation, out=np.ones(len(v)), where=deviation > 0)
         return replace(sample, size=sample.size * part**2)
 
-    def warn_of_few(self, sample: Sample, v: Floats, labels: NDArray[Any]) -> None:
+    def warn_of_few(self, sample: Sample, v: Floats, labels: NDArray[Any], stacklevel: int) -> None:
         """Warn of the classes of which a region holds too few samples."""
         cut, _ = self._weights(v)
         few = labels[(cut > 0) & (self.share * sample.size < FEW - 1e-9)]
@@ -90,7 +90,7 @@ class PairMeasure:
                 f"{name}={1.0 - self.share:.4g} leaves fewer than {FEW} samples of class {listing(few)} in its region: "
                 "the score is biased upwards, and its interval is rough",
                 UndefinedMetricWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
 
     def _weights(self, v: Floats) -> tuple[Floats, Floats]:

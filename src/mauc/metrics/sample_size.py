@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from mauc._typing import Floats, Ints
 from mauc._validation import check_pairs, check_real, check_scored_classes, check_whole, invalid
 from mauc.metrics.inference import score_and_influence
-from mauc.metrics.scores import check_pair_weights
+from mauc.metrics.scores import scored_pairs
 from mauc.metrics.uncertainty import Interval, Sample, comparison, interval
 from mauc.partition import ClassPartition
 
@@ -134,8 +134,7 @@ def mauc_sample_size(
         models.append(check_scored_classes(y_true, score_b, labels, None, "score_b").scores)
         if np.array_equal(models[0], models[1]):
             raise invalid("score_b", "must differ from y_score", "the same scores", "pass the scores of another model")
-    pilot = ClassPartition(scored.codes, len(scored.labels))
-    check_pair_weights(scored.labels, pilot, pairs, "raise")
+    pilot, _ = scored_pairs(scored, pairs, "raise")
     if pilot.counts.min() < 2:
         single = scored.labels[int(np.argmin(pilot.counts))]
         raise invalid("y_true", "must hold two rows or more of each class", f"one of {single}", "use a larger pilot")

@@ -105,7 +105,8 @@ def pairwise_auc(
     """
     measure = PairMeasure.checked(by, min_sensitivity, min_specificity)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    return _matrix(measure, scored, _partition(scored))
+    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
+    return measure.matrix(partition.problem(scored.scores, normalised=False))
 
 
 def mauc_score(
@@ -178,16 +179,21 @@ def mauc_score(
     """
     jobs, measure = check_n_jobs(n_jobs), PairMeasure.checked(by, min_sensitivity, min_specificity)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition = _partition(scored)
-    v = check_pair_weights(scored.labels, partition, pairs, absent)
+    partition, v = scored_pairs(scored, pairs, absent)
     if v is None:
         return float(np.nan)
     with threads(jobs):
-        return weighted_mean(_matrix(measure, scored, partition), v)
+        return weighted_mean(measure.matrix(partition.problem(scored.scores, normalised=False)), v)
+
+
+def scored_pairs(scored: ScoredClasses, pairs: str | ArrayLike, absent: str) -> tuple[ClassPartition, Floats | None]:
+    """Return the partition of the rows and the ``(C, C)`` pair weights, as :func:`check_pair_weights`."""
+    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
+    return partition, check_pair_weights(scored.labels, partition, pairs, absent, stacklevel=4)
 
 
 def check_pair_weights(
-    labels: NDArray[Any], partition: ClassPartition, pairs: str | ArrayLike, absent: str
+    labels: NDArray[Any], partition: ClassPartition, pairs: str | ArrayLike, absent: str, *, stacklevel: int = 3
 ) -> Floats | None:
     """Return the ``(C, C)`` pair weights; None, with a warning, if ``absent="ignore"`` leaves no pair."""
     check_choice("absent", absent, ABSENT)
@@ -207,7 +213,7 @@ def check_pair_weights(
     warnings.warn(
         "no pair of classes with positive weight has samples: multiclass AUC is undefined and returned as NaN",
         UndefinedMetricWarning,
-        stacklevel=3,
+        stacklevel=stacklevel,
     )
     return None
 
@@ -220,11 +226,3 @@ def weighted_mean(matrix: Floats, v: Floats) -> float:
         return math.fsum(v[used] * matrix[used]) / math.fsum(v[used])
     won = np.where(used, v * matrix, 0.0)
     return math.fsum(won.sum(axis=1)) / math.fsum(v.sum(axis=1))
-
-
-def _partition(scored: ScoredClasses) -> ClassPartition:
-    return ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
-
-
-def _matrix(measure: PairMeasure, scored: ScoredClasses, partition: ClassPartition) -> Floats:
-    return measure.matrix(partition.problem(scored.scores, normalised=False))

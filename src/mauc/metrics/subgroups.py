@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import optimize
 from sklearn.exceptions import UndefinedMetricWarning
 
 from mauc._typing import Ints
@@ -152,16 +153,14 @@ def _compare_independent(
     return Comparison(difference, max(-1.0, low), min(1.0, high), stderr, _pvalue(difference, ends))
 
 
-def _pvalue(difference: float, ends: Callable[[float], tuple[float, float]], steps: int = 50) -> float:
-    """Return one minus the highest level at which the interval excludes 0, by bisection on the log scale."""
+def _pvalue(difference: float, ends: Callable[[float], tuple[float, float]], smallest: float = 1e-15) -> float:
+    """Return one minus the highest level at which the interval excludes 0."""
     if difference == 0.0:
         return 1.0
-    smallest, largest = math.log(1e-15), 0.0
-    for _ in range(steps):
-        middle = 0.5 * (smallest + largest)
-        low, high = ends(-math.expm1(middle))
-        if low > 0.0 or high < 0.0:
-            largest = middle
-        else:
-            smallest = middle
-    return math.exp(largest)
+
+    def distance(log_pvalue: float) -> float:
+        low, high = ends(-math.expm1(log_pvalue))
+        return low if difference > 0.0 else -high
+
+    least = math.log(smallest)
+    return smallest if distance(least) > 0.0 else math.exp(optimize.brentq(distance, least, 0.0))

@@ -18,10 +18,9 @@ from mauc.metrics.inference import (
     small_class_note,
     warn_of_singles,
 )
-from mauc.metrics.scores import check_pair_weights, weighted_mean
+from mauc.metrics.scores import scored_pairs, weighted_mean
 from mauc.metrics.subgroups import Subgroup, subgroup_scores, warn_of_subgroups
 from mauc.metrics.uncertainty import Interval, Sample, interval
-from mauc.partition import ClassPartition
 
 __all__ = ["multiclass_auc_report"]
 
@@ -115,9 +114,8 @@ def multiclass_auc_report(
     level = check_real("level", level, low=0, high=1)
     digits = check_whole("digits", digits, least=0)
     scored = check_scored_classes(y_true, y_score, labels, sample_weight)
-    partition = ClassPartition(scored.codes, len(scored.labels), scored.sample_weight)
     names = _names(scored, target_names)
-    v = check_pair_weights(scored.labels, partition, "ovo", absent)
+    partition, v = scored_pairs(scored, "ovo", absent)
     group_codes = check_groups(groups, len(scored.codes))
     if v is not None:
         warn_of_singles(Sample.of(partition, v, group_codes), scored.labels)
