@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
+from sklearn.metrics import roc_curve
 
 from mauc._typing import Floats, Ints
 from mauc._validation import (
@@ -23,7 +24,7 @@ from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import scored_pairs
 from mauc.metrics.uncertainty import Interval, Sample, interval
 
-__all__ = ["ROCCurve", "average_of", "band", "curves_of", "found_above", "simultaneous_quantile", "thinned"]
+__all__ = ["ROCCurve", "average_of", "band", "curves_of", "simultaneous_quantile", "thinned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,16 +58,6 @@ def _interpolated(x: Floats, fpr: Floats, tpr: Floats, *, upper: bool = False) -
         exact = (fpr[np.minimum(first, len(fpr) - 1)] == x) & (x < 1.0)
         found[exact] = tpr[first[exact]]
     return np.asarray(found)
-
-
-def found_above(column: NDArray[np.floating], own: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Floats]:
-    """Return the weights of the rows of the class, and of others, at or above each threshold, from none to all."""
-    order = np.argsort(-column, kind="stable")
-    falling = column[order]
-    ends = np.flatnonzero(np.r_[falling[1:] != falling[:-1], True])
-    true = np.cumsum(np.where(own, weight, 0.0)[order])[ends]
-    false = np.cumsum(np.where(own, 0.0, weight)[order])[ends]
-    return np.concatenate([[0.0], true]), np.concatenate([[0.0], false])
 
 
 def band(curve: ROCCurve, x: Floats, quantile: float) -> tuple[Floats, Floats]:
@@ -171,6 +162,7 @@ def curves_of(
     def auc(v: Floats) -> Interval:
         return interval(Sample.of(partition, v, group_codes), *score_and_influence(partition, scored.scores, v), level)
 
+    @np.errstate(over="ignore")  # scikit-learn takes differences of the scores
     def curve(k: int, row: Floats, name: str) -> ROCCurve:
         """Return the curve of class k against the others with the weights ``row``."""
         v = np.zeros((len(row), len(row)))
@@ -179,14 +171,14 @@ def curves_of(
         weight = partition.shares * np.where(own, 1.0, v[k, partition.codes])
         counted = weight > 0
         column = np.asarray(scored.scores[:, k], dtype=np.float64)
-        true, false = found_above(column[counted], own[counted], weight[counted])
+        fpr, tpr, _ = roc_curve(own[counted], column[counted], sample_weight=weight[counted], drop_intermediate=False)
         point = None
         if predicted is not None:
             chosen = predicted == k
             point = (float(weight[chosen & ~own].sum()), float(weight[chosen & own].sum()))
         units = np.arange(len(weight)) if group_codes is None else group_codes
         positives, negatives = (_effective_number(units[rows], weight[rows]) for rows in (own, counted & ~own))
-        return ROCCurve(name, false / false[-1], true / true[-1], auc(v), positives, negatives, point)
+        return ROCCurve(name, fpr, tpr, auc(v), positives, negatives, point)
 
     present = np.flatnonzero(partition.present)
     if between is not None:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import html
-import json
-import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from mauc._io import write_whole
+from mauc._io import json_text, write_whole
 from mauc._lazy import needing
 from mauc.metrics.importance import Importance
 from mauc.report.judgement import LISTED, Judgement, judge
@@ -65,8 +62,7 @@ class Report:
     --------
     At the end of a notebook cell the report shows itself.
 
-    >>> import numpy as np
-    >>> from mauc.report import Report
+    >>>     >>> from mauc.report import Report
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat(["oak", "elm", "yew"], [150, 40, 10])
     >>> truth = y[:, None] == ["elm", "oak", "yew"]
@@ -118,7 +114,7 @@ class Report:
 
     def to_json(self) -> str:
         """Return all numbers as one JSON object, the one that ``mauc evaluate --json`` prints."""
-        return json.dumps(_plain(as_json(self.judgement)), allow_nan=False)
+        return json_text(as_json(self.judgement))
 
     def tables(self) -> dict[str, Any]:
         """Return the tables of the page as pandas data frames: ``models``, ``classes``, ``rarest_pairs``,
@@ -139,14 +135,3 @@ class Report:
         found = self.judgement
         scores = ", ".join(f"{m.name} {m.mauc.score:.3f} ({m.mauc.low:.3f} to {m.mauc.high:.3f})" for m in found.models)
         return f"Report: {scores}; {len(found.codes)} rows, {len(found.labels)} classes"
-
-
-def _plain(value: Any) -> Any:
-    """Return values that JSON can hold: None for NaN, Python numbers for NumPy's."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, np.generic | np.ndarray):
-        return _plain(value.tolist())
-    return None if isinstance(value, float) and not math.isfinite(value) else value
