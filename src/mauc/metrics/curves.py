@@ -162,7 +162,7 @@ def curves_of(
     def auc(v: Floats) -> Interval:
         return interval(Sample.of(partition, v, group_codes), *score_and_influence(partition, scored.scores, v), level)
 
-    @np.errstate(over="ignore")  # scikit-learn takes differences of the scores
+    @np.errstate(over="ignore", invalid="ignore")  # scikit-learn adds and subtracts scores
     def curve(k: int, row: Floats, name: str) -> ROCCurve:
         """Return the curve of class k against the others with the weights ``row``."""
         v = np.zeros((len(row), len(row)))

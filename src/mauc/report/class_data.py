@@ -76,7 +76,7 @@ def _thinned(x: Floats, y: Floats) -> list[list[int]]:
     return [_thousandths(values[points]) for values in (x, y)]
 
 
-@np.errstate(over="ignore")  # scikit-learn takes differences of the scores
+@np.errstate(over="ignore", invalid="ignore")  # scikit-learn adds and subtracts scores
 def _precision_recall(column: NDArray[Any], own: NDArray[np.bool_]) -> list[list[int]]:
     precision, recall, _ = precision_recall_curve(own, column)
     return _thinned(recall[-2::-1], precision[-2::-1])

@@ -101,7 +101,7 @@ def look_further(
     )
 
 
-@np.errstate(over="ignore")  # scikit-learn takes differences of the scores
+@np.errstate(over="ignore", invalid="ignore")  # scikit-learn adds and subtracts scores
 def _class_scores(
     partition: ClassPartition,
     repeats: tuple[NDArray[Any], ...],
@@ -129,7 +129,7 @@ def _class_scores(
     return tuple(found)
 
 
-@np.errstate(over="ignore")  # scikit-learn takes differences of the scores
+@np.errstate(over="ignore", invalid="ignore")  # scikit-learn adds and subtracts scores
 def roc(column: NDArray[Any], codes: Ints, counts: Ints, k: int) -> tuple[Floats, Floats]:
     """Return false and true positive rates of class k against the others, which count the same.
 
