@@ -1,26 +1,4 @@
-"""Checks of the arguments of public functions. Private code gets clean arrays and does not check them again.
-
-==========================  =============================================================================
-check                       accepts, and returns as a clean value
-==========================  =============================================================================
-``check_choice``            one of a few names
-``check_whole``             a whole number in a range
-``check_real``              a finite number in a range
-``check_not_negative``      a finite number of at least 0
-``check_n_jobs``            None, -1 or a whole number of at least 1
-``check_scores``            ``(N, C)`` finite numbers
-``check_weights``           ``(N,)`` finite numbers of at least 0
-``check_sample_weight``     the same, with a positive sum in every class
-``check_groups``            ``(N,)`` groups of the rows: their numbers 0, 1, …
-``check_predicted``         ``(N,)`` predicted classes: their positions among the labels
-``check_pair_name``         ``"ovo"``, ``"ova"`` or its other name ``"ovr"``
-``check_pairs``             one of these names or a ``(C, C)`` matrix of weights
-``check_codes``             class codes ``0..C-1``
-``check_classes``           any class labels: the sorted classes and their codes
-``check_labels``            the classes of the columns
-``check_scored_classes``    classes with their scores: what every metric takes
-``scores_of``               an estimator and its input: ``predict_proba`` or ``decision_function``
-==========================  =============================================================================
+"""Check the arguments of public functions. Each check returns a clean value; private code does not check it again.
 
 :func:`invalid` makes the message of every error, in four parts: the parameter, the requirement, the value that came,
 and what to do. The last part is left out if the requirement already says it.

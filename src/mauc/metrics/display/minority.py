@@ -179,9 +179,14 @@ class MinorityPairsDisplay:
         X: Any,
         y: ArrayLike,
         *,
+        k: int = 5,
+        level: float | None = 0.95,
+        class_counts: ArrayLike | None = None,
         name: str | None = None,
         labels: ArrayLike | None = None,
-        **options: Any,
+        sample_weight: ArrayLike | None = None,
+        ax: Axes | None = None,
+        **plot_kw: Any,
     ) -> Self:
         """Draw the rarest pairs of one fitted classifier or several.
 
@@ -195,8 +200,8 @@ class MinorityPairsDisplay:
             Name of a single classifier. Default: that of its type.
         labels : (C,) array, optional
             The class of each column of the scores. Default: ``estimator.classes_``.
-        **options
-            Other parameters of :meth:`from_predictions` and :meth:`plot`.
+        k, level, class_counts, sample_weight, ax, **plot_kw
+            As in :meth:`from_predictions`.
 
         Returns
         -------
@@ -212,7 +217,8 @@ class MinorityPairsDisplay:
                     advice = "fit all of them on the same classes, or compare their scores by from_predictions"
                     raise invalid("estimator", "must hold models of the same classes", f"others in {key!r}", advice)
         y_score = {key: scores for key, (scores, _) in responses.items()}
-        return cls.from_predictions(y, y_score, labels=labels, **options)
+        plot_kw |= {"k": k, "level": level, "class_counts": class_counts}
+        return cls.from_predictions(y, y_score, labels=labels, sample_weight=sample_weight, ax=ax, **plot_kw)
 
     @classmethod
     def from_predictions(

@@ -208,7 +208,16 @@ class PairwiseAUCDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, labels: ArrayLike | None = None, **options: Any
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        labels: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        display_labels: ArrayLike | None = None,
+        ax: Axes | None = None,
+        **plot_kw: Any,
     ) -> Self:
         """Draw the matrix of a fitted classifier.
 
@@ -220,8 +229,8 @@ class PairwiseAUCDisplay:
         y : (N,) array of classes
         labels : (C,) array, optional
             The class of each column of the scores. Default: ``estimator.classes_``.
-        **options
-            Other parameters of :meth:`from_predictions` and :meth:`plot`.
+        sample_weight, display_labels, ax, **plot_kw
+            As in :meth:`from_predictions`.
 
         Returns
         -------
@@ -229,7 +238,8 @@ class PairwiseAUCDisplay:
         """
         import_pyplot(f"{cls.__name__}.from_estimator")
         y_score, classes = response(estimator, X)
-        return cls.from_predictions(y, y_score, labels=classes if labels is None else labels, **options)
+        plot_kw |= {"sample_weight": sample_weight, "display_labels": display_labels, "ax": ax}
+        return cls.from_predictions(y, y_score, labels=classes if labels is None else labels, **plot_kw)
 
     @classmethod
     def from_predictions(
