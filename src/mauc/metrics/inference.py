@@ -61,18 +61,17 @@ def mauc_interval(
 ) -> Interval:
     r"""Compute the multiclass AUC with a confidence interval.
 
-    Each sample has an influence :math:`h_n`, its share as a positive in its own column and as a negative in all
-    others; within class i it lies between 0 and :math:`w_i = \sum_j v_{ij} + v_{ji}`. DeLong's variance of a
-    U-statistic is :math:`\sum_i S_i^2 / n_i` with the variances :math:`S_i^2` of the influences inside the classes.
-    Few samples estimate them badly (as 0 if all pairs are ranked right), so each is shrunk to the variance of all
-    classes with the weight of three samples. The ratio of :math:`\sum_i w_i^2 \, \theta (1 - \theta) / n_i` to that
-    variance gives the effective number :math:`m` of Bernoulli samples. The interval is Wilson's: all :math:`\theta`
-    with
+    Each sample has an influence :math:`h_n`: what it contributes as a positive in its own column and as a negative in
+    all others. Within class i it lies between 0 and :math:`w_i = \sum_j v_{ij} + v_{ji}`. DeLong's variance of a
+    U-statistic is :math:`\sum_i S_i^2 / n_i`, where :math:`S_i^2` is the variance of the influences within class i.
+    Few samples estimate it badly (as 0 if all pairs are ranked right), so it is shrunk to the variance of all classes
+    with the weight of three samples. The ratio of :math:`\sum_i w_i^2 \, \theta (1 - \theta) / n_i` to the shrunk
+    variance is the effective number :math:`m` of Bernoulli samples. Wilson's interval holds all :math:`\theta` with
 
     .. math:: (\hat\theta - \theta)^2 \le t^2 \, \theta (1 - \theta) / m ,
 
-    with Student's t at Welch and Satterthwaite's degrees of freedom. It stays inside [0, 1], always has a width, and
-    is [low, 1] at a score of 1. In large samples it is DeLong's.
+    where t is Student's quantile at Welch and Satterthwaite's degrees of freedom. The interval stays inside [0, 1],
+    always has a width, and ends at 1 for a score of 1. In large samples it equals DeLong's.
 
     Parameters
     ----------
@@ -90,19 +89,19 @@ def mauc_interval(
     Returns
     -------
     Interval
-        With ``score``, ``low``, ``high``, ``stderr``. The variance of a class with a single sample is unknown: that of
-        the other classes is used, with ``UndefinedMetricWarning``. The same warning is given for a partial AUC whose
-        region holds fewer than 10 samples of a class: such a score is biased upwards.
+        With ``score``, ``low``, ``high``, ``stderr``. A class with a single sample has no variance: that of the other
+        classes is used, with ``UndefinedMetricWarning``. The same warning is given if the region of a partial AUC holds
+        fewer than 10 samples of a class, because such a score is biased upwards.
 
     Notes
     -----
-    O(N·C) time after a sort of each class, the same sort that gives the score; O(N) extra memory. Coverage from 2
-    samples per class on is measured in :doc:`/results/intervals`.
+    O(N·C) time after a sort of each class, O(N) extra memory. :doc:`/results/intervals` has the measured coverage, from
+    2 samples per class on.
 
-    No interval can account for errors that none of a few samples shows: if a fifth of a class is mislabelled, 10
-    samples of it are all right in one of nine draws. :func:`multiclass_auc_report`, the HTML report and ``mauc
-    evaluate`` print a note if this could matter: a class of 5 to 60 rows contributes most of the uncertainty, and
-    each of its rows beats three of four others. Usually there is no hidden error, and the interval is right.
+    No interval accounts for errors that none of a few samples shows. If a fifth of a class is mislabelled, 10 samples
+    show no error in one of nine draws. :func:`multiclass_auc_report`, the HTML report and ``mauc evaluate`` print a
+    note where this may matter: a class of 5 to 60 rows contributes most of the uncertainty, and each of its rows beats
+    three of four others.
 
     With ``groups``, the rows of one class in one group take the place of a sample, and the covariance between the
     classes of a group is added. See :doc:`/results/interval-groups`.
@@ -154,37 +153,38 @@ def compare_mauc(
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
 ) -> Comparison | list[ModelComparison]:
-    r"""Compare two models or more: the paired difference of their multiclass AUCs on the same samples.
+    r"""Compare two or more models by the paired difference of their multiclass AUCs on the same samples.
 
-    The variance of the difference is that of the differences of the influences (see :func:`mauc_interval`), so rows
-    hard for both models cancel out. The interval holds all differences that a score test of that size does not reject,
-    with the variance at the tested difference, as in Wilson's interval; the p-value is that of the same test of
-    "no difference", two-sided, and never 0. For scores of cross-validation splits see :func:`compare_cv_scores`.
+    The variance is that of the differences between the influences of each sample (see :func:`mauc_interval`), so
+    samples that are hard for both models cancel out. The interval holds all differences that a score test does not
+    reject; like Wilson's interval, the test uses the variance at the tested difference. The p-value is that of the
+    two-sided test of "no difference"; it is never 0. For scores of cross-validation splits, use
+    :func:`compare_cv_scores`.
 
     Parameters
     ----------
     y_true : (N,) array of classes, integers or strings
     score_a, score_b : (N, C) arrays of real scores
-        Of the two models, on the same samples; column i ranks "is class i". Or ``score_a`` alone: a dict of name ->
-        scores, of two models or more.
+        Scores of the two models on the same samples; column i ranks "is class i". For several models, pass a dict of
+        name -> scores as ``score_a``, and no ``score_b``.
     against : "best", "all" or a name, default="best"
-        Of several models: compare each with the one of highest score, with the one named, or all with all. Holm's
-        correction counts all pairs of models, since the data choose the best, or those with the one named.
+        With several models: compare each with the best model, with the named model, or all with all. Holm's correction
+        counts all pairs of models, because the data choose the best; with a name, it counts the pairs with that model.
     margin : float, optional
-        Test non-inferiority: the p-value becomes the one-sided one of "a is worse than b by ``margin`` or more". A
-        small one, with ``low`` above ``-margin``, says that a is not worse by that much.
+        Test non-inferiority instead: the p-value is one-sided, for the hypothesis "a is worse than b by ``margin`` or
+        more". If it is small, a is not worse by that much.
     level, pairs, by, min_sensitivity, min_specificity, labels, sample_weight, absent, groups, n_jobs
         As in :func:`mauc_interval`.
 
     Returns
     -------
     Comparison
-        With ``difference`` (a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. Identical scores give 0 ± 0 and the
-        p-value 1. Different scores that rank these samples alike also give the difference 0 and the p-value 1, with an
-        interval of the difference on other samples.
+        For two models, with ``difference`` (a minus b), ``low``, ``high``, ``stderr``, ``pvalue``. Identical scores
+        give 0 ± 0 and the p-value 1. Different scores with the same ranking also give the difference 0 and the p-value
+        1, but their interval has a width: they may differ on other samples.
     list of ModelComparison
-        Of several models: the same with ``a``, ``b`` and ``holm``, the corrected p-value; the smallest difference
-        first.
+        For several models: the same with ``a``, ``b`` and ``holm``, the corrected p-value. The smallest difference
+        comes first.
 
     Examples
     --------
