@@ -64,8 +64,8 @@ def band(curve: ROCCurve, x: Floats, quantile: float) -> tuple[Floats, Floats]:
     """Return the low and high ends of the sensitivity at false positive rates ``x``.
 
     The sensitivity and the false positive rate at a threshold are independent shares with Wilson's intervals. The curve
-    translates the second interval into sensitivities, and both distances are added in quadrature (the method of
-    variance estimates recovered, Zou and Donner 2008). No density is estimated, and the band always has a width.
+    translates the interval of the false positive rate into sensitivities. The distances to both intervals are added in
+    quadrature (method of variance estimates recovery, Zou and Donner 2008). The band always has a width.
     """
     y = curve.sensitivity(x)
     low, high = _wilson(y, curve.positives, quantile)
@@ -94,9 +94,9 @@ def simultaneous_quantile(
 ) -> float:
     """Return the quantile for which :func:`band` covers the whole curve; the normal quantile covers one point.
 
-    It is found by the bootstrap: the largest distance of a resampled curve from this one, in units of the pointwise
-    band. Few resampled rows vary too little at the ends of the curve, so it is at least that of ``looks`` independent
-    points; without this limit, the bands of 20 positives and 20 negatives with random scores covered in 87 % of draws.
+    The bootstrap gives the largest distance of a resampled curve from this one, in units of the pointwise band. Few
+    resampled rows vary too little at the ends of the curve, so the quantile is at least that of ``looks`` independent
+    points. Without this limit, the bands of 20 positives and 20 negatives with random scores covered 87 %.
     """
     rng = np.random.default_rng(seed)
     pointwise = float(special.ndtri(0.5 + 0.5 * level))

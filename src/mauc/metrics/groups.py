@@ -12,7 +12,7 @@ __all__ = ["Cells"]
 
 
 class Cells(NamedTuple):
-    """Cells: the rows of one class in one group. A cell replaces an independent row."""
+    """Cells, each with the rows of one class in one group. A cell takes the place of an independent row."""
 
     of_row: Ints
     """``(N,)`` cell of each row."""
@@ -43,8 +43,8 @@ class Cells(NamedTuple):
         return np.bincount(self.groups, x).astype(np.float64, copy=False)
 
     def effective_groups(self, weight: Floats) -> float:
-        """Return the effective number of groups, by the squared weights of their cells; infinite if no group has
-        rows of two classes, since then the classes are independent of each other."""
+        """Return the effective number of groups; infinite if no group has rows of two classes, because the classes are
+        then independent."""
         filled = self.shares > 0
         if np.bincount(self.groups[filled]).max(initial=0) < 2:
             return np.inf

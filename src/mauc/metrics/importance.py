@@ -54,29 +54,28 @@ def mauc_importance(
 ) -> list[Importance]:
     r"""Compute the permutation importance of every column by multiclass AUC, with standard errors.
 
-    Shuffling a column among the rows keeps its values and removes their relation to the class. With the influences
-    :math:`h_n` of the rows (:func:`mauc.mauc_interval`) before and :math:`h_n^{(r)}` after shuffle r,
+    Shuffling a column among the rows keeps its values and removes their relation to the class. The importance is
 
     .. math:: \mathrm{drop} = \mathrm{MAUC} - \tfrac1R \sum_r \mathrm{MAUC}^{(r)}
 
-    has the variance of the differences :math:`h_n - \tfrac1R \sum_r h_n^{(r)}`: a paired comparison, as in
-    :func:`mauc.compare_mauc`. It covers both the choice of the rows and the shuffles.
+    over the shuffles r. Its standard error is that of a paired comparison (:func:`mauc.compare_mauc`) between the
+    scores before and after shuffling. It covers both the choice of the rows and the shuffles.
 
     Parameters
     ----------
     model : fitted classifier, or function from X to (N, C) scores
     X : (N, d) array or data frame
-        Rows that the model was not trained on.
+        Test rows, which the model was not trained on.
     y : (N,) classes
     labels : (C,) array, optional
         The class of each column of scores. Default: ``model.classes_``, else the sorted classes of ``y``. Classes
         without a row are left out.
     columns : sequence of str, optional
-        Names of the columns to shuffle, or their positions as text for an array. Default: all.
+        Names of the columns to shuffle; for an array, their positions as text. Default: all.
     between : sequence of pairs of classes
-        Also compute, for each of these pairs, the drop of the mean of its two AUCs.
+        For each of these pairs, also compute the drop of the mean of its two AUCs.
     n_repeats : int, default=5
-        Shuffles of each column.
+        Number of shuffles of each column.
     groups : (N,) array, optional
         The group of each row, such as the patient; see :func:`mauc.mauc_interval`.
     level : float, default=0.95
@@ -87,13 +86,13 @@ def mauc_importance(
     Returns
     -------
     list of Importance
-        Over all pairs first, then pair by pair as in ``between``; the largest drop first. Two columns with the same
-        information both have small drops, since the model can use the other one. A column that the model does not use
-        has a drop of exactly 0 ± 0.
+        First over all pairs, then for each pair in ``between``; the largest drop comes first. If two columns hold the
+        same information, both have small drops, because the model can use the other one. A column that the model does
+        not use has a drop of exactly 0 ± 0.
 
     Notes
     -----
-    ``d · n_repeats + 1`` predictions for d columns.
+    For d columns, the model predicts ``d · n_repeats + 1`` times.
 
     Examples
     --------

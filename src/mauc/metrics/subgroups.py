@@ -1,4 +1,4 @@
-"""Scores of subgroups: the rows of each level of a column, such as the sex or the centre, against all other rows."""
+"""Compare subgroups, the rows of each level of a column such as the sex or the centre, with all other rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Subgroup:
     absent: tuple[str, ...]
     """Classes without rows in the level."""
     split_groups: bool
-    """True if groups have rows in this level and in others; the test takes the two parts as independent."""
+    """True if a group has rows in this level and in others; the test assumes that the two parts are independent."""
 
 
 def check_subgroups(subgroups: ArrayLike, n_rows: int) -> tuple[list[str], Ints]:
@@ -63,9 +63,9 @@ def subgroup_scores(
 ) -> list[Subgroup]:
     """Return the multiclass AUC of each level with its interval, and its difference to that of all other rows.
 
-    The two parts have no row in common, so their errors are independent: the distances of each score to the ends of its
-    interval are added in quadrature (the method of variance estimates recovered, Zou and Donner 2008), and the p-value
-    is one minus the highest level at which the interval of the difference excludes 0.
+    The two parts have no row in common, so their errors are independent. The distances of both scores to the ends of
+    their intervals are added in quadrature (method of variance estimates recovery, Zou and Donner 2008). The p-value is
+    one minus the highest level at which the interval of the difference excludes 0.
     """
     names, level_codes = check_subgroups(subgroups, len(partition.codes))
 
@@ -108,7 +108,7 @@ def subgroup_notes(found: Sequence[Subgroup]) -> list[str]:
         if one.absent
     ]
     if any(one.split_groups for one in found):
-        notes.append("some groups have rows in several levels: the tests between levels take them as independent")
+        notes.append("some groups have rows in several levels, but the tests assume that the levels are independent")
     return notes
 
 

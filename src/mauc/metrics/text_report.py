@@ -45,7 +45,7 @@ def multiclass_auc_report(
 ) -> str | dict[str, dict[str, Any]]:
     r"""Build a text report of multiclass AUC with intervals, in the style of scikit-learn's ``classification_report``.
 
-    The row of class i has the mean of row i of :func:`pairwise_auc`, in which each other class counts the same:
+    The row of class i shows the mean of row i of :func:`pairwise_auc`, in which each other class counts the same:
 
     .. math:: \frac{1}{C - 1} \sum_{j \ne i} \mathrm{AUC}_{i|j} .
 
@@ -64,7 +64,7 @@ def multiclass_auc_report(
     sample_weight : (N,) array, optional
         Weights >= 0. With weights, the support of a class is its summed weight.
     absent : {"raise", "ignore"}, default="raise"
-        A class of ``labels`` without samples is an error, or its row is left empty.
+        Raise an error if a class of ``labels`` has no samples, or leave its row empty.
     groups : (N,) array, optional
         The group of each row, such as the patient of an image, for intervals of dependent rows; see
         :func:`mauc_interval`.
