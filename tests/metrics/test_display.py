@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 import mauc
 from mauc.metrics.display import MinorityPairsDisplay, PairwiseAUCDisplay
-from mauc.metrics.display.minority import COLORS, MARKERS
+from mauc.metrics.display.common import COLORS
+from mauc.metrics.display.minority import MARKERS
 from mauc.metrics.inference import mauc_interval
 from mauc.metrics.scores import mauc_score, pairwise_auc
 

@@ -24,7 +24,7 @@ from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import scored_pairs
 from mauc.metrics.uncertainty import Interval, Sample, interval
 
-__all__ = ["ROCCurve", "average_of", "band", "curves_of", "simultaneous_quantile", "thinned"]
+__all__ = ["ROCCurve", "average_of", "band", "curves_of", "lowest_auc", "simultaneous_quantile", "thinned"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,6 @@ def curves_of(
     groups: ArrayLike | None = None,
     level: float = 0.95,
     absent: str = "raise",
-    most: int = 8,
 ) -> tuple[list[ROCCurve], ROCCurve | None, int]:
     """Return the curves, their average over all classes, and how many classes are left out.
 
@@ -192,9 +191,13 @@ def curves_of(
     if classes is not None:
         asked = [class_position("classes", name, scored.labels) for name in np.asarray(classes).tolist()]
         return [every[k] for k in asked if k in every], average, 0
-    found = list(every.values())
-    shown = sorted(found, key=lambda each: each.auc.score)[:most] if len(found) > most else found
-    return shown, average, len(found) - len(shown)
+    shown = lowest_auc(list(every.values()))
+    return shown, average, len(every) - len(shown)
+
+
+def lowest_auc(curves: list[ROCCurve], most: int = 8) -> list[ROCCurve]:
+    """Return the curves with the lowest AUC, or all in their order if there are at most ``most``."""
+    return sorted(curves, key=lambda curve: curve.auc.score)[:most] if len(curves) > most else curves
 
 
 def average_of(curves: Sequence[ROCCurve], name: str, auc: Interval | None = None) -> ROCCurve:

@@ -212,9 +212,9 @@ def judge(
     partition = ClassPartition(codes, len(order))
     predicted = check_predicted(y_pred, names, len(codes))
     scores = [[np.ascontiguousarray(each.scores[:, order]) for each in checked] for checked in clean]
-    together = check_groups(groups, len(codes))
+    group_codes = check_groups(groups, len(codes))
     summaries = [
-        summarise(partition, repeats, None if k else predicted, groups=together, compared=len(given) > 1)
+        summarise(partition, repeats, None if k else predicted, groups=group_codes, compared=len(given) > 1)
         for k, repeats in enumerate(scores)
     ]
     models = [
@@ -225,7 +225,7 @@ def judge(
             level,
             constant=all((each == each[0]).all() for each in repeats),
             scores=repeats[0],
-            groups=together,
+            groups=group_codes,
         )
         for name, found, repeats in zip(given, summaries, scores, strict=True)
     ]
@@ -239,17 +239,29 @@ def judge(
         level=level,
         listed=listed,
         predicted=predicted,
-        groups=together,
+        groups=group_codes,
     )
     absent = tuple(str(label) for label in first.labels[counts == 0])
-    judged = _judgement(codes, partition.counts, names, models, summaries, absent, imbalance(class_rows), level, listed)
-    by_level: tuple[Subgroup, ...] = ()
+    by_level: list[Subgroup] = []
     if subgroups is not None:
-        by_level = tuple(
-            subgroup_scores(partition, scores[0][0], np.asarray(names), subgroups, groups=together, level=level)
+        by_level = subgroup_scores(
+            partition, scores[0][0], np.asarray(names), subgroups, groups=group_codes, level=level
         )
-    judged = replace(judged, of_training=y_train is not None, further=further, groups=together, subgroups=by_level)
-    return replace(judged, notes=notes_of(judged))
+    return _judgement(
+        codes,
+        partition.counts,
+        names,
+        models,
+        summaries,
+        absent,
+        imbalance(class_rows),
+        level,
+        listed,
+        of_training=y_train is not None,
+        further=further,
+        groups=group_codes,
+        subgroups=tuple(by_level),
+    )
 
 
 def judge_rows(
@@ -294,7 +306,7 @@ def judge_rows(
     # With many classes, the curves of the listed pairs take one more reading.
     missing = drawings[0].add_curves(layout.curves(0, (*judged.worst, *judged.rarest)))
     read_columns(rows, missing, drawings[0].add)
-    return replace(judged, notes=notes_of(judged))
+    return judged
 
 
 def _judgement(
@@ -307,10 +319,12 @@ def _judgement(
     of_classes: Imbalance,
     level: float,
     listed: int,
+    *,
+    of_training: bool = False,
+    **of_scores_in_memory: Any,
 ) -> Judgement:
-    """Return the judgement without its notes."""
     rarest, worst = listed_pairs(counts, summaries[0], level, listed)
-    return Judgement(
+    found = Judgement(
         labels=names,
         counts=counts,
         codes=codes,
@@ -319,11 +333,13 @@ def _judgement(
         rarest=rarest,
         worst=worst,
         imbalance=of_classes,
-        of_training=False,
+        of_training=of_training,
         absent=absent,
         level=level,
         notes=(),
+        **of_scores_in_memory,
     )
+    return replace(found, notes=notes_of(found))
 
 
 def _checked(y_true: ArrayLike, given: Mapping[str, Any], labels: ArrayLike | None) -> list[list[ScoredClasses]]:

@@ -29,25 +29,13 @@ class Report:
     ----------
     y_true : (N,) classes
     y_score : (N, C) array, or dict of name -> (N, C) array
-        The first model is the one reported; the others are compared with it. Any real scores; probabilities also get
-        a calibration curve.
-    labels : (C,) array, optional
-        The class of each column. Default: the sorted classes of ``y_true``. Classes without a row are left out.
-    y_train : (M,) classes, optional
-        Classes of the training rows, for class sizes, the largest class and the balanced decision. Default: ``y_true``.
-    y_pred : (N,) classes, optional
-        Predictions of the first model. Default: the class with the highest score.
-    groups : (N,) array, optional
-        Group of each row, such as the patient of an image. Rows of a group may depend on each other.
-    subgroups : (N,) array, optional
-        Level of each row, such as the sex: the first model is judged on each level and tested against the other rows.
-    level : float, default=0.95
-        Level of all intervals.
-    listed : int, default=30
-        How many of the rarest pairs, of the weakest pairs and of the mistakes to list.
+        The report describes the first model and compares the others with it. Any real scores; probabilities also get a
+        calibration curve.
+    labels, y_train, y_pred, groups, subgroups, level, listed
+        As in :func:`mauc.report.judge`.
     title : str
     details : sequence of (name, value)
-        Listed at the end of the page: how the model was made, which test rows there are.
+        Shown at the end of the page, such as how the model was trained and on which rows it was tested.
     importance : sequence of Importance
         Importance of the columns to the first model, from :func:`mauc.metrics.mauc_importance`.
 

@@ -13,6 +13,9 @@ from mauc.partition import ClassPartition
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Okabe and Ito's colours without yellow, which is hard to see on white.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
+
 
 def import_pyplot(caller: str) -> Any:
     """Return matplotlib.pyplot, or raise scikit-learn's error; called before any computation."""

@@ -13,6 +13,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from mauc._typing import Floats
 from mauc._validation import ScoredClasses, check_whole, invalid
 from mauc.metrics.display.common import (
+    COLORS,
     artist_style,
     import_pyplot,
     matrix_and_sizes,
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MinorityPairsDisplay"]
 
-# Okabe and Ito's colours without yellow, which is hard to see on white. 7 colours and 12 markers have no common
-# divisor: 84 models differ in colour or marker.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#000000")
+# 7 colours and 12 markers have no common divisor: 84 models differ in colour or marker.
 MARKERS = "oDs^vPXd<>hp"
 
 
