@@ -22,7 +22,7 @@ from mauc._validation import (
 )
 from mauc.metrics.inference import score_and_influence
 from mauc.metrics.scores import scored_pairs
-from mauc.metrics.uncertainty import Interval, Sample, interval
+from mauc.metrics.uncertainty import Interval, Sample, interval, wilson
 
 __all__ = ["ROCCurve", "average_of", "band", "curves_of", "lowest_auc", "simultaneous_quantile", "thinned"]
 
@@ -67,19 +67,13 @@ def band(curve: ROCCurve, x: Floats, quantile: float) -> tuple[Floats, Floats]:
     translates the interval of the false positive rate into sensitivities. The distances to both intervals are added in
     quadrature (method of variance estimates recovery, Zou and Donner 2008). The band always has a width.
     """
-    y = curve.sensitivity(x)
-    low, high = _wilson(y, curve.positives, quantile)
+    y, n = curve.sensitivity(x), curve.negatives
+    low, high = wilson(y, quantile**2 / curve.positives)
     # The nearest rates that n negatives can have.
-    n = curve.negatives
-    before = curve.sensitivity(_wilson(np.floor(n * x + 1e-9) / n, n, quantile)[0])
-    after = curve.sensitivity(_wilson(np.minimum(np.ceil(n * x - 1e-9) / n, 1.0), n, quantile)[1])
+    below, above = np.floor(n * x + 1e-9) / n, np.minimum(np.ceil(n * x - 1e-9) / n, 1.0)
+    before = curve.sensitivity(wilson(below, quantile**2 / n)[0])
+    after = curve.sensitivity(wilson(above, quantile**2 / n)[1])
     return y - np.hypot(y - low, y - before), y + np.hypot(high - y, after - y)
-
-
-def _wilson(share: Floats, n: float, quantile: float) -> tuple[Floats, Floats]:
-    k = quantile**2 / n
-    middle, reach = (share + 0.5 * k) / (1.0 + k), np.sqrt(k * share * (1.0 - share) + 0.25 * k * k) / (1.0 + k)
-    return np.minimum(share, middle - reach).clip(0.0, 1.0), np.maximum(share, middle + reach).clip(0.0, 1.0)
 
 
 def simultaneous_quantile(

@@ -35,6 +35,7 @@ __all__ = [
     "interval",
     "interval_of_moments",
     "squares_about",
+    "wilson",
 ]
 
 # With random scores, the share of other rows that a row beats has the variance 1/12. That is a third of the Bernoulli
@@ -256,16 +257,16 @@ def interval_of_moments(sizes: Sizes, score: float, moments: Moments, level: flo
     size, freedom = _effective_size(
         sizes, moments, model.bernoulli, score * (1.0 - score), 0.25, INTERVAL_SHRINKAGE, from_common_mean**2
     )
-    k = _quantile(level, freedom) ** 2 / size
-    middle = (score + 0.5 * k) / (1.0 + k)
-    reach = math.sqrt(k * score * (1.0 - score) + 0.25 * k * k) / (1.0 + k)
+    low, high = wilson(score, _quantile(level, freedom) ** 2 / size)
     shrunk = _shrunk(score, size)
-    return Interval(
-        score,
-        low=max(0.0, min(score, middle - reach)),
-        high=min(1.0, max(score, middle + reach)),
-        stderr=math.sqrt(shrunk * (1.0 - shrunk) / size),
-    )
+    return Interval(score, float(low), float(high), stderr=math.sqrt(shrunk * (1.0 - shrunk) / size))
+
+
+def wilson(share: Floats | float, k: Floats | float) -> tuple[Floats, Floats]:
+    """Return the ends of Wilson's interval of a share of n rows, where ``k`` is the squared quantile over n."""
+    middle = (share + 0.5 * k) / (1.0 + k)
+    reach = np.sqrt(k * share * (1.0 - share) + 0.25 * k * k) / (1.0 + k)
+    return np.minimum(share, middle - reach).clip(0.0, 1.0), np.maximum(share, middle + reach).clip(0.0, 1.0)
 
 
 def class_without_errors(

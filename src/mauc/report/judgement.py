@@ -27,7 +27,15 @@ from mauc.metrics.out_of_core import ScoredRows, StreamedScores, read_columns
 from mauc.metrics.scores import weighted_mean
 from mauc.metrics.subgroups import Subgroup, subgroup_notes, subgroup_scores
 from mauc.metrics.summary import ScoreSummary, summarise
-from mauc.metrics.uncertainty import Comparison, Interval, Sample, comparison_of_moments, holm, interval_of_moments
+from mauc.metrics.uncertainty import (
+    Comparison,
+    Interval,
+    Sample,
+    comparison_of_moments,
+    holm,
+    interval_of_moments,
+    wilson,
+)
 from mauc.partition import ClassPartition
 from mauc.report.decisions import Guess, guess_of
 from mauc.report.further import Further, look_further
@@ -441,9 +449,8 @@ def listed_pairs(
         found = interval_of_moments(sizes, float(means[k]), moments, level)
         return PairScore(one, other, float(summary.matrix[one, other]), float(summary.matrix[other, one]), found)
 
-    # The high end of Wilson's interval with the variance of random scores, θ(1 − θ)/3 (1/n_i + 1/n_j).
-    z2 = 4.0 * (1.0 / n_i + 1.0 / n_j) / 3.0
-    high = (means + 0.5 * z2 + np.sqrt(z2 * means * (1.0 - means) + 0.25 * z2 * z2)) / (1.0 + z2)
+    # With the variance of random scores, θ(1 − θ)/3 (1/n_i + 1/n_j), and a quantile of 2.
+    _, high = wilson(means, 4.0 * (1.0 / n_i + 1.0 / n_j) / 3.0)
     order = np.argsort(high, kind="stable")[: max(listed, searched)]
     least_left = np.minimum.accumulate(means[order][::-1])[::-1]
     worst: list[PairScore] = []
