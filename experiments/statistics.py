@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from mauc._typing import Floats
-from mauc.report.judgement import holm
+from mauc.metrics.uncertainty import holm
 
 __all__ = ["RankTest", "friedman", "resampled_t_holm", "wilcoxon_holm"]
 

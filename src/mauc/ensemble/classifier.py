@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from mauc._estimators import RankingClassifier, encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
+from mauc._validation import check_groups, check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
 from mauc.ensemble.bases import class_scores, ordinal_estimators, weight_argument
 from mauc.ensemble.calibration import Calibration, fit_calibration
 from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, transformer_for
@@ -30,7 +30,7 @@ from mauc.ensemble.odds import class_order
 from mauc.ensemble.planner import Effort, Member, Size, StackPlan, has_many_trees, plan_members, starter
 from mauc.ensemble.tree_columns import TreeLayout
 from mauc.ensemble.workers import Workers
-from mauc.model_selection import check_groups, folds_of, of_some_classes, some_of_each
+from mauc.model_selection import folds_of, of_some_classes, some_of_each
 from mauc.risk import SurrogateRisk
 from mauc.surrogates import get_surrogate
 
@@ -273,7 +273,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         # An ordered y does not change a list of the user's own models.
         order = None if self.estimators is not None and self.ordinal is None else class_order(self.ordinal, y, classes)
         counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
-        group = check_groups(groups, len(codes))
+        group = check_groups(groups, len(codes), least=2)
         numbers = self._fit_columns(X, counted)
         plan = self._plan(numbers, len(classes), order, layout)
         for member in plan.members:
