@@ -28,11 +28,8 @@ from mauc.ensemble.combination import LearntCombination, OutOfFold, learn_combin
 from mauc.ensemble.fitting import Fits, Here, Runner, TrainingData, Watch, fit_all_rows, fit_folds
 from mauc.ensemble.odds import class_order
 from mauc.ensemble.planner import Effort, Member, Size, StackPlan, has_many_trees, plan_members, starter
-from mauc.ensemble.tree_columns import TreeLayout
 from mauc.ensemble.workers import Workers
 from mauc.model_selection import check_groups, folds_of, of_some_classes, some_of_each
-from mauc.risk import SurrogateRisk
-from mauc.surrogates import get_surrogate
 
 __all__ = ["MAUCStackingClassifier"]
 
@@ -44,9 +41,9 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
 
     .. math:: F = s \operatorname{softmax}\Bigl(\sum_k w_k \log p_k\Bigr) + (1 - s)\, \bar p, \qquad w_k \ge 0
 
-    Each model is fitted on folds and scores the rows that were held out. The weights minimise the exact surrogate risk
-    of these out-of-fold scores. The weights are used alone, s = 1, if they are ahead of the plain mean of the models by
-    a standard error on rows that they were not learnt from; else s is a half: :mod:`mauc.ensemble.combination`.
+    Each model is fitted on folds and scores the rows that were held out. The weights minimise the surrogate risk of
+    these out-of-fold scores. If the weights beat the plain mean of the models by a standard error on rows that they
+    were not learnt from, they are used alone: s = 1. Otherwise s = ½ (:mod:`mauc.ensemble.combination`).
 
     Parameters
     ----------
@@ -59,25 +56,14 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     cv : int, splitter or list of (train, test), optional
         Folds. Default: five; for the default models three from 3,500 samples on, and from 20,000 on a fifth is held out
         once. A number gives :class:`mauc.model_selection.RareClassKFold`, which keeps every class in every training
-        part. With other folds a class that is missing from a training part gets the floor score. For rows that belong
-        together, such as those of one patient, pass ``groups`` to ``fit``.
-    surrogate : str or object, default="exponential"
-        Pair loss that the weights minimise: ``"squared"``, ``"exponential"``, ``"hinge"``, ``"q_hinge"``,
-        ``"generalized_hinge"``, ``"logistic"``, ``"distance_weighted"``, or an object with ``loss(t)`` and
-        ``derivative(t)``.
-    alpha : float, optional
-        Margin or rate of the surrogate, if it has one; default: 6.
-    floor : float, default=0.03
-        Smallest score before the logarithm, as a share of the frequency of the class.
+        part. With other folds, a class that is missing from a training part gets the smallest score. For rows that
+        belong together, such as those of one patient, pass ``groups`` to ``fit``.
     pairs : {"ovo", "ova", "ovr"} or (C, C) array, default="ovo"
-    refit : {"auto", True, False}, default="auto"
-        True: after the folds each model is fitted on all rows. False: it is the average of its models of the folds,
-        which saves that fit and predicts more slowly. ``"auto"``: forests are fitted on all rows and all others
-        averaged; with a single fold all are fitted on all rows. A model without a weight is not fitted again.
+        Weights of the class pairs.
     time_limit : float, optional
         Seconds that :meth:`fit` may take. The default models are then fitted in child processes, one per core. Models
-        that are not ready in time are ended and named in ``cut_``; a faster machine may then give another stack. Of
-        your own models, none begins after the limit.
+        that are not ready in time are stopped and named in ``cut_``; a faster machine may then give another stack. Of
+        your own models, none starts after the limit.
     effort : {"quick", "normal", "best"}, default="normal"
         Amount of work for the default models; normal is about a minute on two cores up to 100,000 samples.
     n_jobs : int, optional
@@ -106,7 +92,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     classes_ : (C,) array
     estimators_ : list of fitted classifiers
     named_estimators_ : dict of name to fitted classifier
-        A model that is not fitted on all rows has those of the folds as its ``estimators``.
+        Forests are fitted on all rows. The other models are averages of the ``estimators`` that the folds gave, or
+        are fitted on all rows too, if the folds are few.
     weights_ : dict of name to float
         Weight :math:`w_k` of each model.
     weighted_share_ : float
@@ -159,11 +146,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         estimators: list[tuple[str, Any]] | None = None,
         *,
         cv: Any = None,
-        surrogate: str | Any = "exponential",
-        alpha: float | None = None,
-        floor: float = 0.03,
         pairs: str | ArrayLike = "ovo",
-        refit: bool | Literal["auto"] = "auto",
         time_limit: float | None = None,
         effort: Effort = "normal",
         n_jobs: int | None = None,
@@ -175,11 +158,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
     ) -> None:
         self.estimators = estimators
         self.cv = cv
-        self.surrogate = surrogate
-        self.alpha = alpha
-        self.floor = floor
         self.pairs = pairs
-        self.refit = refit
         self.time_limit = time_limit
         self.effort = effort
         self.n_jobs = n_jobs
@@ -254,17 +233,15 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         groups: ArrayLike | None = None,
         *,
         extra: Any = None,
-        layout: TreeLayout | None = None,
         deadline: float | None = None,
         workers: Workers | None = None,
         watch: Watch | None = None,
     ) -> Fits:
         """Fit until a deadline in seconds of :func:`time.monotonic`; every model also scores the ``extra`` rows.
 
-        ``layout`` describes X if the caller made it from a table. The caller ends its ``workers``.
+        The caller ends its ``workers``.
         """
         self._check_parameters()
-        risk = SurrogateRisk(get_surrogate(self.surrogate, alpha=self.alpha, default_alpha=6.0))
         X = self._checked(X, reset=True)
         classes, codes = encode_classes(y)
         check_consistent_length(X, codes)
@@ -275,7 +252,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         counted = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
         group = check_groups(groups, len(codes))
         numbers = self._fit_columns(X, counted)
-        plan = self._plan(numbers, len(classes), order, layout)
+        plan = self._plan(numbers, len(classes), order)
         for member in plan.members:
             weight_argument(member.model, weight)
         folds = self._folds(X, classes[codes], codes, counted, group, plan.n_folds)
@@ -305,9 +282,9 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
                 instead.cut = {name: reason for name, reason in fits.cut.items() if name not in instead.folds}
                 fits = instead
             names = list(fits.folds)
-            learnt = self._combine(fits, data, risk, pairs, runner, now + 0.87 * left)
+            learnt = self._combine(fits, data, pairs, runner, now + 0.87 * left)
             used = [name for name, used in zip(names, learnt.combination.used, strict=True) if used]
-            needed = refitted.intersection(used if self.refit == "auto" else names) - set(fits.whole)
+            needed = refitted.intersection(used) - set(fits.whole)
             again = [member for member in plan.members if member.name in needed]
             fit_all_rows(again, fits, data, runner, now + left, watch)
         self.cut_ |= fits.cut
@@ -327,8 +304,6 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         A forest is an average already, and five of them predict five times as slowly. A model of one of few folds has
         seen too few rows, unless the planner chose them for many rows. Boosting may have too many trees for a file.
         """
-        if self.refit != "auto":
-            return bool(self.refit) or n_folds == 0
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         is_forest = isinstance(last, ExtraTreesClassifier | RandomForestClassifier)
         min_folds = 2 if self.cv is None else 4
@@ -339,11 +314,8 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         check_whole("random_state", self.random_state, least=0, advice=advice)
         if self.estimators is not None:
             self._own_models()
-        check_real("floor", self.floor, low=0, high=1)
-        for name, word in (("refit", "auto"), ("calibrate", "normalized")):
-            value = getattr(self, name)
-            if not (isinstance(value, bool | np.bool_) or value == word):
-                raise invalid(name, f"must be True, False or {word!r}", repr(value))
+        if not (isinstance(self.calibrate, bool | np.bool_) or self.calibrate == "normalized"):
+            raise invalid("calibrate", "must be True, False or 'normalized'", repr(self.calibrate))
 
     def _fit_columns(self, X: Any, counted: Ints) -> Any:
         """Fit the transformer that ``columns`` names, and return the transformed X."""
@@ -357,7 +329,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
             return self.columns_.fit_transform(X)
         return self.columns_.fit(_safe_indexing(X, counted)).transform(X)
 
-    def _plan(self, X: Any, n_classes: int, order: Ints | None, layout: TreeLayout | None) -> StackPlan:
+    def _plan(self, X: Any, n_classes: int, order: Ints | None) -> StackPlan:
         """Return the default models as planned for this X, or the user's models in five folds."""
         order_list = None if order is None else order.tolist()
         if self.estimators is not None:
@@ -371,8 +343,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
                 # Early, because they are quick; the first model is fitted in any case.
                 models = [models[0], *odds, *models[1:]]
             return StackPlan(tuple(Member(name, model, _num_samples(X)) for name, model in models), 5)
-        if isinstance(self.columns_, TableColumns) and not is_sparse(X):
-            layout = self.columns_.layout()
+        layout = self.columns_.layout() if isinstance(self.columns_, TableColumns) and not is_sparse(X) else None
         size = Size(_num_samples(X), X.shape[1], n_classes)
         plan = plan_members(size, self.effort, self.random_state, order_list, layout)
         if not is_sparse(X):
@@ -397,16 +368,10 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         rows = rows[some_of_each(data.codes[rows], max(2_000, 150_000 // data.n_classes), data.seed)]
         weight = None if data.weight is None else data.weight[rows]
         groups = None if data.groups is None else data.groups[rows]
-        return rows, OutOfFold(scores[:, rows], data.codes[rows], weight, self.floor * data.shares, groups)
+        return rows, OutOfFold(scores[:, rows], data.codes[rows], weight, 0.03 * data.shares, groups)
 
     def _combine(
-        self,
-        fits: Fits,
-        data: TrainingData,
-        risk: SurrogateRisk,
-        pairs: str | Floats,
-        runner: Runner,
-        deadline: float,
+        self, fits: Fits, data: TrainingData, pairs: str | Floats, runner: Runner, deadline: float
     ) -> LearntCombination:
         names = list(fits.held_out)
         self.oof_model_scores_ = np.array(list(fits.held_out.values()))
@@ -416,7 +381,7 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if len(names) > 1 and n_scores <= 1_000_000:
             # Quick work stays here: a child that the deadline ended takes long to start again.
             runner = Here(data) if n_scores <= 5_000 else runner
-            answers = list(runner.run([(_learn, (oof, risk, pairs, self.random_state))], deadline))
+            answers = list(runner.run([(_learn, (oof, pairs, self.random_state))], deadline))
             learnt = answers[0].value if answers else None
             if learnt is None:
                 self.cut_[WHOLE] = "was not learnt in time: it is the plain mean of the models, or the best one"
@@ -516,5 +481,5 @@ class _Printer:
             print(f"MAUCStackingClassifier: {name} fitted, out-of-fold MAUC {score:.4f}, {took:.1f} s so far")
 
 
-def _learn(_: Any, data: OutOfFold, risk: SurrogateRisk, pairs: str | Floats, random_state: int) -> LearntCombination:
-    return learn_combination(data, risk, pairs, random_state=random_state)
+def _learn(_: Any, data: OutOfFold, pairs: str | Floats, random_state: int) -> LearntCombination:
+    return learn_combination(data, pairs, random_state=random_state)
