@@ -3,6 +3,14 @@
 from experiments.theory.bernstein import bernstein_factor
 from experiments.theory.finite_lists import finite
 from experiments.theory.logits import logit_chaining, transformation_bound
-from experiments.theory.printed import theorem_8, theorem_9
+from experiments.theory.printed import theorem_7, theorem_8, theorem_9
 
-__all__ = ["bernstein_factor", "finite", "logit_chaining", "theorem_8", "theorem_9", "transformation_bound"]
+__all__ = [
+    "bernstein_factor",
+    "finite",
+    "logit_chaining",
+    "theorem_7",
+    "theorem_8",
+    "theorem_9",
+    "transformation_bound",
+]

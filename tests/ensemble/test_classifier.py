@@ -627,9 +627,7 @@ def test_a_model_that_is_clearly_ahead_replaces_the_combination_unless_samples_a
     scores = [mauc_score(y, each) for each in (good, *bad)]
     assert mauc_score(y, found.held_out) > max(scores) - 2e-3, "never clearly below its best model"
     few = np.r_[np.arange(400), 400 + np.arange(9), 700 + np.arange(50)]
-    small = learn_combination(
-        held_out(np.stack([good, *bad])[:, few], y[few]), "ovo", random_state=0
-    )
+    small = learn_combination(held_out(np.stack([good, *bad])[:, few], y[few]), "ovo", random_state=0)
     assert np.isfinite(small.mauc)
     assert sorted(small.combination.weights) != [0.0, 0.0, 0.0, 1.0]
 
