@@ -1,8 +1,5 @@
 """The sets of the tabular experiment: those of experiments.datasets, OpenML's, and a folder of CSV files."""
 
-import hashlib
-import json
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +9,6 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import OneHotEncoder
 
 from experiments import datasets
-from mauc._io import write_whole
 from mauc._typing import Floats, Ints
 from mauc._validation import check_choice, invalid
 
@@ -24,7 +20,6 @@ __all__ = [
     "LOOKED_AT",
     "QUICK_SETS",
     "SETS",
-    "check_unchanged",
     "load_frame",
     "load_set",
     "set_names",
@@ -89,19 +84,6 @@ def set_names(*, tables: str | Path | None = None, quick: bool = False) -> tuple
             raise invalid("tables", "must hold sets of other names", f"{taken[0]}.csv", "rename that file")
         names = (*names, *found)
     return names
-
-
-def check_unchanged(tables: str | Path, names: Sequence[str], results: Path) -> None:
-    """Refuse a table that has changed since its results were stored under its name."""
-    record = results / "tables.json"
-    known = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-    files = {name: Path(tables) / f"{name}.csv" for name in names if name not in SETS}
-    now = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items()}
-    changed = [str(files[name]) for name in now if known.get(name, now[name]) != now[name]]
-    if changed:
-        advice = f"choose another --out, or remove its results and its line in {record}"
-        raise invalid("tables", f"must be those that {results} has results of", f"a changed {changed[0]}", advice)
-    write_whole(record, json.dumps({**known, **now}, indent=1))
 
 
 @lru_cache(maxsize=64)
