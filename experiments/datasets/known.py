@@ -24,7 +24,7 @@ __all__ = ["KnownClasses", "chunks", "generator"]
 CHUNK_ELEMENTS = 1 << 22
 # The same seed must not give the same draws for two purposes: a "fresh" sample would be the training set.
 MODEL, DATA, FRESH, CEILING = range(4)
-# Scores that bayes_mauc is content with: 64 MB as float64.
+# Largest number of scores that bayes_mauc draws: 64 MB as float64.
 ENOUGH_SCORES = 1 << 23
 
 

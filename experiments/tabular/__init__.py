@@ -1,4 +1,4 @@
-"""What wins on real tables: single models, competitors and combinations, over many sets."""
+"""Compare single models, competitors and combinations on many real tables."""
 
 import os
 import shutil

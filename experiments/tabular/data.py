@@ -40,7 +40,7 @@ SETS = (
     "kddcup99",
 )
 DEVELOPMENT = SETS
-"""Every choice of form and default was made on these; only other sets can judge it."""
+"""Every default was chosen on these; only other sets can test it."""
 LOOKED_AT = (
     "contraceptive-imb",
     "fish",
@@ -67,8 +67,8 @@ LOOKED_AT = (
 its class interactions, so that these now need more samples of every class and a surer gain. Nothing else was changed.
 """
 QUICK_SETS = ("balance", "new-thyroid", "ecoli", "wine-imb")
-# Of each class of a large set at most so many samples: every model on every fold, many times.
 MOST_OF_A_CLASS = 200
+"""Largest number of rows of each class of a large set: every model is fitted on every fold, many times."""
 MISSING = "missing"
 
 
@@ -88,8 +88,10 @@ def set_names(*, tables: str | Path | None = None, quick: bool = False) -> tuple
 
 @lru_cache(maxsize=64)
 def load_set(name: str, data_home: str | None, tables: str | None = None) -> tuple[Floats, Ints]:
-    """Return features and class codes; of KDD Cup 99 a fixed subsample, at most 200 of each class: all of the rare
-    classes, and less imbalance than the set has. CSV files are taken as they are.
+    """Return features and class codes.
+
+    KDD Cup 99 is a fixed subsample of at most 200 rows of each class, so that it is less imbalanced than the whole set.
+    CSV files are not sampled.
     """
     numbers, nominal, y = _parts(name, data_home, tables)
     rows, codes = _kept_rows(name, y)

@@ -1,4 +1,4 @@
-"""The paper's printed bounds beside those of :mod:`mauc.theory`: what they say, and where the print is wrong."""
+"""The bounds as the paper prints them, and corrected, to compare with those of :mod:`mauc.theory`."""
 
 from experiments.theory.bernstein import bernstein_factor
 from experiments.theory.finite_lists import finite

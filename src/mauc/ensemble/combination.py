@@ -7,9 +7,9 @@ With the ``(N, C)`` scores :math:`P_k` of K models, their logarithms :math:`L_k`
 
 The weights minimise the surrogate risk of the out-of-fold scores, plus
 :math:`\tfrac{\rho}{2} \lVert w - 1/K \rVert^2`. Without this penalty they grow into the thousands where the models
-separate the classes, and the softmax ties samples that were ranked. Weights follow noise where classes are small, so s
-is 1 only if the weights, learnt on other folds, are ahead of the mean by a standard error (:func:`mauc.compare_mauc`).
-A single model replaces the combination if it is ahead by three standard errors and every class has ten samples.
+separate the classes, and the softmax ties samples that were ranked. With small classes weights follow noise, so s is 1
+only if the weights, learnt on other folds, beat the mean by a standard error (:func:`mauc.compare_mauc`). A single
+model replaces the combination if it is better by three standard errors and every class has ten samples.
 
 Measured by mean test MAUC × 100 on the development sets of the tabular experiment, against weights alone: this rule
 +0.34 ± 0.18 (standard error); always s = ½ +0.29; the plain mean +0.06; the best single model −0.25. Out-of-bag scores
@@ -52,7 +52,7 @@ class Combination:
 
     @property
     def used(self) -> NDArray[np.bool_]:
-        """``(K,)``: the models whose scores the combination depends on."""
+        """``(K,)``: True for the models that the combination depends on."""
         return np.asarray((self.weights > 0) | (self.share < 1.0))
 
     def scores(self, model_scores: Floats) -> Floats:
@@ -192,7 +192,7 @@ def fit_weights(data: OutOfFold, pairs: str | Floats) -> Floats:
         slope = np.einsum("nc,knc->k", pull_back(scores, gradient, "softmax"), logs)
         return value + 0.5 * RIDGE * float(away @ away), slope + RIDGE * away
 
-    # With few samples to rounding: in some directions little but the penalty holds the weights.
+    # With few samples, minimise to rounding: in some directions hardly anything but the penalty fixes the weights.
     eps = np.finfo(np.float64).eps
     options: Any = {"maxiter": 200, "maxfun": 10_000, "gtol": 1e-7, "ftol": 64 * eps}
     if n_samples <= 5_000 and n_samples * n_classes <= 50_000:
