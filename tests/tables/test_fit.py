@@ -21,7 +21,7 @@ from mauc._tables.fit import fit_data
 from mauc._tables.model_file import read_model
 from mauc._tables.options import Options
 from mauc.ensemble import default_estimators
-from mauc.ensemble.fitting import Here
+from mauc.ensemble.fitting import InProcess
 from mauc.ensemble.planner import Member, StackPlan
 from mauc.ensemble.workers import Workers
 
@@ -37,7 +37,7 @@ def planned(monkeypatch):
 
         monkeypatch.setattr("mauc.ensemble.classifier.plan_members", plan)
         if here:
-            monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: Here(None))
+            monkeypatch.setattr("mauc._tables.fit.Workers", lambda n_workers=None: InProcess(None))
 
     return choose
 

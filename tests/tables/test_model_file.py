@@ -408,7 +408,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
 
     from mauc.ensemble import planner
     from mauc.ensemble.combination import mean_or_best
-    from mauc.ensemble.fitting import Here
+    from mauc.ensemble.fitting import InProcess
     from mauc.ensemble.tree_columns import TreeColumns
 
     def planned(size, effort, seed, order, layout):
@@ -423,10 +423,10 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Here(None))
+    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: InProcess(None))
     # All have a say, so that all are written.
     monkeypatch.setattr(
-        "mauc.ensemble.classifier._learn", lambda _, data, risk, pairs, random_state: mean_or_best(data, pairs)
+        "mauc.ensemble.classifier._learn", lambda _, data, pairs, random_state: mean_or_best(data, pairs)
     )
     monkeypatch.setattr("mauc.ensemble.combination.OutOfFold.best_model", lambda *_: 0)
     table, code = every_kind_of_column()

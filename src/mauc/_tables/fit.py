@@ -34,7 +34,7 @@ from mauc._tables.saved_scores import SavedScores, column_digests, training_hash
 from mauc._tables.text import Reading, display_path
 from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_validate, cv_folds, evaluate_holdout
 from mauc._typing import Ints
-from mauc.ensemble.fitting import Here
+from mauc.ensemble.fitting import InProcess
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
@@ -400,7 +400,7 @@ def _flag_columns(
     """Flag columns before training; None if that would take more than a quarter of the time."""
     some = train[of_some_classes(data.labels[train], options.seed)]
     # A column takes milliseconds, and a table may have thousands.
-    runner = workers if workers is not None and workers.n_workers and data.features.shape[1] > 100 else Here(None)
+    runner = workers if workers is not None and workers.n_workers and data.features.shape[1] > 100 else InProcess(None)
     work = (data.features.iloc[some], data.labels[some], data.target, options.seed)
     answers = list(runner.run([(_flag_in_worker, work)], began + 0.25 * options.time_limit))
     if not answers:
