@@ -197,7 +197,6 @@ POINTER = as_dict(data=as_tuple(as_json(64), as_json(False)), shape=as_tuple(as_
             "ToDatetime.output_dtype_",
         ),
         (as_object(ZONED, tz=as_json("dateutil//etc/passwd"), unit=as_json("ns")), "DatetimeTZDtype.tz"),
-        (as_object("skrub._apply_to_each_col.ApplyToEachCol", rename_columns=as_json("{:>999999999}")), "rename_col"),
         (node("ObjectNode", "sklearn.pipeline.Pipeline", content=as_json({"memory": "/tmp"})), "that are no dict"),
         (
             node(
@@ -237,9 +236,6 @@ def test_a_node_that_stands_for_another(forge, refused):
         node("NdArrayNode", "numpy.ndarray", type="numpy", file="../secret.npy"),
         node("NdArrayNode", "numpy.ndarray", type="numpy", file="/etc/passwd"),
         node("NdArrayNode", "numpy.ndarray", type="numpy", file="schema.json"),
-        node(
-            "FunctionNode", "skrub._dataframe._common.is_numeric", content={"module_path": "os", "function": "system"}
-        ),
         node("DictNode", "builtins.dict", content=as_dict(), key_types=as_json(None), more=1),
         {"__loader__": "JsonNode", "content": "1"},
         7,
@@ -396,6 +392,8 @@ def every_kind_of_column(n=120):
             "day": pd.date_range("2021-01-01", periods=n).astype(str),
             "zone": pd.date_range("2021-01-01", periods=n, freq="37min", tz="Etc/GMT-3").astype(str),
             "text": [f"{colours[k % 6]} {trees[k % 36 // 6]} {k}" for k in rng.integers(0, 72, n)],
+            "written": [f"{k}.5" for k in range(n)],
+            "time": pd.to_timedelta(np.arange(n), unit="s"),
             "empty": np.nan,
         }
     )

@@ -149,7 +149,7 @@ def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
     """Warn of dates in a format that training did not have: they are read as missing."""
     import pandas as pd
 
-    for name, steps in getattr(columns.vectorizer_, "all_processing_steps_", {}).items():
+    for name, steps in columns.steps_.items():
         values = table[name]
         for step in steps:
             kind = type(step).__name__

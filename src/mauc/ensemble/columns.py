@@ -170,8 +170,10 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Median of each column of ``numbers_``.
     encoder_ : OneHotEncoder or None
         Fitted on ``categories_``, if there are any.
-    vectorizer_ : skrub.TableVectorizer or None
-        Fitted on ``others_``, if there are any.
+    steps_ : dict of str to list of transformers
+        skrub's fitted steps of each column of ``others_`` that varies: they clean it, and encode it last.
+    outputs_ : dict of str to array of str
+        Names of the numbers that each of these columns becomes.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -220,11 +222,9 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.categories_ = [name for name in words if _is_category(table[name])]
         self.others_ = [name for name in words if name not in set(self.categories_)]
         self.encoder_ = _one_hot().fit(_objects(table[self.categories_])) if self.categories_ else None
-        self.vectorizer_ = self._vectorizer() if self.others_ else None
         numbers = self._numbers(table)
         self.centres_ = medians(numbers)
-        others = None if self.vectorizer_ is None else self.vectorizer_.fit_transform(self._others(table))
-        return self._joined(table, numbers, others)
+        return self._joined(table, numbers, self._fit_others(table))
 
     def transform(self, X: Any) -> Any:
         """Return ``(N, columns)`` float64."""
@@ -235,14 +235,15 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name in self.empty_:
             if table[name].notna().any():
                 warnings.warn(f"column {name!r} was empty in training and is ignored", stacklevel=2)
-        others = None if self.vectorizer_ is None else self.vectorizer_.transform(self._others(table))
+        columns = {str(name): table[name] for name in self.others_}
+        others = [_apply(steps, columns[name].rename(name)) for name, steps in self.steps_.items()]
         return self._joined(table, self._numbers(table), others)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the columns of numbers."""
         check_is_fitted(self, "n_features_in_")
         words = [] if self.encoder_ is None else self.encoder_.get_feature_names_out(list(map(str, self.categories_)))
-        others = [] if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
+        others = [name for outputs in self.outputs_.values() for name in outputs]
         return np.array([*map(str, self.numbers_), *words, *others], dtype=object)
 
     def layout(self, n_beside_code: int = 3, n_without_code: int = 12) -> TreeLayout:
@@ -253,10 +254,8 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for categories in [] if self.encoder_ is None else self.encoder_.categories_:
             words.append((start, start + len(categories)))
             start += len(categories)
-        encoded = {} if self.vectorizer_ is None else self.vectorizer_.input_to_outputs_
-        transformers = {} if self.vectorizer_ is None else self.vectorizer_.transformers_
-        for name, outputs in encoded.items():
-            transformer, end = transformers[name], start + len(outputs)
+        for name, outputs in self.outputs_.items():
+            transformer, end = self.steps_[name][-1], start + len(outputs)
             if isinstance(transformer, OneHotEncoder):
                 words.append((start, end))
             elif isinstance(transformer, TextColumn):
@@ -283,10 +282,10 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "n_features_in_")
         encoded = [] if self.encoder_ is None else zip(self.categories_, self.encoder_.categories_, strict=True)
         found = {name: list(categories) for name, categories in encoded}
-        transformers = {} if self.vectorizer_ is None else self.vectorizer_.transformers_
         for name in self.others_:
-            if hasattr(transformers.get(str(name)), "categories_"):
-                found[name] = list(transformers[str(name)].categories_[0])
+            steps = self.steps_.get(str(name))
+            if steps and isinstance(steps[-1], OneHotEncoder):
+                found[name] = list(steps[-1].categories_[0])
         return found
 
     def _table(self, X: Any, *, reset: bool) -> Any:
@@ -309,24 +308,44 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(block, dtype=np.float64)
         return np.column_stack([_as_numbers(block[name], name) for name in self.numbers_])
 
-    def _others(self, table: Any) -> Any:
-        """Return the other columns; skrub needs texts as their names."""
-        return table[self.others_].set_axis([str(name) for name in self.others_], axis=1)
+    def _fit_others(self, table: Any) -> list[Any]:
+        """Encode the other columns by skrub, and keep the steps of each.
 
-    def _vectorizer(self) -> Any:
+        skrub's own vectorizer has every step several times, which makes a model file seven times as long to write.
+        """
+        self.steps_: dict[str, list[Any]] = {}
+        self.outputs_: dict[str, NDArray[np.str_]] = {}
+        if not self.others_:
+            return []
         shown = ", ".join(str(name) for name in self.others_[:5]) + (", …" if len(self.others_) > 5 else "")
         with needing("cli", f"a table with columns of text or dates ({shown})"):
             from skrub import TableVectorizer
 
-        return TableVectorizer(low_cardinality=_one_hot(), high_cardinality=TextColumn(random_state=self.random_state))
+        vectorizer = TableVectorizer(
+            low_cardinality=_one_hot(), high_cardinality=TextColumn(random_state=self.random_state)
+        )
+        # skrub needs texts as the names of columns.
+        found = vectorizer.fit_transform(table[self.others_].set_axis([str(name) for name in self.others_], axis=1))
+        for name, outputs in vectorizer.input_to_outputs_.items():
+            if outputs:
+                # The last step only casts to float32.
+                self.steps_[name] = list(vectorizer.all_processing_steps_[name][:-1])
+                self.outputs_[name] = np.array(outputs, dtype=str)
+        return [found]
 
-    def _joined(self, table: Any, numbers: Floats, others: Any) -> Floats:
+    def _joined(self, table: Any, numbers: Floats, others: list[Any]) -> Floats:
         blocks: list[NDArray[Any]] = [numbers - self.centres_]
         if self.encoder_ is not None:
             blocks.append(self.encoder_.transform(_objects(table[self.categories_])))
-        if others is not None:
-            blocks.append(np.asarray(others, dtype=np.float64))
+        blocks += [np.asarray(other, dtype=np.float32) for other in others]
         return np.hstack(blocks)
+
+
+def _apply(steps: list[Any], column: Any) -> Floats:
+    """Return the ``(N, outputs)`` numbers that fitted steps make of a column."""
+    for step in steps:
+        column = step.transform(column.to_frame() if isinstance(step, OneHotEncoder) else column)
+    return np.asarray(column, dtype=np.float32).reshape(len(column), -1)
 
 
 def _as_numbers(column: Any, name: Any) -> Floats:
