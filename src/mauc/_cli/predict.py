@@ -152,7 +152,7 @@ def score_rows(rows: Any, loaded: Any, keep: list[str], table: Path) -> Scored:
         copied[loaded.target] = rows[loaded.target]
     results, n_trained = {}, 0
     if loaded.trained is not None:
-        trained = were_trained_on(known, loaded.trained, list(loaded.kinds))
+        trained = were_trained_on(known, loaded.trained)
         results[TRAINED_ON] = np.where(trained, "yes", "no").astype(object)
         n_trained = int(trained.sum())
     name = "predicted" if "predicted" not in copied else "mauc:predicted"

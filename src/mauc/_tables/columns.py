@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.read import Table, count_of, first_names, nearest, rows_with_lists
+from mauc._tables.read import Table, count_of, first_names, nearest, other_columns, rows_with_lists
 
 KINDS = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}
 """Each kind and its plural."""
@@ -65,10 +65,8 @@ def read_kinds(table: Table) -> dict[str, str]:
     """Return ``"number"`` or ``"other"`` for each column, which says how to read it again; booleans are numbers."""
     from pandas.api.types import infer_dtype
 
-    def is_number(values: Any) -> bool:
-        return values.dtype.kind in "iufb" or (values.dtype == object and infer_dtype(values) == "boolean")
-
-    return {name: "number" if is_number(table[name]) else "other" for name in table.columns}
+    others = {name for name in other_columns(table) if infer_dtype(table[name]) != "boolean"}
+    return {name: "other" if name in others else "number" for name in table.columns}
 
 
 def text_columns(kinds: Mapping[str, str]) -> list[str]:
@@ -87,7 +85,7 @@ def are_dates(words: Any) -> bool:
 
 def check_single(table: Table, path: Path, advice: str = "spread them over columns") -> None:
     """Refuse lists, which Parquet may hold."""
-    for name in table.columns:
+    for name in other_columns(table):
         bad = rows_with_lists(table[name])
         if bad:
             raise Failure(
@@ -97,10 +95,9 @@ def check_single(table: Table, path: Path, advice: str = "spread them over colum
 
 def check_finite(table: Table, path: Path) -> None:
     """Refuse infinite or huge numbers: they are mistakes, and would dominate all others."""
-    for name in table.columns:
-        if table[name].dtype.kind != "f":
-            continue
-        numbers = np.asarray(table[name], dtype=np.float64)
+    floats = [name for name, kind in table.dtypes.items() if kind.kind == "f"]
+    for name, values in table[floats].items():
+        numbers = np.asarray(values, dtype=np.float64)
         bad = np.flatnonzero(np.isinf(numbers))
         if len(bad):
             raise Failure(
@@ -209,10 +206,10 @@ def with_iso_dates(table: Any, kinds: dict[str, str], given: str | None, path: P
 
     Ambiguous columns follow ``given``, else the other columns, else the month is taken to be first, as skrub does.
     """
-    orders = {name: order for name in table.columns if (order := date_order(table[name], given)) is not None}
+    orders = {name: order for name in other_columns(table) if (order := date_order(table[name], given))}
     known = set(orders.values()) - {"ambiguous"}
     common = known.pop() if len(known) == 1 else None
-    table, kinds = table.copy(), dict(kinds)
+    table, kinds = table.copy(deep=False), dict(kinds)
     for name, order in orders.items():
         example = table[name].dropna().iloc[0]
         if order == "ambiguous" and common is None:

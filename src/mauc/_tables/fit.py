@@ -30,11 +30,17 @@ from mauc._tables.model_file import TableModel, write_model
 from mauc._tables.options import Options
 from mauc._tables.progress import Progress
 from mauc._tables.read import Table, as_in_text, read_table
-from mauc._tables.saved_scores import SavedScores, column_digests, training_hashes, write_saved_scores
+from mauc._tables.saved_scores import (
+    SavedScores,
+    cell_hashes,
+    column_digests,
+    row_hashes,
+    training_hashes,
+    write_saved_scores,
+)
 from mauc._tables.text import Reading, display_path
 from mauc._tables.training import Evaluation, Leaderboard, Trainer, cross_validate, cv_folds, evaluate_holdout
 from mauc._typing import Ints
-from mauc.ensemble.fitting import Here
 from mauc.ensemble.workers import Workers
 from mauc.metrics import Importance
 from mauc.model_selection import of_some_classes, some_of_each
@@ -358,15 +364,22 @@ def fit_data(
         folds = [[data.split(options.holdout, seed)]]
     train, test = folds[0][0]
     cut: tuple[str, ...] = ()
-    if options.hurried and not options.cv and len(train) > HURRIED_ROWS:
-        cut = (f"the time limit allows {HURRIED_ROWS:,} of {len(train):,} training rows",)
-        train = train[some_of_each(labels[train], HURRIED_ROWS, seed)]
+    if options.hurried:
+        few = [part[some_of_each(labels[part], HURRIED_ROWS, seed)] for part in (train, test)]
+        for part, rows, all_rows in zip(("training", "test"), few, (train, test), strict=True):
+            if len(rows) < len(all_rows):
+                cut += (f"the time limit allows {len(rows):,} of {len(all_rows):,} {part} rows",)
+        train, test = few
     progress.step("checking the columns")
-    flags = _flag_columns(data, train, options, began, workers)
-    if flags is None:
+    some = train[of_some_classes(labels[train], seed)]
+    columns = data.features.iloc[some]
+    until = max(began + 0.25 * options.time_limit, time.monotonic() + 0.1 * options.time_limit)
+    try:
+        flags = flag_columns(columns, labels[some], data.target, seed, deadline=until)
+    except TimeoutError:
         flags, cut = [], (*cut, "the search for columns that may leak the answer was not ready in time")
-    suspects, digests = flagged_columns(flags), column_digests(data.features)
-    flags += flag_duplicates(data.features, train, test, ignore=suspects)
+    suspects, cells = flagged_columns(flags), cell_hashes(data.features)
+    flags += flag_duplicates(cells, train, test, ignore=suspects)
     dropped = suspects if options.drop_suspects else []
     if dropped:
         data = data.without(dropped)
@@ -386,32 +399,14 @@ def fit_data(
     deadline = ends - 0.05 * options.time_limit
     flags += _flag_leaks(data, evaluation, train, test, importance, deadline, seed, progress)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
-    hashes = training_hashes(data.features.iloc[rows], list(data.kinds))
+    hashes = training_hashes(row_hashes({name: cells[name][rows] for name in data.kinds}))
     model = TableModel(final.classifier, data.kinds, data.target, final.about, final.decision, hashes)
     in_training = labels if options.cv else labels[train]
     counts = {str(c): int((in_training == c).sum()) for c in evaluation.classes}
     board = None if board is None else replace(board, cut=(*board.cut, *cut))
-    return FittedTable(data, options, model, evaluation, board, importance, note, flags, dropped, counts, digests)
-
-
-def _flag_columns(
-    data: Data, train: Ints, options: Options, began: float, workers: Workers | None
-) -> list[Flag] | None:
-    """Flag columns before training; None if that would take more than a quarter of the time."""
-    some = train[of_some_classes(data.labels[train], options.seed)]
-    # A column takes milliseconds, and a table may have thousands.
-    runner = workers if workers is not None and workers.n_workers and data.features.shape[1] > 100 else Here(None)
-    work = (data.features.iloc[some], data.labels[some], data.target, options.seed)
-    answers = list(runner.run([(_flag_in_worker, work)], began + 0.25 * options.time_limit))
-    if not answers:
-        return None
-    if answers[0].error is not None:
-        raise answers[0].error
-    return list(answers[0].value)
-
-
-def _flag_in_worker(_: Any, *work: Any) -> list[Flag]:
-    return flag_columns(*work)
+    return FittedTable(
+        data, options, model, evaluation, board, importance, note, flags, dropped, counts, column_digests(cells)
+    )
 
 
 def _flag_leaks(
@@ -445,8 +440,11 @@ def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[
     probe, rows = evaluation.probe, evaluation.probe_rows
     present = set(data.labels[rows])
     # The rest is for writing the model and the report.
-    seconds = 0.6 * max(0.0, ends - time.monotonic())
+    seconds = 0.6 * (ends - time.monotonic())
     stop = time.monotonic() + seconds
+    no_time = "no time for permutation importance: raise --time-limit"
+    if seconds <= 0:
+        return [], no_time
 
     def watch(column: str) -> None:
         if time.monotonic() > stop:
@@ -466,4 +464,4 @@ def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[
             watch=watch,
         )
     except TimeoutError:
-        return [], "no time to shuffle all columns: raise --time-limit"
+        return [], no_time

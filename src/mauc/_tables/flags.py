@@ -13,7 +13,7 @@ reason. If there is time, a quick model is scored both ways:
 import math
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from mauc._tables.columns import are_dates
 from mauc._tables.data import by_group, by_time, stratified
 from mauc._tables.errors import Failure
 from mauc._tables.read import Table
-from mauc._tables.saved_scores import row_hashes
+from mauc._tables.saved_scores import Hashes, row_hashes
 from mauc._typing import Ints
 from mauc.metrics import Importance, mauc_score
 from mauc.model_selection import RareClassKFold, some_of_each
@@ -50,9 +50,17 @@ class Flag:
 
 
 def flag_columns(
-    table: Table, labels: NDArray[Any], target: str, seed: int = 0, *, many_columns: int = 100
+    table: Table,
+    labels: NDArray[Any],
+    target: str,
+    seed: int = 0,
+    *,
+    deadline: float = math.inf,
+    many_columns: int = 100,
 ) -> list[Flag]:
     """Flag columns of the training rows, which must be in the order of the file.
+
+    Raises ``TimeoutError`` at the ``deadline``, in the seconds of :func:`time.monotonic`.
 
     A column is flagged if it is constant, counts the rows, predicts the target almost perfectly alone, or is
     different in nearly every row, as an ID is. With more than ``many_columns``, :func:`column_recall` skips columns
@@ -73,6 +81,8 @@ def flag_columns(
     enough = np.unique(some_labels, return_counts=True)[1].min() >= FEW_ROWS
     found = []
     for name in map(str, table.columns):
+        if time.monotonic() > deadline:
+            raise TimeoutError
         values = table[name]
         if values.nunique(dropna=False) < 2:
             found.append(Flag("constant", name, float("nan"), f"column {name!r} has the same value in every row"))
@@ -104,9 +114,12 @@ def flagged_columns(flags: Sequence[Flag]) -> list[str]:
     return [flag.column for flag in flags if flag.column is not None]
 
 
-def flag_duplicates(table: Table, train: Ints, test: Ints, ignore: Sequence[str] = ()) -> list[Flag]:
-    """Flag test rows that equal training rows in every column, except those to ``ignore``, such as a row number."""
-    hashes = row_hashes(table, [str(name) for name in table.columns if name not in ignore] or None)
+def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore: Sequence[str] = ()) -> list[Flag]:
+    """Flag test rows that equal training rows in every column, except those to ``ignore``, such as a row number.
+
+    ``cells`` are the hashes of all cells, by column.
+    """
+    hashes = row_hashes({name: each for name, each in cells.items() if name not in ignore} or cells)
     n = int(np.isin(hashes[test], hashes[train]).sum())
     if not n:
         return []

@@ -47,6 +47,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
             "mauc.ensemble.classifier.MAUCStackingClassifier",
             "mauc.ensemble.columns.TableColumns",
             "mauc.ensemble.columns.TextColumn",
+            "mauc.ensemble.columns.TextPlace",
             "mauc.ensemble.combination.Combination",
             "mauc.ensemble.fitting.FoldAverage",
             "mauc.ensemble.odds.ProportionalOdds",

@@ -107,6 +107,12 @@ class Options:
             raise Usage("--cv tests on all rows in turn and --time-column on the latest: leave one of them out")
         if self.cv and self.refit:
             raise Usage("--cv trains the final model on all rows, as --refit does: leave --refit out")
+        if self.hurried and (self.cv or self.refit) and self.linear is None:
+            option = "--cv" if self.cv else "--refit"
+            raise Usage(
+                f"--time-limit {self.time_limit:g} is enough for one training, and {option} needs more: use "
+                f"--time-limit 8 or more, or leave {option} out"
+            )
         if self.repeats > 1 and not self.cv:
             raise Usage("--repeats repeats the cross-validation: add --cv 5, or leave it out")
 

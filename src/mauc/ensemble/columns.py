@@ -24,7 +24,16 @@ from mauc._typing import Floats, Ints
 from mauc._validation import invalid, is_sparse
 from mauc.ensemble.tree_columns import TreeLayout
 
-__all__ = ["CentredNumbers", "TableColumns", "TextColumn", "are_texts", "for_sparse", "transformer_for"]
+__all__ = [
+    "CentredNumbers",
+    "TableColumns",
+    "TextColumn",
+    "TextPlace",
+    "are_texts",
+    "for_sparse",
+    "has_texts",
+    "transformer_for",
+]
 
 NUMBERS = "iufb"
 
@@ -141,6 +150,27 @@ class TextColumn(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.all_outputs_
 
 
+class TextPlace(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Replace each text by its place among the sorted texts of training, for a table that must be ready soon.
+
+    It takes a hundredth of the time of :class:`TextColumn`, and dates written like 2024-03-31 stay in order. A new text
+    gets the place where it would be inserted.
+    """
+
+    def fit(self, column: Any, y: Any = None) -> Self:
+        """Sort the texts."""
+        self.known_ = np.unique(self._texts(column.dropna().drop_duplicates()))
+        return self
+
+    def transform(self, column: Any) -> Floats:
+        """Return ``(N, 1)`` places; a missing text gives a missing number."""
+        texts, codes = _different_texts(column)
+        return np.append(np.searchsorted(self.known_, self._texts(texts)), np.nan)[codes, None]
+
+    def _texts(self, column: Any) -> NDArray[np.str_]:
+        return np.asarray(column.astype(str).str[:32], dtype=str)
+
+
 def _different_texts(column: Any) -> tuple[Any, NDArray[np.int64]]:
     """Return the different texts of a column in order of occurrence, and the code of each row's text; -1 if missing."""
     import pandas as pd
@@ -161,6 +191,8 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     random_state : int, optional, default=0
         Seed of the components of texts.
+    quick : bool, default=False
+        Replace each text, and each date as it is written, by its place in alphabetical order. Needs no skrub.
 
     Attributes
     ----------
@@ -171,7 +203,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     encoder_ : OneHotEncoder or None
         Fitted on ``categories_``, if there are any.
     steps_ : dict of str to list of transformers
-        skrub's fitted steps of each column of ``others_`` that varies: they clean it, and encode it last.
+        The fitted steps of each column of ``others_`` that varies: they clean it, and encode it last.
     outputs_ : dict of str to array of str
         Names of the numbers that each of these columns becomes.
     n_features_in_, feature_names_in_
@@ -196,8 +228,9 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [ 11.5,   0. ,   1. ]])
     """
 
-    def __init__(self, random_state: int | None = 0) -> None:
+    def __init__(self, random_state: int | None = 0, quick: bool = False) -> None:
         self.random_state = random_state
+        self.quick = quick
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -309,12 +342,16 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.column_stack([_as_numbers(block[name], name) for name in self.numbers_])
 
     def _fit_others(self, table: Any) -> list[Any]:
-        """Encode the other columns by skrub, and keep the steps of each.
+        """Encode the other columns, and keep the steps of each.
 
         skrub's own vectorizer has every step several times, which makes a model file seven times as long to write.
         """
         self.steps_: dict[str, list[Any]] = {}
         self.outputs_: dict[str, NDArray[np.str_]] = {}
+        if self.quick:
+            self.steps_ = {str(name): [TextPlace().fit(table[name])] for name in self.others_}
+            self.outputs_ = {str(name): np.array([f"{name}_place"]) for name in self.others_}
+            return [_apply(self.steps_[str(name)], table[name]) for name in self.others_]
         if not self.others_:
             return []
         shown = ", ".join(str(name) for name in self.others_[:5]) + (", …" if len(self.others_) > 5 else "")
@@ -429,6 +466,11 @@ def transformer_for(columns: Any, X: Any, *, own_models: bool, random_state: int
         advice = "pass e.g. mauc.ensemble.TableColumns()"
         raise invalid("columns", "must be 'auto', None or a transformer", repr(columns), advice)
     return columns
+
+
+def has_texts(X: Any) -> bool:
+    """Return whether a data frame has a column that holds more than numbers."""
+    return hasattr(X, "dtypes") and any(getattr(kind, "kind", "O") not in NUMBERS for kind in X.dtypes)
 
 
 def are_texts(X: Any) -> bool:
