@@ -350,7 +350,7 @@ def test_untrusted_types_are_listed_and_refused(fails, run, model, trees, monkey
 
     from mauc._tables import model_schema
 
-    foreign = "skrub._table_vectorizer.TableVectorizer"
+    foreign = "skrub._to_datetime.ToDatetime"
     fewer = {loader: names - {foreign} for loader, names in model_schema.ALLOWED.items()}
     monkeypatch.setattr(model_schema, "ALLOWED", fewer)
     words = fails("predict", model, "trees.csv")

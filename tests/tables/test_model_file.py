@@ -408,6 +408,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
     from mauc.ensemble.combination import mean_or_best
     from mauc.ensemble.fitting import Here
     from mauc.ensemble.tree_columns import TreeColumns
+    from mauc.ensemble.workers import Workers
 
     def planned(size, effort, seed, order, layout):
         members = planner.plan_members(size, effort, seed, order, layout).members
@@ -421,7 +422,10 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
-    monkeypatch.setattr("mauc.ensemble.workers.Workers", lambda n_workers=None, on_stop=None: Here(None))
+    monkeypatch.setattr(
+        "mauc.ensemble.workers.Workers",
+        lambda n_workers=None, on_stop=None: Workers(0) if n_workers == 0 else Here(None),
+    )
     # All have a say, so that all are written.
     monkeypatch.setattr(
         "mauc.ensemble.classifier._learn", lambda _, data, risk, pairs, random_state: mean_or_best(data, pairs)
@@ -434,6 +438,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
         "search": (numbers, 4, ["--l2", "0.01"]),
         "two classes": (numbers, 2, []),
         "grades": (table, 4, []),
+        "hurried": (table, 4, ["--time-limit", "5"]),
     }
     quick = ["--no-importance", "--no-report", "--quiet"]
     seen = set()

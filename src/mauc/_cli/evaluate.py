@@ -200,6 +200,7 @@ def _judge_whole(path: Path, others: list[Path], truth: Path | None, settings: _
     import numpy as np
 
     from mauc._tables.data import parse_groups
+    from mauc._tables.flags import are_codes
     from mauc._tables.read import class_labels, get_column, has_class
     from mauc._tables.saved_scores import TRAINED_ON, trained_note
     from mauc._tables.scores import as_in_columns, scored_rows, scores_in
@@ -229,6 +230,13 @@ def _judge_whole(path: Path, others: list[Path], truth: Path | None, settings: _
             values = get_column(columns, name, option, source)[kept]
             belonging[keyword] = parse_groups(values, name, source, option)
     table = table[kept].reset_index(drop=True)
+    if settings.group is None:
+        for name in settings.without_keys(table).columns:
+            if are_codes(name, table[name]):
+                current().note(
+                    f"column {name!r} of {path} holds codes that recur: if rows of one code depend on each other, use "
+                    f"--group {name}"
+                )
     note = ""
     if TRAINED_ON in table.columns and target != TRAINED_ON:
         note = trained_note(int((table[TRAINED_ON] == "yes").sum()), len(table))

@@ -48,8 +48,8 @@ from mauc.report import Report, render
 
 TRAINING_SHARE = 0.75
 """Share of the time limit for training; the rest is for testing, importance and the report."""
-HURRIED_ROWS = 5_000
-"""Largest number of training rows if the time limit is a few seconds."""
+HURRIED_ROWS, HURRIED_CELLS = 5_000, 3_000_000
+"""Most training rows, and test rows, if the time limit is a few seconds; fewer if a table has many columns."""
 MAY_DIFFER = "A faster machine, or a longer --time-limit, may choose another model."
 
 
@@ -363,9 +363,11 @@ def fit_data(
     else:
         folds = [[data.split(options.holdout, seed)]]
     train, test = folds[0][0]
+    n_unknown = len(labels) - len(train) - len(test)
     cut: tuple[str, ...] = ()
-    if options.hurried:
-        few = [part[some_of_each(labels[part], HURRIED_ROWS, seed)] for part in (train, test)]
+    if options.hurried and not options.linear:
+        most = max(1_000, min(HURRIED_ROWS, HURRIED_CELLS // data.features.shape[1]))
+        few = [part[some_of_each(labels[part], most, seed)] for part in (train, test)]
         for part, rows, all_rows in zip(("training", "test"), few, (train, test), strict=True):
             if len(rows) < len(all_rows):
                 cut += (f"the time limit allows {len(rows):,} of {len(all_rows):,} {part} rows",)
@@ -373,7 +375,8 @@ def fit_data(
     progress.step("checking the columns")
     some = train[of_some_classes(labels[train], seed)]
     columns = data.features.iloc[some]
-    until = max(began + 0.25 * options.time_limit, time.monotonic() + 0.1 * options.time_limit)
+    # Python and its imports alone take two seconds.
+    until = began + (0.55 if options.hurried else 0.25) * options.time_limit
     try:
         flags = flag_columns(columns, labels[some], data.target, seed, deadline=until)
     except TimeoutError:
@@ -388,7 +391,10 @@ def fit_data(
     ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)
     now = time.monotonic()
     until = now + TRAINING_SHARE * (0.5 if options.refit else 1.0) * max(0.0, ends - now)
-    evaluation = cross_validate(trainer, folds, until) if options.cv else evaluate_holdout(trainer, train, test, until)
+    if options.cv:
+        evaluation = cross_validate(trainer, folds, until)
+    else:
+        evaluation = evaluate_holdout(trainer, train, test, until, n_unknown)
     final, board = evaluation.final, evaluation.final.board
     if options.refit:
         progress.prefix = "on all rows: "

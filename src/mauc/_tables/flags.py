@@ -316,7 +316,7 @@ def flag_codes(
     found = []
     for name in map(str, table.columns):
         values = table[name]
-        if not _are_codes(name, values):
+        if not are_codes(name, values):
             continue
         if values.iloc[test].isin(values.iloc[train].dropna()).mean() < 0.5:
             continue
@@ -413,7 +413,7 @@ def _rows_of_some_groups(keys: NDArray[Any], most: int, seed: int) -> Ints:
     return np.flatnonzero(np.isin(codes, order[:n_groups]))
 
 
-def _are_codes(name: str, values: Any, *, least_codes: int = 20, least_rows: float = 1.5) -> bool:
+def are_codes(name: str, values: Any, *, least_codes: int = 20, least_rows: float = 1.5) -> bool:
     """Return whether there are many values, each in a few rows, named or written as IDs: letters with digits."""
     known = values.dropna()
     codes = known.unique()

@@ -6,6 +6,7 @@ bytes each, at most about a million), so that ``mauc predict`` can say which row
 model file, so that only scores of the same table are compared.
 """
 
+import functools
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
@@ -55,11 +56,9 @@ def row_hashes(cells: Mapping[str, Hashes]) -> Hashes:
     >>> (row_hashes(cell_hashes(a)) == row_hashes(cell_hashes(b))).tolist()
     [True, True]
     """
-    total = np.uint64(0)
-    for name, hashes in cells.items():
-        seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
-        total = total + _mix(hashes ^ np.uint64(seed))
-    return _mix(total)
+    seeds = [int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little") for name in cells]
+    mixed = (_mix(hashes ^ np.uint64(seed)) for hashes, seed in zip(cells.values(), seeds, strict=True))
+    return _mix(functools.reduce(np.add, mixed))
 
 
 def training_hashes(rows: Hashes, *, most: int = 1_000_000) -> Hashes:

@@ -48,6 +48,21 @@ def medians(numbers: Floats) -> Floats:
     return np.asarray(np.nanmedian(np.where(empty, 0.0, numbers), axis=0)) if len(numbers) else np.zeros(empty.shape)
 
 
+def outlier_limits(numbers: Floats, ratio: float = 1e6) -> Floats:
+    """Return ``(columns,)`` limits for centred numbers: ten times the 90 % quantile, infinite if there is no mistake.
+
+    A number beyond ``ratio`` times that quantile is taken for a mistake. Extra trees draw thresholds between the
+    smallest and the largest number: a single 1e30 would hide all others from them.
+    """
+    limits = np.full(numbers.shape[1], np.inf)
+    sizes = np.abs(numbers)
+    for k in np.flatnonzero(np.nanmax(sizes, axis=0, initial=0.0) > ratio):
+        usual = float(np.nanquantile(sizes[:, k], 0.9))
+        if 0.0 < ratio * usual < np.nanmax(sizes[:, k]):
+            limits[k] = 10.0 * usual
+    return limits
+
+
 class CentredNumbers(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Subtract the median of each column, in float64; missing values stay missing. Needs no pandas.
 
@@ -200,6 +215,8 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Names of the columns of each kind.
     centres_ : (numbers,) array
         Median of each column of ``numbers_``.
+    limits_ : (numbers,) array
+        Largest distance from the median; a number beyond it is clipped. Infinite unless the column has a mistake.
     encoder_ : OneHotEncoder or None
         Fitted on ``categories_``, if there are any.
     steps_ : dict of str to list of transformers
@@ -257,6 +274,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.encoder_ = _one_hot().fit(_objects(table[self.categories_])) if self.categories_ else None
         numbers = self._numbers(table)
         self.centres_ = medians(numbers)
+        self.limits_ = outlier_limits(numbers - self.centres_)
         return self._joined(table, numbers, self._fit_others(table))
 
     def transform(self, X: Any) -> Any:
@@ -371,14 +389,14 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [found]
 
     def _joined(self, table: Any, numbers: Floats, others: list[Any]) -> Floats:
-        blocks: list[NDArray[Any]] = [numbers - self.centres_]
+        blocks: list[NDArray[Any]] = [np.clip(numbers - self.centres_, -self.limits_, self.limits_)]
         if self.encoder_ is not None:
             blocks.append(self.encoder_.transform(_objects(table[self.categories_])))
         blocks += [np.asarray(other, dtype=np.float32) for other in others]
         return np.hstack(blocks)
 
 
-def _apply(steps: list[Any], column: Any) -> Floats:
+def _apply(steps: list[Any], column: Any) -> NDArray[np.float32]:
     """Return the ``(N, outputs)`` numbers that fitted steps make of a column."""
     for step in steps:
         column = step.transform(column.to_frame() if isinstance(step, OneHotEncoder) else column)
