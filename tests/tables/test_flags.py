@@ -21,9 +21,7 @@ from mauc._tables.flags import (
     flag_columns,
     flag_duplicates,
     flag_leaks,
-    flag_splits,
     flag_times,
-    flagged_columns,
 )
 from mauc._tables.saved_scores import cell_hashes
 from mauc.metrics import mauc_importance
@@ -61,7 +59,7 @@ def test_each_kind_is_found_and_honest_columns_are_not(iris):
     table = table.assign(**{name: values for name, (_, values) in odd.items()}, **fine)
     found = flag_columns(table, labels, "species")
     assert {d.column: d.kind for d in found} == {name: kind for name, (kind, _) in odd.items()}
-    assert flagged_columns(found) == list(odd)
+    assert [flag.column for flag in found] == list(odd)
     alone = {d.column: d.mauc for d in found}
     assert alone["Id"] > 0.97
     assert alone["copy"] == alone["leak"] == 1.0
@@ -150,7 +148,7 @@ def flags_after(table, labels, target="y", *, scored=True):
     importance = mauc_importance(model, numbers.iloc[test], labels[test], n_repeats=1)
     scorer = fit_and_score if scored else no_time
     leaks = flag_leaks(table, labels, train, test, target, score, importance, scorer)
-    return leaks + flag_splits(table, labels, train, test, scorer)
+    return leaks + flag_codes(table, labels, train, test, scorer) + flag_times(table, labels, scorer)
 
 
 def taxis(n=1500):

@@ -438,7 +438,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
         "search": (numbers, 4, ["--l2", "0.01"]),
         "two classes": (numbers, 2, []),
         "grades": (table, 4, []),
-        "hurried": (table, 4, ["--time-limit", "5"]),
+        "few seconds": (table, 4, ["--time-limit", "5"]),
     }
     quick = ["--no-importance", "--no-report", "--quiet"]
     seen = set()

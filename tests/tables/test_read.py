@@ -13,7 +13,7 @@ import pandas as pd
 
 from mauc._tables.columns import column_kinds, describe_kinds
 from mauc._tables.errors import Failure, Usage
-from mauc._tables.flags import flag_columns, flagged_columns
+from mauc._tables.flags import flag_columns
 from mauc._tables.read import class_labels, drop_duplicates, get_column, nearest, read_table
 from mauc._tables.text import Reading
 
@@ -68,7 +68,7 @@ def test_decimals_are_numbers(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     read, text = (read_table(tmp_path / name) for name in ("t.parquet", "t.csv"))
     pd.testing.assert_frame_equal(read, text)
-    assert flagged_columns(flag_columns(read[["price", "count"]], frame["kind"].to_numpy(), "kind")) == [], "no code"
+    assert flag_columns(read[["price", "count"]], frame["kind"].to_numpy(), "kind") == [], "no code"
     assert class_labels(read["count"], "count", tmp_path).tolist() == [str(c) for c in cents]
 
 

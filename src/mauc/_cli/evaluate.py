@@ -215,21 +215,21 @@ def _judge_whole(path: Path, others: list[Path], truth: Path | None, settings: _
         raise Usage(f"--truth {truth} has no column {target!r}, but {path} has: name the scores first, then --truth")
     true_classes = get_column(true_table, target, "--target", true_path, "" if truth else NAME_TRUTH)
     _check_same_rows(str(path), len(table), str(true_path), len(true_classes))
-    kept = np.ones(len(table), dtype=bool)
+    used = np.ones(len(table), dtype=bool)
     if settings.drop_unlabelled:
-        kept = has_class(true_classes, target, true_path).copy()
-    labels = as_in_columns(class_labels(true_classes[kept], target, true_path, as_named=True), table, prefix)
+        used = has_class(true_classes, target, true_path).copy()
+    labels = as_in_columns(class_labels(true_classes[used], target, true_path, as_named=True), table, prefix)
     names = [str(name) for name in settings.without_keys(table).columns]
     scored = scored_rows(names, *np.unique(labels, return_inverse=True), path, prefix)
-    kept[kept], labels = scored, labels[scored]
+    used[used], labels = scored, labels[scored]
     belonging: dict[str, Any] = {}
     for keyword, option, name in (("groups", "--group", settings.group), ("subgroups", "--by", settings.by)):
         if name is not None:
             in_scores = name not in true_table.columns and name in table.columns
             source, columns = (path, table) if in_scores else (true_path, true_table)
-            values = get_column(columns, name, option, source)[kept]
+            values = get_column(columns, name, option, source)[used]
             belonging[keyword] = parse_groups(values, name, source, option)
-    table = table[kept].reset_index(drop=True)
+    table = table[used].reset_index(drop=True)
     if settings.group is None:
         for name in settings.without_keys(table).columns:
             if are_codes(name, table[name]):
@@ -244,11 +244,11 @@ def _judge_whole(path: Path, others: list[Path], truth: Path | None, settings: _
     models = {path.name if path.name not in {p.name for p in others} else str(path): first}
     for other in others:
         second = settings.read(other)
-        _check_same_rows(str(other), len(second), str(path), len(kept))
-        second = second[kept].reset_index(drop=True)
+        _check_same_rows(str(other), len(second), str(path), len(used))
+        second = second[used].reset_index(drop=True)
         if target in second.columns:
             theirs = as_in_columns(class_labels(second[target], target, other, as_named=True), second, prefix)
-            _check_same_classes(np.flatnonzero(kept)[theirs != labels], str(other), str(true_path), target)
+            _check_same_classes(np.flatnonzero(used)[theirs != labels], str(other), str(true_path), target)
         their_classes, values = scores_in(settings.without_keys(second), labels, other, prefix)
         _check_same_columns(their_classes, classes, str(other), str(path))
         name = other.name if other.name not in models else str(other)

@@ -18,11 +18,11 @@ from mauc._tables.data import Data, prepare
 from mauc._tables.decide import costs_of, read_costs
 from mauc._tables.flags import (
     Flag,
+    flag_codes,
     flag_columns,
     flag_duplicates,
     flag_leaks,
-    flag_splits,
-    flagged_columns,
+    flag_times,
     quick_scorer,
 )
 from mauc._tables.importance import importance_within
@@ -48,7 +48,7 @@ from mauc.report import Report, render
 
 TRAINING_SHARE = 0.75
 """Share of the time limit for training; the rest is for testing, importance and the report."""
-HURRIED_ROWS, HURRIED_CELLS = 5_000, 3_000_000
+SHORT_ROWS, SHORT_CELLS = 5_000, 3_000_000
 """Most training rows, and test rows, if the time limit is a few seconds; fewer if a table has many columns."""
 MAY_DIFFER = "A faster machine, or a longer --time-limit, may choose another model."
 
@@ -365,8 +365,8 @@ def fit_data(
     train, test = folds[0][0]
     n_unknown = len(labels) - len(train) - len(test)
     cut: tuple[str, ...] = ()
-    if options.hurried and not options.linear:
-        most = max(1_000, min(HURRIED_ROWS, HURRIED_CELLS // data.features.shape[1]))
+    if options.few_seconds and not options.linear:
+        most = max(1_000, min(SHORT_ROWS, SHORT_CELLS // data.features.shape[1]))
         few = [part[some_of_each(labels[part], most, seed)] for part in (train, test)]
         for part, rows, all_rows in zip(("training", "test"), few, (train, test), strict=True):
             if len(rows) < len(all_rows):
@@ -376,12 +376,13 @@ def fit_data(
     some = train[of_some_classes(labels[train], seed)]
     columns = data.features.iloc[some]
     # Python and its imports alone take two seconds.
-    until = began + (0.55 if options.hurried else 0.25) * options.time_limit
+    until = began + (0.55 if options.few_seconds else 0.25) * options.time_limit
     try:
         flags = flag_columns(columns, labels[some], data.target, seed, deadline=until)
     except TimeoutError:
         flags, cut = [], (*cut, "the search for columns that may leak the answer was not ready in time")
-    suspects, cells = flagged_columns(flags), cell_hashes(data.features)
+    suspects = [flag.column for flag in flags if flag.column is not None]
+    cells = cell_hashes(data.features)
     flags += flag_duplicates(cells, train, test, ignore=suspects)
     dropped = suspects if options.drop_suspects else []
     if dropped:
@@ -434,7 +435,8 @@ def _flag_leaks(
     score = evaluation.judgement.headline.mauc.score
     flags = flag_leaks(table, labels, train, test, data.target, score, importance, scorer, seed=seed)
     if data.groups is None and data.times is None:
-        flags += flag_splits(table, labels, train, test, scorer, seed=seed)
+        flags += flag_codes(table, labels, train, test, scorer, seed=seed)
+        flags += flag_times(table, labels, scorer, seed=seed)
     return flags
 
 

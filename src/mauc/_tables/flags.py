@@ -1,13 +1,8 @@
-"""Flags columns that may leak the answer, test rows that duplicate training rows, and splits that flatter the score.
+"""Flag columns that may leak the answer, test rows that duplicate training rows, and splits that flatter the score.
 
 A flag changes nothing unless the user says so: a column that looks like a leak may be the one good measurement.
-
-Before training, each column is checked alone. After training, three more questions are asked if the data give a
-reason. If there is time, a quick model is scored both ways:
-
-- a column without which the score falls near chance: will it be known at prediction time?
-- a column of codes, such as a person's, that are in both training and test rows: should --group keep them together?
-- a column of dates, where the score on later rows is lower: should --time-column hold out the latest rows?
+Before training, each column is checked alone. After training, a quick model is fitted with and without a suspicious
+column, and with a random split and a split by groups or time.
 """
 
 import math
@@ -29,9 +24,7 @@ from mauc._typing import Ints
 from mauc.metrics import Importance, mauc_score
 from mauc.model_selection import RareClassKFold, some_of_each
 
-FEW_ROWS = 10  # below this, any column is unique by chance
-NEARLY_UNIQUE = 0.9  # distinct values per row of an ID
-NEARLY_PERFECT = 0.998  # multiclass AUC from which on a column may repeat the target
+FEW_ROWS = 10  # with fewer rows, any column may be unique by chance
 IDENTIFIER = re.compile(r"(^|[^a-z])(id|ids|idx|index|uuid|guid|key|nr|no|number|row|rowid|unnamed)([^a-z]|$)")
 FitAndScore = Callable[[Table, Ints, Ints], float]
 """Fits a quick model on the training rows of a table; returns its MAUC on the test rows, or NaN without time."""
@@ -57,14 +50,15 @@ def flag_columns(
     *,
     deadline: float = math.inf,
     many_columns: int = 100,
+    nearly_perfect: float = 0.998,
 ) -> list[Flag]:
     """Flag columns of the training rows, which must be in the order of the file.
 
-    Raises ``TimeoutError`` at the ``deadline``, in the seconds of :func:`time.monotonic`.
+    Raise ``TimeoutError`` at the ``deadline``, in the seconds of :func:`time.monotonic`.
 
-    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly alone, or is
-    different in nearly every row, as an ID is. With more than ``many_columns``, :func:`column_recall` skips columns
-    that cannot predict the target almost perfectly.
+    A column is flagged if it is constant, counts the rows, predicts the target almost perfectly alone (a MAUC of
+    ``nearly_perfect``), or is different in nearly every row, as an ID is. With more than ``many_columns``,
+    :func:`column_recall` skips columns that cannot predict the target almost perfectly.
 
     Examples
     --------
@@ -95,7 +89,7 @@ def flag_columns(
         if counts:
             kind = "counter"
             text = f"looks like a row number (MAUC {alone:.3f} alone): new rows will have other numbers"
-        elif is_map or (enough and alone >= NEARLY_PERFECT):
+        elif is_map or (enough and alone >= nearly_perfect):
             kind = "target"
             text = (
                 f"alone predicts {target!r} almost perfectly (MAUC {alone:.3f}); will you have it at prediction time?"
@@ -107,11 +101,6 @@ def flag_columns(
             continue
         found.append(Flag(kind, name, alone, f"column {name!r} {text}"))
     return found
-
-
-def flagged_columns(flags: Sequence[Flag]) -> list[str]:
-    """Return the columns among the flags."""
-    return [flag.column for flag in flags if flag.column is not None]
 
 
 def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore: Sequence[str] = ()) -> list[Flag]:
@@ -134,7 +123,7 @@ def flag_duplicates(cells: Mapping[str, Hashes], train: Ints, test: Ints, ignore
 def column_scores(values: Any, labels: NDArray[Any], seed: int = 0) -> tuple[Ints, NDArray[np.float64]]:
     """Return the rows that can be held out, and their ``(n, C)`` out-of-fold scores by one column alone.
 
-    Numbers go through a decision tree, all others through the class frequencies of each value, with equal weight for
+    A decision tree scores numbers, and the class frequencies of each value score all others, with equal weight for
     every class. A value without training rows gets the same score for every class.
     """
     _, codes = np.unique(labels, return_inverse=True)
@@ -227,7 +216,7 @@ def _is_code(name: str, values: Any) -> bool:
     from pandas.api.types import infer_dtype
 
     known = values.dropna()
-    if len(known) < FEW_ROWS or known.nunique() < NEARLY_UNIQUE * len(known):
+    if len(known) < FEW_ROWS or known.nunique() < 0.9 * len(known):
         return False
     if values.dtype.kind in "iuf":
         return bool(np.array_equal(known, np.floor(known)) and _is_named_as_id(name))
@@ -262,8 +251,8 @@ def flag_leaks(
 ) -> list[Flag]:
     """Flag columns that reach ``least_alone`` alone, and without which little of the ``score`` above chance is left.
 
-    At most ``most_left`` of it is left for a model fitted without the column or, without time, for the model with the
-    column shuffled. The former is fairer: a model that relied on a column would have used others.
+    At most ``most_left`` of it is left for a quick model that is fitted without the column. If there is no time to fit
+    one, the drop by shuffling the column decides.
     """
     rows = train[some_of_each(labels[train], most_rows, seed)]
     found = []
@@ -282,16 +271,6 @@ def flag_leaks(
             )
             found.append(Flag("leak", each.column, alone, text))
     return found
-
-
-def flag_splits(
-    table: Table, labels: NDArray[Any], train: Ints, test: Ints, fit_and_score: FitAndScore, *, seed: int = 0
-) -> list[Flag]:
-    """Flag columns by which a random split flatters the score: :func:`flag_codes` and :func:`flag_times`."""
-    return [
-        *flag_codes(table, labels, train, test, fit_and_score, seed=seed),
-        *flag_times(table, labels, fit_and_score, seed=seed),
-    ]
 
 
 def flag_codes(

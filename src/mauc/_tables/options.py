@@ -107,7 +107,7 @@ class Options:
             raise Usage("--cv tests on all rows in turn and --time-column on the latest: leave one of them out")
         if self.cv and self.refit:
             raise Usage("--cv trains the final model on all rows, as --refit does: leave --refit out")
-        if self.hurried and (self.cv or self.refit) and self.linear is None:
+        if self.few_seconds and (self.cv or self.refit) and self.linear is None:
             option = "--cv" if self.cv else "--refit"
             raise Usage(
                 f"--time-limit {self.time_limit:g} is enough for one training, and {option} needs more: use "
@@ -117,11 +117,11 @@ class Options:
             raise Usage("--repeats repeats the cross-validation: add --cv 5, or leave it out")
 
     @property
-    def hurried(self) -> bool:
+    def few_seconds(self) -> bool:
         """Whether the time is enough for one small forest only: a child process takes seconds to start."""
         return self.time_limit < 8.0
 
     @property
     def n_workers(self) -> int | None:
         """Child processes to train in; None: one for each core."""
-        return 0 if self.linear is not None or self.hurried else None
+        return 0 if self.linear is not None or self.few_seconds else None

@@ -134,7 +134,7 @@ class Trainer:
         held_out = np.flatnonzero(~np.isnan(stack.oof_combination_[:, 0]))
         codes = np.searchsorted(stack.classes_, labels[held_out])
         out_of_fold = stack._probabilities(stack.oof_combination_[held_out])
-        late = options.hurried and (time.monotonic() > deadline or len(shares) > 10)
+        late = options.few_seconds and (time.monotonic() > deadline or len(shares) > 10)
         if late:
             stack.cut_["the choice of predicted classes"] = "was not learnt in time: class frequencies decide"
         decision = learn_decision(
@@ -145,7 +145,7 @@ class Trainer:
             self.costs,
             seed=options.seed,
             most_classes=0 if late else 40,
-            most_rows=500 if options.hurried else None,
+            most_rows=500 if options.few_seconds else None,
         )
         source = "the latest fifth of the training rows"
         if data.times is None:
@@ -177,14 +177,14 @@ class Trainer:
         return groups[rows]
 
     def _split(self, rows: Ints, groups: NDArray[Any] | None, many_rows: int = 500) -> list[Split] | None:
-        """Return one split: the latest rows validate, or in a hurry a quarter; None for the folds of the planner."""
+        """Return one split, by time or within a few seconds; None for the folds of the planner."""
         labels, times = self.data.labels[rows], self.data.times
         if times is not None:
             try:
                 return [by_time(labels, times[rows], 0.2)]
             except Failure:
                 return None  # too few times
-        if self.options.hurried and groups is None and len(rows) > many_rows:
+        if self.options.few_seconds and groups is None and len(rows) > many_rows:
             return [stratified(labels, 0.25, self.options.seed)]
         return None
 
