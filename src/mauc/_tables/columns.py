@@ -78,6 +78,8 @@ def are_dates(words: Any) -> bool:
     """Return whether nine tenths of the first strings can be read as dates."""
     import pandas as pd
 
+    if not any(map(str.isdigit, words.iloc[0])):
+        return False  # at once, for hundreds of columns of categories
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # pandas warns that it guesses the format
         return bool(pd.to_datetime(words.head(200), errors="coerce", utc=True).notna().mean() > 0.9)

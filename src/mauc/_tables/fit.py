@@ -48,7 +48,7 @@ from mauc.report import Report, render
 
 TRAINING_SHARE = 0.75
 """Share of the time limit for training; the rest is for testing, importance and the report."""
-SHORT_ROWS, SHORT_CELLS = 5_000, 3_000_000
+SHORT_ROWS, SHORT_CELLS = 5_000, 2_000_000
 """Most training rows, and test rows, if the time limit is a few seconds; fewer if a table has many columns."""
 MAY_DIFFER = "A faster machine, or a longer --time-limit, may choose another model."
 
@@ -376,7 +376,7 @@ def fit_data(
     some = train[of_some_classes(labels[train], seed)]
     columns = data.features.iloc[some]
     # Python and its imports alone take two seconds.
-    until = began + (0.55 if options.few_seconds else 0.25) * options.time_limit
+    until = began + (0.5 if options.few_seconds else 0.25) * options.time_limit
     try:
         flags = flag_columns(columns, labels[some], data.target, seed, deadline=until)
     except TimeoutError:

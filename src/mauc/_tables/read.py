@@ -132,7 +132,7 @@ def _warn_of_missing_signs(table: Table, unchanged: Collection[str], path: Path,
         if name in unchanged or not len(cells) or not isinstance(cells.iloc[0], str):
             continue
         cells = cells.astype(str)
-        if pd.to_numeric(cells.head(1000), errors="coerce").isna().all():
+        if np.isnan(pd.to_numeric(cells.head(1000).unique(), errors="coerce")).all():
             continue
         others = cells[pd.to_numeric(cells, errors="coerce").isna()]
         signs = list(map(str, others.unique()[: most_signs + 1]))
