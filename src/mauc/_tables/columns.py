@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mauc._tables.errors import Failure, Usage
+from mauc._tables.errors import Failure
 from mauc._tables.read import Table, count_of, first_names, nearest, other_columns, rows_with_lists
+from mauc.ensemble import TableColumns
 
 KINDS = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}
 """Each kind and its plural."""
@@ -21,38 +22,20 @@ ISO = r"\s*\d{4}-\d{2}-\d{2}.*"
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def column_kinds(table: Table, *, most_categories: int = 40) -> dict[str, str]:
-    """Return ``number``, ``category``, ``date`` or ``text`` for each column, as reports name them.
-
-    Booleans are numbers. A column of words is a category up to ``most_categories`` different values, else text.
+def describe_columns(columns: TableColumns) -> str:
+    """Return how many columns of each kind a model uses, with the first names.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> table = pd.DataFrame({"x": [1.5, 2.0], "soil": ["sand", "clay"], "seen": ["2021-01-01", "2021-01-02"]})
-    >>> column_kinds(table)
-    {'x': 'number', 'soil': 'category', 'seen': 'date'}
-    """
-    from pandas.api.types import infer_dtype
-
-    def kind(values: Any) -> str:
-        numeric = ("boolean", "decimal", "integer", "floating")
-        if values.dtype.kind in "iufb" or infer_dtype(values, skipna=True) in numeric:
-            return "number"
-        known = values.dropna()
-        if values.dtype.kind == "M" or (len(known) and are_dates(known.astype(str))):
-            return "date"
-        return "category" if known.nunique() <= most_categories else "text"
-
-    return {str(name): kind(table[name]) for name in table.columns}
-
-
-def describe_kinds(kinds: Mapping[str, str]) -> str:
-    """Return how many columns of each kind there are, with the first names.
-
-    >>> describe_kinds({"x": "number", "soil": "category", "y": "number"})
+    >>> table = pd.DataFrame({"x": [1.5, 2.0], "soil": ["sand", "clay"], "y": [0, 1]})
+    >>> describe_columns(TableColumns().fit(table))
     '3: 2 numbers (x, y), 1 category (soil)'
     """
+    encoders = {"OneHotEncoder": "category", "DatetimeEncoder": "date", "PassThrough": "number"}
+    kinds = dict.fromkeys(map(str, columns.numbers_), "number")
+    kinds |= dict.fromkeys(map(str, columns.categories_), "category")
+    kinds |= {name: encoders.get(type(steps[-1]).__name__, "text") for name, steps in columns.steps_.items()}
     parts = []
     for kind, plural in KINDS.items():
         names = [name for name, each in kinds.items() if each == kind]
@@ -164,12 +147,6 @@ def warn_of_other_dates(table: Table, columns: Any, path: Path) -> None:
                         f"{values.iloc[bad[0]]!r} (row {bad[0] + 1}, {len(bad)} in all): treated as missing",
                         stacklevel=2,
                     )
-
-
-def check_date_order(order: str | None) -> None:
-    """Check the value of ``--dates``."""
-    if order not in (None, "day-first", "month-first"):
-        raise Usage(f"--dates must be day-first or month-first, got {order!r}")
 
 
 def date_order(values: Any, given: str | None = None) -> str | None:

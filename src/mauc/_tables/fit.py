@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mauc._archive import MAX_SIZE
-from mauc._tables.columns import column_kinds, describe_kinds, same_columns, warn_of_other_dates
+from mauc._tables.columns import describe_columns, same_columns, warn_of_other_dates
 from mauc._tables.data import Data, prepare
 from mauc._tables.decide import costs_of, read_costs
 from mauc._tables.flags import (
@@ -180,7 +180,7 @@ class FittedTable:
             *((("cut", f"{'; '.join(self.cut)}. {MAY_DIFFER}"),) if self.cut else ()),
             ("training rows", str(sum(self.training_rows.values()))),
             ("test rows", f"{len(self.evaluation.rows)} ({self.how})"),
-            ("columns", describe_kinds(column_kinds(data.features))),
+            ("columns", describe_columns(self.model.columns)),
             *([("left out", data.left_out)] if data.left_out else []),
         ]
 
@@ -364,23 +364,19 @@ def fit_data(
         folds = [[data.split(options.holdout, seed)]]
     train, test = folds[0][0]
     n_unknown = len(labels) - len(train) - len(test)
-    cut: tuple[str, ...] = ()
+    cut: list[str] = []
     if options.few_seconds and not options.linear:
-        most = max(1_000, min(SHORT_ROWS, SHORT_CELLS // data.features.shape[1]))
-        few = [part[some_of_each(labels[part], most, seed)] for part in (train, test)]
-        for part, rows, all_rows in zip(("training", "test"), few, (train, test), strict=True):
-            if len(rows) < len(all_rows):
-                cut += (f"the time limit allows {len(rows):,} of {len(all_rows):,} {part} rows",)
-        train, test = few
+        train, test = (_few_rows(data, rows, name, seed, cut) for rows, name in ((train, "training"), (test, "test")))
     progress.step("checking the columns")
     some = train[of_some_classes(labels[train], seed)]
     columns = data.features.iloc[some]
-    # Python and its imports alone take two seconds.
+    # Of a few seconds, Python and its imports take two.
     until = began + (0.5 if options.few_seconds else 0.25) * options.time_limit
     try:
         flags = flag_columns(columns, labels[some], data.target, seed, deadline=until)
     except TimeoutError:
-        flags, cut = [], (*cut, "the search for columns that may leak the answer was not ready in time")
+        flags = []
+        cut.append("the search for columns that may leak the answer was not ready in time")
     suspects = [flag.column for flag in flags if flag.column is not None]
     cells = cell_hashes(data.features)
     flags += flag_duplicates(cells, train, test, ignore=suspects)
@@ -388,7 +384,7 @@ def fit_data(
     if dropped:
         data = data.without(dropped)
     trainer = Trainer(data, options, costs, progress, workers)
-    # The rest is for writing the model and the report, which takes seconds where there are many trees.
+    # The rest of the time is for writing the model and the report: many trees take seconds.
     ends = began + options.time_limit - min(6.0, 0.2 * options.time_limit)
     now = time.monotonic()
     until = now + TRAINING_SHARE * (0.5 if options.refit else 1.0) * max(0.0, ends - now)
@@ -401,7 +397,7 @@ def fit_data(
         progress.prefix = "on all rows: "
         now = time.monotonic()
         final = trainer.train(np.arange(len(labels)), test, now + 0.8 * max(0.0, ends - now))
-        cut += final.board.cut if final.board else ()
+        cut.extend(final.board.cut if final.board else ())
     importance, note = _importance(evaluation, trainer, ends)
     deadline = ends - 0.05 * options.time_limit
     flags += _flag_leaks(data, evaluation, train, test, importance, deadline, seed, progress)
@@ -414,6 +410,15 @@ def fit_data(
     return FittedTable(
         data, options, model, evaluation, board, importance, note, flags, dropped, counts, column_digests(cells)
     )
+
+
+def _few_rows(data: Data, rows: Ints, name: str, seed: int, cut: list[str]) -> Ints:
+    """Return as many of the rows as a few seconds allow, and note in ``cut`` if these are not all."""
+    most = max(1_000, min(SHORT_ROWS, SHORT_CELLS // data.features.shape[1]))
+    some = rows[some_of_each(data.labels[rows], most, seed)]
+    if len(some) < len(rows):
+        cut.append(f"the time limit allows {len(some):,} of {len(rows):,} {name} rows")
+    return some
 
 
 def _flag_leaks(

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mauc._tables.columns import check_date_order
 from mauc._tables.errors import Usage
 from mauc._validation import check_choice
 
@@ -100,7 +99,8 @@ class Options:
             raise Usage(f"--holdout must be a number strictly between 0 and 1, got {self.holdout:g}")
         if self.effort not in ("quick", "normal", "best"):
             raise Usage(f"--effort must be quick, normal or best, got {self.effort!r}")
-        check_date_order(self.dates)
+        if self.dates not in (None, "day-first", "month-first"):
+            raise Usage(f"--dates must be day-first or month-first, got {self.dates!r}")
         if self.time_column and self.group:
             raise Usage("--time-column and --group each choose the test rows: leave one of them out")
         if self.cv and self.time_column:
