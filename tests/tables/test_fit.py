@@ -109,7 +109,7 @@ def test_the_same_table_and_seed_give_the_same_model_wherever_it_is_trained(plan
 def test_a_member_that_never_ends_is_cut_and_named(planned):
     planned(names=("lr",), forever=Sleeper(), here=False)
     table = mixed(120)[["size", "soil", "kind"]]
-    options = Options("kind", time_limit=8.0, importance=False)
+    options = Options("kind", time_limit=10.0, importance=False)
     data = prepare(table, options, Path("t"))
     with Workers(2) as workers:
         workers.shared = 0

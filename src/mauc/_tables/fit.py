@@ -370,8 +370,8 @@ def fit_data(
     progress.step("checking the columns")
     some = train[of_some_classes(labels[train], seed)]
     columns = data.features.iloc[some]
-    # Of a few seconds, Python and its imports take two.
-    until = began + (0.5 if options.few_seconds else 0.25) * options.time_limit
+    # Python and its imports alone take about two seconds.
+    until = began + max(0.25 * options.time_limit, min(0.5 * options.time_limit, 5.0))
     try:
         flags = flag_columns(columns, labels[some], data.target, seed, deadline=until)
     except TimeoutError:

@@ -111,7 +111,7 @@ class Options:
             option = "--cv" if self.cv else "--refit"
             raise Usage(
                 f"--time-limit {self.time_limit:g} is enough for one training, and {option} needs more: use "
-                f"--time-limit 8 or more, or leave {option} out"
+                f"--time-limit 10 or more, or leave {option} out"
             )
         if self.repeats > 1 and not self.cv:
             raise Usage("--repeats repeats the cross-validation: add --cv 5, or leave it out")
@@ -119,7 +119,7 @@ class Options:
     @property
     def few_seconds(self) -> bool:
         """Whether the time is enough for one small forest only: a child process takes seconds to start."""
-        return self.time_limit < 8.0
+        return self.time_limit < 10.0
 
     @property
     def n_workers(self) -> int | None:
