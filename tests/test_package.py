@@ -39,11 +39,13 @@ def signature(function):
 
 USE = """
 from mauc import *
-from mauc import boosting
+from mauc import boosting, theory
 compare_mauc([0, 1] * 3, [3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8])
 SurrogateRisk('hinge').value_and_gradient([0, 1], [[1, 0], [0, 1]])
 boosting.lightgbm_metric([0, 1], [[1, 0], [0, 1]])
 boosting.xgboost_objective()
+X, y = [[0, 1], [1, 1], [1, 0], [0, 0]], [0, 0, 1, 1]
+theory.bounds.for_estimator(MAUCClassifier(l2=1.0).fit(X, y), X, y)
 """
 
 
