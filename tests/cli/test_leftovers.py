@@ -65,7 +65,8 @@ def test_python_leaves_the_home_alone_too(tmp_path, monkeypatch):
         assert os.path.isdir(os.environ["SKB_DATA_DIRECTORY"])
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_nothing_outlives_a_command_that_is_ended(command, tmp_path, number):
     pytest.importorskip("pyarrow", reason="needs the extra mauc[parquet]")
     rng = np.random.default_rng(0)
