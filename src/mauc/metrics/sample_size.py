@@ -21,7 +21,7 @@ __all__ = ["SampleSize", "mauc_sample_size"]
 
 @dataclass(frozen=True)
 class SampleSize:
-    """How many rows a study needs."""
+    """Number of rows that a study needs."""
 
     rows: int
     class_counts: dict[Any, int]
@@ -29,7 +29,7 @@ class SampleSize:
     power: float
     """Share of the simulated studies of this size that reached the goal."""
     uncertainty: dict[Any, float]
-    """Share of each class in the variance of the result: more rows of the largest one help most."""
+    """Share of each class in the variance of the result; more rows of the class with the largest share help most."""
 
 
 def mauc_sample_size(

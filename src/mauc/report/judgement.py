@@ -68,7 +68,7 @@ class ModelScore:
     drawn: Drawn | None = None
     """Histograms and curves for the page, if the scores were read in parts."""
     rows: float | None = None
-    """Number of independent rows that the accuracy is worth, if rows are in groups."""
+    """Effective number of independent rows for the accuracy, if rows are in groups."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def judge(
     ----------
     y_true : (N,) classes
     y_score : (N, C) array, or dict of name -> (N, C) array
-        The first model is the one reported; the others are compared with it. A list of such arrays holds the scores of
+        The report describes the first model and compares the others with it. A list of arrays holds the scores of
         repeated cross-validation: AUCs, accuracies and influences are then means over the repeats. More repeats do not
         make the intervals narrower.
     labels : (C,) array, optional
@@ -184,7 +184,7 @@ def judge(
     level : float, default=0.95
         Level of all intervals.
     listed : int, default=30
-        How many of the rarest and of the weakest pairs to list.
+        Number of the rarest pairs and of the weakest pairs to list.
 
     Returns
     -------
