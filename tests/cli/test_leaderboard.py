@@ -270,7 +270,7 @@ def test_what_the_time_limit_cut_is_said_everywhere(run, trees, monkeypatch):
     assert "A faster machine, or a longer --time-limit, may choose another model." in told.stdout
     assert cut in Path("r.html").read_text()
     found = json.loads(run(*call, "--json").stdout)
-    assert found["cut"][0].endswith(cut)
+    assert any(text.endswith(cut) for text in found["cut"])
     assert found["leaderboard"]["winner"] == "small forest"
     assert run("predict", "model.skops", "trees.csv").exit_code == 0
 

@@ -315,3 +315,26 @@ def test_categories_of_training_by_column():
     table = pd.DataFrame({"soil": ["sand", None, "clay"] * 10, "code": ["a1", "b2", "a1"] * 10, "x": range(30)})
     found = TableColumns().fit(table).known_categories()
     assert found == {"soil": ["clay", "sand", None], "code": ["a1", "b2"]}
+
+
+def test_quick_columns_keep_the_order_of_texts():
+    pd = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+    table = pd.DataFrame({"size": [3.0, 1.0, 2.0, 4.0], "code": ["b1", "a1", None, "c1"]})
+    columns = TableColumns(quick=True).fit(table)
+    np.testing.assert_array_equal(columns.transform(table)[:, 1], [1.0, 0.0, np.nan, 2.0])
+    new = pd.DataFrame({"size": [0.0, 0.0], "code": ["b9", "zz"]})
+    np.testing.assert_array_equal(columns.transform(new)[:, 1], [2.0, 3.0])
+    assert columns.get_feature_names_out().tolist() == ["size", "code_place"]
+
+
+def test_a_cell_that_is_a_mistake_does_not_hide_the_others():
+    pd = pytest.importorskip("pandas", reason="needs the extra mauc[cli]")
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"height": rng.normal(size=200), "rare": np.where(np.arange(200) < 5, 1e9, 0.0)})
+    before = TableColumns().fit_transform(table)
+    table.loc[7, "height"] = 1e30
+    columns = TableColumns()
+    after = columns.fit_transform(table)
+    assert 5 < after[7, 0] < 50
+    np.testing.assert_allclose(np.delete(after, 7, axis=0), np.delete(before, 7, axis=0), atol=0.05)
+    np.testing.assert_array_equal(columns.transform(table), after)

@@ -268,13 +268,13 @@ class _Scored:
 
 
 def _rows(totals: ClassTotals, parameter: str, number: int, y: Any, weight: Any, scores: Any) -> _Rows:
-    """Run the checks of the metric in memory, with the partition's number in the message."""
+    """Check the rows of a partition as the metric in memory does; errors name the number of the partition."""
     labels = totals.classes
     with in_partition(number):
         if len(y) == 0 and len(scores):
             came, advice = f"{len(scores)} rows for 0 true classes", "pass scores and classes of the same samples"
             raise invalid(parameter, "must have one row per sample", came, advice)
-        if len(y) == 0:  # float32 leaves the scores of other partitions as they are
+        if len(y) == 0:  # float32, so that the scores of other partitions keep their type
             none = np.zeros((0, len(labels)), dtype=np.float32)
             return _Rows(np.zeros(0, dtype=np.int64), none, None if weight is None else np.zeros(0))
         checked = check_scored_classes(y, scores, labels, None, parameter)
