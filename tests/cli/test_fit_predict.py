@@ -105,7 +105,7 @@ def test_the_search_of_the_linear_model_holds_out_whole_groups(run, trees, monke
 @pytest.mark.parametrize(
     ("options", "model"),
     [
-        (("--surrogate", "distance_weighted", "--l2", 0.01), "MAUCClassifierCV: distance_weighted"),
+        (("--surrogate", "distance_weighted", "--l2", 1.0, "--log-loss", 0), "MAUCClassifierCV: distance_weighted"),
         ((*FAST, "--log-loss", 0.5), "MAUCClassifier: exponential, alpha 4, log-loss 0.5"),
         (("--log-loss", 2, "--l2", 0.01, "--refit"), "MAUCClassifierCV: exponential, alpha "),
     ],
@@ -333,7 +333,7 @@ def test_model_files_of_another_kind(fails, run, model, trees, tmp_path):
 
     (tmp_path / "text.skops").write_text("no model")
     skops.io.dump(LogisticRegression(), tmp_path / "other.skops")
-    tag = {"format": "mauc model 2"}
+    tag = {"format": "mauc model 3"}
     skops.io.dump(tag, tmp_path / "tag.skops")
     skops.io.dump(tag | dict.fromkeys(("classifier", "kinds", "target", "about"), 3), tmp_path / "3.skops")
     for name in ("text.skops", "other.skops", "tag.skops", "3.skops"):
@@ -350,7 +350,7 @@ def test_untrusted_types_are_listed_and_refused(fails, run, model, trees, monkey
 
     from mauc._tables import model_schema
 
-    foreign = "skrub._table_vectorizer.TableVectorizer"
+    foreign = "skrub._to_datetime.ToDatetime"
     fewer = {loader: names - {foreign} for loader, names in model_schema.ALLOWED.items()}
     monkeypatch.setattr(model_schema, "ALLOWED", fewer)
     words = fails("predict", model, "trees.csv")

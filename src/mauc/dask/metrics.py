@@ -14,11 +14,18 @@ from dask.delayed import Delayed
 from numpy.typing import ArrayLike, NDArray
 
 from mauc._typing import Floats, Ints
-from mauc._validation import check_choice, check_labels, check_pairs, check_real, check_scored_classes, invalid
+from mauc._validation import (
+    check_choice,
+    check_groups,
+    check_labels,
+    check_pairs,
+    check_real,
+    check_scored_classes,
+    invalid,
+)
 from mauc.dask._partitions import ClassTotals, class_totals, in_partition, keep, partitions, run, shared, task, tree
 from mauc.metrics import Comparison, Interval
 from mauc.metrics import partial_counts as counts
-from mauc.metrics.groups import check_groups
 from mauc.metrics.inference import warn_of_singles
 from mauc.metrics.scores import ABSENT, check_pair_weights, weighted_mean
 from mauc.metrics.uncertainty import NO_DIFFERENCE, Sample, comparison, interval

@@ -20,16 +20,16 @@ from threadpoolctl import threadpool_limits
 
 from mauc._estimators import RankingClassifier, encode_classes
 from mauc._typing import Floats, Ints
-from mauc._validation import check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
+from mauc._validation import check_groups, check_pairs, check_real, check_sample_weight, check_whole, invalid, is_sparse
 from mauc.ensemble.bases import class_scores, ordinal_estimators, weight_argument
 from mauc.ensemble.calibration import Calibration, fit_calibration
-from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, transformer_for
+from mauc.ensemble.columns import TableColumns, are_texts, for_sparse, has_texts, transformer_for
 from mauc.ensemble.combination import LearntCombination, OutOfFold, learn_combination, mean_or_best
 from mauc.ensemble.fitting import Fits, InProcess, Runner, TrainingData, Watch, fit_all_rows, fit_folds
 from mauc.ensemble.odds import class_order
 from mauc.ensemble.planner import Effort, Member, Size, StackPlan, has_many_trees, plan_members, starter
 from mauc.ensemble.workers import Workers
-from mauc.model_selection import check_groups, folds_of, of_some_classes, some_of_each
+from mauc.model_selection import folds_of, of_some_classes, some_of_each
 
 __all__ = ["MAUCStackingClassifier"]
 
@@ -250,19 +250,18 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         # An ordered y does not change a list of the user's own models.
         order = None if self.estimators is not None and self.ordinal is None else class_order(self.ordinal, y, classes)
         used_rows = np.arange(len(codes)) if weight is None else np.flatnonzero(weight > 0)
-        group = check_groups(groups, len(codes))
-        numbers = self._fit_columns(X, used_rows)
+        group = check_groups(groups, len(codes), least=2)
+        self.cut_: dict[str, str] = {}
+        numbers, extra = self._fit_columns(X, used_rows, extra, deadline, workers)
         plan = self._plan(numbers, len(classes), order)
         for member in plan.members:
             weight_argument(member.model, weight)
         folds = self._folds(X, classes[codes], codes, used_rows, group, plan.n_folds)
-        extra = extra if extra is None or self.columns_ is None else self.columns_.transform(extra)
         data = TrainingData(
             numbers, codes, len(classes), weight, group, used_rows, folds, extra, self.random_state, plan.fold_rows
         )
         self.classes_ = classes
         self.ordinal_classes_ = None if order is None else classes[order]
-        self.cut_: dict[str, str] = {}
         watch = watch or _Printer(self.verbose)
         refitted = {member.name for member in plan.members if self._is_refitted(member.model, len(folds))}
 
@@ -318,17 +317,32 @@ class MAUCStackingClassifier(RankingClassifier, _BaseComposition):  # type: igno
         if not (isinstance(self.calibrate, bool | np.bool_) or self.calibrate == "normalized"):
             raise invalid("calibrate", "must be True, False or 'normalized'", repr(self.calibrate))
 
-    def _fit_columns(self, X: Any, used_rows: Ints) -> Any:
-        """Fit the transformer that ``columns`` names, and return the transformed X."""
-        transformer = transformer_for(
+    def _fit_columns(
+        self, X: Any, used_rows: Ints, extra: Any, deadline: float | None, workers: Workers | None
+    ) -> tuple[Any, Any]:
+        """Fit the transformer that ``columns`` names, and return the transformed X and extra rows.
+
+        Texts may take minutes. So a child encodes a table that has some; if it needs more than a third of the time,
+        it is ended, and this process encodes them the quick way.
+        """
+        self.columns_ = transformer_for(
             self.columns, X, own_models=self.estimators is not None, random_state=self.random_state
         )
-        self.columns_ = None if transformer is None else clone(transformer)
         if self.columns_ is None:
-            return X
-        if len(used_rows) == _num_samples(X):
-            return self.columns_.fit_transform(X)
-        return self.columns_.fit(_safe_indexing(X, used_rows)).transform(X)
+            return X, extra
+        work = (clone(self.columns_), X, used_rows, extra)
+        if workers is not None and deadline is not None and isinstance(self.columns_, TableColumns) and has_texts(X):
+            now = time.monotonic()
+            answers = list(workers.run([(_encode, work)], now + max(0.0, deadline - now) / 3))
+            if answers and answers[0].error is not None:
+                raise answers[0].error
+            if answers:
+                self.columns_, numbers, extra = answers[0].value
+                return numbers, extra
+            work[0].set_params(quick=True)
+            self.cut_["texts and dates"] = "were not encoded in time: only their alphabetical order is used"
+        self.columns_, numbers, extra = _encode(None, *work)
+        return numbers, extra
 
     def _plan(self, X: Any, n_classes: int, order: Ints | None) -> StackPlan:
         """Return the default models as planned for this X, or the user's models in five folds."""
@@ -483,6 +497,15 @@ class _Printer:
         if self.verbose:
             took = time.monotonic() - self.began
             print(f"MAUCStackingClassifier: {name} fitted, out-of-fold MAUC {score:.4f}, {took:.1f} s so far")
+
+
+def _encode(_: Any, columns: Any, X: Any, used_rows: Ints, extra: Any) -> tuple[Any, Any, Any]:
+    """Fit the columns on the rows that count, and return them with the encoded rows and extra rows."""
+    if len(used_rows) == _num_samples(X):
+        numbers = columns.fit_transform(X)
+    else:
+        numbers = columns.fit(_safe_indexing(X, used_rows)).transform(X)
+    return columns, numbers, None if extra is None else columns.transform(extra)
 
 
 def _learn(_: Any, data: OutOfFold, pairs: str | Floats, random_state: int) -> LearntCombination:

@@ -26,7 +26,7 @@ from scipy import optimize
 
 from mauc._typing import Floats, Ints
 from mauc.activations import activate, pull_back
-from mauc.metrics import compare_mauc, mauc_score
+from mauc.metrics import Comparison, compare_mauc, mauc_score
 from mauc.model_selection import RareClassKFold, group_folds
 from mauc.partition import ClassPartition
 from mauc.risk import SurrogateRisk
@@ -119,6 +119,7 @@ class OutOfFold:
             sample_weight=None if self.weight is None else self.weight[rows],
             absent="ignore",
         )
+        assert isinstance(found, Comparison)
         return found.difference > n_errors * found.stderr
 
 
