@@ -438,10 +438,10 @@ def _flag_leaks(
     progress.step("looking for leaks")
     table, labels, scorer = data.features, data.labels, quick_scorer(data.labels, deadline, seed)
     score = evaluation.judgement.headline.mauc.score
-    flags = flag_leaks(table, labels, train, test, data.target, score, importance, scorer, seed=seed)
+    flags = flag_leaks(table, labels, train, test, data.target, score, importance, scorer, seed)
     if data.groups is None and data.times is None:
-        flags += flag_codes(table, labels, train, test, scorer, seed=seed)
-        flags += flag_times(table, labels, scorer, seed=seed)
+        flags += flag_codes(table, labels, train, test, scorer, seed)
+        flags += flag_times(table, labels, scorer, seed)
     return flags
 
 
