@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from mauc._archive import MAX_SIZE
 from mauc._tables.columns import describe_columns, same_columns, warn_of_other_dates
 from mauc._tables.data import Data, prepare
-from mauc._tables.decide import costs_of, read_costs
+from mauc._tables.decide import read_costs
 from mauc._tables.flags import (
     Flag,
     flag_codes,
@@ -354,9 +354,7 @@ def fit_data(
 ) -> FittedTable:
     """Train and test; the time limit counts from ``began``, in the seconds of :func:`time.monotonic`."""
     progress = progress or Progress()
-    costs = read_costs(options.decide)
-    if costs is not None:
-        costs = costs_of(costs, np.unique(data.labels), options.decide)
+    costs = read_costs(options.decide, np.unique(data.labels))
     seed, labels = options.seed, data.labels
     if options.cv:
         folds = cv_folds(labels, data.groups, options.cv, options.repeats, seed)

@@ -189,15 +189,18 @@ def read_text(
 
     def parse(**options: Any) -> Any:
         with source.open() as stream:
-            return pd.read_csv(stream, sep=separator, encoding=encoding, **options)
+            return pd.read_csv(stream, sep=separator, encoding=encoding, **(named | options))
 
     try:
         encoding = detect_encoding(source) if how.encoding is None else check_encoding(how.encoding)
         sample = _sample(source, encoding)
         separator = how.separator or _best_separator(sample)
-        source = _with_header(source, _rows(sample, separator), separator, encoding, how.header)
+        named: dict[str, Any] = {}
+        if not _has_header(_rows(sample, separator), how.header, source.path):
+            n_columns = parse(header=None, nrows=1).shape[1]
+            named = {"header": None, "names": [f"column_{k}" for k in range(1, n_columns + 1)]}
         # The header is read separately, because pandas renames the second of two columns of one name.
-        header = pd.Index(parse(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0])
+        header = pd.Index(named.get("names", parse(header=None, nrows=1, dtype=str, keep_default_na=False).iloc[0]))
         check_names(header[header != ""], source.path)
         missing = list(how.missing)
         table = parse(low_memory=False, dtype=dict.fromkeys(text, str), na_values=missing)
@@ -287,24 +290,18 @@ def _best_separator(sample: str) -> str:
     return best if merit(best)[1] else ","
 
 
-def _with_header(source: Source, rows: list[list[str]], separator: str, encoding: str, header: bool | None) -> Source:
-    """Return the text with a header line: ``column_1``, ``column_2``, … if it has none."""
-    if header is None and rows and not has_header(rows[0], rows[1:]):
-        header = False
+def _has_header(rows: list[list[str]], given: bool | None, path: Path) -> bool:
+    """Return what the user says, or else what the first lines look like."""
+    if given is not None or not rows:
+        return given is not False
+    found = has_header(rows[0], rows[1:])
+    if not found:
         warnings.warn(
-            f"{source.path} seems to have no header, so its first line is read as a row and its columns are named "
-            f"column_1 to column_{len(rows[0])}; if the first line names them, use --header",
+            f"{path} seems to have no header, so its first line is read as a row and its columns are named column_1 to "
+            f"column_{len(rows[0])}; if the first line names them, use --header",
             stacklevel=4,
         )
-    if header is not False or not rows:
-        return source
-    with source.open() as stream:
-        data = stream.read()
-    mark = next((mark for mark in BYTE_ORDER_MARKS if data.startswith(mark)), b"")
-    plain = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le" if mark == b"\xff\xfe" else "utf-16-be", "utf-32": "utf-32-le"}
-    names = separator.join(f"column_{k}" for k in range(1, len(rows[0]) + 1))
-    line = (names + "\n").encode(plain.get(encoding, encoding))
-    return Source(source.path, mark + line + data[len(mark) :], source.max_size)
+    return found
 
 
 def has_header(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
