@@ -63,7 +63,7 @@ def learn_decision(
 
 
 def decisions_of(probabilities: Floats, decision: Decision | None) -> Ints:
-    """Return ``(N,)`` code of the predicted class; the most probable one where no decision was learned."""
+    """Return the ``(N,)`` codes of the predicted classes; the most probable ones if no decision was learned."""
     if decision is None:
         return np.asarray(probabilities.argmax(axis=1))
     logs = log_scores(probabilities, decision["lowest"])
