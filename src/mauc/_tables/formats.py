@@ -23,7 +23,7 @@ NUMERIC = ("numeric", "real", "integer")
 
 
 def excel_as_csv(source: Source, sheet: str | None, max_size: float) -> Source:
-    """Return a sheet as CSV, by default the first. Dates are like 2024-03-31; errors such as #DIV/0! are empty cells."""
+    """Return a sheet as CSV, by default the first. Dates are like 2024-03-31; errors such as #DIV/0! are empty."""
     try:
         from openpyxl import load_workbook
     except ModuleNotFoundError:
