@@ -167,6 +167,7 @@ def test_every_framework_of_the_page_is_known():
     assert re.findall(r"^## (.*)", TEXTS["docs/guide/frameworks.md"], re.MULTILINE) == list(FRAMEWORKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("section", FRAMEWORKS)
 def test_frameworks(section, tmp_path):
     """Each block trains or logs after the first block, in a process of its own; skipped without its framework."""

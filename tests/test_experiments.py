@@ -1,6 +1,5 @@
 """The experiments run from a checkout; their own tests are under ``experiments/tests``."""
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -9,16 +8,17 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def test_a_quick_experiment_writes_its_page(tmp_path):
+def test_a_quick_experiment_writes_its_page(tmp_path, monkeypatch, capsys):
     """The smallest one: one method on a small simulated set."""
     pytest.importorskip("torch", reason="needs the extra mauc[torch]")
     pytest.importorskip("matplotlib", reason="needs the extra mauc[plot]")
-    command = [sys.executable, "-m", "experiments", "deep", "--dataset", "simulated-small", "--method", "CE"]
-    command += ["--quick", "--device", "cpu", "--out", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    from experiments.__main__ import main
+
+    arguments = ["deep", "--dataset", "simulated-small", "--method", "CE", "--quick", "--device", "cpu"]
+    monkeypatch.setattr(sys, "argv", ["experiments", *arguments, "--out", str(tmp_path)])
+    main()
     page = tmp_path / "deep-simulated-small-quick.md"
-    assert f"wrote {page}" in done.stdout
+    assert f"wrote {page}" in capsys.readouterr().out
     assert "| CE |" in page.read_text(encoding="utf-8")
 
 

@@ -10,13 +10,18 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples" / "gallery").glob("plot_*.py"))
 PAGES = sorted(page for page in (ROOT / "docs").rglob("*.md") if ">>> " in page.read_text(encoding="utf-8"))
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+# They train for seconds; ``make docs`` runs them too.
+SLOW = ("plot_batch_coverage", "plot_dask", "plot_more_data", "plot_stacking", "plot_torch_loop")
 
 
 def test_there_are_examples():
     assert len(EXAMPLES) >= 8
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else []) for path in EXAMPLES],
+)
 def test_example(path, monkeypatch, tmp_path, capsys):
     pyplot = _agg()
     text = path.read_text(encoding="utf-8")

@@ -24,12 +24,12 @@ def blobs():
 
 
 def linear(surrogate, **options):
-    return MAUCClassifier(surrogate, log_loss=0.0, **options)
+    return MAUCClassifier(surrogate, log_loss=0.0, l2=1.0, **options)
 
 
 def searched(surrogate, alpha=None):
     grid = {} if alpha is None else {"alphas": (alpha,)}
-    return MAUCClassifierCV((surrogate,), log_losses=(0.0,), l2s=(1e-2,), cv=2, **grid)
+    return MAUCClassifierCV((surrogate,), log_losses=(0.0,), l2s=(1.0,), cv=2, **grid)
 
 
 def stacked(surrogate, **options):
@@ -89,7 +89,7 @@ def test_unless_told_alpha_is_the_estimators_own(build, alpha):
 
 def test_the_search_takes_its_own_alphas_only_where_there_is_one():
     X, y = blobs()
-    grid = {"log_losses": (0.0,), "l2s": (1e-2,), "cv": 2}
+    grid = {"log_losses": (0.0,), "l2s": (1.0,), "cv": 2}
     model = MAUCClassifierCV(("exponential", "distance_weighted", OBJECT), **grid).fit(X, y)
     tried = [(each["surrogate"], each["alpha"]) for each in model.cv_results_["params"]]
     named = [("exponential", alpha) for alpha in (1.0, 4.0, 10.0)]

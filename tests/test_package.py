@@ -11,7 +11,10 @@ from packaging.requirements import Requirement
 
 import mauc
 
-OPTIONAL = {"dask", "lightning", "matplotlib", "pandas", "rich", "skops", "skrub", "torch", "torchmetrics", "typer"}
+OPTIONAL = {
+    *("dask", "lightgbm", "lightning", "matplotlib", "pandas", "rich", "skops", "skrub", "torch", "torchmetrics"),
+    *("typer", "xgboost"),
+}
 PACKAGES = [
     "",
     ".boosting",
@@ -34,15 +37,19 @@ def signature(function):
     return str(plain.replace(parameters=parameters, return_annotation=inspect.Signature.empty))
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        pytest.param("", id="import"),
-        pytest.param("from mauc import *", id="all names"),
-        pytest.param("mauc.compare_mauc([0, 1] * 3, [3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8])", id="metrics"),
-        pytest.param("mauc.SurrogateRisk('hinge').value_and_gradient([0, 1], [[1, 0], [0, 1]])", id="risk"),
-    ],
-)
+USE = """
+from mauc import *
+from mauc import boosting, theory
+compare_mauc([0, 1] * 3, [3, 1, 4, 1, 5, 9], [2, 6, 5, 3, 5, 8])
+SurrogateRisk('hinge').value_and_gradient([0, 1], [[1, 0], [0, 1]])
+boosting.lightgbm_metric([0, 1], [[1, 0], [0, 1]])
+boosting.xgboost_objective()
+X, y = [[0, 1], [1, 1], [1, 0], [0, 0]], [0, 0, 1, 1]
+theory.bounds.for_estimator(MAUCClassifier(l2=1.0).fit(X, y), X, y)
+"""
+
+
+@pytest.mark.parametrize("use", [pytest.param("", id="import"), pytest.param(USE, id="use")])
 def test_import_brings_no_extra(use):
     unwanted = OPTIONAL - BY_SKLEARN if use else OPTIONAL
     code = f"import sys, mauc\n{use}\nprint(*sorted({unwanted} & {{m.partition('.')[0] for m in sys.modules}}))"

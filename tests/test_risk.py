@@ -10,7 +10,6 @@ import pytest
 from cases import (
     EACH_KIND,
     INF,
-    KINDS,
     SIGMOID,
     Case,
     assert_close,
@@ -32,9 +31,6 @@ from mauc.activations import activate, pull_back
 from mauc.partition import ClassPartition
 from mauc.plan import plan, polynomial_reach
 from mauc.surrogates import CustomSurrogate, DistanceWeighted, GeneralizedHinge, QHinge
-
-kinds = pytest.mark.parametrize("kind", KINDS)
-
 
 LAYOUTS = {
     "columns": {"columns_first_below": 10_000},
@@ -67,21 +63,22 @@ def check_all_schemes(case: Case, some_settings) -> None:
         assert risk.value(y, scores, weight) == pytest.approx(got[0], rel=1e-14, abs=1e-16), "value alone"
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-@kinds
+@pytest.mark.parametrize(("kind", "n_classes"), [("ties", 4), ("softmax", 2), ("logits", 4), ("float32", 2)])
 @each_kind
 def test_every_scheme_is_the_definition(case, kind, n_classes):
     check_all_schemes(case, settings(kind, n_classes))
 
 
-@layouts
-@pytest.mark.parametrize("n_classes", [4, 32])
+@pytest.mark.parametrize(
+    ("layout", "n_classes"),
+    [("columns", 4), ("rows", 32), ("many tiles of columns", 32), ("many tiles of rows", 4)],
+)
 @each_kind
 @pytest.mark.filterwarnings("ignore:.*taking all pairs in blocks:UserWarning")
 def test_every_scheme_is_the_definition_in_every_layout(case, n_classes, layout):
     for _, y, scores, weight, pairs in islice(settings("ties", n_classes, 70, seed=1), 4, None, 9):
         expected = case.risk(scheme="pairwise", pairs=pairs).value_and_gradient(y, scores, weight)
-        here = problem_of(y, scores, weight, pairs, layout)
+        here = problem_of(y, scores, weight, pairs, LAYOUTS[layout])
         assert_close(case.risk().compute(here, gradient=True), expected, case.tolerance)
         surrogate = case.build()
         for few, block in ((0, 7), (70, 512)):
@@ -177,7 +174,7 @@ def test_saturated_scores_pass_on_what_a_search_passes_on(activation):
 @each_kind
 def test_gradient_is_the_slope_of_the_value(case, kind):
     rng = np.random.default_rng(3)
-    y, scores, weight = draw_classes(9, np.arange(3), rng), draw_scores(kind, 9, 3, rng), rng.random(9) + 0.1
+    y, scores, weight = draw_classes(7, np.arange(3), rng), draw_scores(kind, 7, 3, rng), rng.random(7) + 0.1
     # Spread, so that the range stays below one power of two while a score moves: one polynomial serves all.
     scores = scores * 0.9
     for scheme in ("auto", "pairwise", "blocked"):
@@ -229,7 +226,7 @@ def test_any_sample_at_any_scale(case, sample):
         assert off <= case.tolerance * np.abs(expected[1]).max() + near * steep + 1e-12 * most[1]
 
 
-@pytest.mark.parametrize("size", [1.0, -1e9, 1e17, -1e30])
+@pytest.mark.parametrize("size", [1.0, -1e30])
 @each_kind
 def test_constant_scores_cost_the_loss_at_zero(case, size):
     y, surrogate = np.array([0, 1, 2, 1, 1]), case.build()
@@ -317,25 +314,22 @@ CHANGES = (
 )
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @each_kind
-@examples(6)
+@examples(4)
 @given(sample=samples(min_present=2), seed=st.integers(0, 99))
-def test_risk_does_not_change_when(case, change, sample, seed):
+def test_risk_does_not_change_when(case, sample, seed):
     if sample.weight is None:
         sample = sample._replace(weight=np.ones(len(sample.y)))
-    other, back = change(sample, np.random.default_rng(seed))
-    risk = case.risk()
-    risk.pairs = sample.pairs
-    value, gradient = evaluate(risk, *sample[:3])
-    risk.pairs = other.pairs
-    new_value, new_gradient = evaluate(risk, *other[:3])
+    value, gradient = evaluate(case.risk(pairs=sample.pairs), *sample[:3])
     surrogate = case.build()
     size, steep = (abs(f(np.zeros(1))[0]) for f in (surrogate.loss, surrogate.derivative))
     tolerance = 1e-11 if case.exact else 2e-6
-    assert new_value == pytest.approx(value, rel=tolerance, abs=tolerance * size)
-    off = np.abs((back(new_gradient) if back else new_gradient) - gradient).max()
-    assert off <= tolerance * max(np.abs(gradient).max(), steep)
+    for change in CHANGES:
+        other, back = change(sample, np.random.default_rng(seed))
+        new_value, new_gradient = evaluate(case.risk(pairs=other.pairs), *other[:3])
+        assert new_value == pytest.approx(value, rel=tolerance, abs=tolerance * size), change.__name__
+        off = np.abs((back(new_gradient) if back else new_gradient) - gradient).max()
+        assert off <= tolerance * max(np.abs(gradient).max(), steep), change.__name__
 
 
 @given(samples(min_present=2))
@@ -349,7 +343,7 @@ def test_ovo_does_not_see_the_size_of_a_class(sample):
 # Degenerate input, and forms of input.
 
 
-@pytest.mark.parametrize("pairs", ["ovo", "ova", np.ones((3, 3))], ids=["ovo", "ova", "matrix"])
+@pytest.mark.parametrize("pairs", ["ova", np.ones((3, 3))], ids=["ova", "matrix"])
 @each_kind
 def test_fewer_than_two_classes_cost_nothing(case, pairs):
     scores = np.array([[-5.0, 0.0, 1.0], [0.5, 2.0, -1.0]])
@@ -462,8 +456,7 @@ def assert_same_floats(got, expected, rel):
         np.testing.assert_allclose(a, b, rtol=rel, atol=1e-300)
 
 
-@pytest.mark.parametrize("alpha", [0.5, 4.0])
-@pytest.mark.parametrize("pairs", ["ovo", "ova", "matrix"])
+@pytest.mark.parametrize(("alpha", "pairs"), [(0.5, "ovo"), (4.0, "ova"), (4.0, "matrix")])
 @layouts
 def test_exponential_of_raw_scores_overflows_only_where_the_result_does(alpha, pairs, layout):
     rng = np.random.default_rng(0)
@@ -622,7 +615,7 @@ def test_one_far_score_does_not_hide_the_others_from_an_approximation(far):
     assert_close(evaluate(SurrogateRisk("distance_weighted"), y, scores), expected, 2e-6)
 
 
-@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-30, 1e-12, 1e-9, 1e-6, 1e-3])
+@pytest.mark.parametrize("scale", [0.0, 1e-300, 1e-9, 1e-3])
 @pytest.mark.parametrize("case", [case for case in EACH_KIND if case.linear], ids=str)
 def test_scores_that_hardly_differ_stay_linear(case, scale):
     """As at the start of training: no block, no warning."""
@@ -683,8 +676,7 @@ TWO = np.array([0, 1])
 APART = np.eye(2)  # P − Q = 1 in both columns
 
 
-@pytest.mark.parametrize("pairs", ["ovo", "ova"])
-@pytest.mark.parametrize("n_classes", [2, 3, 40])
+@pytest.mark.parametrize(("n_classes", "pairs"), [(2, "ovo"), (3, "ova"), (40, "ovo")])
 @each_kind
 def test_slip_risk_is_normalised_over_pairs(case, n_classes, pairs):
     # Prop. 1 forgets 1/(C(C−1)): constant scores would cost C(C−1) ℓ(0).
@@ -903,13 +895,12 @@ def test_bad_input_is_refused(what):
         call()
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_pairs_on_the_diagonal_alone_are_refused_however_they_round(seed):
+def test_pairs_on_the_diagonal_alone_are_refused_however_they_round():
     # Their sum and their trace may differ in the last digit.
-    pairs = np.diag(np.random.default_rng(seed).random(10))
-    scores = np.eye(10)
-    with pytest.raises(ValueError, match="no positive weight off the diagonal"):
-        SurrogateRisk("squared", pairs=pairs).value(np.arange(10), scores)
+    for seed in range(20):
+        pairs = np.diag(np.random.default_rng(seed).random(10))
+        with pytest.raises(ValueError, match="no positive weight off the diagonal"):
+            SurrogateRisk("squared", pairs=pairs).value(np.arange(10), np.eye(10))
 
 
 def test_a_heavy_diagonal_does_not_hide_the_pairs():

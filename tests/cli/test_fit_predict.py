@@ -105,7 +105,7 @@ def test_the_search_of_the_linear_model_holds_out_whole_groups(run, trees, monke
 @pytest.mark.parametrize(
     ("options", "model"),
     [
-        (("--surrogate", "distance_weighted", "--l2", 0.01), "MAUCClassifierCV: distance_weighted"),
+        (("--surrogate", "distance_weighted", "--l2", 1.0, "--log-loss", 0), "MAUCClassifierCV: distance_weighted"),
         ((*FAST, "--log-loss", 0.5), "MAUCClassifier: exponential, alpha 4, log-loss 0.5"),
         (("--log-loss", 2, "--l2", 0.01, "--refit"), "MAUCClassifierCV: exponential, alpha "),
     ],

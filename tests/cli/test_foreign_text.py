@@ -1,11 +1,10 @@
 """Names and cells that others wrote: never commands to a terminal, nor formulas to a spreadsheet."""
 
+import io
 import json
 import os
 import shutil
-import subprocess
 import sys
-from itertools import product
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mauc._cli.main import _run as run_command
 from mauc._text import as_cell, of_cell, visible
 
 FAST = ("--alpha", 4, "--l2", 0.01, "--no-importance")
@@ -99,7 +99,19 @@ def test_control_characters_never_reach_the_terminal(run, hostile):
     assert r"s\x1b.csv" in seen[2]
 
 
-def test_failures_and_tracebacks_are_harmless(run, hostile, tmp_path):
+@pytest.fixture
+def run_script(monkeypatch, capsys):
+    """Run the command as its script does, with the output that it prints and its exit code."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mauc", *arguments])
+        code = run_command()
+        return code, capsys.readouterr()
+
+    return call
+
+
+def test_failures_and_tracebacks_are_harmless(run, run_script, hostile):
     for call in (
         ("fit", "ta\x1bble.parquet", "--target", "spe\x1bcies"),
         ("fit", "no\x1bne.csv", "--target", "x"),
@@ -110,15 +122,14 @@ def test_failures_and_tracebacks_are_harmless(run, hostile, tmp_path):
         result = run(*call)
         assert result.exit_code in (1, 2)
         check_harmless(result.output)
-    start = [sys.executable, "-c", "from mauc._cli import main; main()"]
-    for call, code in (
+    for call, expected in (
         (["fit", "no\x1bne.csv", "--target", "x", "--debug"], 1),
         (["fit", "ta\x1bble.parquet", "x\x1by", "--target", "species"], 2),
     ):
-        done = subprocess.run([*start, *call], cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == code, done.stderr
-        check_harmless(done.stdout + done.stderr)
-        assert r"\x1b" in done.stderr
+        code, printed = run_script(*call)
+        assert code == expected, printed.err
+        check_harmless(printed.out + printed.err)
+        assert r"\x1b" in printed.err
 
 
 def test_formulas_are_quoted_and_read_back(run, trees):
@@ -181,18 +192,17 @@ def test_a_target_that_is_named_as_scores_are_is_no_score(run, tmp_path):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-def test_a_full_disk_under_the_results_says_so(tmp_path):
+@pytest.mark.parametrize("buffered", [True, False])
+def test_a_full_disk_under_the_results_says_so(run_script, tmp_path, monkeypatch, buffered):
+    monkeypatch.chdir(tmp_path)
     rows = "".join(f"{k % 2},{k},{-k}\n" for k in range(8))
     (tmp_path / "s.csv").write_text(f"y,0,1\n{rows}")
-    start = [sys.executable, "-c", "from mauc._cli import main; main()"]
-    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    calls = (["--help"], ["evaluate", "s.csv", "--target", "y", "--json"])
-    for call, unbuffered in product(calls, ({}, {"PYTHONUNBUFFERED": "1"})):
-        with open("/dev/full", "w") as full:
-            done = subprocess.run(
-                [*start, *call], cwd=tmp_path, env=buffered | unbuffered, stdout=full, stderr=subprocess.PIPE, text=True
-            )
-        assert done.returncode == 1
-        assert [t for t in done.stderr.splitlines() if not t.startswith("note: ")] == [
+    for call in (["--help"], ["evaluate", "s.csv", "--target", "y", "--json"]):
+        full = open("/dev/full", "wb", -1 if buffered else 0)  # noqa: SIM115, the stream closes it
+        with io.TextIOWrapper(full, write_through=not buffered) as stream, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", stream)
+            code, printed = run_script(*call)
+        assert code == 1
+        assert [t for t in printed.err.splitlines() if not t.startswith("note: ")] == [
             "mauc: no space left for the output: free some, or send it to another place"
         ]

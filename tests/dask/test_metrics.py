@@ -61,7 +61,7 @@ def results(result):
     st.booleans(),
     st.sampled_from(["ovo", "ova"]),
 )
-@examples(25)
+@examples(8)
 def test_random_partitions(seed, edges, kind, weighted, by_class, pairs):
     """Ties across partitions, empty ones, and, sorted by class, partitions of a single class."""
     y, scores, w = simulated(seed)

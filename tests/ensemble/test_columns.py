@@ -296,10 +296,10 @@ def test_group_folds_spread_a_class_of_two_groups():
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        ([0, 1, 2], r"groups must have the shape \(6,\), got shape \(3,\): pass one per sample"),
-        ([0, 0, None, 1, 1, 1], "groups must name the group of every sample, got a missing value"),
-        (np.array([0, "p"] * 3, dtype=object), "groups must hold names of one kind, got int and str: convert all to"),
-        (["p"] * 6, "groups must be two or more, got only p"),
+        ([0, 1, 2], r"groups must have the shape \(6,\), got \(3,\): pass the group of each row"),
+        ([0, 0, None, 1, 1, 1], "groups must hold a value for every row, got None in row 2: pass the group"),
+        (np.array([0, "p"] * 3, dtype=object), "groups must hold values of one kind, got a mixture of int, str"),
+        (["p"] * 6, "groups must be 2 or more, got only p"),
         ([0, 1, 2, 0, 1, 2], "groups must leave a class to train on when one is held out"),
     ],
 )

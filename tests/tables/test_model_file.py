@@ -406,7 +406,7 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
 
     from mauc.ensemble import planner
     from mauc.ensemble.combination import mean_or_best
-    from mauc.ensemble.fitting import Here
+    from mauc.ensemble.fitting import InProcess
     from mauc.ensemble.tree_columns import TreeColumns
     from mauc.ensemble.workers import Workers
 
@@ -424,11 +424,11 @@ def test_all_that_fit_writes_is_listed_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setattr("mauc.ensemble.classifier.plan_members", planned)
     monkeypatch.setattr(
         "mauc.ensemble.workers.Workers",
-        lambda n_workers=None, on_stop=None: Workers(0) if n_workers == 0 else Here(None),
+        lambda n_workers=None, on_stop=None: Workers(0) if n_workers == 0 else InProcess(None),
     )
     # All have a say, so that all are written.
     monkeypatch.setattr(
-        "mauc.ensemble.classifier._learn", lambda _, data, risk, pairs, random_state: mean_or_best(data, pairs)
+        "mauc.ensemble.classifier._learn", lambda _, data, pairs, random_state: mean_or_best(data, pairs)
     )
     monkeypatch.setattr("mauc.ensemble.combination.OutOfFold.best_model", lambda *_: 0)
     table, code = every_kind_of_column()

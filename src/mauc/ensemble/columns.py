@@ -1,4 +1,4 @@
-"""Turn tables with texts, categories and dates, and sparse matrices, into what the models of a stack take.
+"""Turn tables with texts, categories and dates into numbers, and adapt the models of a stack to sparse matrices.
 
 Columns are encoded once, from all training rows and without their classes.
 """
@@ -39,7 +39,7 @@ NUMBERS = "iufb"
 
 
 def medians(numbers: Floats) -> Floats:
-    """Return the ``(columns,)`` median of each column, 0 if it holds no number.
+    """Return the ``(columns,)`` median of each column; 0 for a column without a number.
 
     Forests cast to float32, which has seven digits: 1e9 + 0.3 becomes 1e9 unless 1e9 is subtracted first. A median is
     a value of the column or the middle of two, so that integers stay exact.
@@ -200,7 +200,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     The median of its column is subtracted from each number and boolean; missing numbers stay missing. Categories of up
     to 40 values become one-hot columns; a new value has 0 in all of them. skrub's ``TableVectorizer`` encodes the other
     columns: texts of more values become 30 components of their character n-grams and, if they repeat, a code; dates
-    become year, month, day and seconds, as far as they vary. A column that is empty in training is ignored.
+    become year, month, day and seconds, if these vary. A column that is empty in training is ignored.
 
     Parameters
     ----------
@@ -448,9 +448,9 @@ def _objects(table: Any) -> NDArray[Any]:
 def for_sparse(model: Any, n_columns: int, random_state: int = 0, max_dense: int = 200) -> Any:
     """Return the same model for a sparse matrix.
 
-    Scalers leave the means in, so that zeros stay zeros; the intercept of a linear model and the distances of a kernel
-    make up for it. A model that takes no sparse matrix gets up to ``max_dense`` dense columns, and of more their 100
-    leading components. A forest, which takes no missing values in a sparse matrix, has an imputer before it.
+    Scalers do not subtract the means, so that zeros stay zeros; the intercept of a linear model and the distances of a
+    kernel make up for it. A model that takes no sparse matrix gets up to ``max_dense`` dense columns, and of more their
+    100 leading components. A forest takes no missing values in a sparse matrix, so it gets an imputer.
 
     Columns are standardised even if they are words. On tf-idf of 700 docstrings in ten classes the kernel has a MAUC ×
     100 of 87.7, and 60.3 on columns scaled by their largest value; linear models are level.
@@ -472,7 +472,7 @@ def _dense(X: Any) -> Any:
 
 
 def transformer_for(columns: Any, X: Any, *, own_models: bool, random_state: int) -> Any:
-    """Return the unfitted transformer that ``columns`` of the stack means for this X, or None."""
+    """Return the unfitted transformer that the stack's option ``columns`` selects for this X, or None."""
     if isinstance(columns, str) and columns == "auto":
         if own_models or is_sparse(X):
             return None
