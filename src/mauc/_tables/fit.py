@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from mauc._archive import MAX_SIZE
 from mauc._tables.columns import describe_columns, same_columns, warn_of_other_dates
@@ -389,7 +390,9 @@ def fit_data(
     if options.cv:
         evaluation = cross_validate(trainer, folds, until)
     else:
-        evaluation = evaluate_holdout(trainer, train, test, until, n_unknown)
+        # On a busy machine, threads that wait for each other take more time than a small forest.
+        with threadpool_limits(1 if options.few_seconds else None):
+            evaluation = evaluate_holdout(trainer, train, test, until, n_unknown)
     final, board = evaluation.final, evaluation.final.board
     if options.refit:
         progress.prefix = "on all rows: "
@@ -398,7 +401,7 @@ def fit_data(
         cut.extend(final.board.cut if final.board else ())
     importance, note = _importance(evaluation, trainer, ends)
     deadline = ends - 0.05 * options.time_limit
-    flags += _flag_leaks(data, evaluation, train, test, importance, deadline, seed, progress)
+    flags += _flag_leaks(trainer, evaluation, train, test, importance, deadline)
     rows = np.arange(len(labels)) if options.cv or options.refit else train
     hashes = training_hashes(row_hashes({name: cells[name][rows] for name in data.kinds}))
     model = TableModel(final.classifier, data.kinds, data.target, final.about, final.decision, hashes)
@@ -420,21 +423,21 @@ def _few_rows(data: Data, rows: Ints, name: str, seed: int, cut: list[str]) -> I
 
 
 def _flag_leaks(
-    data: Data,
+    trainer: Trainer,
     evaluation: Evaluation,
     train: Ints,
     test: Ints,
     importance: list[Importance],
     deadline: float,
-    seed: int,
-    progress: Progress,
     most_columns: int = 300,
 ) -> list[Flag]:
     """Flag columns and splits after training; no flags if there is no time."""
+    data, seed = trainer.data, trainer.options.seed
     if time.monotonic() > deadline or data.features.shape[1] > most_columns:
         return []
-    progress.step("looking for leaks")
-    table, labels, scorer = data.features, data.labels, quick_scorer(data.labels, deadline, seed)
+    trainer.progress.step("looking for leaks")
+    table, labels = data.features, data.labels
+    scorer = quick_scorer(labels, deadline, seed, quick=trainer.options.few_seconds)
     score = evaluation.judgement.headline.mauc.score
     flags = flag_leaks(table, labels, train, test, data.target, score, importance, scorer, seed)
     if data.groups is None and data.times is None:
