@@ -457,7 +457,7 @@ def _importance(evaluation: Evaluation, trainer: Trainer, ends: float) -> tuple[
     seconds = 0.6 * (ends - time.monotonic())
     stop = time.monotonic() + seconds
     no_time = "no time for permutation importance: raise --time-limit"
-    if seconds <= 0:
+    if seconds < 0.05 * options.time_limit:
         return [], no_time
 
     def watch(column: str) -> None:
